@@ -1,0 +1,2 @@
+//! The `ascertain` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The experiments that ship with Ascertain.

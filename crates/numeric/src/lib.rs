@@ -1,0 +1,1 @@
+//! Fast and accurate numeric techniques, each variant addressable by name.

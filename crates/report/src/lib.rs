@@ -1,0 +1,1 @@
+//! What people and machines read of a run: tables, sentences, JSON, CSV, Markdown.

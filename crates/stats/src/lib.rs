@@ -1,0 +1,1 @@
+//! Sequential tests, confidence sequences and exact bounds for Bernoulli claims.
