@@ -1,2 +1,59 @@
-//! The `ascertain` command.
-fn main() {}
+//! The `ascertain` command: puts performance claims on trial.
+
+mod cmd;
+mod exit;
+mod options;
+mod output;
+mod progress;
+mod session;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Puts performance claims on trial: randomised, paired trials that stop as soon as the evidence
+/// suffices, and are wrong at most a stated fraction of the time.
+#[derive(Parser)]
+#[command(version, propagate_version = true, max_term_width = 100, after_help = exit::HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Compare(cmd::compare::Args),
+    Slo(cmd::slo::Args),
+    Check(cmd::check::Args),
+    Run(cmd::run::Args),
+    Continue(cmd::resume::Args),
+    List(cmd::list::Args),
+    Explain(cmd::explain::Args),
+    Judge(cmd::judge::Args),
+    Completions(cmd::completions::Args),
+}
+
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    let done = match &command {
+        Command::Compare(args) => cmd::compare::execute(args),
+        Command::Slo(args) => cmd::slo::execute(args),
+        Command::Check(args) => cmd::check::execute(args),
+        Command::Run(args) => cmd::run::execute(args),
+        Command::Continue(args) => cmd::resume::execute(args),
+        Command::List(args) => cmd::list::execute(args),
+        Command::Explain(args) => cmd::explain::execute(args),
+        Command::Judge(args) => cmd::judge::execute(args),
+        Command::Completions(args) => cmd::completions::execute::<Cli>(args),
+    };
+    match done {
+        Ok(code) => code.into(),
+        Err(error) if output::is_broken_pipe(&error) => exit::Code::Done.into(),
+        Err(error) => {
+            // Nothing is left to be done about a standard error that is closed.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            exit::Code::Usage.into()
+        }
+    }
+}

@@ -1,1 +1,16 @@
-//! What people and machines read of a run: tables, sentences, JSON, CSV, Markdown.
+#![doc = include_str!("../README.md")]
+
+pub mod csv;
+pub mod export;
+pub mod figure;
+pub mod hyperfine;
+pub mod json;
+pub mod judgement;
+pub mod markdown;
+pub mod sentence;
+pub mod terminal;
+
+mod clause;
+mod grid;
+mod grids;
+mod text;

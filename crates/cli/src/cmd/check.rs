@@ -1,0 +1,81 @@
+//! `ascertain check`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use ascertain::claims_file::{self, ClaimsFile};
+use ascertain::outcome::Outcome;
+use ascertain::plan::{Config, Plan};
+use ascertain_report::export::Export;
+use ascertain_report::{markdown, terminal};
+
+use crate::exit::{self, Code, FailOn};
+use crate::options::{Common, Format};
+use crate::{output, session};
+
+const MAX_TIME: Duration = Duration::from_secs(120);
+
+/// Judge a file of claims; without one, the shipped claims that this machine can run
+///
+/// The sources' claims do not gate: that one is refuted here is a finding. A file of your own does:
+/// exit code 1 when a claim is refuted, 3 when one is undecided.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files of claims
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only claims whose id contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing. For the shipped claims: nothing
+    #[arg(long, value_enum, value_delimiter = ',', help_heading = "Judging")]
+    fail_on: Option<Vec<FailOn>>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let mut file = match args.files.as_slice() {
+        [] => ascertain_experiments::shipped_claims()?,
+        files => read(files)?,
+    };
+    if !args.only.is_empty() {
+        file.claims.retain(|claim| args.only.iter().any(|text| claim.id.contains(text)));
+    }
+    if file.claims.is_empty() {
+        output::note(&format!("no claim's id contains {}", args.only.join(" or ")));
+        return Ok(Code::Nothing);
+    }
+    let config = Config { table_trials: Some(0), ..session::config(&args.common, MAX_TIME) };
+    file.commands.retain(|set| file.claims.iter().any(|claim| claim.experiment == set.id));
+    let plan = Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config };
+    let run = session::carry_out(&plan, &args.common)?;
+    output::outcome(&run.outcome, &args.common.display, terminal::check_table)?;
+    if let Some(folder) = &run.folder {
+        write_report(&folder.join("report.md"), &run.outcome, args)?;
+    }
+    let gates = match (&args.fail_on, args.files.is_empty()) {
+        (Some(gates), _) => gates.as_slice(),
+        (None, true) => &[],
+        (None, false) => &[FailOn::Refuted, FailOn::Undecided],
+    };
+    Ok(exit::code(&run.outcome, gates))
+}
+
+fn write_report(path: &std::path::Path, outcome: &Outcome, args: &Args) -> anyhow::Result<()> {
+    Export::open(path)?.finish(&markdown::outcome(outcome))?;
+    if args.common.display.format == Format::Table && !args.common.display.quiet {
+        output::note(&format!("report:   {}", path.display()));
+    }
+    Ok(())
+}
+
+fn read(paths: &[PathBuf]) -> anyhow::Result<ClaimsFile> {
+    let registry = ascertain_experiments::registry();
+    let files = paths.iter().map(|path| {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        Ok(claims_file::parse(&text, path, registry)?)
+    });
+    Ok(claims_file::merge(files.collect::<anyhow::Result<Vec<_>>>()?)?)
+}

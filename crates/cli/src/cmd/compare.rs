@@ -1,0 +1,286 @@
+//! `ascertain compare`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain::command::{CommandExperiment, CommandSet, NamedCommand, OnFailure};
+use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
+use ascertain::outcome::{Decision, Outcome};
+use ascertain::plan::{Config, Plan, Table};
+use ascertain::run::Run;
+use ascertain_report::export::Export;
+use ascertain_report::{hyperfine, terminal};
+use clap::ValueEnum;
+
+use super::commands::Starting;
+use crate::exit::{self, Code};
+use crate::options::{Common, positive_share};
+use crate::{output, session};
+
+const MAX_TIME: Duration = Duration::from_secs(30);
+/// One command alone has nothing to be compared with: this many observations describe it.
+const ALONE_TRIALS: u64 = 30;
+
+/// Which command is faster, and by how much
+///
+/// The first command is the reference. All are measured in every trial, in a fresh random order, until
+/// each is decided: faster, slower, or undecided when the time is up.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The commands
+    #[arg(required = true, value_name = "COMMAND")]
+    commands: Vec<String>,
+    /// What the commands are called, in their order
+    #[arg(short = 'n', long = "command-name", value_name = "NAME", help_heading = "Commands")]
+    names: Vec<String>,
+    /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated
+    #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], help_heading = "Commands")]
+    parameter_list: Vec<String>,
+    /// A parameter from MIN to MAX
+    #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], help_heading = "Commands")]
+    parameter_scan: Vec<String>,
+    /// The step of the last --parameter-scan
+    #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", help_heading = "Commands")]
+    parameter_step_size: Option<u64>,
+    #[command(flatten)]
+    starting: Starting,
+    /// Go on when a command fails; it keeps its time
+    #[arg(short, long, help_heading = "Commands")]
+    ignore_failure: bool,
+    /// Take exactly so many trials, whatever is decided
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Judging")]
+    runs: Option<u64>,
+    /// Answer from the ratio's interval: faster or slower beyond this margin, same inside
+    #[arg(long, value_name = "M", value_parser = positive_share, help_heading = "Judging")]
+    margin: Option<f64>,
+    /// Go on until each ratio's interval is this narrow: `1%`
+    #[arg(long, value_name = "P", value_parser = positive_share, help_heading = "Judging")]
+    precision: Option<f64>,
+    /// Exit with 1 when a command is proven to be so, with 3 when that can't be excluded
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Judging")]
+    fail_if: Option<FailIf>,
+    /// Write the times in hyperfine's JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    export_json: Option<PathBuf>,
+    /// Write the times in hyperfine's CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    export_csv: Option<PathBuf>,
+    /// Write the times in hyperfine's Markdown
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    export_markdown: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailIf {
+    /// Slower than the reference; with --margin, by more than that.
+    Slower,
+    /// Faster than the reference; with --margin, by more than that.
+    Faster,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let plan = plan(args)?;
+    // Opened before anything is measured: a folder that can't be written to is found now.
+    let exports = Exports::open(args)?;
+    let run = session::carry_out(&plan, &args.common)?;
+    exports.finish(&run, &plan)?;
+    output::outcome(&run.outcome, &args.common.display, terminal::compare_table)?;
+    let code = exit::code(&run.outcome, &[]);
+    Ok(if code == Code::Done { gate(args.fail_if, args.margin, &run.outcome) } else { code })
+}
+
+/// `--fail-if slower`: 1 when proven slower, 0 when proven not to be, 3 else.
+fn gate(fail_if: Option<FailIf>, margin: Option<f64>, outcome: &Outcome) -> Code {
+    let Some(fail_if) = fail_if else { return Code::Done };
+    let failing = match fail_if {
+        FailIf::Slower => Decision::Slower,
+        FailIf::Faster => Decision::Faster,
+    };
+    // With a margin it need not be decided between faster and same: one end of the interval tells.
+    let excluded = |claim: &ascertain::outcome::ClaimResult| match (fail_if, margin) {
+        (FailIf::Slower, Some(margin)) => claim.ratio_low.is_some_and(|low| low >= 1.0 / (1.0 + margin)),
+        (FailIf::Faster, Some(margin)) => claim.ratio_high.is_some_and(|high| high <= 1.0 + margin),
+        (_, None) => matches!(claim.decision, Some(decision) if decision != Decision::Undecided),
+    };
+    match () {
+        () if outcome.claims.iter().any(|claim| claim.decision == Some(failing)) => Code::GateFailed,
+        () if outcome.claims.iter().all(excluded) => Code::Done,
+        () => Code::Undecided,
+    }
+}
+
+fn plan(args: &Args) -> anyhow::Result<Plan> {
+    let set = command_set(args)?;
+    let experiment = CommandExperiment::new(set.clone())?;
+    let spec = experiment.spec();
+    let points = points(&set.parameters);
+    let arm = |variant: &str, point: &Point| Arm { variant: variant.to_string(), point: point.clone() };
+    let arms: Vec<Arm> =
+        spec.variants.iter().flat_map(|v| points.iter().map(|point| arm(&v.name, point))).collect();
+    if args.fail_if.is_some() && arms.len() < 2 {
+        bail!("--fail-if needs a second command to hold against the first");
+    }
+    let claims = match spec.variants.len() {
+        // One command at several points: the first point is the reference.
+        1 => arms[1..].iter().map(|candidate| order_claim(candidate, &arms[0])).collect(),
+        // Several: at each point, the first command.
+        _ => arms[points.len()..]
+            .iter()
+            .map(|candidate| order_claim(candidate, &arm(&spec.variants[0].name, &candidate.point)))
+            .collect::<Vec<_>>(),
+    };
+    let config = Config {
+        margin: args.margin,
+        precision: args.precision,
+        exact_trials: args.runs,
+        warmup_trials: args.starting.warmup,
+        table_trials: claims.is_empty().then_some(ALONE_TRIALS),
+        ..session::config(&args.common, MAX_TIME)
+    };
+    let tables = vec![Table { experiment: set.id.clone(), arms }];
+    Ok(Plan { claims, tables, commands: vec![set], config })
+}
+
+fn order_claim(candidate: &Arm, baseline: &Arm) -> Claim {
+    Claim {
+        id: candidate.to_string(),
+        says: format!("{candidate} is faster than {baseline}"),
+        source: String::new(),
+        source_value: String::new(),
+        analysis: String::new(),
+        restated: String::new(),
+        experiment: "compare".into(),
+        tests: vec![Test::Versus {
+            metric: 0,
+            candidate: candidate.clone(),
+            baseline: baseline.clone(),
+            scale: Scale::Ratio,
+            bound: Bound::AtLeast(1.0),
+        }],
+        judging: Judging::Order,
+        rate: 0.5,
+        margin: None,
+        error: None,
+        look_every: 1,
+        max_time: None,
+        max_trials: None,
+    }
+}
+
+fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
+    let count = args.commands.len();
+    if args.names.len() > count {
+        bail!("{} names for {count} commands; give at most one for each", args.names.len());
+    }
+    let starting = &args.starting;
+    let named = args.commands.iter().enumerate().map(|(index, line)| {
+        Ok(NamedCommand {
+            name: args.names.get(index).unwrap_or(line).clone(),
+            line: line.clone(),
+            setup: starting.hook(&starting.setup, "setup", index, count)?,
+            prepare: starting.hook(&starting.prepare, "prepare", index, count)?,
+            cleanup: starting.hook(&starting.cleanup, "cleanup", index, count)?,
+        })
+    });
+    Ok(CommandSet {
+        id: "compare".into(),
+        commands: named.collect::<anyhow::Result<_>>()?,
+        parameters: parameters(args)?,
+        shell: starting.shell.clone(),
+        input: starting.input(),
+        output: starting.output.clone(),
+        time_limit: Some(starting.time_limit()),
+        on_failure: if args.ignore_failure { OnFailure::Ignore } else { OnFailure::Stop },
+        requests: None,
+    })
+}
+
+fn parameters(args: &Args) -> anyhow::Result<Vec<Factor>> {
+    let lists = args.parameter_list.chunks_exact(2).map(|list| {
+        let levels: Vec<Level> = list[1].split(',').map(|level| Level::Text(level.to_string())).collect();
+        Ok((list[0].clone(), levels))
+    });
+    let scans = args.parameter_scan.chunks_exact(3).map(|scan| {
+        let number = |text: &str| {
+            text.parse::<u64>().with_context(|| format!("--parameter-scan {}: `{text}` is not a whole number", scan[0]))
+        };
+        let (min, max) = (number(&scan[1])?, number(&scan[2])?);
+        let step = args.parameter_step_size.unwrap_or(1);
+        if min > max || step == 0 {
+            bail!("--parameter-scan {}: {min} to {max} by {step} has no values", scan[0]);
+        }
+        Ok((scan[0].clone(), (min..=max).step_by(step as usize).map(Level::Integer).collect()))
+    });
+    let factor = |(name, levels): (String, Vec<Level>)| Factor {
+        name,
+        about: "parameter of the command line".into(),
+        default: levels[0].clone(),
+        accepts: Accepts::OneOf(levels),
+    };
+    lists.chain(scans).map(|parameter| parameter.map(factor)).collect()
+}
+
+/// Every combination of the parameters' levels.
+fn points(parameters: &[Factor]) -> Vec<Point> {
+    parameters.iter().fold(vec![Point::default()], |points, factor| {
+        let Accepts::OneOf(levels) = &factor.accepts else { return points };
+        let widened = points.iter().flat_map(|point| {
+            levels.iter().map(|level| point.clone().with(&factor.name, level.clone()))
+        });
+        widened.collect()
+    })
+}
+
+/// hyperfine's export files, each opened before the first trial.
+struct Exports {
+    files: Vec<(Export, fn(&[hyperfine::CommandTimes]) -> String)>,
+}
+
+impl Exports {
+    fn open(args: &Args) -> anyhow::Result<Exports> {
+        let wanted: [(&Option<PathBuf>, fn(&[hyperfine::CommandTimes]) -> String); 3] = [
+            (&args.export_json, hyperfine::json),
+            (&args.export_csv, hyperfine::csv),
+            (&args.export_markdown, hyperfine::markdown),
+        ];
+        let opened = wanted.into_iter().filter_map(|(path, format)| {
+            let path = path.as_ref()?;
+            Some(Export::open(path).map(|file| (file, format)))
+        });
+        Ok(Exports { files: opened.collect::<Result<_, _>>()? })
+    }
+
+    fn finish(self, run: &Run, plan: &Plan) -> anyhow::Result<()> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let set = &plan.commands[0];
+        let times: Vec<_> = run
+            .observations
+            .arms()
+            .iter()
+            .map(|values| {
+                let [wall, user, system, memory, exit] = values.by_metric.as_slice() else { unreachable!() };
+                let named = set.commands.iter().find(|command| command.name == values.arm.variant);
+                let seconds = |ns: &[f64]| ns.iter().map(|ns| ns / 1e9).collect();
+                hyperfine::CommandTimes {
+                    command: named.map_or(values.arm.variant.clone(), |command| command.name.clone()),
+                    parameters: values.arm.point.0.iter().map(|(k, v)| (k.clone(), v.to_string())).collect(),
+                    wall_s: seconds(wall),
+                    user_s: seconds(user),
+                    system_s: seconds(system),
+                    memory_bytes: memory.clone(),
+                    exit_codes: exit.iter().map(|&code| code.is_finite().then_some(code as i32)).collect(),
+                }
+            })
+            .collect();
+        for (file, format) in self.files {
+            file.finish(&format(&times))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! `ascertain explain`.
+
+use std::fmt::Write;
+
+use anyhow::bail;
+use ascertain::claim::Claim;
+use ascertain::nearest::nearest;
+
+use crate::exit::Code;
+use crate::output;
+
+/// Explain an experiment or a claim
+#[derive(clap::Args)]
+pub struct Args {
+    /// The id of an experiment or a claim
+    id: String,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let claims = ascertain_experiments::shipped_claims()?.claims;
+    let experiments = ascertain_experiments::registry();
+    if let Some(experiment) = experiments.iter().find(|experiment| experiment.spec().id == args.id) {
+        let mut text = experiment.spec().readme.trim_end().to_string();
+        text.push_str("\n\n## Shipped claims\n\n");
+        for claim in claims.iter().filter(|claim| claim.experiment == args.id) {
+            writeln!(text, "- {}: {}", claim.id, claim.says)?;
+        }
+        output::print(&text)?;
+        return Ok(Code::Done);
+    }
+    if let Some(claim) = claims.iter().find(|claim| claim.id == args.id) {
+        output::print(&explain(claim))?;
+        return Ok(Code::Done);
+    }
+    let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
+    let hint = nearest(&args.id, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    bail!("there is no experiment and no claim `{}`{hint}; see `ascertain list`", args.id)
+}
+
+fn explain(claim: &Claim) -> String {
+    let mut text = format!("{}\n\n{}\n", claim.id, claim.says);
+    let parts = [
+        ("source", &claim.source),
+        ("the source's figure", &claim.source_value),
+        ("analysis", &claim.analysis),
+        ("restated", &claim.restated),
+    ];
+    for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
+        text.push_str(&format!("\n{name}: {}\n", value.trim()));
+    }
+    text.push_str(&format!("\nexperiment: {}\nrate: {}\narms:\n", claim.experiment, claim.rate));
+    for arm in claim.arms() {
+        text.push_str(&format!("  {arm}\n"));
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! `ascertain run`.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
+use ascertain::nearest::nearest;
+use ascertain::plan::{Config, Plan, Table};
+use ascertain_report::terminal;
+
+use crate::exit::{self, Code, FailOn};
+use crate::options::Common;
+use crate::{output, session};
+
+/// Time for each experiment that is named.
+const MAX_TIME_EACH: Duration = Duration::from_secs(45);
+/// Enough for medians with narrow intervals on a noisy machine.
+const TABLE_TRIALS: u64 = 100;
+
+/// Run experiments: their tables, and the shipped claims about them
+#[derive(clap::Args)]
+pub struct Args {
+    /// The experiments; `ascertain list` names them
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    experiments: Vec<String>,
+    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`
+    #[arg(long, value_name = "FACTOR=LEVELS")]
+    at: Vec<String>,
+    /// Only these variants
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    variants: Vec<String>,
+    /// Trials of each table
+    #[arg(short, long, value_name = "N", default_value_t = TABLE_TRIALS, help_heading = "Judging")]
+    trials: u64,
+    /// Do not judge the shipped claims
+    #[arg(long, help_heading = "Judging")]
+    no_claims: bool,
+    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "nothing", help_heading = "Judging")]
+    fail_on: Vec<FailOn>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let chosen = args.experiments.iter().map(|id| find(id)).collect::<anyhow::Result<Vec<_>>>()?;
+    let tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
+    check_names(&chosen, args)?;
+    let mut claims = ascertain_experiments::shipped_claims()?.claims;
+    claims.retain(|claim| !args.no_claims && args.experiments.contains(&claim.experiment));
+    let max_time = MAX_TIME_EACH * args.experiments.len() as u32;
+    let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
+    let plan = Plan { claims, tables, commands: Vec::new(), config };
+    let run = session::carry_out(&plan, &args.common)?;
+    output::outcome(&run.outcome, &args.common.display, terminal::run_tables)?;
+    Ok(exit::code(&run.outcome, &args.fail_on))
+}
+
+/// The experiment with this id.
+pub fn find(id: &str) -> anyhow::Result<&'static dyn Experiment> {
+    let all = ascertain_experiments::registry();
+    if let Some(found) = all.iter().find(|experiment| experiment.spec().id == id) {
+        return Ok(*found);
+    }
+    let known: Vec<&str> = all.iter().map(|experiment| experiment.spec().id.as_str()).collect();
+    let hint = nearest(id, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+    bail!("there is no experiment `{id}`{}; there are: {}", hint.unwrap_or_default(), known.join(", "))
+}
+
+fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
+    let spec = experiment.spec();
+    let mut points = vec![spec.default_point()];
+    for at in &args.at {
+        let Some((name, levels)) = at.split_once('=') else { bail!("--at {at}: write FACTOR=LEVEL,LEVEL") };
+        let Some(factor) = spec.factors.iter().find(|factor| factor.name == name) else { continue };
+        let levels = levels.split(',').map(|text| level(factor, text)).collect::<anyhow::Result<Vec<_>>>()?;
+        points = widen(&points, name, &levels);
+    }
+    let wanted = |name: &String| args.variants.is_empty() || args.variants.contains(name);
+    let variants = spec.variants.iter().map(|variant| &variant.name).filter(|name| wanted(name));
+    let arms = variants.flat_map(|variant| {
+        points.iter().map(move |point| Arm { variant: variant.clone(), point: point.clone() })
+    });
+    Ok(Table { experiment: spec.id.clone(), arms: arms.collect() })
+}
+
+fn widen(points: &[Point], factor: &str, levels: &[Level]) -> Vec<Point> {
+    let widened = points.iter().flat_map(|point| levels.iter().map(|level| point.clone().with(factor, level.clone())));
+    widened.collect()
+}
+
+fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
+    let level = Level::parse(text);
+    match &factor.accepts {
+        Accepts::Integers { min, max } if !level.integer().is_some_and(|value| (*min..=*max).contains(&value)) => {
+            bail!("--at {}={text}: it takes whole numbers from {min} to {max}", factor.name)
+        }
+        Accepts::OneOf(levels) if !levels.contains(&level) => {
+            let known: Vec<String> = levels.iter().map(Level::to_string).collect();
+            bail!("--at {}={text}: it takes one of {}", factor.name, known.join(", "))
+        }
+        _ => Ok(level),
+    }
+}
+
+/// A factor or variant that none of the experiments has is a mistake.
+fn check_names(chosen: &[&dyn Experiment], args: &Args) -> anyhow::Result<()> {
+    let factors: Vec<&str> = chosen.iter().flat_map(|e| e.spec().factors.iter().map(|f| f.name.as_str())).collect();
+    let variants: Vec<&str> = chosen.iter().flat_map(|e| e.spec().variants.iter().map(|v| v.name.as_str())).collect();
+    let names = args.at.iter().map(|at| ("factor", at.split('=').next().unwrap_or_default(), &factors));
+    let variant_names = args.variants.iter().map(|name| ("variant", name.as_str(), &variants));
+    for (kind, name, known) in names.chain(variant_names) {
+        if !known.contains(&name) {
+            let hint = nearest(name, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+            bail!("there is no {kind} `{name}`{}; there are: {}", hint.unwrap_or_default(), known.join(", "));
+        }
+    }
+    Ok(())
+}

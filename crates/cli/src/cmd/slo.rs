@@ -1,0 +1,146 @@
+//! `ascertain slo`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use ascertain::claim::{Claim, Judging, Test};
+use ascertain::command::{self, CommandSet, NamedCommand, OnFailure};
+use ascertain::experiment::{Arm, Point};
+use ascertain::plan::{Config, Plan, Table};
+use ascertain::predicate::Predicate;
+use ascertain_report::terminal;
+use ascertain_stats::soonest_verdict;
+
+use super::commands::Starting;
+use crate::exit::{self, Code, FailOn};
+use crate::options::{Common, duration, share};
+use crate::{output, session};
+
+const MAX_TIME: Duration = Duration::from_secs(30);
+
+/// Does a command succeed, and in time, often enough
+///
+/// A success is an exit with 0 that keeps to every bound. The verdict is about the share of successes
+/// while it was measured: exit code 0: it is at least what is asked; 1: it is not; 3: the time was up.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The share of observations that must succeed: `99%`
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    at_least: f64,
+    /// A success takes at most that long: `200ms`
+    #[arg(long, value_name = "TIME")]
+    within: Option<String>,
+    /// What else a success is: comparisons of wall, user, system, memory_peak or exit, such as
+    /// `memory_peak <= 50 MB and exit == 3`
+    #[arg(long, value_name = "PREDICATE")]
+    require: Vec<String>,
+    /// Spread the trials over that long: neighbours in time are alike, hours are not
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
+    spread: Option<Duration>,
+    /// Recorded requests, one a line: `{request}` in the command is replaced by one, or it is standard
+    /// input. Each set of trials takes every request once, in a fresh order, and is judged at its end
+    #[arg(long, value_name = "FILE", help_heading = "Commands")]
+    recorded: Option<PathBuf>,
+    /// Rates this close to the one asked for need not be told apart, so that it always ends
+    #[arg(long, value_name = "D", value_parser = share, help_heading = "Judging")]
+    margin: Option<f64>,
+    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "refuted,undecided", help_heading = "Judging")]
+    fail_on: Vec<FailOn>,
+    #[command(flatten)]
+    starting: Starting,
+    #[command(flatten)]
+    common: Common,
+    /// The command, after `--`
+    #[arg(required = true, last = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let plan = plan(args)?;
+    let run = session::carry_out(&plan, &args.common)?;
+    output::outcome(&run.outcome, &args.common.display, terminal::slo)?;
+    Ok(exit::code(&run.outcome, &args.fail_on))
+}
+
+fn plan(args: &Args) -> anyhow::Result<Plan> {
+    let metrics = command::metrics();
+    let within = args.within.as_ref().map(|time| format!("wall <= {time}"));
+    let mut parts: Vec<String> = within.into_iter().chain(args.require.iter().cloned()).collect();
+    if parts.is_empty() {
+        parts.push("exit == 0".into());
+    }
+    let predicate = Predicate::parse(&parts.join(" and "), &metrics)?;
+    let requests = args.recorded.as_ref().map(read_requests).transpose()?;
+    let line = command_line(&args.command);
+    let arm = Arm { variant: line.clone(), point: Point::default() };
+    let look_every = requests.as_ref().map_or(1, Vec::len) as u64;
+    let claim = Claim {
+        id: "slo".into(),
+        says: format!("{line}: {} in at least {} % of the runs", predicate.spelled(&metrics), args.at_least * 100.0),
+        source: String::new(),
+        source_value: String::new(),
+        analysis: String::new(),
+        restated: String::new(),
+        experiment: "slo".into(),
+        tests: vec![Test::Predicate { arm: arm.clone(), predicate }],
+        judging: Judging::Rate,
+        rate: args.at_least,
+        margin: args.margin,
+        error: None,
+        look_every,
+        max_time: None,
+        max_trials: None,
+    };
+    let config = config(args);
+    let tables = vec![Table { experiment: "slo".into(), arms: vec![arm] }];
+    Ok(Plan { claims: vec![claim], tables, commands: vec![command_set(args, line, requests)?], config })
+}
+
+fn config(args: &Args) -> Config {
+    let shortest = soonest_verdict(args.at_least, args.common.error, args.common.error);
+    let gap = args.spread.map(|spread| spread.div_f64(shortest as f64));
+    // A verdict rarely comes at the soonest: leave room for four times as many trials.
+    let max_time = args.spread.map_or(MAX_TIME, |spread| MAX_TIME + 4 * spread);
+    Config { gap, warmup_trials: args.starting.warmup, ..session::config(&args.common, max_time) }
+}
+
+fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyhow::Result<CommandSet> {
+    let starting = &args.starting;
+    let command = NamedCommand {
+        name: line.clone(),
+        line,
+        setup: starting.hook(&starting.setup, "setup", 0, 1)?,
+        prepare: starting.hook(&starting.prepare, "prepare", 0, 1)?,
+        cleanup: starting.hook(&starting.cleanup, "cleanup", 0, 1)?,
+    };
+    Ok(CommandSet {
+        id: "slo".into(),
+        commands: vec![command],
+        parameters: Vec::new(),
+        shell: starting.shell.clone(),
+        input: starting.input(),
+        output: starting.output.clone(),
+        time_limit: Some(starting.time_limit()),
+        on_failure: OnFailure::Observe,
+        requests,
+    })
+}
+
+fn read_requests(path: &PathBuf) -> anyhow::Result<Vec<String>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("--recorded {}", path.display()))?;
+    let requests: Vec<String> = text.lines().filter(|line| !line.trim().is_empty()).map(str::to_string).collect();
+    if requests.is_empty() {
+        bail!("--recorded {}: there is no request in it; write one a line", path.display());
+    }
+    Ok(requests)
+}
+
+/// One word is a command line; several are the program and its arguments, quoted where they need it.
+fn command_line(words: &[String]) -> String {
+    match words {
+        [line] => line.clone(),
+        words => words.iter().map(|word| ascertain_sys::process::quote(word)).collect::<Vec<_>>().join(" "),
+    }
+}

@@ -1,0 +1,94 @@
+//! Options that mean the same everywhere.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ascertain::unit::{Unit, parse_quantity};
+use clap::ValueEnum;
+
+/// Options of every command that measures.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Common {
+    /// The chance that any verdict of the run is wrong
+    #[arg(long, value_name = "E", default_value = "0.001", value_parser = share, help_heading = "Judging")]
+    pub error: f64,
+    /// Start no new trial after that long: `30s`, `2min`
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
+    pub max_time: Option<Duration>,
+    /// Start no new trial after that many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Judging")]
+    pub max_trials: Option<u64>,
+    /// Seed of the run's random numbers: the same seed gives the same plan
+    #[arg(long, value_name = "N", help_heading = "Judging")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub display: Display,
+    /// Folder of runs to put this run's folder in, instead of ~/.local/state/ascertain/runs
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub evidence: Option<PathBuf>,
+    /// Keep no evidence
+    #[arg(long, conflicts_with = "evidence", help_heading = "Output")]
+    pub no_evidence: bool,
+}
+
+/// Options of every command that prints.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Display {
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub format: Format,
+    /// Print no progress and no table
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+    /// Colours: NO_COLOR is heeded
+    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub color: Color,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// One object, schema `ascertain.run/1`.
+    Json,
+    /// One line a metric of an arm.
+    Csv,
+    /// Tables to paste.
+    Markdown,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// A duration such as `30s`, `1.5 min` or `200ms`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let nanoseconds = parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())?;
+    match nanoseconds {
+        ns if ns > 0.0 && ns < 1e18 => Ok(Duration::from_nanos(ns as u64)),
+        _ => Err(format!("`{text}` is no time that one could wait; give one such as 30s")),
+    }
+}
+
+/// A share strictly between 0 and 1: `0.99`, `99%`, `1e-6`.
+pub fn share(text: &str) -> Result<f64, String> {
+    let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
+    match value {
+        v if v > 0.0 && v < 1.0 => Ok(v),
+        _ => Err(format!("`{text}` is not strictly between 0 and 1; no number of trials could decide it")),
+    }
+}
+
+/// A share above 0: `5%`, `0.01`, `1.5`.
+pub fn positive_share(text: &str) -> Result<f64, String> {
+    let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(format!("`{text}` is not above 0")) }
+}

@@ -1,0 +1,56 @@
+//! Data goes to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Context;
+use ascertain::outcome::Outcome;
+use ascertain_report::terminal::Style;
+
+use crate::options::{Color, Display, Format};
+use crate::progress;
+
+/// Writes text to standard output.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("standard output")
+}
+
+/// Writes a line to standard error; nothing can be done when that is closed.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Whether the reader of standard output went away: no error of ours.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<io::Error>();
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The style of tables: colours as asked, as wide as the terminal.
+pub fn style(display: &Display) -> Style {
+    let terminal = io::stdout().is_terminal();
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let color = match display.color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => terminal && !no_color,
+    };
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let width = columns.or_else(|| terminal.then(progress::terminal_width).flatten()).unwrap_or(100);
+    Style { color, width: width.clamp(60, 160) }
+}
+
+/// Prints an outcome as asked; `table` makes the form for people.
+pub fn outcome(
+    outcome: &Outcome,
+    display: &Display,
+    table: impl FnOnce(&Outcome, &Style) -> String,
+) -> anyhow::Result<()> {
+    match display.format {
+        Format::Json => print(&ascertain_report::json::outcome(outcome)),
+        Format::Csv => print(&ascertain_report::csv::outcome(outcome)),
+        Format::Markdown => print(&ascertain_report::markdown::outcome(outcome)),
+        Format::Table if display.quiet => Ok(()),
+        Format::Table => print(&table(outcome, &style(display))),
+    }
+}

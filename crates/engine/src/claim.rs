@@ -1,0 +1,161 @@
+//! Claims: a predicate on a trial, the rate at which it must hold, and the error it may be wrong with.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::Arm;
+use crate::predicate::Predicate;
+
+/// A claim, resolved: every name in it exists, and every quantity is in its metric's unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Its name, unique in a run: `sum.kahan-avx512-8x-naive`.
+    pub id: String,
+    /// The claim as a sentence.
+    pub says: String,
+    /// Who says so: a document, a URL; empty when it is the user's own.
+    #[serde(default)]
+    pub source: String,
+    /// The source's figure, as it is written there.
+    #[serde(default)]
+    pub source_value: String,
+    /// Why it should hold, and when it will not.
+    #[serde(default)]
+    pub analysis: String,
+    /// How a sentence that is not Bernoulli was put.
+    #[serde(default)]
+    pub restated: String,
+    /// The experiment that measures it.
+    pub experiment: String,
+    /// What must be true of a trial; with several, all of them.
+    pub tests: Vec<Test>,
+    /// How it is judged.
+    pub judging: Judging,
+    /// The rate at which the tests must hold, in (0, 1).
+    pub rate: f64,
+    /// Rates this close to `rate` need not be told apart: the claim always ends.
+    #[serde(default)]
+    pub margin: Option<f64>,
+    /// The chance of a wrong verdict that this claim is given; `None`: an even share of the run's.
+    #[serde(default)]
+    pub error: Option<f64>,
+    /// The evidence is looked at only after each set of this many trials: trials within a set may
+    /// depend on one another (requests drawn without replacement), sets do not.
+    #[serde(default = "one")]
+    pub look_every: u64,
+    /// No new trial for this claim after that much measuring of it.
+    #[serde(default)]
+    pub max_time: Option<Duration>,
+    /// No new trial for this claim after that many.
+    #[serde(default)]
+    pub max_trials: Option<u64>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// How a claim's outcomes are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judging {
+    /// By rate, in both directions at full error: holds or refuted.
+    Rate,
+    /// Once: the metric has no chance in it (an error bound, a size).
+    Exact,
+    /// Two-sided, ties dropped, half of the error in each direction: faster, slower. What `compare`
+    /// asks of a command against its reference.
+    Order,
+}
+
+/// What must be true of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// How the candidate compares with the baseline in the same trial.
+    Versus {
+        /// Which metric (index into the spec's).
+        metric: usize,
+        /// What the claim speaks for.
+        candidate: Arm,
+        /// What it is held against.
+        baseline: Arm,
+        /// How the two are compared.
+        scale: Scale,
+        /// The values for which the test is true.
+        bound: Bound,
+    },
+    /// A predicate on one arm's metrics.
+    Predicate {
+        /// The arm.
+        arm: Arm,
+        /// The predicate.
+        predicate: Predicate,
+    },
+}
+
+impl Test {
+    /// The arms that a trial must hold for this test.
+    pub fn arms(&self) -> Vec<&Arm> {
+        match self {
+            Test::Versus { candidate, baseline, .. } => vec![candidate, baseline],
+            Test::Predicate { arm, .. } => vec![arm],
+        }
+    }
+}
+
+/// How two arms' values become one number, larger when the candidate is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// How many times better the candidate is: baseline/candidate where lower is better, else the
+    /// inverse. Values of zero or below are an error.
+    Ratio,
+    /// By how much the candidate is better, in the metric's unit.
+    Difference,
+}
+
+/// A bound on a number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// At least that.
+    AtLeast(f64),
+    /// At most that.
+    AtMost(f64),
+    /// From the first to the second, both included.
+    Within(f64, f64),
+}
+
+impl Bound {
+    /// Whether the value keeps to it. NaN does not.
+    pub fn admits(self, value: f64) -> bool {
+        match self {
+            Bound::AtLeast(low) => value >= low,
+            Bound::AtMost(high) => value <= high,
+            Bound::Within(low, high) => (low..=high).contains(&value),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::AtLeast(low) => write!(f, "at least {low}"),
+            Bound::AtMost(high) => write!(f, "at most {high}"),
+            Bound::Within(low, high) => write!(f, "from {low} to {high}"),
+        }
+    }
+}
+
+impl Claim {
+    /// The arms that a trial must hold for this claim, each once.
+    pub fn arms(&self) -> Vec<&Arm> {
+        let mut arms: Vec<&Arm> = self.tests.iter().flat_map(Test::arms).collect();
+        arms.sort();
+        arms.dedup();
+        arms
+    }
+}

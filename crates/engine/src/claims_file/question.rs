@@ -1,0 +1,173 @@
+//! What must be true of a trial: a comparison with a bound, or a predicate.
+
+use toml::de::DeValue;
+
+use super::error::{Notes, unknown};
+use super::fields::{Entry, Fields, entries};
+use super::keys::{number, shown};
+use super::points::{factor, level};
+use super::rules;
+use crate::claim::{Bound, Scale, Test};
+use crate::experiment::{Arm, Level, Metric, Point, Spec};
+use crate::predicate::Predicate;
+use crate::unit::parse_quantity;
+
+/// What must be true, but for where.
+pub(super) enum Question {
+    Versus { metric: usize, candidate: Side, baseline: Side, scale: Scale, bound: Bound },
+    Predicate { side: Side, predicate: Predicate },
+}
+
+/// A variant, with the levels in which it differs from the point.
+pub(super) struct Side {
+    pub(super) variant: String,
+    pub(super) levels: Vec<(String, Level)>,
+}
+
+impl Side {
+    /// The arm at a point.
+    pub(super) fn at(&self, point: &Point) -> Arm {
+        let with = |point: Point, (factor, level): &(String, Level)| point.with(factor, level.clone());
+        Arm { variant: self.variant.clone(), point: self.levels.iter().fold(point.clone(), with) }
+    }
+}
+
+impl Question {
+    /// The test at a point.
+    pub(super) fn at(&self, point: &Point) -> Test {
+        match self {
+            Question::Versus { metric, candidate, baseline, scale, bound } => Test::Versus {
+                metric: *metric,
+                candidate: candidate.at(point),
+                baseline: baseline.at(point),
+                scale: *scale,
+                bound: *bound,
+            },
+            Question::Predicate { side, predicate } => {
+                Test::Predicate { arm: side.at(point), predicate: predicate.clone() }
+            }
+        }
+    }
+}
+
+/// Reads what must be true.
+pub(super) fn read(fields: &Fields<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Question> {
+    let candidate = fields.get("candidate").map(|entry| read_side(entry, spec, notes));
+    let baseline = fields.get("baseline").map(|entry| read_side(entry, spec, notes));
+    let metric = read_metric(fields, spec, notes);
+    if rules::is_predicate(fields) {
+        let first = || spec.variants.first().map(|first| Side { variant: first.name.clone(), levels: Vec::new() });
+        let predicate = read_predicate(fields, spec, notes);
+        let side = if fields.has("candidate") { candidate.flatten() } else { first() };
+        return Some(Question::Predicate { side: side?, predicate: predicate? });
+    }
+    let bound_key = rules::bound(fields)?;
+    for key in ["candidate", "baseline"] {
+        if !fields.has(key) {
+            notes.add(fields.at, format!("`{key}` is missing; `{bound_key}` compares a candidate with a baseline"));
+        }
+    }
+    let scale = if fields.flag("difference") { Scale::Difference } else { Scale::Ratio };
+    let bound = fields.get(bound_key).zip(metric);
+    let bound = bound.and_then(|(entry, metric)| read_bound(entry, scale, &spec.metrics[metric], notes));
+    Some(Question::Versus {
+        metric: metric?,
+        candidate: candidate.flatten()?,
+        baseline: baseline.flatten()?,
+        scale,
+        bound: bound?,
+    })
+}
+
+fn read_metric(fields: &Fields<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<usize> {
+    if !fields.has("metric") {
+        return (!spec.metrics.is_empty()).then_some(0);
+    }
+    let entry = fields.get("metric")?;
+    let name = entry.value.as_str()?;
+    let found = spec.metric(name);
+    if found.is_none() {
+        notes.add(entry.at, unknown("metric", name, spec.metrics.iter().map(|metric| metric.name.as_str())));
+    }
+    found
+}
+
+fn read_predicate(fields: &Fields<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Predicate> {
+    let entry = fields.get("predicate")?;
+    let parsed = Predicate::parse(entry.value.as_str()?, &spec.metrics);
+    parsed.map_err(|error| notes.add(entry.at, error.to_string())).ok()
+}
+
+fn read_side(entry: Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Side> {
+    let table = match entry.value {
+        DeValue::Table(table) => entries(table),
+        name => {
+            let variant = read_variant(name, entry.at, spec, notes)?;
+            return Some(Side { variant, levels: Vec::new() });
+        }
+    };
+    let named = table.iter().find(|inner| inner.key == "variant");
+    if named.is_none() {
+        notes.add(entry.at, format!("`{}` names no variant; write {{ variant = \"…\", … }}", entry.key));
+    }
+    let variant = named.and_then(|named| read_variant(named.value, named.at, spec, notes));
+    let overrides = table.iter().filter(|inner| inner.key != "variant");
+    let read: Vec<_> = overrides
+        .map(|inner| {
+            let factor = factor(inner, spec, notes)?;
+            level(factor, inner.value, inner.at, notes).map(|level| (factor.name.clone(), level))
+        })
+        .collect();
+    Some(Side { variant: variant?, levels: read.into_iter().collect::<Option<_>>()? })
+}
+
+fn read_variant(value: &DeValue<'_>, at: usize, spec: &Spec, notes: &mut Notes<'_>) -> Option<String> {
+    let known = || spec.variants.iter().map(|variant| variant.name.as_str());
+    match value.as_str() {
+        Some(name) if known().any(|known| known == name) => return Some(name.to_string()),
+        Some(name) => notes.add(at, unknown("variant", name, known())),
+        None => notes.add(at, format!("`variant` must be a string, not {}", shown(value))),
+    }
+    None
+}
+
+fn read_bound(entry: Entry<'_>, scale: Scale, metric: &Metric, notes: &mut Notes<'_>) -> Option<Bound> {
+    let mut value = |value: &DeValue<'_>, at: usize| {
+        let read = match scale {
+            Scale::Ratio => ratio(value),
+            Scale::Difference => difference(value, metric),
+        };
+        read.map_err(|message| notes.add(at, format!("`{}`: {message}", entry.key))).ok()
+    };
+    let DeValue::Array(both) = entry.value else {
+        let bound = value(entry.value, entry.at)?;
+        return Some(if entry.key == "at_most" { Bound::AtMost(bound) } else { Bound::AtLeast(bound) });
+    };
+    let ends: Vec<Option<f64>> = both.iter().map(|end| value(end.get_ref(), end.span().start)).collect();
+    let [Some(low), Some(high)] = ends[..] else { return None };
+    if low > high {
+        notes.add(entry.at, "`within` must be [low, high] with low no greater than high");
+        return None;
+    }
+    Some(Bound::Within(low, high))
+}
+
+/// How many times better: a number above zero.
+fn ratio(value: &DeValue<'_>) -> Result<f64, String> {
+    let ratio = number(value).filter(|ratio| *ratio > 0.0 && ratio.is_finite());
+    ratio.ok_or_else(|| {
+        let shown = shown(value);
+        format!("how many times better is a number above 0 such as 8.0, not {shown}; for a difference such as \"5 ms\" add difference = true")
+    })
+}
+
+/// By how much better: a quantity in the metric's unit. A plain number is one without a unit.
+fn difference(value: &DeValue<'_>, metric: &Metric) -> Result<f64, String> {
+    let text = match (value.as_str(), number(value)) {
+        (Some(text), _) => text.to_string(),
+        (None, Some(number)) => number.to_string(),
+        (None, None) => shown(value),
+    };
+    let difference = parse_quantity(&text, metric.unit).map_err(|error| error.to_string())?;
+    difference.is_finite().then_some(difference).ok_or_else(|| format!("`{text}` is too great"))
+}

@@ -1,0 +1,131 @@
+//! What a claim measures: an experiment of the registry, or commands.
+
+use std::borrow::Cow;
+
+use toml::de::DeValue;
+
+use super::error::{Notes, unknown};
+use super::fields::{Entry, Fields, entries};
+use super::points::level_of_anything;
+use super::rules::is_predicate;
+use crate::command::{self, CommandSet, Input, NamedCommand, OnFailure, Output};
+use crate::experiment::{Accepts, Experiment, Factor, Level, Spec, Variant};
+use crate::plan::Registry;
+
+/// What a claim measures. Commands have a spec too, so that the rest of a claim is read alike.
+pub(super) struct Subject<'a> {
+    pub(super) spec: Cow<'a, Spec>,
+    pub(super) commands: Option<CommandSet>,
+}
+
+/// Reads what the claim measures.
+pub(super) fn read<'a>(
+    fields: &Fields<'_>,
+    registry: &Registry<'a>,
+    notes: &mut Notes<'_>,
+) -> Option<Subject<'a>> {
+    if fields.has("experiment") {
+        let entry = fields.get("experiment")?;
+        let spec = find(entry.value.as_str()?, entry.at, registry, notes)?;
+        return Some(Subject { spec: Cow::Borrowed(spec), commands: None });
+    }
+    let lines = command_lines(fields, notes)?;
+    let parameters = parameters(fields, &lines, notes)?;
+    let set = command_set(fields, &lines, parameters, registry, notes)?;
+    let variant = |command: &NamedCommand| Variant { name: command.name.clone(), about: String::new() };
+    let spec = Spec {
+        id: set.id.clone(),
+        title: String::new(),
+        readme: String::new(),
+        variants: set.commands.iter().map(variant).collect(),
+        factors: set.parameters.clone(),
+        metrics: command::metrics(),
+    };
+    Some(Subject { spec: Cow::Owned(spec), commands: Some(set) })
+}
+
+fn find<'a>(id: &str, at: usize, registry: &Registry<'a>, notes: &mut Notes<'_>) -> Option<&'a Spec> {
+    let spec_of = |experiment: &&'a dyn Experiment| -> &'a Spec { (*experiment).spec() };
+    let found = registry.iter().map(spec_of).find(|spec| spec.id == id);
+    if found.is_none() {
+        notes.add(at, unknown("experiment", id, registry.iter().map(|experiment| experiment.spec().id.as_str())));
+    }
+    found
+}
+
+/// The command lines, the reference first.
+fn command_lines<'t>(fields: &Fields<'t>, notes: &mut Notes<'_>) -> Option<Vec<&'t str>> {
+    if fields.has("command") {
+        return fields.text("command").map(|line| vec![line]);
+    }
+    let line = |key: &str| {
+        let entry = fields.get(key)?;
+        let line = entry.value.as_str().filter(|line| !line.trim().is_empty());
+        if line.is_none() {
+            notes.add(entry.at, format!("without `experiment`, `{key}` is a command line: a string that is not empty"));
+        }
+        line
+    };
+    let present = ["baseline", "candidate"].into_iter().filter(|key| fields.has(key));
+    let lines: Vec<&str> = present.map(line).collect::<Option<_>>()?;
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// The levels in `at` are the parameters of the command lines.
+fn parameters(fields: &Fields<'_>, lines: &[&str], notes: &mut Notes<'_>) -> Option<Vec<Factor>> {
+    let Some(table) = fields.get("at").and_then(|entry| entry.value.as_table()) else {
+        return Some(Vec::new());
+    };
+    let around = ["setup", "prepare", "cleanup"].into_iter().filter_map(|key| fields.text(key));
+    let text: Vec<&str> = lines.iter().copied().chain(around).collect();
+    let parameter = |entry: Entry<'_>| {
+        let placeholder = format!("{{{}}}", entry.key);
+        if !text.iter().any(|line| line.contains(&placeholder)) {
+            notes.add(entry.key_at, format!("unknown parameter `{}`; no command line has `{placeholder}`", entry.key));
+            return None;
+        }
+        let first = match entry.value {
+            DeValue::Array(levels) => levels.first().and_then(|level| level_of_anything(level.get_ref())),
+            level => level_of_anything(level),
+        };
+        // A level that can't be read is noted when the points are read.
+        let default = first.unwrap_or_else(|| Level::Text(String::new()));
+        Some(Factor { name: entry.key.to_string(), about: String::new(), default, accepts: Accepts::Anything })
+    };
+    let read: Vec<Option<Factor>> = entries(table).into_iter().map(parameter).collect();
+    read.into_iter().collect()
+}
+
+fn command_set(
+    fields: &Fields<'_>,
+    lines: &[&str],
+    parameters: Vec<Factor>,
+    registry: &Registry<'_>,
+    notes: &mut Notes<'_>,
+) -> Option<CommandSet> {
+    let id = fields.get("id")?;
+    let name = id.value.as_str()?;
+    if registry.iter().any(|experiment| experiment.spec().id == name) {
+        notes.add(id.at, format!("the id `{name}` is an experiment's; choose another for a claim on commands"));
+        return None;
+    }
+    let around = |key| fields.text(key).map(str::to_string);
+    let command = |line: &&str| NamedCommand {
+        name: line.to_string(),
+        line: line.to_string(),
+        setup: around("setup"),
+        prepare: around("prepare"),
+        cleanup: around("cleanup"),
+    };
+    Some(CommandSet {
+        id: name.to_string(),
+        commands: lines.iter().map(command).collect(),
+        parameters,
+        shell: fields.flag("shell").then(|| "sh".to_string()),
+        input: Input::Null,
+        output: Output::Null,
+        time_limit: fields.duration("time_limit"),
+        on_failure: if is_predicate(fields) { OnFailure::Observe } else { OnFailure::Stop },
+        requests: None,
+    })
+}

@@ -1,0 +1,28 @@
+//! What can go wrong in the engine.
+
+use crate::evidence;
+
+/// A run could not be planned, or not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A claim's numbers can't be judged.
+    #[error("claim `{id}`: {source}")]
+    Claim {
+        /// The claim.
+        id: String,
+        /// What is wrong with it.
+        source: ascertain_stats::Error,
+    },
+    /// The run's error can't be shared among its claims.
+    #[error("{0}")]
+    Budget(String),
+    /// An experiment is not in this program.
+    #[error("there is no experiment `{0}` in this program")]
+    UnknownExperiment(String),
+    /// Evidence could not be written or read.
+    #[error(transparent)]
+    Evidence(#[from] evidence::Error),
+    /// Recorded rows do not fit the plan beside them.
+    #[error("the evidence does not fit its plan: {0}")]
+    Replay(String),
+}

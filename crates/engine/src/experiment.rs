@@ -1,0 +1,343 @@
+//! What can be measured: experiments, their variants, factors and metrics, and the sessions that
+//! measure them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ascertain_sys::machine::Machine;
+use serde::{Deserialize, Serialize};
+
+use crate::unit::Unit;
+
+/// Something that can be measured again and again, in several variants.
+pub trait Experiment: Sync {
+    /// The experiment as plain data.
+    fn spec(&self) -> &Spec;
+
+    /// Whether this machine can measure the arm.
+    ///
+    /// # Errors
+    /// The reason why not, for people: "needs AVX-512 (avx512f)".
+    fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable>;
+
+    /// Gets everything ready to measure these arms.
+    ///
+    /// # Errors
+    /// When something that the arms need can't be had.
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError>;
+}
+
+/// Arms made ready to be measured. Dropping it undoes what opening did.
+pub trait Session {
+    /// Checks the arm's result against a plain reference, outside of timing.
+    ///
+    /// # Errors
+    /// When the answer is wrong: an error, never a time.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError>;
+
+    /// Measures one arm once and says what it saw.
+    ///
+    /// # Errors
+    /// When the target failed, and the failure is not itself an observation.
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError>;
+}
+
+/// An arm's index in the slice that the session was opened with.
+pub type ArmId = usize;
+
+/// An experiment as plain data; what `run.json` keeps of it, so that a report needs no code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The name on the command line, in claims and in evidence: `fill-rate`.
+    pub id: String,
+    /// A line for lists.
+    pub title: String,
+    /// What `ascertain explain` prints: question, source, why the claim might be false, design,
+    /// threats, units.
+    pub readme: String,
+    /// The alternatives; the first is what a predicate speaks of unless it names another.
+    pub variants: Vec<Variant>,
+    /// What is swept.
+    pub factors: Vec<Factor>,
+    /// What is observed; the first is what tables and comparisons show first.
+    pub metrics: Vec<Metric>,
+}
+
+/// One of the alternatives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// A line about it.
+    pub about: String,
+}
+
+/// Something that is swept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name, unit last where it has one.
+    pub name: String,
+    /// A line about it.
+    pub about: String,
+    /// The level taken where none is named.
+    pub default: Level,
+    /// Which levels there are.
+    pub accepts: Accepts,
+}
+
+/// Which levels a factor accepts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Accepts {
+    /// Whole numbers from `min` to `max`.
+    Integers {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+    },
+    /// One of these.
+    OneOf(Vec<Level>),
+    /// Anything: parameters of a command.
+    Anything,
+}
+
+/// One value of a factor.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Level {
+    /// A whole number: a size, a count.
+    Integer(u64),
+    /// A word.
+    Text(String),
+}
+
+impl Level {
+    /// Reads a level as people write it on the command line: `64Ki` and `1M` are numbers.
+    ///
+    /// ```
+    /// use ascertain::experiment::Level;
+    /// assert_eq!(Level::parse("64Ki"), Level::Integer(65_536));
+    /// assert_eq!(Level::parse("f32"), Level::Text("f32".into()));
+    /// ```
+    pub fn parse(text: &str) -> Level {
+        const SUFFIXES: [(&str, u64); 7] = [
+            ("Ki", 1 << 10),
+            ("Mi", 1 << 20),
+            ("Gi", 1 << 30),
+            ("k", 1_000),
+            ("M", 1_000_000),
+            ("G", 1_000_000_000),
+            ("", 1),
+        ];
+        let number = SUFFIXES.iter().find_map(|(suffix, scale)| {
+            let digits = text.strip_suffix(suffix)?.replace('_', "");
+            digits.parse::<u64>().ok()?.checked_mul(*scale)
+        });
+        number.map_or_else(|| Level::Text(text.to_string()), Level::Integer)
+    }
+
+    /// The number, when it is one.
+    pub fn integer(&self) -> Option<u64> {
+        match self {
+            Level::Integer(value) => Some(*value),
+            Level::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::Integer(value) => write!(f, "{value}"),
+            Level::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<u64> for Level {
+    fn from(value: u64) -> Self {
+        Level::Integer(value)
+    }
+}
+
+impl From<&str> for Level {
+    fn from(text: &str) -> Self {
+        Level::Text(text.to_string())
+    }
+}
+
+/// One combination of levels, by factor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Point(pub BTreeMap<String, Level>);
+
+impl Point {
+    /// The level of a factor.
+    pub fn get(&self, factor: &str) -> Option<&Level> {
+        self.0.get(factor)
+    }
+
+    /// This point with one level changed.
+    #[must_use]
+    pub fn with(mut self, factor: &str, level: impl Into<Level>) -> Point {
+        self.0.insert(factor.to_string(), level.into());
+        self
+    }
+}
+
+impl fmt::Display for Point {
+    /// `elements=187500 type=f32`; nothing for an experiment without factors.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (factor, level)) in self.0.iter().enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            write!(f, "{space}{factor}={level}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One variant at one point.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Arm {
+    /// The variant's name.
+    pub variant: String,
+    /// Where.
+    pub point: Point,
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.point.0.is_empty() {
+            true => f.write_str(&self.variant),
+            false => write!(f, "{} ({})", self.variant, self.point),
+        }
+    }
+}
+
+/// Something that is observed of an arm in a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Its name: `wall`, `time`, `fill_rate`.
+    pub name: String,
+    /// A line about it.
+    pub about: String,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// How a trial's samples become the one number that claims judge.
+    pub reduce: Reduce,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Less is better: a time.
+    Lower,
+    /// More is better: a throughput.
+    Higher,
+}
+
+/// How a trial's samples of one metric become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduce {
+    /// There is one sample; it is the number. Of several, the last.
+    Value,
+    /// The quantile of the samples' values (nearest rank).
+    Quantile(f64),
+}
+
+/// What became of an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The value was observed.
+    Ok,
+    /// It was cut off: the true value is worse than what was seen. Its value is infinite.
+    Censored,
+    /// The target failed; the value is what was seen until then.
+    Failed,
+}
+
+/// The value of one metric of one arm in one trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Index into the spec's metrics.
+    pub metric: usize,
+    /// Which of several series: a server, a pair of cores; empty for a scalar.
+    pub key: Cow<'static, str>,
+    /// When, since the measurement began, in nanoseconds; zero for a scalar.
+    pub offset_ns: u64,
+    /// The value in the metric's unit.
+    pub value: f64,
+    /// What became of it.
+    pub status: Status,
+}
+
+/// Where a session puts what it saw; the engine empties it between measurements.
+#[derive(Debug, Default)]
+pub struct Samples(pub(crate) Vec<Sample>);
+
+impl Samples {
+    /// Adds a scalar that was observed.
+    pub fn push(&mut self, metric: usize, value: f64) {
+        self.push_with(metric, value, Status::Ok);
+    }
+
+    /// Adds a scalar with its status.
+    pub fn push_with(&mut self, metric: usize, value: f64, status: Status) {
+        self.0.push(Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value, status });
+    }
+}
+
+/// What a measurement is told of its trial.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial {
+    /// Its number within the experiment, from 0.
+    pub number: u64,
+    /// A seed of its own, the same for every arm of the trial, so that arms that need random input
+    /// get the same.
+    pub seed: u64,
+}
+
+/// What a session is told when it is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Seed for the data that the session makes.
+    pub seed: u64,
+}
+
+/// Why this machine can't measure an arm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unavailable(pub String);
+
+/// A target failed or gave a wrong answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// It failed.
+    #[error("{0}")]
+    Failed(String),
+    /// Its answer is wrong.
+    #[error("wrong answer: {0}")]
+    WrongAnswer(String),
+    /// Ctrl-C or SIGTERM came while it was being measured.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Spec {
+    /// The metric's index.
+    pub fn metric(&self, name: &str) -> Option<usize> {
+        self.metrics.iter().position(|metric| metric.name == name)
+    }
+
+    /// The point at which every factor has its default level.
+    pub fn default_point(&self) -> Point {
+        Point(self.factors.iter().map(|f| (f.name.clone(), f.default.clone())).collect())
+    }
+}

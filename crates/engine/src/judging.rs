@@ -1,0 +1,392 @@
+//! The state of one claim while it is judged: outcomes in, a verdict and an interval out.
+
+use ascertain_stats::{Judge, MarginJudge, RateSequence, Tally, expected_growth, soonest_verdict};
+
+use crate::claim::{Bound, Claim, Judging, Scale, Test};
+use crate::error::Error;
+use crate::experiment::{Better, Spec, TargetError};
+use crate::likeness::Likeness;
+use crate::outcome::{ClaimResult, Decision, Verdict};
+use crate::paired::Paired;
+
+/// The values of a trial, by lane slot and metric; NaN where there is none.
+pub(crate) struct TrialValues<'a> {
+    pub values: &'a [f64],
+    pub metrics: usize,
+}
+
+impl TrialValues<'_> {
+    fn of(&self, slot: usize) -> &[f64] {
+        &self.values[slot * self.metrics..][..self.metrics]
+    }
+}
+
+/// A test with its arms' slots looked up, so that a trial is judged without searching.
+enum BoundTest {
+    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Scale, bound: Bound },
+    Predicate { slot: usize, index: usize, exit: Option<usize> },
+}
+
+enum Rule {
+    Rate(Judge),
+    Margin(MarginJudge),
+    /// Ties dropped; the verdict is read as faster or slower.
+    Order(Judge),
+    /// The answer is read from the ratio's interval.
+    OrderWithin(f64),
+    Exact,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Answer {
+    Holds,
+    Refuted,
+    Same,
+}
+
+/// Why a claim is not judged any further, other than by its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Closed {
+    Unavailable(String),
+    Failed(String),
+    Deferred(String),
+    /// Its own trials or time are used up.
+    Spent,
+}
+
+pub(crate) struct ClaimJudge {
+    pub claim: Claim,
+    error: f64,
+    precision: Option<f64>,
+    tests: Vec<BoundTest>,
+    rule: Rule,
+    answer: Option<Answer>,
+    exact: bool,
+    trials: u64,
+    successes: u64,
+    ties: u64,
+    /// Outcomes since the last look, when the claim looks at sets of trials.
+    unseen: Tally,
+    paired: Option<Paired>,
+    rate: RateSequence,
+    likeness: Likeness,
+    next_look: u64,
+    spent_ns: u64,
+    closed: Option<Closed>,
+}
+
+/// How the run wants its claims judged.
+pub(crate) struct Terms {
+    pub error: f64,
+    pub margin: Option<f64>,
+    pub precision: Option<f64>,
+    /// Trials are counted, not stopped.
+    pub exact_trials: bool,
+}
+
+impl ClaimJudge {
+    /// A claim at its start.
+    pub fn new(claim: &Claim, terms: &Terms) -> Result<ClaimJudge, Error> {
+        let invalid = |source| Error::Claim { id: claim.id.clone(), source };
+        let error = terms.error;
+        let half = error / 2.0;
+        let rule = match (claim.judging, claim.margin.or(terms.margin)) {
+            (Judging::Exact, _) => Rule::Exact,
+            (Judging::Order, Some(margin)) => Rule::OrderWithin(margin),
+            (Judging::Order, None) => Rule::Order(Judge::with_errors(0.5, half, half).map_err(invalid)?),
+            (Judging::Rate, _) => match claim.margin {
+                Some(margin) => Rule::Margin(MarginJudge::new(claim.rate, margin, error).map_err(invalid)?),
+                None => Rule::Rate(Judge::new(claim.rate, error).map_err(invalid)?),
+            },
+        };
+        let end_error = if claim.judging == Judging::Order { half } else { error };
+        Ok(ClaimJudge {
+            paired: paired_quantile(claim).map(|quantile| Paired::new(quantile, end_error, end_error)),
+            rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
+            claim: claim.clone(),
+            error,
+            precision: terms.precision,
+            tests: Vec::new(),
+            rule,
+            answer: None,
+            exact: terms.exact_trials,
+            trials: 0,
+            successes: 0,
+            ties: 0,
+            unseen: Tally::default(),
+            likeness: Likeness::default(),
+            next_look: 1,
+            spent_ns: 0,
+            closed: None,
+        })
+    }
+
+    /// Looks up the tests' arms among the lane's.
+    pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&crate::experiment::Arm) -> usize) {
+        let bind = |(index, test): (usize, &Test)| match test {
+            Test::Versus { metric, candidate, baseline, scale, bound } => BoundTest::Versus {
+                metric: *metric,
+                better: spec.metrics[*metric].better,
+                candidate: slot_of(candidate),
+                baseline: slot_of(baseline),
+                scale: *scale,
+                bound: *bound,
+            },
+            Test::Predicate { arm, predicate } => {
+                // A failed exit makes a predicate false, unless it speaks of the exit itself.
+                let exit = spec.metric("exit").filter(|exit| !predicate.mentions(*exit));
+                BoundTest::Predicate { slot: slot_of(arm), index, exit }
+            }
+        };
+        self.tests = self.claim.tests.iter().enumerate().map(bind).collect();
+    }
+
+    /// Takes a trial into account.
+    ///
+    /// # Errors
+    /// When a value is zero or below where a ratio is asked for.
+    pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) -> Result<(), TargetError> {
+        let mut success = true;
+        let mut statistic = None;
+        for test in &self.tests {
+            let (admitted, value) = self.evaluate(test, trial)?;
+            success &= admitted;
+            statistic = statistic.or(value);
+        }
+        let tie = self.claim.judging == Judging::Order && statistic == Some(1.0);
+        self.trials += 1;
+        self.spent_ns += elapsed_ns;
+        if let (Some(paired), Some(value)) = (&mut self.paired, statistic) {
+            paired.push(value);
+        }
+        if tie {
+            self.ties += 1;
+        } else {
+            self.successes += u64::from(success);
+            self.likeness.push(success);
+            self.judge(success);
+        }
+        if self.look_is_due() {
+            self.look();
+        }
+        if self.claim.max_trials.is_some_and(|most| self.trials >= most)
+            || self.claim.max_time.is_some_and(|most| u128::from(self.spent_ns) >= most.as_nanos())
+        {
+            self.close(Closed::Spent);
+        }
+        Ok(())
+    }
+
+    fn evaluate(&self, test: &BoundTest, trial: &TrialValues) -> Result<(bool, Option<f64>), TargetError> {
+        match *test {
+            BoundTest::Versus { metric, better, candidate, baseline, scale, bound } => {
+                let (candidate, baseline) = (trial.of(candidate)[metric], trial.of(baseline)[metric]);
+                let (worse, best) = match better {
+                    Better::Lower => (baseline, candidate),
+                    Better::Higher => (candidate, baseline),
+                };
+                let value = match scale {
+                    // Two time-outs tie.
+                    _ if candidate == baseline => f64::from(u8::from(scale == Scale::Ratio)),
+                    Scale::Ratio if !(worse > 0.0 && best > 0.0) => {
+                        return Err(TargetError::Failed(format!(
+                            "a ratio of {candidate} and {baseline} says nothing; claim a difference instead"
+                        )));
+                    }
+                    Scale::Ratio => worse / best,
+                    Scale::Difference => worse - best,
+                };
+                Ok((bound.admits(value), Some(value)))
+            }
+            BoundTest::Predicate { slot, index, exit } => {
+                let values = trial.of(slot);
+                let Test::Predicate { predicate, .. } = &self.claim.tests[index] else { return Ok((false, None)) };
+                let succeeded = exit.is_none_or(|exit| values[exit] == 0.0);
+                Ok((succeeded && predicate.is_true(values), None))
+            }
+        }
+    }
+
+    fn judge(&mut self, success: bool) {
+        self.unseen.add(success);
+        if self.unseen.trials < self.claim.look_every {
+            return;
+        }
+        let batch = std::mem::take(&mut self.unseen);
+        let verdict = match &mut self.rule {
+            Rule::Rate(judge) | Rule::Order(judge) if batch.trials == 1 => judge.observe(success),
+            Rule::Rate(judge) | Rule::Order(judge) => judge.observe_batch(batch),
+            Rule::Margin(judge) => judge.observe_batch(batch),
+            Rule::Exact => Some(match success {
+                true => ascertain_stats::Verdict::Holds,
+                false => ascertain_stats::Verdict::Refuted,
+            }),
+            Rule::OrderWithin(_) => None,
+        };
+        if let (Some(verdict), None) = (verdict, self.answer) {
+            self.answer = Some(match verdict {
+                ascertain_stats::Verdict::Holds => Answer::Holds,
+                ascertain_stats::Verdict::Refuted => Answer::Refuted,
+            });
+            self.look();
+        }
+    }
+
+    /// Intervals are costly beside a trial of a microsecond: they are brought up to date at every trial
+    /// of the first hundred when something waits for them, and else each time a twentieth is added.
+    fn look_is_due(&self) -> bool {
+        let live = self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(_));
+        self.trials >= self.next_look || (live && self.trials <= 100)
+    }
+
+    /// Brings the intervals up to date.
+    pub fn look(&mut self) {
+        self.next_look = self.trials + 1 + self.trials / 20;
+        self.rate.update(self.seen());
+        let Some(paired) = &mut self.paired else { return };
+        paired.look();
+        if let (Rule::OrderWithin(margin), None) = (&self.rule, self.answer) {
+            let (low, high) = paired.interval();
+            let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
+            self.answer = match () {
+                () if low > most => Some(Answer::Holds),
+                () if high < least => Some(Answer::Refuted),
+                () if low >= least && high <= most => Some(Answer::Same),
+                () => None,
+            };
+        }
+    }
+
+    /// The outcomes that have been looked at.
+    fn seen(&self) -> Tally {
+        let (trials, successes) = (self.trials - self.ties, self.successes);
+        Tally { trials: trials - self.unseen.trials, successes: successes - self.unseen.successes }
+    }
+
+    /// Whether more trials could still change what is said of the claim.
+    pub fn is_open(&self) -> bool {
+        if self.closed.is_some() {
+            return false;
+        }
+        let precise = match (&self.paired, self.precision) {
+            (Some(paired), Some(wanted)) => paired.precision() <= wanted,
+            _ => true,
+        };
+        self.exact || self.answer.is_none() || !precise
+    }
+
+    pub fn close(&mut self, why: Closed) {
+        self.closed.get_or_insert(why);
+    }
+
+    /// The fewest trials that a verdict needs.
+    pub fn soonest_verdict(&self) -> u64 {
+        let half = self.error / 2.0;
+        match &self.rule {
+            Rule::Rate(_) => soonest_verdict(self.claim.rate, self.error, self.error),
+            Rule::Margin(_) | Rule::Order(_) | Rule::OrderWithin(_) => soonest_verdict(0.5, half, half),
+            Rule::Exact => 1,
+        }
+    }
+
+    /// The log-evidence that a trial is expected to add, in nats.
+    pub fn expected_growth(&self) -> f64 {
+        let decided = (self.trials - self.ties) as f64;
+        let rate = (self.successes as f64 + 0.5) / (decided + 1.0);
+        match &self.rule {
+            Rule::Rate(_) | Rule::Margin(_) => expected_growth(self.claim.rate, rate),
+            Rule::Order(_) | Rule::OrderWithin(_) => expected_growth(0.5, rate),
+            Rule::Exact => f64::INFINITY,
+        }
+    }
+
+    /// The claim's evidence and bounds in a few words, for progress.
+    pub fn headline(&self) -> String {
+        let rate = self.successes as f64 / (self.trials - self.ties).max(1) as f64;
+        let estimate = self.paired.as_ref().and_then(Paired::estimate);
+        let ratio = estimate.map(|ratio| format!(", {}x", crate::unit::significant(ratio)));
+        format!("{} trials, {:.1} %{}", self.trials, rate * 100.0, ratio.unwrap_or_default())
+    }
+
+    /// What became of the claim.
+    pub fn result(&mut self) -> ClaimResult {
+        if self.trials > 0 {
+            self.look();
+        }
+        let seen = self.seen();
+        let interval = self.rate.interval();
+        let finite = |value: f64| value.is_finite().then_some(value);
+        let (ratio_low, ratio_high) = self.paired.as_ref().map_or((None, None), |paired| {
+            let (low, high) = paired.interval();
+            (finite(low), finite(high))
+        });
+        let (log_e_holds, log_e_refuted) = match &self.rule {
+            Rule::Rate(judge) | Rule::Order(judge) => (Some(judge.log_e_holds()), Some(judge.log_e_refuted())),
+            Rule::Margin(judge) => (Some(judge.log_e_holds()), Some(judge.log_e_refuted())),
+            Rule::OrderWithin(_) | Rule::Exact => (None, None),
+        };
+        let is_rate = !matches!(self.rule, Rule::Exact) && seen.trials > 0;
+        let mut unlike = self.likeness.signs();
+        if interval.is_empty() {
+            unlike.insert(0, "trials are not alike: no one rate fits all of them".into());
+        }
+        let (verdict, reason) = self.verdict();
+        ClaimResult {
+            id: self.claim.id.clone(),
+            says: self.claim.says.clone(),
+            source: self.claim.source.clone(),
+            source_value: self.claim.source_value.clone(),
+            experiment: self.claim.experiment.clone(),
+            verdict,
+            reason,
+            decision: (self.claim.judging == Judging::Order).then(|| self.decision()),
+            trials: self.trials,
+            successes: self.successes,
+            ties: self.ties,
+            rate: (seen.trials > 0).then(|| seen.successes as f64 / seen.trials as f64),
+            rate_low: is_rate.then_some(interval.low).filter(|_| !interval.is_empty()),
+            rate_high: is_rate.then_some(interval.high).filter(|_| !interval.is_empty()),
+            rate_claimed: self.claim.rate,
+            error: self.error,
+            ratio: self.paired.as_ref().and_then(Paired::estimate).and_then(finite),
+            ratio_low,
+            ratio_high,
+            log_e_holds,
+            log_e_refuted,
+            unlike,
+        }
+    }
+
+    /// A latched answer stands whatever closed the claim later.
+    fn verdict(&self) -> (Verdict, Option<String>) {
+        match (self.answer, &self.closed) {
+            (Some(Answer::Holds | Answer::Same), _) => (Verdict::Holds, None),
+            (Some(Answer::Refuted), _) => (Verdict::Refuted, None),
+            (None, Some(Closed::Unavailable(reason))) => (Verdict::Unavailable, Some(reason.clone())),
+            (None, Some(Closed::Failed(reason))) => (Verdict::Failed, Some(reason.clone())),
+            (None, Some(Closed::Deferred(reason))) => (Verdict::Deferred, Some(reason.clone())),
+            (None, None | Some(Closed::Spent)) => (Verdict::Undecided, None),
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        match self.answer {
+            Some(Answer::Holds) => Decision::Faster,
+            Some(Answer::Refuted) => Decision::Slower,
+            Some(Answer::Same) => Decision::Same,
+            None => Decision::Undecided,
+        }
+    }
+}
+
+/// The quantile of the paired statistic that a claim speaks of, when it compares two arms: "at least x
+/// in a share q of the trials" says that the (1-q)-quantile is at least x.
+fn paired_quantile(claim: &Claim) -> Option<f64> {
+    let [Test::Versus { bound, .. }] = claim.tests.as_slice() else { return None };
+    Some(match bound {
+        _ if claim.judging != Judging::Rate => 0.5,
+        Bound::AtLeast(_) => 1.0 - claim.rate,
+        Bound::AtMost(_) => claim.rate,
+        Bound::Within(..) => 0.5,
+    })
+}

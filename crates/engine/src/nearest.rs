@@ -1,0 +1,14 @@
+//! The nearest known word, for error messages.
+
+/// The known word that is nearest to `word`, when one is near enough to be what was meant.
+///
+/// ```
+/// use ascertain::nearest::nearest;
+/// assert_eq!(nearest("kahn", ["naive", "kahan"]), Some("kahan"));
+/// assert_eq!(nearest("zebra", ["naive", "kahan"]), None);
+/// ```
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|known| (strsim::normalized_damerau_levenshtein(word, known), known));
+    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(score, _)| *score >= 0.5).map(|(_, known)| known)
+}

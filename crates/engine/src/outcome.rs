@@ -1,0 +1,285 @@
+//! What came of a run, as plain data: the JSON that every front end prints.
+
+use ascertain_sys::machine::Machine;
+use serde::{Deserialize, Serialize};
+
+use crate::claim::{Bound, Claim, Judging, Scale, Test};
+use crate::experiment::{Arm, Better, Metric, Point, Spec};
+use crate::predicate::Predicate;
+use crate::unit::Unit;
+
+/// The name and version of the schema of [`Outcome`] in JSON.
+pub const SCHEMA: &str = "ascertain.run/1";
+
+/// A whole run. What is not known is `None`, in JSON `null`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The run's folder name.
+    pub run_id: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What threatens its results, in plain sentences.
+    pub threats: Vec<String>,
+    /// The seed that its plan was drawn from.
+    pub seed: u64,
+    /// Whether Ctrl-C or SIGTERM ended it.
+    pub interrupted: bool,
+    /// Each metric of each arm.
+    pub points: Vec<PointSummary>,
+    /// Each claim.
+    pub claims: Vec<ClaimResult>,
+    /// The arms that were asked for and not measured, with the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An arm that was asked for and not measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The experiment.
+    pub experiment: String,
+    /// The arm's variant.
+    pub variant: String,
+    /// The arm's point.
+    pub at: Point,
+    /// Why: what this machine lacks, or how it failed.
+    pub reason: String,
+}
+
+/// One metric of one arm over the trials.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointSummary {
+    /// The experiment.
+    pub experiment: String,
+    /// The arm's variant.
+    pub variant: String,
+    /// The arm's point.
+    pub at: Point,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// How many values.
+    pub n: u64,
+    /// Their median.
+    pub median: Option<f64>,
+    /// The lower end of the median's interval, at 95 %.
+    pub median_low: Option<f64>,
+    /// The upper end of the median's interval, at 95 %.
+    pub median_high: Option<f64>,
+    /// The 0.9-quantile.
+    pub p90: Option<f64>,
+    /// The 0.99-quantile.
+    pub p99: Option<f64>,
+    /// The mean.
+    pub mean: Option<f64>,
+    /// The sample standard deviation.
+    pub std: Option<f64>,
+    /// The least.
+    pub min: Option<f64>,
+    /// The greatest.
+    pub max: Option<f64>,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClaimResult {
+    /// Its name.
+    pub id: String,
+    /// The claim as a sentence.
+    pub says: String,
+    /// Who says so.
+    pub source: String,
+    /// The source's figure.
+    pub source_value: String,
+    /// The experiment that measured it.
+    pub experiment: String,
+    /// What it asks of its trials.
+    pub asked: Asked,
+    /// What was concluded.
+    pub verdict: Verdict,
+    /// Why, where the verdict is not a judgement: what is unavailable, what failed, how much more
+    /// time it needs; also "trials are not alike".
+    pub reason: Option<String>,
+    /// `compare`'s answer for a command against its reference.
+    pub decision: Option<Decision>,
+    /// The trials that were judged, ties included.
+    pub trials: u64,
+    /// The trials in which the claim's tests were true.
+    pub successes: u64,
+    /// The trials that were dropped because both did equally well.
+    pub ties: u64,
+    /// Successes among the trials that were not ties.
+    pub rate: Option<f64>,
+    /// The lower end of the rate's interval, at the claim's error.
+    pub rate_low: Option<f64>,
+    /// The upper end of the rate's interval, at the claim's error.
+    pub rate_high: Option<f64>,
+    /// The rate that was claimed.
+    pub rate_claimed: f64,
+    /// The error that the claim's verdict may be wrong with.
+    pub error: f64,
+    /// How many times better the candidate is (`compare`: reference divided by command): the quantile
+    /// of the paired ratios that matches the claimed rate, the median at 0.5. For a difference, by how
+    /// much, in the metric's unit.
+    pub ratio: Option<f64>,
+    /// The lower end of its interval, at the claim's error.
+    pub ratio_low: Option<f64>,
+    /// The upper end of its interval, at the claim's error.
+    pub ratio_high: Option<f64>,
+    /// Natural logarithm of the evidence that it holds.
+    pub log_e_holds: Option<f64>,
+    /// Natural logarithm of the evidence that it does not.
+    pub log_e_refuted: Option<f64>,
+    /// Signs that the trials are not alike, in plain sentences; empty where there are none.
+    pub unlike: Vec<String>,
+}
+
+/// What a claim asks of its trials, with the names and units that a sentence needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// How its outcomes are judged.
+    pub judging: Judging,
+    /// Rates this close to the claimed one need not be told apart; for [`Judging::Order`]: ratios this
+    /// close to 1 are the same.
+    pub margin: Option<f64>,
+    /// What must be true of a trial; with several, all of them.
+    pub tests: Vec<AskedTest>,
+}
+
+/// One test of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedTest {
+    /// How the candidate compares with the baseline.
+    Versus {
+        /// In what.
+        measure: Measure,
+        /// What the claim speaks for.
+        candidate: Arm,
+        /// What it is held against.
+        baseline: Arm,
+        /// How the two are compared.
+        scale: Scale,
+        /// The values for which the test is true.
+        bound: Bound,
+    },
+    /// A predicate on one arm's metrics.
+    Predicate {
+        /// The arm.
+        arm: Arm,
+        /// The predicate as people write it.
+        predicate: String,
+        /// Its metric, when it has just one, the exit code aside.
+        measure: Option<Measure>,
+    },
+}
+
+/// A metric in a few words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// The metric's name.
+    pub metric: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+}
+
+impl Asked {
+    /// What the claim asks, where `margin` is the one that it is judged with.
+    pub fn of(claim: &Claim, margin: Option<f64>, spec: &Spec) -> Asked {
+        let tests = claim.tests.iter().map(|test| AskedTest::of(test, spec)).collect();
+        Asked { judging: claim.judging, margin, tests }
+    }
+}
+
+impl AskedTest {
+    fn of(test: &Test, spec: &Spec) -> AskedTest {
+        match test.clone() {
+            Test::Versus { metric, candidate, baseline, scale, bound } => {
+                let measure = Measure::of(&spec.metrics[metric]);
+                AskedTest::Versus { measure, candidate, baseline, scale, bound }
+            }
+            Test::Predicate { arm, predicate } => {
+                let measure = only_metric(&predicate, &spec.metrics).map(Measure::of);
+                AskedTest::Predicate { arm, predicate: predicate.spelled(&spec.metrics), measure }
+            }
+        }
+    }
+}
+
+/// The one metric that a predicate speaks of, the exit code aside.
+fn only_metric<'a>(predicate: &Predicate, metrics: &'a [Metric]) -> Option<&'a Metric> {
+    let speaks_of = |(index, metric): &(usize, &Metric)| predicate.mentions(*index) && metric.name != "exit";
+    let mut mentioned = metrics.iter().enumerate().filter(speaks_of);
+    let (_, only) = mentioned.next()?;
+    mentioned.next().is_none().then_some(only)
+}
+
+impl Measure {
+    fn of(metric: &Metric) -> Measure {
+        Measure { metric: metric.name.clone(), unit: metric.unit, better: metric.better }
+    }
+}
+
+/// What was concluded of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Refuted,
+    /// The budget ended first.
+    Undecided,
+    /// This machine can't measure it.
+    Unavailable,
+    /// The target failed or gave a wrong answer.
+    Failed,
+    /// Its shortest possible verdict would not fit in the time given.
+    Deferred,
+}
+
+impl Verdict {
+    /// The word in tables and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Refuted => "refuted",
+            Verdict::Undecided => "undecided",
+            Verdict::Unavailable => "unavailable",
+            Verdict::Failed => "failed",
+            Verdict::Deferred => "deferred",
+        }
+    }
+}
+
+/// `compare`'s answer for a command against its reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It wins more often than it loses; with a margin: its ratio is wholly beyond it.
+    Faster,
+    /// It loses more often than it wins; with a margin: its ratio is wholly beyond it.
+    Slower,
+    /// Its ratio is wholly inside the margin.
+    Same,
+    /// The budget ended first.
+    Undecided,
+}
+
+impl Decision {
+    /// The word in tables and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Decision::Faster => "faster",
+            Decision::Slower => "slower",
+            Decision::Same => "same",
+            Decision::Undecided => "undecided",
+        }
+    }
+}

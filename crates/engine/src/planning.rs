@@ -1,0 +1,147 @@
+//! From a plan to lanes: shares the error, says what this machine can't measure, groups arms.
+
+use std::collections::HashMap;
+
+use ascertain_sys::machine::Machine;
+
+use crate::claim::Claim;
+use crate::error::Error;
+use crate::experiment::{Arm, Experiment};
+use crate::judging::{ClaimJudge, Closed, Terms};
+use crate::lane::{Lane, MAX_ARMS};
+use crate::observations::Observations;
+use crate::plan::{Plan, Registry};
+
+/// The error of each claim: its own, or an even share of what is left of the run's.
+///
+/// # Errors
+/// When the claims' own errors leave nothing for the others, or add up to more than the run's.
+pub fn share_error(claims: &[Claim], total: f64) -> Result<Vec<f64>, Error> {
+    if !(total > 0.0 && total < 1.0) {
+        return Err(Error::Budget(format!("an error of {total} can't be kept to; give one between 0 and 1, such as 0.001")));
+    }
+    let own: f64 = claims.iter().filter_map(|claim| claim.error).sum();
+    let sharing = claims.iter().filter(|claim| claim.error.is_none()).count();
+    let left = total - own;
+    if left < 0.0 || (sharing > 0 && left <= 0.0) {
+        return Err(Error::Budget(format!(
+            "the claims' own errors add up to {own}, and the run may only be wrong with {total}; raise --error above it, or lower theirs"
+        )));
+    }
+    Ok(claims.iter().map(|claim| claim.error.unwrap_or(left / sharing as f64)).collect())
+}
+
+/// Finds an experiment by its id.
+pub(crate) fn find<'a>(registry: &Registry<'a>, id: &str) -> Result<&'a dyn Experiment, Error> {
+    let found = registry.iter().find(|experiment| experiment.spec().id == id);
+    found.copied().ok_or_else(|| Error::UnknownExperiment(id.to_string()))
+}
+
+/// A claim at its start, for each in the plan.
+pub(crate) fn judges(plan: &Plan) -> Result<Vec<ClaimJudge>, Error> {
+    let config = &plan.config;
+    let errors = share_error(&plan.claims, config.error)?;
+    let judges = plan.claims.iter().zip(errors).map(|(claim, error)| {
+        let exact_trials = config.exact_trials.is_some();
+        let terms = Terms { error, margin: config.margin, precision: config.precision, exact_trials };
+        ClaimJudge::new(claim, &terms)
+    });
+    judges.collect()
+}
+
+/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`].
+pub(crate) fn lanes<'a>(
+    plan: &Plan,
+    registry: &Registry<'a>,
+    machine: &Machine,
+    judges: &mut [ClaimJudge],
+    observations: &mut Observations,
+) -> Result<Vec<Lane<'a>>, Error> {
+    let mut lanes: Vec<Lane<'a>> = Vec::new();
+    let mut availability = Availability { machine, known: HashMap::new() };
+    for (index, judge) in judges.iter_mut().enumerate() {
+        let experiment = find(registry, &judge.claim.experiment)?;
+        let arms: Vec<Arm> = judge.claim.arms().into_iter().cloned().collect();
+        let missing = arms.iter().find_map(|arm| availability.reason(experiment, arm));
+        if let Some(reason) = missing {
+            judge.close(Closed::Unavailable(reason));
+            continue;
+        }
+        let lane = best_lane(&mut lanes, experiment, &arms);
+        for arm in &arms {
+            lane.slot(arm, observations);
+        }
+        lane.claims.push(index);
+        let slots = &lane.arms;
+        judge.bind(experiment.spec(), |arm| slots.iter().position(|known| known == arm).unwrap_or(0));
+    }
+    for table in &plan.tables {
+        let experiment = find(registry, &table.experiment)?;
+        for arm in &table.arms {
+            if let Some(reason) = availability.reason(experiment, arm) {
+                let number = observations.arm(experiment.spec(), arm);
+                observations.leave_out(number, reason);
+                continue;
+            }
+            add_table_arm(&mut lanes, experiment, arm, observations);
+        }
+    }
+    Ok(lanes)
+}
+
+/// The lane that shares most arms with these and has room for the rest; a new one when none shares any.
+fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experiment, arms: &[Arm]) -> &'l mut Lane<'a> {
+    let shared = |lane: &Lane| arms.iter().filter(|arm| lane.arms.contains(arm)).count();
+    let fits = |lane: &Lane| {
+        lane.experiment.spec().id == experiment.spec().id
+            && shared(lane) > 0
+            && lane.arms.len() + arms.len() - shared(lane) <= MAX_ARMS
+    };
+    let best = (0..lanes.len()).filter(|&lane| fits(&lanes[lane])).max_by_key(|&lane| shared(&lanes[lane]));
+    let index = best.unwrap_or_else(|| {
+        lanes.push(Lane::new(experiment));
+        lanes.len() - 1
+    });
+    &mut lanes[index]
+}
+
+/// Marks the arm where it is already, or adds it where there is room.
+fn add_table_arm<'a>(
+    lanes: &mut Vec<Lane<'a>>,
+    experiment: &'a dyn Experiment,
+    arm: &Arm,
+    observations: &mut Observations,
+) {
+    let of_experiment = |lane: &Lane| lane.experiment.spec().id == experiment.spec().id;
+    let mut found = false;
+    for lane in lanes.iter_mut().filter(|lane| of_experiment(lane)) {
+        if let Some(slot) = lane.arms.iter().position(|known| known == arm) {
+            lane.in_table[slot] = true;
+            found = true;
+        }
+    }
+    if found {
+        return;
+    }
+    let room = lanes.iter().position(|lane| of_experiment(lane) && lane.arms.len() < MAX_ARMS);
+    let index = room.unwrap_or_else(|| {
+        lanes.push(Lane::new(experiment));
+        lanes.len() - 1
+    });
+    let slot = lanes[index].slot(arm, observations);
+    lanes[index].in_table[slot] = true;
+}
+
+/// Whether arms are available, each asked once.
+struct Availability<'m> {
+    machine: &'m Machine,
+    known: HashMap<(String, Arm), Option<String>>,
+}
+
+impl Availability<'_> {
+    fn reason(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<String> {
+        let key = (experiment.spec().id.clone(), arm.clone());
+        let ask = || experiment.available(arm, self.machine).err().map(|unavailable| format!("{arm}: {unavailable}"));
+        self.known.entry(key).or_insert_with(ask).clone()
+    }
+}

@@ -1,0 +1,345 @@
+//! A run from its plan to its outcome.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ascertain_sys::{clock, interrupt, machine};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::error::Error;
+use crate::evidence::{self, Header, Recorded, Writer};
+use crate::experiment::TargetError;
+use crate::judging::{ClaimJudge, Closed};
+use crate::lane::{Bench, Lane};
+use crate::observations::Observations;
+use crate::outcome::{Outcome, SCHEMA};
+use crate::plan::{Plan, Registry};
+use crate::{planning, replay, summary};
+
+/// A lane keeps the machine to itself for that long before another may have it.
+const SLICE_NS: u64 = 250_000_000;
+/// The observer hears of the run this often.
+const PROGRESS_NS: u64 = 100_000_000;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Run {
+    /// In a form that front ends print.
+    pub outcome: Outcome,
+    /// Every value.
+    pub observations: Observations,
+    /// Where the evidence is, when it was kept.
+    pub folder: Option<PathBuf>,
+}
+
+/// Where a run's evidence goes.
+pub enum Recording {
+    /// Nowhere.
+    None,
+    /// To a new folder below this one; the run notes the command line that asked for it.
+    New {
+        /// The folder of runs.
+        runs: PathBuf,
+        /// The command line.
+        command_line: Vec<String>,
+    },
+    /// After what is there already.
+    Continue(Box<(Writer, Recorded)>),
+}
+
+/// Hears of a run while it goes on, between trials.
+pub trait Observer {
+    /// How far it is; at most ten times a second.
+    fn progress(&mut self, progress: &Progress);
+}
+
+/// How far a run is.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Time since its start.
+    pub elapsed: Duration,
+    /// Time that it may take.
+    pub max_time: Duration,
+    /// Claims that are decided, or can't be.
+    pub claims_closed: usize,
+    /// All claims.
+    pub claims: usize,
+    /// What is measured at the moment, in a few words.
+    pub headline: String,
+}
+
+/// Hears nothing.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn progress(&mut self, _: &Progress) {}
+}
+
+/// Carries out a plan: measures in randomised trials until every claim is decided, every table is full,
+/// the time is up, or Ctrl-C comes.
+///
+/// # Errors
+/// When the plan can't be carried out, or evidence can't be written. A target's failure is an outcome,
+/// not an error.
+pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mut dyn Observer) -> Result<Run, Error> {
+    let machine = machine::describe();
+    let mut observations = Observations::default();
+    let mut judges = planning::judges(plan)?;
+    let mut lanes = planning::lanes(plan, registry, &machine, &mut judges, &mut observations)?;
+    let (mut writer, recorded, run_id) = open_evidence(plan, registry, recording, &machine)?;
+    if let Some(writer) = &mut writer {
+        for (index, values) in observations.arms().to_vec().iter().enumerate() {
+            let spec = planning::find(registry, &values.experiment)?.spec();
+            observations.set_evidence_id(index, writer.add_arm(spec, &values.arm));
+        }
+    }
+    let mut bench = Bench {
+        claims: &mut judges,
+        observations: &mut observations,
+        evidence: writer.as_mut(),
+        seed: plan.config.seed,
+        table_trials: plan.config.table_trials,
+    };
+    if let Some(recorded) = recorded {
+        replay::replay(&mut lanes, recorded, &mut bench)?;
+    }
+    let mut runner = Runner { plan, lanes, start_ns: clock::now_ns(), next_progress_ns: 0, observer };
+    let interrupted = match runner.go(&mut bench) {
+        Ok(()) => interrupt::requested(),
+        Err(Stop::Interrupted) => true,
+        Err(Stop::Evidence(error)) => return Err(error.into()),
+    };
+    // Sessions end here: clean-up commands run before the outcome is written.
+    drop(runner);
+    let mut points = Vec::new();
+    for values in observations.arms() {
+        points.extend(summary::summarise(values, planning::find(registry, &values.experiment)?.spec()));
+    }
+    let outcome = Outcome {
+        schema: SCHEMA.to_string(),
+        run_id,
+        threats: machine::threats(&machine),
+        machine,
+        seed: plan.config.seed,
+        interrupted,
+        points,
+        claims: judges.iter_mut().map(ClaimJudge::result).collect(),
+        left_out: observations.left_out(),
+    };
+    let folder = writer.map(|writer| writer.finish(outcome.clone())).transpose()?;
+    Ok(Run { outcome, observations, folder })
+}
+
+type Opened = (Option<Writer>, Option<Recorded>, String);
+
+fn open_evidence(
+    plan: &Plan,
+    registry: &Registry,
+    recording: Recording,
+    machine: &machine::Machine,
+) -> Result<Opened, Error> {
+    let entropy = clock::now_ns() ^ plan.config.seed ^ u64::from(std::process::id());
+    let run_id = evidence::new_run_id(clock::unix_ns(), entropy);
+    match recording {
+        Recording::None => Ok((None, None, run_id)),
+        Recording::Continue(parts) => {
+            let (writer, recorded) = *parts;
+            let run_id = recorded.header.run_id.clone();
+            Ok((Some(writer), Some(recorded), run_id))
+        }
+        Recording::New { runs, command_line } => {
+            let named = |id: &str| {
+                plan.claims.iter().any(|claim| claim.experiment == id)
+                    || plan.tables.iter().any(|table| table.experiment == id)
+            };
+            let specs = registry.iter().map(|experiment| experiment.spec());
+            let header = Header {
+                schema: evidence::SCHEMA.to_string(),
+                run_id: run_id.clone(),
+                started: evidence::rfc3339(clock::unix_ns()),
+                ascertain_version: env!("CARGO_PKG_VERSION").to_string(),
+                command_line,
+                machine: machine.clone(),
+                experiments: specs.filter(|spec| named(&spec.id)).cloned().collect(),
+                plan: plan.clone(),
+                outcome: None,
+            };
+            Ok((Some(Writer::create(&runs, header)?), None, run_id))
+        }
+    }
+}
+
+/// Why a run ends early.
+enum Stop {
+    Interrupted,
+    Evidence(evidence::Error),
+}
+
+struct Runner<'r, 'a> {
+    plan: &'r Plan,
+    lanes: Vec<Lane<'a>>,
+    start_ns: u64,
+    next_progress_ns: u64,
+    observer: &'r mut dyn Observer,
+}
+
+impl Runner<'_, '_> {
+    fn go(&mut self, bench: &mut Bench) -> Result<(), Stop> {
+        let pilots = match self.lanes.len() {
+            0 | 1 => self.plan.config.warmup_trials,
+            _ => self.plan.config.warmup_trials.max(1),
+        };
+        for index in 0..self.lanes.len() {
+            self.pilot(index, pilots, bench)?;
+        }
+        while let Some(index) = self.choose(bench) {
+            self.slice(index, bench)?;
+        }
+        Ok(())
+    }
+
+    fn time_left_ns(&self) -> u64 {
+        let budget_ns = self.plan.config.max_time.as_nanos() as u64;
+        budget_ns.saturating_sub(clock::now_ns() - self.start_ns)
+    }
+
+    /// Opens a lane and learns what a trial of it costs. Claims whose shortest possible verdict does not
+    /// fit in the time that is left are deferred.
+    fn pilot(&mut self, index: usize, pilots: u64, bench: &mut Bench) -> Result<(), Stop> {
+        let left_ns = self.time_left_ns();
+        let lane = &mut self.lanes[index];
+        let close_all = |lane: &Lane, why: Closed, bench: &mut Bench| {
+            lane.claims.iter().for_each(|&claim| bench.claims[claim].close(why.clone()));
+        };
+        if left_ns == 0 {
+            let why = "the time was up before it could be tried; give more with --max-time";
+            close_all(lane, Closed::Deferred(why.into()), bench);
+            return Ok(());
+        }
+        if !lane_wants_more(lane, self.plan, bench) {
+            return Ok(());
+        }
+        let ready = lane.open(bench).and_then(|()| lane.warm_up(pilots, bench));
+        match ready {
+            Err(TargetError::Interrupted) => return Err(Stop::Interrupted),
+            Err(error) => {
+                close_all(lane, Closed::Failed(error.to_string()), bench);
+                for &arm in &lane.observations {
+                    bench.observations.leave_out(arm, error.to_string());
+                }
+                lane.shut();
+                return Ok(());
+            }
+            Ok(()) => {}
+        }
+        let left_ns = self.time_left_ns() as f64;
+        let lane = &self.lanes[index];
+        for &claim in &lane.claims {
+            let judge = &mut bench.claims[claim];
+            let need_ns = lane.cost_ns * judge.soonest_verdict() as f64;
+            if need_ns > left_ns && lane.trials == 0 && self.plan.config.exact_trials.is_none() {
+                let seconds = (need_ns / 1e9).ceil();
+                judge.close(Closed::Deferred(format!("its shortest possible verdict takes {seconds} s; give more with --max-time")));
+            }
+        }
+        self.report_progress(index, bench);
+        Ok(())
+    }
+
+    /// The lane that is to have the next slice: tables fill first, then whichever expects most
+    /// log-evidence a second. The choice looks only at the past, so it does not touch validity.
+    fn choose(&mut self, bench: &mut Bench) -> Option<usize> {
+        if self.time_left_ns() == 0 || interrupt::requested() {
+            return None;
+        }
+        let mut best = None;
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            if !lane.is_open() {
+                continue;
+            }
+            if !lane_wants_more(lane, self.plan, bench) {
+                lane.shut();
+                continue;
+            }
+            let waits = lane.table_waits(bench.table_trials);
+            let open = lane.claims.iter().map(|&claim| &bench.claims[claim]).filter(|judge| judge.is_open());
+            let growth: f64 = open.map(ClaimJudge::expected_growth).sum();
+            let score = match waits {
+                true => f64::MAX / (lane.trials as f64 + 2.0),
+                false => growth / lane.cost_ns.max(1.0),
+            };
+            if best.is_none_or(|(_, most)| score > most) {
+                best = Some((index, score));
+            }
+        }
+        best.map(|(index, _)| index)
+    }
+
+    fn slice(&mut self, index: usize, bench: &mut Bench) -> Result<(), Stop> {
+        let slice_ends_ns = clock::now_ns() + SLICE_NS;
+        let run_ends_ns = self.start_ns + self.plan.config.max_time.as_nanos() as u64;
+        loop {
+            self.wait_for_gap(index, bench);
+            let lane = &mut self.lanes[index];
+            lane.trial(bench).map_err(|_| Stop::Interrupted)?;
+            let now_ns = clock::now_ns();
+            if let Some(evidence) = bench.evidence.as_deref_mut() {
+                evidence.flush_if_due(now_ns).map_err(Stop::Evidence)?;
+            }
+            if now_ns >= self.next_progress_ns {
+                self.report_progress(index, bench);
+            }
+            if now_ns >= run_ends_ns.min(slice_ends_ns) || interrupt::requested() {
+                return Ok(());
+            }
+            if !lane_wants_more(&self.lanes[index], self.plan, bench) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Trials that are to be spread over time start at random moments: a fixed rhythm could beat with
+    /// what else the machine does.
+    fn wait_for_gap(&self, index: usize, bench: &Bench) {
+        let Some(gap) = self.plan.config.gap else { return };
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(bench.seed ^ self.lanes[index].trials.rotate_left(32));
+        let wait_ns = (gap.as_nanos() as f64 * 2.0 * rng.random::<f64>()) as u64;
+        let until_ns = clock::now_ns() + wait_ns.min(self.time_left_ns());
+        while clock::now_ns() < until_ns && !interrupt::requested() {
+            let left_ns = until_ns.saturating_sub(clock::now_ns());
+            std::thread::sleep(Duration::from_nanos(left_ns.min(20_000_000)));
+        }
+    }
+
+    fn report_progress(&mut self, index: usize, bench: &Bench) {
+        let now_ns = clock::now_ns();
+        self.next_progress_ns = now_ns + PROGRESS_NS;
+        let lane = &self.lanes[index];
+        let mut open = lane.claims.iter().map(|&claim| &bench.claims[claim]).filter(|judge| judge.is_open());
+        let headline = open.next().map_or_else(
+            || format!("{}: {} trials", lane.experiment.spec().id, lane.trials),
+            |judge| format!("{}: {}", judge.claim.id, judge.headline()),
+        );
+        self.observer.progress(&Progress {
+            elapsed: Duration::from_nanos(now_ns - self.start_ns),
+            max_time: self.plan.config.max_time,
+            claims_closed: bench.claims.iter().filter(|judge| !judge.is_open()).count(),
+            claims: bench.claims.len(),
+            headline,
+        });
+    }
+}
+
+/// Whether another trial of the lane serves a claim or a table.
+fn lane_wants_more(lane: &Lane, plan: &Plan, bench: &Bench) -> bool {
+    let open = lane.claims.iter().any(|&claim| bench.claims[claim].is_open());
+    let config = &plan.config;
+    let usable = (0..lane.arms.len()).any(|slot| lane.broken[slot].is_none());
+    usable
+        && match (config.exact_trials, config.max_trials) {
+            (Some(exact), _) => lane.trials < exact && (open || lane.claims.is_empty()),
+            (None, Some(most)) if lane.trials >= most => false,
+            _ => open || lane.table_waits(bench.table_trials),
+        }
+}

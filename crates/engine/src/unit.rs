@@ -1,0 +1,277 @@
+//! Units of measurement: what a metric's numbers mean, and how people write them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The unit in which a metric's values are recorded. One unit a dimension: times are always
+/// nanoseconds and sizes always bytes, so that no two columns of evidence need converting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Unit {
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanosecond,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Byte,
+    /// Bytes a second.
+    #[serde(rename = "B/s")]
+    BytePerSecond,
+    /// Events, elements or operations a second.
+    #[serde(rename = "1/s")]
+    PerSecond,
+    /// A number without a dimension: a count, a share, an exit code.
+    #[serde(rename = "1")]
+    One,
+}
+
+/// A spelling of a unit: what people write, the unit it is recorded in, and the factor between.
+const SPELLINGS: &[(&str, Unit, f64)] = &[
+    ("ns", Unit::Nanosecond, 1.0),
+    ("us", Unit::Nanosecond, 1e3),
+    ("µs", Unit::Nanosecond, 1e3),
+    ("ms", Unit::Nanosecond, 1e6),
+    ("s", Unit::Nanosecond, 1e9),
+    ("min", Unit::Nanosecond, 60e9),
+    ("m", Unit::Nanosecond, 60e9),
+    ("h", Unit::Nanosecond, 3600e9),
+    ("B", Unit::Byte, 1.0),
+    ("kB", Unit::Byte, 1e3),
+    ("MB", Unit::Byte, 1e6),
+    ("GB", Unit::Byte, 1e9),
+    ("KiB", Unit::Byte, 1024.0),
+    ("MiB", Unit::Byte, 1_048_576.0),
+    ("GiB", Unit::Byte, 1_073_741_824.0),
+    ("B/s", Unit::BytePerSecond, 1.0),
+    ("kB/s", Unit::BytePerSecond, 1e3),
+    ("MB/s", Unit::BytePerSecond, 1e6),
+    ("GB/s", Unit::BytePerSecond, 1e9),
+    ("Mbit/s", Unit::BytePerSecond, 1e6 / 8.0),
+    ("Gbit/s", Unit::BytePerSecond, 1e9 / 8.0),
+    ("/s", Unit::PerSecond, 1.0),
+    ("1/s", Unit::PerSecond, 1.0),
+    ("k/s", Unit::PerSecond, 1e3),
+    ("M/s", Unit::PerSecond, 1e6),
+    ("G/s", Unit::PerSecond, 1e9),
+    ("", Unit::One, 1.0),
+    ("%", Unit::One, 0.01),
+];
+
+impl Unit {
+    /// The unit's symbol in evidence and exports: `ns`, `B`, `B/s`, `1/s` or `1`.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Nanosecond => "ns",
+            Unit::Byte => "B",
+            Unit::BytePerSecond => "B/s",
+            Unit::PerSecond => "1/s",
+            Unit::One => "1",
+        }
+    }
+
+    /// The spellings people may use for this unit, for error messages.
+    pub fn spellings(self) -> Vec<&'static str> {
+        let of_unit = SPELLINGS.iter().filter(|(_, unit, _)| *unit == self);
+        of_unit.map(|(text, ..)| *text).filter(|text| !text.is_empty()).collect()
+    }
+
+    /// The prefix that fits a value, as a factor and the symbol with it: `(1e6, "ms")` for 23.4e6 ns.
+    /// The symbol of a number without a dimension is empty.
+    pub fn prefix(self, value: f64) -> (f64, &'static str) {
+        let ladder: &[(f64, &str)] = match self {
+            Unit::Nanosecond => &[(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
+            Unit::Byte => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
+            Unit::BytePerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
+            Unit::PerSecond => &[(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")],
+            Unit::One => &[(1.0, "")],
+        };
+        let step = ladder.iter().find(|(factor, _)| value.abs() >= *factor);
+        *step.unwrap_or(&ladder[ladder.len() - 1])
+    }
+
+    /// Writes a value of this unit for people, with four significant digits and a fitting prefix:
+    /// `23.41 ms`, `1.500 GB/s`, `0.9876`.
+    pub fn human(self, value: f64) -> String {
+        if !value.is_finite() {
+            return significant(value);
+        }
+        let (factor, symbol) = self.prefix(value);
+        format!("{} {symbol}", significant(value / factor)).trim_end().to_string()
+    }
+
+    /// Writes a quantity that people gave, such as a bound, with the digits that they gave: `50 ms`,
+    /// `0.975`. Digits beyond the twelfth come from converting units and are dropped.
+    pub fn exact(self, value: f64) -> String {
+        if !value.is_finite() {
+            return significant(value);
+        }
+        let (factor, symbol) = self.prefix(value);
+        let rounded = format!("{:.11e}", value / factor);
+        let rounded = rounded.parse().unwrap_or(value / factor);
+        format!("{rounded} {symbol}").trim_end().to_string()
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.symbol())
+    }
+}
+
+/// Writes a number with four significant digits, without an exponent where it can be helped.
+pub fn significant(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return match value {
+            v if v.is_nan() => "-".into(),
+            v if v == 0.0 => "0".into(),
+            v if v > 0.0 => "∞".into(),
+            _ => "-∞".into(),
+        };
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    if !(-5..=9).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let decimals = (3 - magnitude).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    // Rounding may carry into a new digit (9.9996 -> 10.000): then one decimal fewer says the same.
+    let carried = text.chars().filter(char::is_ascii_digit).collect::<String>();
+    if decimals > 0 && carried.trim_start_matches('0').len() > 4 {
+        return format!("{value:.*}", decimals - 1);
+    }
+    text
+}
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// There is no number at the start.
+    #[error("`{0}` does not begin with a number")]
+    NotANumber(String),
+    /// The unit is not one we know.
+    #[error("`{text}`: unknown unit `{unit}`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %")]
+    UnknownUnit {
+        /// The whole text.
+        text: String,
+        /// Its unit.
+        unit: String,
+    },
+    /// The unit is of another dimension than the metric.
+    #[error("`{text}` is not in a unit that fits here; write it in {}", .expected.spelled())]
+    WrongUnit {
+        /// The whole text.
+        text: String,
+        /// What would fit.
+        expected: Unit,
+    },
+}
+
+impl Unit {
+    fn spelled(self) -> String {
+        match self {
+            Unit::One => "a plain number or %".into(),
+            unit => unit.spellings().join(", "),
+        }
+    }
+}
+
+/// Reads a quantity such as `50 ms`, `200ms`, `1.5 GB/s`, `99%` or `0`, in the unit that is expected.
+///
+/// # Errors
+/// When there is no number, the unit is unknown, or it is missing or of another dimension. Zero and
+/// infinity need no unit.
+///
+/// ```
+/// use ascertain::unit::{Unit, parse_quantity};
+/// assert_eq!(parse_quantity("50 ms", Unit::Nanosecond), Ok(50e6));
+/// assert_eq!(parse_quantity("99%", Unit::One), Ok(0.99));
+/// assert!(parse_quantity("50", Unit::Nanosecond).is_err());
+/// ```
+pub fn parse_quantity(text: &str, expected: Unit) -> Result<f64, QuantityError> {
+    let trimmed = text.trim();
+    let number_end = trimmed
+        .char_indices()
+        .find(|&(at, c)| !(c.is_ascii_digit() || "._+-".contains(c) || is_exponent(trimmed, at)))
+        .map_or(trimmed.len(), |(at, _)| at);
+    let (number, unit_text) = trimmed.split_at(number_end);
+    let not_a_number = || QuantityError::NotANumber(trimmed.to_string());
+    let number: f64 = number.replace('_', "").parse().map_err(|_| not_a_number())?;
+    let unit_text = unit_text.trim();
+    if unit_text.is_empty() && number == 0.0 {
+        return Ok(0.0);
+    }
+    let known = SPELLINGS.iter().find(|(spelling, ..)| *spelling == unit_text);
+    let (_, unit, scale) = known.ok_or_else(|| QuantityError::UnknownUnit {
+        text: trimmed.to_string(),
+        unit: unit_text.to_string(),
+    })?;
+    if *unit != expected {
+        return Err(QuantityError::WrongUnit { text: trimmed.to_string(), expected });
+    }
+    // 99 % is the double 0.99, not 99 * 0.01 = 0.9900000000000001: divide where the factor is below one.
+    Ok(if *scale < 1.0 { number / (1.0 / scale).round() } else { number * scale })
+}
+
+/// Whether the character at `at` is the `e` of an exponent: `1e6`, not the `e` of a unit.
+fn is_exponent(text: &str, at: usize) -> bool {
+    let mut rest = text[at..].chars();
+    let mut next = || rest.next().unwrap_or(' ');
+    let e = next();
+    let after = next();
+    at > 0 && "eE".contains(e) && (after.is_ascii_digit() || "+-".contains(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_in_their_unit() {
+        for (text, unit, value) in [
+            ("50 ms", Unit::Nanosecond, 50e6),
+            ("1.5s", Unit::Nanosecond, 1.5e9),
+            ("10min", Unit::Nanosecond, 600e9),
+            ("1e3 us", Unit::Nanosecond, 1e6),
+            ("0", Unit::Nanosecond, 0.0),
+            ("64KiB", Unit::Byte, 65536.0),
+            ("99.9%", Unit::One, 0.999),
+            ("99%", Unit::One, 0.99),
+            ("1_000", Unit::One, 1000.0),
+            ("-2", Unit::One, -2.0),
+            ("25 Gbit/s", Unit::BytePerSecond, 25e9 / 8.0),
+        ] {
+            assert_eq!(parse_quantity(text, unit), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_quantities_say_what_is_wrong() {
+        let message = |text, unit| parse_quantity(text, unit).unwrap_err().to_string();
+        assert!(message("fast", Unit::One).contains("begin with a number"));
+        assert!(message("5 parsecs", Unit::Nanosecond).contains("unknown unit `parsecs`"));
+        assert!(message("5 MB", Unit::Nanosecond).contains("write it in ns, us"));
+        assert!(message("5", Unit::Nanosecond).contains("write it in ns, us"));
+        assert!(message("", Unit::One).contains("begin with a number"));
+        assert!(message("5 ms", Unit::One).contains("plain number or %"));
+    }
+
+    #[test]
+    fn people_read_four_digits() {
+        assert_eq!(Unit::Nanosecond.human(23_412_345.0), "23.41 ms");
+        assert_eq!(Unit::Byte.human(512.0), "512.0 B");
+        assert_eq!(Unit::One.human(0.987_654), "0.9877");
+        assert_eq!(significant(9.9999), "10.00");
+        assert_eq!(significant(0.0), "0");
+        assert_eq!(significant(123_456.0), "123456");
+        assert_eq!(Unit::Nanosecond.human(f64::INFINITY), "∞");
+    }
+
+    #[test]
+    fn bounds_keep_the_digits_they_were_given() {
+        assert_eq!(Unit::Nanosecond.exact(50e6), "50 ms");
+        assert_eq!(Unit::Nanosecond.exact(16.7 * 1e6), "16.7 ms");
+        assert_eq!(Unit::One.exact(0.975), "0.975");
+        assert_eq!(Unit::Byte.exact(0.0), "0 B");
+        assert_eq!(Unit::BytePerSecond.exact(f64::INFINITY), "∞");
+    }
+}

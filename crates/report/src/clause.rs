@@ -1,0 +1,153 @@
+//! What a claim asks, in the words that its sentences are made of.
+
+use ascertain::claim::{Bound, Judging, Scale};
+use ascertain::experiment::{Arm, Better, Point};
+use ascertain::outcome::{Asked, AskedTest, ClaimResult, Measure};
+use ascertain::unit::Unit;
+
+use crate::figure::{Figure, exact_percent};
+use crate::text::{harmless, quoted};
+
+/// Subject and complement, so that "`kahan` was at least 8 times as fast as `naive`" and "… is …" can be
+/// made of it.
+pub(crate) struct Clause {
+    pub subject: String,
+    pub complement: String,
+}
+
+impl Clause {
+    pub fn of(asked: &Asked) -> Clause {
+        match asked.tests.as_slice() {
+            [] => Clause { subject: "the condition".into(), complement: "true".into() },
+            [AskedTest::Versus { measure, candidate, baseline, scale, bound }] => {
+                let (candidate, baseline) = arm_names(candidate, baseline);
+                let baseline = quoted(&baseline);
+                Clause { subject: quoted(&candidate), complement: compared(measure, *scale, *bound, &baseline) }
+            }
+            [AskedTest::Predicate { arm, predicate, .. }] => {
+                Clause { subject: quoted(predicate), complement: format!("true of {}", quoted(&arm.variant)) }
+            }
+            tests => Clause { subject: format!("all of its {} conditions", tests.len()), complement: "true".into() },
+        }
+    }
+}
+
+/// "at least 8 times as fast as `naive`", "faster than `naive` by at least 5 ms".
+fn compared(measure: &Measure, scale: Scale, bound: Bound, baseline: &str) -> String {
+    let as_good = |times: &str| format!("{times}as {} as {baseline}{}", adjective(measure).0, in_metric(measure));
+    let times = |times: f64| if times == 1.0 { String::new() } else { format!("{times} times ") };
+    let by = |amount: String| format!("{} than {baseline} by {amount}{}", adjective(measure).1, in_metric(measure));
+    let exact = |amount: f64| measure.unit.exact(amount);
+    match (scale, bound) {
+        (Scale::Ratio, Bound::AtLeast(low)) => as_good(&format!("at least {}", times(low))),
+        (Scale::Ratio, Bound::AtMost(high)) => as_good(&format!("at most {}", times(high))),
+        (Scale::Ratio, Bound::Within(low, high)) => as_good(&format!("from {low} to {high} times ")),
+        (Scale::Difference, Bound::AtLeast(low)) => by(format!("at least {}", exact(low))),
+        (Scale::Difference, Bound::AtMost(high)) => by(format!("at most {}", exact(high))),
+        (Scale::Difference, Bound::Within(low, high)) => by(format!("{} to {}", exact(low), exact(high))),
+    }
+}
+
+/// What being better is called: "as fast as", "faster than".
+pub(crate) fn adjective(measure: &Measure) -> (&'static str, &'static str) {
+    match (measure.unit, measure.better) {
+        (Unit::Nanosecond, Better::Lower) => ("fast", "faster"),
+        (Unit::BytePerSecond | Unit::PerSecond, Better::Higher) => ("fast", "faster"),
+        (Unit::Byte, Better::Lower) => ("small", "smaller"),
+        _ => ("good", "better"),
+    }
+}
+
+/// " in `user`", unless the metric is the one that everybody thinks of.
+pub(crate) fn in_metric(measure: &Measure) -> String {
+    match measure.metric.as_str() {
+        "wall" | "time" => String::new(),
+        metric => format!(" in {}", quoted(metric)),
+    }
+}
+
+/// The two arms' names with the factors in which they differ.
+pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
+    let name = |arm: &Arm, against: &Arm| {
+        let differing = arm.point.0.iter().filter(|(factor, level)| against.point.get(factor) != Some(level));
+        let differing = Point(differing.map(|(factor, level)| (factor.clone(), level.clone())).collect());
+        Arm { variant: arm.variant.clone(), point: differing }.to_string()
+    };
+    (name(one, other), name(other, one))
+}
+
+/// An arm with all of its factors, harmless.
+pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
+    harmless(&Arm { variant: variant.to_string(), point: point.clone() }.to_string())
+}
+
+/// The figure of a claim with how to read it: a ratio, a difference, or a metric's quantile.
+pub(crate) struct ClaimFigure {
+    pub figure: Figure,
+    /// The whole as a clause: "at the median it was 6.1 times as fast (5.9 to 6.3)".
+    pub clause: String,
+    /// For tables: "6.1x (5.9 to 6.3)", "wall 43.10 ms (42.00 to 45.20)".
+    pub short: String,
+}
+
+impl ClaimFigure {
+    /// `None` where nothing was measured, or where several conditions leave no one figure.
+    pub fn of(claim: &ClaimResult) -> Option<ClaimFigure> {
+        claim.ratio?;
+        let [test] = claim.asked.tests.as_slice() else { return None };
+        let (value, low, high) = (claim.ratio, claim.ratio_low, claim.ratio_high);
+        match test {
+            AskedTest::Versus { measure, scale: Scale::Ratio, bound, .. } => {
+                let figure = Figure::new(value, low, high, &landmarks(*bound));
+                let (lead, relation) = quantile_words(claim, *bound);
+                let range = &figure.range;
+                let clause = format!("{lead}it was {relation}{} times as {} ({range})", figure.value, adjective(measure).0);
+                let short = format!("{}x ({range})", figure.value);
+                Some(ClaimFigure { clause, short, figure })
+            }
+            AskedTest::Versus { measure, scale: Scale::Difference, bound, .. } => {
+                let figure = Figure::of_unit(measure.unit, value, low, high);
+                let (lead, relation) = quantile_words(claim, *bound);
+                let clause = format!("{lead}it was {} by {relation}{figure}", adjective(measure).1);
+                Some(ClaimFigure { clause, short: figure.to_string(), figure })
+            }
+            AskedTest::Predicate { measure, .. } => {
+                let measure = measure.as_ref()?;
+                let figure = Figure::of_unit(measure.unit, value, low, high);
+                let bound = match measure.better {
+                    Better::Lower => Bound::AtMost(f64::INFINITY),
+                    Better::Higher => Bound::AtLeast(f64::NEG_INFINITY),
+                };
+                let (lead, relation) = quantile_words(claim, bound);
+                let clause = format!("{lead}{} was {relation}{figure}", quoted(&measure.metric));
+                Some(ClaimFigure { clause, short: format!("{} {figure}", harmless(&measure.metric)), figure })
+            }
+        }
+    }
+}
+
+/// The numbers that an interval's ends must not be rounded onto.
+pub(crate) fn landmarks(bound: Bound) -> Vec<f64> {
+    match bound {
+        Bound::AtLeast(mark) | Bound::AtMost(mark) => vec![1.0, mark],
+        Bound::Within(low, high) => vec![1.0, low, high],
+    }
+}
+
+/// How the quantile that a figure stands for is said: the median, or "in 98 % of the trials … at least".
+fn quantile_words(claim: &ClaimResult, bound: Bound) -> (String, &'static str) {
+    if claim.asked.judging == Judging::Exact {
+        return (String::new(), "");
+    }
+    let at_median = claim.rate_claimed == 0.5 || claim.asked.judging == Judging::Order;
+    let relation = match bound {
+        _ if at_median => "",
+        Bound::AtLeast(_) => "at least ",
+        Bound::AtMost(_) => "at most ",
+        Bound::Within(..) => "",
+    };
+    match relation {
+        "" => ("at the median ".into(), ""),
+        relation => (format!("in {} of the trials ", exact_percent(claim.rate_claimed)), relation),
+    }
+}

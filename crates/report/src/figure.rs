@@ -1,0 +1,249 @@
+//! Numbers as people read them: with the digits that their interval supports.
+
+use ascertain::unit::{Unit, significant};
+
+/// A number and where it lies, as text: `1.052` and `1.047 to 1.058`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// The number; `-` when it is not known.
+    pub value: String,
+    /// Its interval: `1.047 to 1.058`, `at least 1.047`, `at most 1.058` or `not bounded yet`.
+    pub range: String,
+}
+
+impl Figure {
+    /// A number without a dimension, in as many digits as say where its interval ends. No end is
+    /// rounded onto a landmark (the bound of a claim, 1 for a ratio) that it does not reach.
+    ///
+    /// ```
+    /// use ascertain_report::figure::Figure;
+    /// let figure = Figure::new(Some(1.05213), Some(1.04688), Some(1.05794), &[1.0]);
+    /// assert_eq!(figure.to_string(), "1.052 (1.047 to 1.058)");
+    /// let open = Figure::new(Some(6.1), None, Some(6.34), &[]);
+    /// assert_eq!(open.to_string(), "6.1 (at most 6.3)");
+    /// ```
+    pub fn new(value: Option<f64>, low: Option<f64>, high: Option<f64>, landmarks: &[f64]) -> Figure {
+        let value = value.filter(|v| !v.is_nan());
+        // An infinite end bounds nothing.
+        let [low, high] = [low, high].map(|end| end.filter(|v| v.is_finite()));
+        let write = writer(value, low, high, landmarks);
+        let range = match (low, high) {
+            (Some(low), Some(high)) => format!("{} to {}", write(low), write(high)),
+            (Some(low), None) => format!("at least {}", write(low)),
+            (None, Some(high)) => format!("at most {}", write(high)),
+            (None, None) => "not bounded yet".into(),
+        };
+        Figure { value: value.map_or_else(|| "-".into(), write), range }
+    }
+
+    /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`.
+    pub fn of_unit(unit: Unit, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
+        let size = [value, low, high].into_iter().flatten().find(|v| v.is_finite()).unwrap_or(0.0);
+        let (factor, symbol) = unit.prefix(size);
+        let [value, low, high] = [value, low, high].map(|number| number.map(|v| v / factor));
+        let mut figure = Figure::new(value, low, high, &[]);
+        if value.is_some_and(f64::is_finite) && !symbol.is_empty() {
+            figure.value = format!("{} {symbol}", figure.value);
+        }
+        figure
+    }
+
+    /// A share in percent: `99.07 % (97.3 to 99.96)`. No end is rounded to 0, to 100 or onto the
+    /// share that was claimed.
+    pub fn of_share(share: Option<f64>, low: Option<f64>, high: Option<f64>, claimed: f64) -> Figure {
+        let [value, low, high] = [share, low, high].map(|number| number.map(|v| v * 100.0));
+        let mut figure = Figure::new(value, low, high, &[0.0, 100.0, claimed * 100.0]);
+        if (low, high) == (None, None) {
+            figure.value = share.map_or_else(|| "-".into(), percent);
+        } else if value.is_some_and(f64::is_finite) {
+            figure.value += " %";
+        }
+        figure
+    }
+}
+
+impl std::fmt::Display for Figure {
+    /// `1.052 (1.047 to 1.058)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.value.as_str() {
+            "-" if self.range == "not bounded yet" => f.write_str("-"),
+            value => write!(f, "{value} ({})", self.range),
+        }
+    }
+}
+
+/// The most digits after the point: below that, numbers get an exponent.
+const MOST_DECIMALS: i32 = 9;
+
+/// How a number and its ends are written: with the same decimals, so that half of the interval's width
+/// shows one digit.
+fn writer(value: Option<f64>, low: Option<f64>, high: Option<f64>, landmarks: &[f64]) -> impl Fn(f64) -> String {
+    let decimals = decimals(value.filter(|v| v.is_finite()), low, high, landmarks);
+    move |number| match decimals {
+        Some(decimals) if number.is_finite() => unsigned_zero(format!("{number:.decimals$}")),
+        _ => significant(number),
+    }
+}
+
+/// `None`: four significant digits, each for itself.
+fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>, landmarks: &[f64]) -> Option<usize> {
+    let half_width = match (low, high) {
+        (Some(low), Some(high)) => (high - low) / 2.0,
+        (Some(end), None) | (None, Some(end)) => (value? - end).abs(),
+        (None, None) => return None,
+    };
+    let largest = [value, low, high].into_iter().flatten().map(f64::abs).fold(0.0, f64::max);
+    if !(half_width > 0.0 && half_width.is_finite() && largest < 1e10) {
+        return None;
+    }
+    let needed = -half_width.log10().floor();
+    if needed > f64::from(MOST_DECIMALS) {
+        return None;
+    }
+    let hides = |decimals: i32| {
+        let ends = [low, high].into_iter().flatten();
+        ends.into_iter().any(|end| landmarks.iter().any(|&mark| end != mark && rounds_onto(end, mark, decimals)))
+    };
+    let least = needed.max(0.0) as i32;
+    let decimals = (least..MOST_DECIMALS).find(|&decimals| !hides(decimals)).unwrap_or(MOST_DECIMALS);
+    Some(decimals as usize)
+}
+
+/// Whether both are written alike with so many decimals.
+fn rounds_onto(end: f64, mark: f64, decimals: i32) -> bool {
+    let decimals = decimals as usize;
+    (end - mark).abs() < 1.0 && format!("{end:.decimals$}") == format!("{mark:.decimals$}")
+}
+
+/// `-0.00` as `0.00`.
+fn unsigned_zero(text: String) -> String {
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_string(),
+        _ => text,
+    }
+}
+
+/// A share that was observed, in percent, with two significant digits of what is missing to 0 or 100:
+/// `50 %`, `99.07 %`, `99.996 %`.
+pub fn percent(share: f64) -> String {
+    if !share.is_finite() {
+        return "-".into();
+    }
+    let rest = share.abs().min((1.0 - share).abs()) * 100.0;
+    let decimals = if rest == 0.0 { 0 } else { (1.0 - rest.log10().floor()).clamp(0.0, 12.0) as usize };
+    format!("{} %", without_trailing_zeros(&format!("{:.decimals$}", share * 100.0)))
+}
+
+/// A share that somebody gave, in percent, with the digits that they gave: 0.975 is `97.5 %`.
+///
+/// ```
+/// use ascertain_report::figure::exact_percent;
+/// assert_eq!(exact_percent(0.29), "29 %");
+/// assert_eq!(exact_percent(0.99999), "99.999 %");
+/// ```
+pub fn exact_percent(share: f64) -> String {
+    if !share.is_finite() {
+        return "-".into();
+    }
+    // 0.29 * 100 is 28.999999999999996.
+    let rounded = (share * 1e12).round() / 1e10;
+    let hidden = (rounded == 100.0 && share != 1.0) || (rounded == 0.0 && share != 0.0);
+    if hidden { format!("{share}") } else { format!("{rounded} %") }
+}
+
+/// A bound on the chance of being wrong, rounded up to two digits: `0.001`, `0.00003`, `2.5e-7`.
+///
+/// ```
+/// use ascertain_report::figure::chance;
+/// assert_eq!(chance(0.001 / 34.0), "0.00003");
+/// assert_eq!(chance(1e-9), "1e-9");
+/// ```
+pub fn chance(error: f64) -> String {
+    if !(error.is_finite() && error > 0.0) {
+        return if error == 0.0 { "0".into() } else { "-".into() };
+    }
+    let nearest = format!("{error:.1e}");
+    let (mantissa, exponent) = nearest.split_once('e').unwrap_or((&nearest, "0"));
+    let tenths = mantissa.replace('.', "").parse::<u64>().unwrap_or(10);
+    let is_short = nearest.parse::<f64>().is_ok_and(|rounded| rounded < error);
+    let tenths = tenths + u64::from(is_short);
+    let rounded = format!("{tenths}e{}", exponent.parse::<i32>().unwrap_or(0) - 1).parse().unwrap_or(error);
+    if rounded < 1e-5 { format!("{rounded:e}") } else { format!("{rounded}") }
+}
+
+fn without_trailing_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(value: f64, low: f64, high: f64, landmarks: &[f64]) -> String {
+        Figure::new(Some(value), Some(low), Some(high), landmarks).to_string()
+    }
+
+    #[test]
+    fn digits_fit_the_interval() {
+        assert_eq!(shown(1.05213, 1.04688, 1.05794, &[1.0]), "1.052 (1.047 to 1.058)");
+        assert_eq!(shown(6.1, 5.9, 6.3, &[8.0]), "6.1 (5.9 to 6.3)");
+        assert_eq!(shown(46.2, 44.0, 48.4, &[]), "46 (44 to 48)");
+        assert_eq!(shown(-0.01, -0.2, 0.3, &[]), "0.0 (-0.2 to 0.3)");
+        assert_eq!(shown(3e12, 2e12, 4e12, &[]), "3.000e12 (2.000e12 to 4.000e12)");
+        assert_eq!(shown(2.0, 2.0, 2.0, &[]), "2.000 (2.000 to 2.000)");
+    }
+
+    #[test]
+    fn ends_do_not_round_onto_landmarks() {
+        assert_eq!(shown(1.15, 1.0004, 1.31, &[1.0]), "1.1500 (1.0004 to 1.3100)");
+        assert_eq!(shown(1.15, 1.0, 1.31, &[1.0]), "1.1 (1.0 to 1.3)", "it is exactly there");
+        let share = Figure::of_share(Some(0.9907), Some(0.9735), Some(0.9996), 0.5);
+        assert_eq!(share.to_string(), "99.07 % (97.35 to 99.96)");
+    }
+
+    #[test]
+    fn what_is_not_known_says_so() {
+        let show = |value, low, high| Figure::new(value, low, high, &[]).to_string();
+        assert_eq!(show(None, None, None), "-");
+        assert_eq!(show(Some(f64::NAN), Some(f64::NAN), None), "-");
+        assert_eq!(show(Some(1.05), None, None), "1.050 (not bounded yet)");
+        assert_eq!(show(Some(1.05), Some(1.01), None), "1.05 (at least 1.01)");
+        assert_eq!(show(Some(1.05), Some(1.01), Some(f64::INFINITY)), "1.05 (at least 1.01)");
+        assert_eq!(show(Some(f64::INFINITY), Some(1.0), Some(f64::INFINITY)), "∞ (at least 1.000)");
+        assert_eq!(show(None, Some(0.4), Some(0.6)), "- (0.4 to 0.6)");
+    }
+
+    #[test]
+    fn quantities_share_a_prefix() {
+        let time = Figure::of_unit(Unit::Nanosecond, Some(23.412e6), Some(23.38e6), Some(23.45e6));
+        assert_eq!(time.to_string(), "23.41 ms (23.38 to 23.45)");
+        let below = Figure::of_unit(Unit::Nanosecond, Some(1.01e6), Some(0.97e6), Some(1.05e6));
+        assert_eq!(below.to_string(), "1.01 ms (0.97 to 1.05)");
+        assert_eq!(Figure::of_unit(Unit::One, Some(0.5), None, None).value, "0.5000");
+        assert_eq!(Figure::of_unit(Unit::Nanosecond, None, None, None).to_string(), "-");
+    }
+
+    #[test]
+    fn percents_never_hide_a_failure() {
+        assert_eq!(percent(0.5), "50 %");
+        assert_eq!(percent(0.990_654), "99.07 %");
+        assert_eq!(percent(0.999_96), "99.996 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(1.0 / 3.0), "33 %");
+        assert_eq!(exact_percent(0.975), "97.5 %");
+        assert_eq!(exact_percent(1.0 - 1e-15), "0.999999999999999");
+    }
+
+    #[test]
+    fn chances_are_rounded_up() {
+        assert_eq!(chance(0.001), "0.001");
+        assert_eq!(chance(0.05), "0.05");
+        assert_eq!(chance(0.001 / 7.0), "0.00015");
+        assert_eq!(chance(2.41e-7), "2.5e-7");
+        assert_eq!(chance(0.0999), "0.1");
+        assert_eq!(chance(f64::NAN), "-");
+        for error in [0.3, 0.017, 1e-5, 3.3e-5, 7e-300, 0.999] {
+            assert!(chance(error).parse::<f64>().unwrap() >= error, "{error}");
+        }
+    }
+}

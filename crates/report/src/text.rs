@@ -1,0 +1,52 @@
+//! Text that others chose (names, commands, reasons), made harmless to show.
+
+/// The text with everything that could steer a terminal written as an escape: control characters and
+/// those that reorder or hide the text around them. What is left shows exactly what is there.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || is_format(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Characters without a width of their own that change how others look: bidirectional controls,
+/// zero-width spaces and joiners, separators, language tags.
+fn is_format(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A name in a sentence: harmless, between backticks.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("`{}`", harmless(name))
+}
+
+/// The text with a full stop at its end, unless it has an end of its own.
+pub(crate) fn ended(text: &str) -> String {
+    let text = harmless(text.trim());
+    if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_escaped() {
+        assert_eq!(harmless("a\x1b[31mb\nc\td"), r"a\u{1b}[31mb\nc\td");
+        assert_eq!(harmless("\u{202e}evil\u{9b}"), r"\u{202e}evil\u{9b}");
+        assert_eq!(harmless("naïve 和 🚀"), "naïve 和 🚀");
+    }
+
+    #[test]
+    fn sentences_end_once() {
+        assert_eq!(ended("needs AVX-512"), "needs AVX-512.");
+        assert_eq!(ended("It hung. "), "It hung.");
+    }
+}
