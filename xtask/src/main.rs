@@ -1,2 +1,43 @@
-//! Chores.
-fn main() {}
+//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `schema`.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod calibrate;
+mod load;
+mod schema;
+mod test;
+mod tools;
+mod welch;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test              every test, installing what it needs where it may
+cargo xtask calibrate [N]     N comparisons (300) of a command with itself on a busy machine
+cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence, size, build
+cargo xtask schema            write the JSON schema of the claims file to claims/schema.json";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match words.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("", words.as_slice()),
+    };
+    let done = match command {
+        "test" => test::all(),
+        "calibrate" => calibrate::equals(rest),
+        "bench" => bench::run(rest),
+        "schema" => schema::write(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -4,10 +4,9 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
 use ascertain::outcome::Outcome;
-use ascertain_report::terminal::Style;
+use ascertain_report::terminal::{self, Style};
 
 use crate::options::{Color, Display, Format};
-use crate::progress;
 
 /// Writes text to standard output.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -36,7 +35,7 @@ pub fn style(display: &Display) -> Style {
         Color::Auto => terminal && !no_color,
     };
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let width = columns.or_else(|| terminal.then(progress::terminal_width).flatten()).unwrap_or(100);
+    let width = columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))).unwrap_or(100);
     Style { color, width: width.clamp(60, 160) }
 }
 
@@ -53,4 +52,41 @@ pub fn outcome(
         Format::Table if display.quiet => Ok(()),
         Format::Table => print(&table(outcome, &style(display))),
     }
+}
+
+/// What `compare` prints: the table, a sentence for each command, and what threatens the result.
+pub fn compared(outcome: &Outcome, style: &Style) -> String {
+    parts(&[
+        terminal::compare_table(outcome, style),
+        terminal::sentences(outcome, style),
+        terminal::threats(outcome, style),
+    ])
+}
+
+/// What `slo` prints.
+pub fn slo(outcome: &Outcome, style: &Style) -> String {
+    parts(&[terminal::slo(outcome, style), terminal::threats(outcome, style)])
+}
+
+/// What `check` prints; it ends with the table.
+pub fn checked(outcome: &Outcome, style: &Style) -> String {
+    parts(&[
+        terminal::sentences(outcome, style),
+        terminal::threats(outcome, style),
+        terminal::check_table(outcome, style),
+    ])
+}
+
+/// What `run` prints: what was measured, and the claims about it.
+pub fn measured(outcome: &Outcome, style: &Style) -> String {
+    let claims = match outcome.claims.is_empty() {
+        true => String::new(),
+        false => terminal::check_table(outcome, style),
+    };
+    parts(&[terminal::points_table(outcome, style), claims, terminal::threats(outcome, style)])
+}
+
+fn parts(parts: &[String]) -> String {
+    let said = parts.iter().filter(|part| !part.is_empty()).map(String::as_str);
+    said.collect::<Vec<_>>().join("\n")
 }

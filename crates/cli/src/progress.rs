@@ -24,11 +24,6 @@ impl Line {
     }
 }
 
-/// The terminal's width in columns.
-pub fn terminal_width() -> Option<usize> {
-    indicatif::ProgressDrawTarget::stdout().width().map(usize::from)
-}
-
 impl Observer for Line {
     fn progress(&mut self, progress: &Progress) {
         let Some(bar) = &self.bar else { return };

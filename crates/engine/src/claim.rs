@@ -151,6 +151,34 @@ impl fmt::Display for Bound {
 }
 
 impl Claim {
+    /// That a candidate is faster than a baseline by the experiment's first metric: what `compare` asks.
+    pub fn order(experiment: &str, candidate: &Arm, baseline: &Arm) -> Claim {
+        let (scale, bound) = (Scale::Ratio, Bound::AtLeast(1.0));
+        Claim {
+            id: candidate.to_string(),
+            says: format!("{candidate} is faster than {baseline}"),
+            source: String::new(),
+            source_value: String::new(),
+            analysis: String::new(),
+            restated: String::new(),
+            experiment: experiment.to_string(),
+            tests: vec![Test::Versus {
+                metric: 0,
+                candidate: candidate.clone(),
+                baseline: baseline.clone(),
+                scale,
+                bound,
+            }],
+            judging: Judging::Order,
+            rate: 0.5,
+            margin: None,
+            error: None,
+            look_every: 1,
+            max_time: None,
+            max_trials: None,
+        }
+    }
+
     /// The arms that a trial must hold for this claim, each once.
     pub fn arms(&self) -> Vec<&Arm> {
         let mut arms: Vec<&Arm> = self.tests.iter().flat_map(Test::arms).collect();

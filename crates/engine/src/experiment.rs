@@ -25,7 +25,7 @@ pub trait Experiment: Sync {
     ///
     /// # Errors
     /// When something that the arms need can't be had.
-    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError>;
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session + '_>, TargetError>;
 }
 
 /// Arms made ready to be measured. Dropping it undoes what opening did.

@@ -6,7 +6,7 @@ use crate::claim::{Bound, Claim, Judging, Scale, Test};
 use crate::error::Error;
 use crate::experiment::{Better, Spec, TargetError};
 use crate::likeness::Likeness;
-use crate::outcome::{ClaimResult, Decision, Verdict};
+use crate::outcome::{Asked, ClaimResult, Decision, Verdict};
 use crate::paired::Paired;
 
 /// The values of a trial, by lane slot and metric; NaN where there is none.
@@ -56,6 +56,7 @@ pub(crate) enum Closed {
 
 pub(crate) struct ClaimJudge {
     pub claim: Claim,
+    asked: Asked,
     error: f64,
     precision: Option<f64>,
     tests: Vec<BoundTest>,
@@ -86,7 +87,7 @@ pub(crate) struct Terms {
 
 impl ClaimJudge {
     /// A claim at its start.
-    pub fn new(claim: &Claim, terms: &Terms) -> Result<ClaimJudge, Error> {
+    pub fn new(claim: &Claim, spec: &Spec, terms: &Terms) -> Result<ClaimJudge, Error> {
         let invalid = |source| Error::Claim { id: claim.id.clone(), source };
         let error = terms.error;
         let half = error / 2.0;
@@ -104,6 +105,7 @@ impl ClaimJudge {
             paired: paired_quantile(claim).map(|quantile| Paired::new(quantile, end_error, end_error)),
             rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
             claim: claim.clone(),
+            asked: Asked::of(claim, claim.margin.or(terms.margin), spec),
             error,
             precision: terms.precision,
             tests: Vec::new(),
@@ -337,6 +339,7 @@ impl ClaimJudge {
             source: self.claim.source.clone(),
             source_value: self.claim.source_value.clone(),
             experiment: self.claim.experiment.clone(),
+            asked: self.asked.clone(),
             verdict,
             reason,
             decision: (self.claim.judging == Judging::Order).then(|| self.decision()),

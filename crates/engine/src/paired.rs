@@ -1,7 +1,7 @@
 //! The paired statistic of a claim (a ratio or a difference, one a trial) and the confidence sequence
 //! of the quantile that the claim speaks of.
 
-use ascertain_stats::quantile_ranks;
+use ascertain_stats::{quantile_ranks, quantile_sorted};
 
 /// A trial's statistic, kept for its quantile.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Paired {
 
     /// The quantile of the values at the last look.
     pub fn estimate(&self) -> Option<f64> {
-        (!self.values.is_empty()).then(|| ascertain_stats::quantile_sorted(&self.values, self.quantile))
+        quantile_sorted(&self.values, self.quantile)
     }
 
     /// Half of the interval's width by its middle: `0.01` is "to 1 %".

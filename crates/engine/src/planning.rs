@@ -38,13 +38,13 @@ pub(crate) fn find<'a>(registry: &Registry<'a>, id: &str) -> Result<&'a dyn Expe
 }
 
 /// A claim at its start, for each in the plan.
-pub(crate) fn judges(plan: &Plan) -> Result<Vec<ClaimJudge>, Error> {
+pub(crate) fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let config = &plan.config;
     let errors = share_error(&plan.claims, config.error)?;
     let judges = plan.claims.iter().zip(errors).map(|(claim, error)| {
         let exact_trials = config.exact_trials.is_some();
         let terms = Terms { error, margin: config.margin, precision: config.precision, exact_trials };
-        ClaimJudge::new(claim, &terms)
+        ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
     });
     judges.collect()
 }

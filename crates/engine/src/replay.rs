@@ -7,8 +7,8 @@ use crate::lane::{Bench, Lane};
 
 /// Feeds recorded trials to the lanes that measured them.
 pub(crate) fn replay(lanes: &mut [Lane], recorded: Recorded, bench: &mut Bench) -> Result<(), Error> {
-    let whole = |a: &Row, b: &Row| a.trial == b.trial && a.experiment == b.experiment;
-    for trial in recorded.rows.chunk_by(whole) {
+    for trial in recorded.trials {
+        let trial = trial?;
         let experiment = &trial[0].experiment;
         bench.observations.skip_to(experiment, trial[0].trial);
         let arm_of = |row: &Row| Arm { variant: row.variant.clone(), point: row.point.clone() };

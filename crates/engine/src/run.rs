@@ -85,7 +85,7 @@ impl Observer for Silent {
 pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mut dyn Observer) -> Result<Run, Error> {
     let machine = machine::describe();
     let mut observations = Observations::default();
-    let mut judges = planning::judges(plan)?;
+    let mut judges = planning::judges(plan, registry)?;
     let mut lanes = planning::lanes(plan, registry, &machine, &mut judges, &mut observations)?;
     let (mut writer, recorded, run_id) = open_evidence(plan, registry, recording, &machine)?;
     if let Some(writer) = &mut writer {

@@ -19,10 +19,10 @@ pub(crate) fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
             let n = sorted.len() as u64;
             let ranks = quantile_ranks(n, 0.5, ERROR / 2.0, ERROR / 2.0).ok();
             let at = |rank: Option<u64>| rank.map(|rank| sorted[rank as usize]).filter(|v| v.is_finite());
-            let quantile = |q| (n > 0).then(|| quantile_sorted(&sorted, q)).filter(|v: &f64| v.is_finite());
+            let quantile = |q| quantile_sorted(&sorted, q).filter(|value| value.is_finite());
             // Where some observations timed out there is no mean to speak of.
             let finite = sorted.last().is_some_and(|last| last.is_finite());
-            let moments = finite.then(|| Moments::from_values(observed));
+            let moments: Option<Moments> = finite.then(|| observed.iter().copied().collect());
             PointSummary {
                 experiment: values.experiment.clone(),
                 variant: values.arm.variant.clone(),
@@ -36,8 +36,8 @@ pub(crate) fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
                 median_high: ranks.as_ref().and_then(|ranks| at(ranks.high)),
                 p90: quantile(0.9),
                 p99: quantile(0.99),
-                mean: moments.as_ref().map(Moments::mean),
-                std: moments.as_ref().filter(|_| n > 1).map(|m| m.variance().sqrt()),
+                mean: moments.as_ref().and_then(Moments::mean),
+                std: moments.as_ref().and_then(Moments::standard_deviation),
                 min: quantile(0.0),
                 max: quantile(1.0),
             }

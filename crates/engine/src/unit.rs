@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nearest::nearest;
+
 /// The unit in which a metric's values are recorded. One unit a dimension: times are always
 /// nanoseconds and sizes always bytes, so that no two columns of evidence need converting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -123,7 +125,7 @@ pub fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return match value {
             v if v.is_nan() => "-".into(),
-            v if v == 0.0 => "0".into(),
+            0.0 => "0".into(),
             v if v > 0.0 => "∞".into(),
             _ => "-∞".into(),
         };
@@ -149,7 +151,7 @@ pub enum QuantityError {
     #[error("`{0}` does not begin with a number")]
     NotANumber(String),
     /// The unit is not one we know.
-    #[error("`{text}`: unknown unit `{unit}`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %")]
+    #[error("`{text}`: unknown unit `{unit}`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %{}", hint(.unit))]
     UnknownUnit {
         /// The whole text.
         text: String,
@@ -164,6 +166,12 @@ pub enum QuantityError {
         /// What would fit.
         expected: Unit,
     },
+}
+
+/// `; did you mean …?`, when a known unit is near.
+fn hint(unit: &str) -> String {
+    let near = nearest(unit, SPELLINGS.iter().map(|(spelling, ..)| *spelling));
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 impl Unit {
@@ -208,8 +216,8 @@ pub fn parse_quantity(text: &str, expected: Unit) -> Result<f64, QuantityError> 
     if *unit != expected {
         return Err(QuantityError::WrongUnit { text: trimmed.to_string(), expected });
     }
-    // 99 % is the double 0.99, not 99 * 0.01 = 0.9900000000000001: divide where the factor is below one.
-    Ok(if *scale < 1.0 { number / (1.0 / scale).round() } else { number * scale })
+    // 99.9 % is the double 0.999, which neither 99.9 * 0.01 nor 99.9 / 100 is: move the decimal point.
+    Ok(if unit_text == "%" { format!("{number}e-2").parse().unwrap_or(number) } else { number * scale })
 }
 
 /// Whether the character at `at` is the `e` of an exponent: `1e6`, not the `e` of a unit.
@@ -249,6 +257,7 @@ mod tests {
         let message = |text, unit| parse_quantity(text, unit).unwrap_err().to_string();
         assert!(message("fast", Unit::One).contains("begin with a number"));
         assert!(message("5 parsecs", Unit::Nanosecond).contains("unknown unit `parsecs`"));
+        assert!(message("5 msec", Unit::Nanosecond).ends_with("%; did you mean `ms`?"));
         assert!(message("5 MB", Unit::Nanosecond).contains("write it in ns, us"));
         assert!(message("5", Unit::Nanosecond).contains("write it in ns, us"));
         assert!(message("", Unit::One).contains("begin with a number"));

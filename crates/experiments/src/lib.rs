@@ -1,1 +1,10 @@
-//! The experiments that ship with Ascertain.
+//! The experiments that ship with Ascertain, and the claims about them.
+//!
+//! An experiment is one folder here and one line in `registry.rs`; its `README.md` is what
+//! `ascertain explain` prints.
+
+mod claims;
+mod registry;
+
+pub use claims::shipped_claims;
+pub use registry::{fill_rate, registry, sum};

@@ -1,1 +1,3 @@
-//! Fast and accurate numeric techniques, each variant addressable by name.
+#![doc = include_str!("../README.md")]
+
+pub mod sum;

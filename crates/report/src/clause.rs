@@ -27,7 +27,7 @@ impl Clause {
             [AskedTest::Predicate { arm, predicate, .. }] => {
                 Clause { subject: quoted(predicate), complement: format!("true of {}", quoted(&arm.variant)) }
             }
-            tests => Clause { subject: format!("all of its {} conditions", tests.len()), complement: "true".into() },
+            tests => Clause { subject: format!("each of its {} conditions", tests.len()), complement: "true".into() },
         }
     }
 }
@@ -35,13 +35,16 @@ impl Clause {
 /// "at least 8 times as fast as `naive`", "faster than `naive` by at least 5 ms".
 fn compared(measure: &Measure, scale: Scale, bound: Bound, baseline: &str) -> String {
     let as_good = |times: &str| format!("{times}as {} as {baseline}{}", adjective(measure).0, in_metric(measure));
-    let times = |times: f64| if times == 1.0 { String::new() } else { format!("{times} times ") };
+    let number = |times: f64| Unit::One.exact(times);
+    let times = |times: f64| if times == 1.0 { String::new() } else { format!("{} times ", number(times)) };
     let by = |amount: String| format!("{} than {baseline} by {amount}{}", adjective(measure).1, in_metric(measure));
     let exact = |amount: f64| measure.unit.exact(amount);
     match (scale, bound) {
         (Scale::Ratio, Bound::AtLeast(low)) => as_good(&format!("at least {}", times(low))),
         (Scale::Ratio, Bound::AtMost(high)) => as_good(&format!("at most {}", times(high))),
-        (Scale::Ratio, Bound::Within(low, high)) => as_good(&format!("from {low} to {high} times ")),
+        (Scale::Ratio, Bound::Within(low, high)) => {
+            as_good(&format!("from {} to {} times ", number(low), number(high)))
+        }
         (Scale::Difference, Bound::AtLeast(low)) => by(format!("at least {}", exact(low))),
         (Scale::Difference, Bound::AtMost(high)) => by(format!("at most {}", exact(high))),
         (Scale::Difference, Bound::Within(low, high)) => by(format!("{} to {}", exact(low), exact(high))),
@@ -83,7 +86,6 @@ pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
 
 /// The figure of a claim with how to read it: a ratio, a difference, or a metric's quantile.
 pub(crate) struct ClaimFigure {
-    pub figure: Figure,
     /// The whole as a clause: "at the median it was 6.1 times as fast (5.9 to 6.3)".
     pub clause: String,
     /// For tables: "6.1x (5.9 to 6.3)", "wall 43.10 ms (42.00 to 45.20)".
@@ -101,15 +103,16 @@ impl ClaimFigure {
                 let figure = Figure::new(value, low, high, &landmarks(*bound));
                 let (lead, relation) = quantile_words(claim, *bound);
                 let range = &figure.range;
-                let clause = format!("{lead}it was {relation}{} times as {} ({range})", figure.value, adjective(measure).0);
+                let clause =
+                    format!("{lead}it was {relation}{} times as {} ({range})", figure.value, adjective(measure).0);
                 let short = format!("{}x ({range})", figure.value);
-                Some(ClaimFigure { clause, short, figure })
+                Some(ClaimFigure { clause, short })
             }
             AskedTest::Versus { measure, scale: Scale::Difference, bound, .. } => {
                 let figure = Figure::of_unit(measure.unit, value, low, high);
                 let (lead, relation) = quantile_words(claim, *bound);
                 let clause = format!("{lead}it was {} by {relation}{figure}", adjective(measure).1);
-                Some(ClaimFigure { clause, short: figure.to_string(), figure })
+                Some(ClaimFigure { clause, short: figure.to_string() })
             }
             AskedTest::Predicate { measure, .. } => {
                 let measure = measure.as_ref()?;
@@ -120,7 +123,7 @@ impl ClaimFigure {
                 };
                 let (lead, relation) = quantile_words(claim, bound);
                 let clause = format!("{lead}{} was {relation}{figure}", quoted(&measure.metric));
-                Some(ClaimFigure { clause, short: format!("{} {figure}", harmless(&measure.metric)), figure })
+                Some(ClaimFigure { clause, short: format!("{} {figure}", harmless(&measure.metric)) })
             }
         }
     }

@@ -22,9 +22,20 @@ fn is_format(c: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A name in a sentence: harmless, between backticks.
+/// Where a name begins in a sentence that is still to be put in plain text or Markdown. No text that is
+/// harmless has this character or the next.
+pub(crate) const NAME_START: char = '\u{1}';
+/// And where it ends.
+pub(crate) const NAME_END: char = '\u{2}';
+
+/// A name in a sentence: harmless, and marked as a name.
 pub(crate) fn quoted(name: &str) -> String {
-    format!("`{}`", harmless(name))
+    format!("{NAME_START}{}{NAME_END}", harmless(name))
+}
+
+/// A sentence as plain text: names between backticks.
+pub(crate) fn plain(sentence: &str) -> String {
+    sentence.replace([NAME_START, NAME_END], "`")
 }
 
 /// The text with a full stop at its end, unless it has an end of its own.
@@ -42,6 +53,11 @@ mod tests {
         assert_eq!(harmless("a\x1b[31mb\nc\td"), r"a\u{1b}[31mb\nc\td");
         assert_eq!(harmless("\u{202e}evil\u{9b}"), r"\u{202e}evil\u{9b}");
         assert_eq!(harmless("naïve 和 🚀"), "naïve 和 🚀");
+    }
+
+    #[test]
+    fn names_are_between_backticks() {
+        assert_eq!(plain(&format!("{} won", quoted("a\u{1}b"))), r"`a\u{1}b` won");
     }
 
     #[test]

@@ -15,7 +15,8 @@ const PADDING: f64 = 8e-15;
 
 /// The level of Robbins' criterion, `ln[C(n,s) p^s (1−p)^(n−s) (n+1)]`, never below the exact value.
 ///
-/// `tally` holds `n` trials, at most 2^53, and `s ≤ n` successes; `rate` is `p`, the double as given, in (0, 1).
+/// `tally` holds `n` trials and `s` successes; `rate` is `p`, the double as given. NaN where the rate is not within (0, 1),
+/// or the tally has more successes than trials or more than 2^53 trials.
 ///
 /// If trials succeed with probability `p`, each given the past, the chance that the level ever gets down to `ln ε` is at
 /// most `ε` however often one looks (Robbins, *Statistical Methods Related to the Law of the Iterated Logarithm*, 1970;
@@ -35,6 +36,9 @@ const PADDING: f64 = 8e-15;
 /// assert_eq!(level, -17.238559826956475); // exactly it is -17.2385685…
 /// ```
 pub fn log_level(tally: Tally, rate: f64) -> f64 {
+    if tally.checked().is_err() || check_rate(rate).is_err() {
+        return f64::NAN;
+    }
     match tally.trials {
         0 => 0.0,
         1..=DIRECT_UP_TO => direct_log_level(tally, rate),
@@ -66,7 +70,11 @@ pub fn csm_verdict(tally: Tally, rate: f64, error: f64) -> Result<Option<Verdict
         return Ok(None);
     }
     let above = excess(tally.trials as f64, tally.successes as f64, rate) > 0.0;
-    Ok(Some(if above { Verdict::Holds } else { Verdict::Refuted }))
+    Ok(Some(if above {
+        Verdict::Holds
+    } else {
+        Verdict::Refuted
+    }))
 }
 
 /// The sum of the logarithms, every step rounded up.
@@ -132,7 +140,11 @@ struct SumUp {
 impl SumUp {
     fn add(&mut self, term: f64) {
         let term = add_up(term, self.compensation);
-        let (large, small) = if self.sum.abs() >= term.abs() { (self.sum, term) } else { (term, self.sum) };
+        let (large, small) = if self.sum.abs() >= term.abs() {
+            (self.sum, term)
+        } else {
+            (term, self.sum)
+        };
         self.sum = large + small;
         self.compensation = small - (self.sum - large);
     }

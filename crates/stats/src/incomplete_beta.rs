@@ -10,7 +10,8 @@
 //! (the second form by the log-odds, `u = logit(x) − logit(p)`). Nothing in it is huge or tiny where `e ≤ 0`, so it is
 //! evaluated directly, in one of two ways:
 //!
-//! * Gauss's continued fraction of the incomplete beta function, by the modified Lentz algorithm (DLMF 8.17.22);
+//! * the even part of Gauss's continued fraction (DLMF 8.17.22) in the form of DiDonato and Morris, *Significant digit
+//!   computation of the incomplete beta function ratios*, 1992, by the modified Lentz algorithm;
 //! * where that is slow, near the centre of a narrow distribution and for few successes at a tiny rate, the second form
 //!   by Gauss–Legendre quadrature with 32 nodes a panel.
 //!
@@ -70,28 +71,29 @@ impl BetaTail {
         libm::log(tail)
     }
 
-    /// `U = (1/b) · 1/(1 + d₁/(1 + d₂/(1 + …)))`; at most a few hundred terms where it is used.
+    /// `U = α₀/(β₀ + α₁/(β₁ + …))`, whose terms hold the excess itself; a few hundred at most where it is used.
     fn by_continued_fraction(self) -> f64 {
-        let BetaTail { a, b, rate, .. } = self;
-        let x = rate.failure;
-        let (mut c, mut d, mut fraction) = (1.0, 0.0, 1.0);
-        for m in 0..10_000 {
-            let m = f64::from(m);
-            let odd = -((b + m) / (b + 2.0 * m)) * ((a + b + m) / (b + 2.0 * m + 1.0)) * x;
-            let next = m + 1.0;
-            let even = (next / (b + 2.0 * next - 1.0)) * ((a - next) / (b + 2.0 * next)) * x;
-            let mut change = 1.0;
-            for term in [odd, even] {
-                d = 1.0 / (1.0 + term * d);
-                c = 1.0 + term / c;
-                change *= c * d;
-            }
+        let BetaTail { a, b, rate: Rate { success: p, failure: q }, excess } = self;
+        let beta = |n: f64, shrink: f64| {
+            n + n * shrink * q + (b + n) / (b + 2.0 * n + 1.0) * (1.0 - excess + n * (1.0 + p))
+        };
+        let mut fraction = beta(0.0, 0.0);
+        let (mut c, mut d) = (fraction, 0.0);
+        for n in 1..10_000 {
+            let n = f64::from(n);
+            let denominator = b + 2.0 * n - 1.0;
+            let shrink = (a - n) / denominator;
+            let alpha = n * q * q * shrink * (b + n - 1.0) * ((a + b + n - 1.0) / denominator);
+            let beta = beta(n, shrink);
+            d = 1.0 / (beta + alpha * d);
+            c = beta + alpha / c;
+            let change = c * d;
             fraction *= change;
             if (change - 1.0).abs() < f64::EPSILON {
                 break;
             }
         }
-        1.0 / (b * fraction)
+        1.0 / fraction
     }
 
     /// `U` as the integral over the log-odds, cut off where the integrand is below exp(−40).
@@ -168,3 +170,6 @@ const GAUSS_LEGENDRE: [(f64, f64); 16] = [
     (0.9856115115452683354, 0.016274394730905670605),
     (0.99726386184948156354, 0.0070186100094700966004),
 ];
+
+#[cfg(test)]
+mod tests;

@@ -5,10 +5,10 @@ use crate::double_double::DoubleDouble;
 /// The count, mean, variance, least and greatest of a stream of values.
 ///
 /// Values are summed as their distance from the first one, and that distance squared, both to about 106 bits. So a
-/// small spread on a large offset, such as nanoseconds since an epoch, costs no digits: the mean is off by at most a
-/// unit in its last place, the variance by a relative 1e-14 as long as the first value is within 10^7 standard
-/// deviations of the mean, for 10^9 values. (Welford's recurrence in doubles no longer moves its mean there.) A merge
-/// keeps this, so threads and workers may each have their own.
+/// small spread on a large offset, such as nanoseconds since an epoch, costs no digits: up to 10^8 values the mean is off
+/// by at most a unit in its last place, and the variance by a relative 1e-14, wherever the first value lies. (Welford's
+/// recurrence in doubles no longer moves its mean there.) A merge keeps this, so threads and workers may each have their
+/// own. Taking in a value costs some 30 operations and no division.
 ///
 /// An infinity (a time-out) makes the mean infinite and the variance NaN. A NaN makes both NaN and is left out of the
 /// extremes. Squares of distances must stay within a double's range: between 1e-140 and 1e150 for a distance.
@@ -91,7 +91,8 @@ impl Moments {
         let shift_sum = DoubleDouble::from(other.finite_count as f64) * shift;
         let twice_sum = other.sum + other.sum;
         self.sum = self.sum + other.sum + shift_sum;
-        self.sum_of_squares = self.sum_of_squares + other.sum_of_squares + shift * (twice_sum + shift_sum);
+        self.sum_of_squares =
+            self.sum_of_squares + other.sum_of_squares + shift * (twice_sum + shift_sum);
     }
 
     /// Values taken in.

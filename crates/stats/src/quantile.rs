@@ -4,8 +4,8 @@
 ///
 /// Interpolates linearly between the two values around position `q · (n − 1)`, counted from 0: type 7 of Hyndman and
 /// Fan, *Sample Quantiles in Statistical Packages*, 1996, which is also what NumPy, R and most spreadsheets do by default.
-/// An infinite neighbour makes an infinite quantile, unless the position hits the finite value exactly. The values are
-/// expected in order ([`f64::total_cmp`]) and free of NaN.
+/// An infinite neighbour makes an infinite quantile, unless the position hits the finite value exactly; between both
+/// infinities it is NaN. The values are expected in order ([`f64::total_cmp`]) and free of NaN.
 ///
 /// ```
 /// use ascertain_stats::quantile_sorted;

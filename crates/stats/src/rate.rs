@@ -2,7 +2,7 @@
 
 use crate::deviance::{binomial_deviance, excess};
 
-/// A rate of success strictly between 0 and 1. The smaller of the two fields is exact: `1 − p` is a double for `p ≥ ½`.
+/// A rate of success strictly between 0 and 1. The smaller field is exact: `1 − p` is a double for a double `p ≥ ½`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     /// The probability of success.
@@ -17,15 +17,20 @@ impl Rate {
         Rate { success, failure: 1.0 - success }
     }
 
-    /// The rate with this natural log-odds, both fields to a few units of their last place.
+    /// The rate with this natural log-odds, to a few units in the last place of the smaller field.
     pub fn from_log_odds(log_odds: f64) -> Rate {
         let smaller = 1.0 / (1.0 + libm::exp(log_odds.abs()));
         if log_odds < 0.0 { Rate::new(smaller) } else { Rate::new(smaller).mirrored() }
     }
 
-    /// The natural log-odds, `ln(p / (1−p))`.
-    pub fn log_odds(self) -> f64 {
-        libm::log(self.success) - libm::log(self.failure)
+    /// The rate of success, rounded down where it is not the exact field.
+    pub fn round_down(self) -> f64 {
+        if self.success > 0.5 { self.success.next_down() } else { self.success }
+    }
+
+    /// The rate of success, rounded up where it is not the exact field.
+    pub fn round_up(self) -> f64 {
+        if self.success > 0.5 { self.success.next_up().min(1.0) } else { self.success }
     }
 
     /// The same rate where success and failure change names.

@@ -15,7 +15,7 @@ type Octave = Box<[u64; BUCKETS_PER_OCTAVE]>;
 ///
 /// [`quantile`](Self::quantile) is within 2^-10, less than 0.1 %, of the value that a sort of all values would give,
 /// however many there are and in whatever order they came; the least and the greatest value are exact. Zero,
-/// negative and infinite values are fine; values nearer to 0 than 2.3e-308 are kept to 1.1e-311. A merge is exact, as if
+/// negative and infinite values are fine; values nearer to 0 than 2.3e-308 are kept to 2.2e-311. A merge is exact, as if
 /// one stream had taken in all values.
 ///
 /// Memory is 4 KiB for each power of two that the values touch: 60 KiB for times between a microsecond and 30
@@ -198,7 +198,10 @@ fn empty_octave() -> Octave {
 /// The biased exponent of a positive value, and the leading bits of its mantissa.
 fn bucket_of(value: f64) -> (u16, usize) {
     let index = value.to_bits() >> (MANTISSA_BITS - BUCKET_BITS);
-    ((index >> BUCKET_BITS) as u16, index as usize % BUCKETS_PER_OCTAVE)
+    (
+        (index >> BUCKET_BITS) as u16,
+        index as usize % BUCKETS_PER_OCTAVE,
+    )
 }
 
 /// The value halfway through a bucket: its leading bits, and then a one.

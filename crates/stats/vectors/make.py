@@ -1,13 +1,14 @@
 """Writes the reference values that tests/vectors.rs holds this crate against, computed with 80 digits.
 
-    pip install mpmath gmpy2 && python3 make.py      # about ten minutes; gmpy2 is optional and makes it faster
+    pip install mpmath gmpy2 && python3 make.py      # less than a minute with gmpy2, which is optional
 
 Every number is written as a string that reads back as exactly one double. A rate is the double it is written as, not
 the decimal fraction. A reference value that must not be exceeded is rounded down, one that must be reached is rounded
 up; comparing doubles with it then says exactly which side of the true value they are on.
 
-Nothing here shares a formula with the crate: log-gamma and logarithms at 80 digits need no care with cancellation, and
-the incomplete beta function comes from a continued fraction or, where that converges too slowly, from quadrature.
+The formulas are the textbook ones, with log-gamma and logarithms: 80 digits need no care with cancellation. The
+incomplete beta function comes from its continued fraction or, where that converges too slowly, from quadrature, and
+both are compared before anything is written.
 """
 
 import json
@@ -20,19 +21,21 @@ from mpmath import exp, log, log1p, loggamma, mp, mpf, pi, sqrt
 mp.dps = 80
 ENOUGH = mpf(10) ** -55
 MIXTURE = (2, 20, 200)
-RATES = (0.5, 0.9, 0.98, 0.99, 0.999, 1e-6, 1 / 3, 0.1, math.nextafter(1.0, 0.0))
+RATES = (0.5, 0.9, 0.98, 0.99, 0.999, 1e-6, 1 / 3, 0.1, 1 - 1e-9, math.nextafter(1.0, 0.0), 1e-30)
 LARGE = 1 << 48
 
 
 def down(x):
-    """The greatest double that is not above x."""
+    """The greatest double that is not above x. What is 0 but for the last of the 80 digits is 0."""
+    if abs(x) < mpf(10) ** -60:
+        return 0.0
     nearest = float(x)
     return nearest if mpf(nearest) <= x else math.nextafter(nearest, -math.inf)
 
 
 def up(x):
     """The least double that is not below x."""
-    return -down(-x)
+    return 0.0 - down(-x)
 
 
 # The incomplete beta function
@@ -203,15 +206,23 @@ def success_counts(n, rate):
     return sorted(s for s in counts if 0 <= s <= n)
 
 
-def judged():
+def judged(draw):
+    """On a grid of rates and numbers of trials, and at random."""
     rows = []
     for rate in RATES:
         for n in (0, 1, 2, 3, 14, 100, 1000, 31623, 10**6, 10**6 + 1, 10**8, 1 << 36, LARGE):
             for s in success_counts(n, rate):
-                holds, refuted = log_e_values(n, s, rate)
-                rows.append([n, s, rate, down(holds), down(refuted), up(log_level(n, s, rate))])
-        print("judged", rate, len(rows), flush=True)
+                rows.append(judged_row(n, s, rate))
+    for _ in range(300):
+        n, rate = int(2 ** draw.uniform(0, 48)), 1 / (1 + math.exp(draw.uniform(-12, 12)))
+        s = round(n * rate + draw.gauss(0, 4) * math.sqrt(n * rate * (1 - rate)))
+        rows.append(judged_row(n, min(max(s, 0), n), rate))
     return rows
+
+
+def judged_row(n, s, rate):
+    holds, refuted = log_e_values(n, s, rate)
+    return [n, s, rate, down(holds), down(refuted), up(log_level(n, s, rate))]
 
 
 def credible():
@@ -227,16 +238,19 @@ def credible():
 
 
 def beta_tails(draw):
+    """Tails divided by x^a (1-x)^b / B(a, b), with the excess a - (a+b) x that goes with them."""
     rows = []
     while len(rows) < 200:
-        a, b = (10 ** draw.uniform(-3, 7) for _ in range(2))
+        a, b = (10 ** draw.uniform(-3, draw.choice((7, 14))) for _ in range(2))
         mean, deviation = a / (a + b), math.sqrt(a * b / (a + b + 1)) / (a + b)
         x = mean + draw.gauss(0, 3) * deviation if draw.random() < 0.7 else draw.random()
-        if not 0 < x < 1:
+        if not 1e-15 < x < 1:
             continue
         lower, upper = tails(mpf(a), mpf(b), mpf(x))
+        scale = log_beta(mpf(a), mpf(b)) - a * log(mpf(x)) - b * log1p(-mpf(x))
+        excess = mpf(a) - (mpf(a) + mpf(b)) * mpf(x)
         if min(lower, upper) > mpf(10) ** -40:
-            rows.append([a, b, x, float(log(lower)), float(log(upper))])
+            rows.append([a, b, x, *(float(value) for value in (excess, log(upper) + scale, log(lower) + scale))])
     return rows
 
 
@@ -263,9 +277,9 @@ def main():
     families = {
         "stirling_remainder": (["n", "value"], remainders(draw)),
         "bd0": (["x", "m", "value"], deviances(draw)),
-        "beta_tails": (["a", "b", "x", "log_lower", "log_upper"], beta_tails(draw)),
+        "beta_tails": (["a", "b", "x", "excess", "log_scaled_upper", "log_scaled_lower"], beta_tails(draw)),
         "credible_interval": (["trials", "successes", "error", "low_down", "high_up"], credible()),
-        "judged": (["trials", "successes", "rate", "log_e_holds_down", "log_e_refuted_down", "log_level_up"], judged()),
+        "judged": (["trials", "successes", "rate", "log_e_holds_down", "log_e_refuted_down", "log_level_up"], judged(draw)),
     }
     folder = pathlib.Path(__file__).parent
     for name, (columns, rows) in families.items():

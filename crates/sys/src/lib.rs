@@ -1,1 +1,22 @@
-//! What this machine is and can do: clocks, processes, signals, topology.
+//! What this machine is and can do: clocks, processes, signals, CPUs.
+//!
+//! The one crate, besides the numeric one, that talks to the kernel in `unsafe` code. It knows
+//! nothing of experiments, claims or statistics, prints nothing, and can be used alone.
+//!
+//! - [`clock`]: monotonic time, the clock's step and what a reading costs
+//! - [`process`]: commands started without a shell, with the kernel's own account of each
+//! - [`interrupt`]: SIGINT, SIGTERM and SIGHUP as a flag
+//! - [`machine`]: a description for the record, and what threatens a measurement here
+//! - [`affinity`]: which CPUs this thread may use
+//!
+//! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
+//! missing is absent from the description or an [`Error`] that says so.
+
+pub mod affinity;
+pub mod clock;
+mod error;
+pub mod interrupt;
+pub mod machine;
+pub mod process;
+
+pub use error::Error;

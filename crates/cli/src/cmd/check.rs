@@ -8,7 +8,7 @@ use ascertain::claims_file::{self, ClaimsFile};
 use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan};
 use ascertain_report::export::Export;
-use ascertain_report::{markdown, terminal};
+use ascertain_report::markdown;
 
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Common, Format};
@@ -51,7 +51,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     file.commands.retain(|set| file.claims.iter().any(|claim| claim.experiment == set.id));
     let plan = Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config };
     let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, terminal::check_table)?;
+    output::outcome(&run.outcome, &args.common.display, output::checked)?;
     if let Some(folder) = &run.folder {
         write_report(&folder.join("report.md"), &run.outcome, args)?;
     }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain::claim::Claim;
 use ascertain::command::{CommandExperiment, CommandSet, NamedCommand, OnFailure};
 use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain::outcome::{Decision, Outcome};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::run::Run;
 use ascertain_report::export::Export;
-use ascertain_report::{hyperfine, terminal};
+use ascertain_report::hyperfine;
 use clap::ValueEnum;
 
 use super::commands::Starting;
@@ -88,7 +88,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let exports = Exports::open(args)?;
     let run = session::carry_out(&plan, &args.common)?;
     exports.finish(&run, &plan)?;
-    output::outcome(&run.outcome, &args.common.display, terminal::compare_table)?;
+    output::outcome(&run.outcome, &args.common.display, output::compared)?;
     let code = exit::code(&run.outcome, &[]);
     Ok(if code == Code::Done { gate(args.fail_if, args.margin, &run.outcome) } else { code })
 }
@@ -126,11 +126,11 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     }
     let claims = match spec.variants.len() {
         // One command at several points: the first point is the reference.
-        1 => arms[1..].iter().map(|candidate| order_claim(candidate, &arms[0])).collect(),
+        1 => arms[1..].iter().map(|candidate| Claim::order(&set.id, candidate, &arms[0])).collect(),
         // Several: at each point, the first command.
         _ => arms[points.len()..]
             .iter()
-            .map(|candidate| order_claim(candidate, &arm(&spec.variants[0].name, &candidate.point)))
+            .map(|candidate| Claim::order(&set.id, candidate, &arm(&spec.variants[0].name, &candidate.point)))
             .collect::<Vec<_>>(),
     };
     let config = Config {
@@ -143,32 +143,6 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     };
     let tables = vec![Table { experiment: set.id.clone(), arms }];
     Ok(Plan { claims, tables, commands: vec![set], config })
-}
-
-fn order_claim(candidate: &Arm, baseline: &Arm) -> Claim {
-    Claim {
-        id: candidate.to_string(),
-        says: format!("{candidate} is faster than {baseline}"),
-        source: String::new(),
-        source_value: String::new(),
-        analysis: String::new(),
-        restated: String::new(),
-        experiment: "compare".into(),
-        tests: vec![Test::Versus {
-            metric: 0,
-            candidate: candidate.clone(),
-            baseline: baseline.clone(),
-            scale: Scale::Ratio,
-            bound: Bound::AtLeast(1.0),
-        }],
-        judging: Judging::Order,
-        rate: 0.5,
-        margin: None,
-        error: None,
-        look_every: 1,
-        max_time: None,
-        max_trials: None,
-    }
 }
 
 fn command_set(args: &Args) -> anyhow::Result<CommandSet> {

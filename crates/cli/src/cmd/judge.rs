@@ -1,10 +1,10 @@
 //! `ascertain judge`: the stateless test, for scripts that count for themselves.
 
-use anyhow::{Context, bail};
-use ascertain_stats as stats;
+use ascertain::outcome::Verdict;
+use ascertain_report::judgement::Judgement;
+use ascertain_report::{csv, json, markdown, terminal};
+use ascertain_stats::{self as stats, Tally};
 use clap::ValueEnum;
-use serde_json::json;
-use stats::{Tally, Verdict};
 
 use crate::exit::{Code, FailOn};
 use crate::options::{Display, Format, share};
@@ -20,11 +20,8 @@ pub struct Args {
     #[arg(value_name = "S/N", value_parser = tally)]
     tally: Tally,
     /// The claim: the rate of success is at least this
-    #[arg(long, value_name = "RATE", value_parser = share, required_unless_present = "at_most", conflicts_with = "at_most")]
-    at_least: Option<f64>,
-    /// The claim: the rate of success is at most this
     #[arg(long, value_name = "RATE", value_parser = share)]
-    at_most: Option<f64>,
+    at_least: f64,
     /// The chance that the verdict is wrong
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share)]
     error: f64,
@@ -54,60 +51,47 @@ fn tally(text: &str) -> Result<Tally, String> {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let (rate, at_least) = match (args.at_least, args.at_most) {
-        (Some(rate), _) => (rate, true),
-        (None, Some(rate)) => (rate, false),
-        (None, None) => bail!("give --at-least or --at-most"),
-    };
-    let log_level = stats::log_level(args.tally, rate);
-    let above = stats::log_e_holds(args.tally, rate);
-    let below = stats::log_e_refuted(args.tally, rate);
-    let verdict = match args.method {
-        Method::Mixture => stats::verdict(args.tally, rate, args.error)?,
-        Method::Csm => stats::csm_verdict(args.tally, rate, args.error)?,
-    };
-    // "At most" is the same test read the other way round.
-    let (holds, log_e_holds, log_e_refuted) = match at_least {
-        true => (Verdict::Holds, above, below),
-        false => (Verdict::Refuted, below, above),
-    };
-    let (word, code) = match verdict {
-        Some(verdict) if verdict == holds => ("holds", Code::Done),
-        Some(_) => ("refuted", Code::GateFailed),
-        None => ("undecided", Code::Undecided),
-    };
-    let interval = stats::rate_interval(args.tally, args.error, args.error)?;
-    let credible = stats::credible_interval(args.tally, args.error)?;
-    let observed = (args.tally.trials > 0).then(|| args.tally.successes as f64 / args.tally.trials as f64);
-    let method = args.method.to_possible_value().context("method")?.get_name().to_string();
-    let fields = json!({
-        "verdict": word, "trials": args.tally.trials, "successes": args.tally.successes, "method": method,
-        "log_level": log_level, "log_e_holds": log_e_holds, "log_e_refuted": log_e_refuted,
-        "rate": observed, "rate_low": interval.low, "rate_high": interval.high,
-        "credible_low": credible.low, "credible_high": credible.high,
-    });
+    let judgement = judge(args)?;
     match args.display.format {
-        Format::Json => output::print(&format!("{fields}\n"))?,
-        Format::Csv => output::print(&ascertain_report::csv::object(&fields))?,
-        Format::Markdown => output::print(&ascertain_report::markdown::object(&fields))?,
+        Format::Json => output::print(&json::judgement(&judgement))?,
+        Format::Csv => output::print(&csv::judgement(&judgement))?,
+        Format::Markdown => output::print(&markdown::judgement(&judgement))?,
         Format::Table if args.display.quiet => {}
-        Format::Table => {
-            let direction = if at_least { "at least" } else { "at most" };
-            let observed = observed.map_or("no trials yet".into(), |rate| format!("{:.4} %", rate * 100.0));
-            output::print(&format!(
-                "{word}: {}/{} = {observed} (interval {:.4} % to {:.4} %); claimed {direction} {} %, wrong with a chance of at most {}\n",
-                args.tally.successes,
-                args.tally.trials,
-                interval.low * 100.0,
-                interval.high * 100.0,
-                rate * 100.0,
-                args.error,
-            ))?;
-        }
+        Format::Table => output::print(&terminal::judgement(&judgement, &output::style(&args.display)))?,
     }
-    Ok(match code {
-        Code::GateFailed if !args.fail_on.contains(&FailOn::Refuted) => Code::Done,
-        Code::Undecided if !args.fail_on.contains(&FailOn::Undecided) => Code::Done,
-        code => code,
+    Ok(match judgement.verdict {
+        Verdict::Refuted if args.fail_on.contains(&FailOn::Refuted) => Code::GateFailed,
+        Verdict::Undecided if args.fail_on.contains(&FailOn::Undecided) => Code::Undecided,
+        _ => Code::Done,
+    })
+}
+
+fn judge(args: &Args) -> anyhow::Result<Judgement> {
+    let Args { tally, at_least: rate, error, .. } = *args;
+    let (method, verdict) = match args.method {
+        Method::Mixture => ("mixture", stats::verdict(tally, rate, error)?),
+        Method::Csm => ("csm", stats::csm_verdict(tally, rate, error)?),
+    };
+    let interval = stats::rate_interval(tally, error, error)?;
+    let credible = stats::credible_interval(tally, error)?;
+    Ok(Judgement {
+        verdict: match verdict {
+            Some(stats::Verdict::Holds) => Verdict::Holds,
+            Some(stats::Verdict::Refuted) => Verdict::Refuted,
+            None => Verdict::Undecided,
+        },
+        trials: tally.trials,
+        successes: tally.successes,
+        method: method.into(),
+        rate_claimed: rate,
+        error,
+        log_level: Some(stats::log_level(tally, rate)),
+        log_e_holds: Some(stats::log_e_holds(tally, rate)),
+        log_e_refuted: Some(stats::log_e_refuted(tally, rate)),
+        rate: (tally.trials > 0).then(|| tally.successes as f64 / tally.trials as f64),
+        rate_low: Some(interval.low),
+        rate_high: Some(interval.high),
+        credible_low: Some(credible.low),
+        credible_high: Some(credible.high),
     })
 }

@@ -7,7 +7,7 @@ use anyhow::bail;
 use ascertain::evidence::{self, Writer};
 use ascertain::outcome::Outcome;
 use ascertain::run::Recording;
-use ascertain_report::terminal::{self, Style};
+use ascertain_report::terminal::Style;
 
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Display, duration};
@@ -49,9 +49,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 fn table_of(outcome: &Outcome, style: &Style) -> String {
     let experiment = outcome.points.first().map(|point| point.experiment.as_str());
     match experiment {
-        Some("compare") => terminal::compare_table(outcome, style),
-        Some("slo") => terminal::slo(outcome, style),
-        _ => terminal::check_table(outcome, style),
+        Some("compare") => output::compared(outcome, style),
+        Some("slo") => output::slo(outcome, style),
+        _ => output::checked(outcome, style),
     }
 }
 

@@ -6,7 +6,6 @@ use anyhow::bail;
 use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain::nearest::nearest;
 use ascertain::plan::{Config, Plan, Table};
-use ascertain_report::terminal;
 
 use crate::exit::{self, Code, FailOn};
 use crate::options::Common;
@@ -52,7 +51,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
     let plan = Plan { claims, tables, commands: Vec::new(), config };
     let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, terminal::run_tables)?;
+    output::outcome(&run.outcome, &args.common.display, output::measured)?;
     Ok(exit::code(&run.outcome, &args.fail_on))
 }
 

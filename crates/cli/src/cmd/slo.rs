@@ -9,7 +9,6 @@ use ascertain::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain::experiment::{Arm, Point};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::predicate::Predicate;
-use ascertain_report::terminal;
 use ascertain_stats::soonest_verdict;
 
 use super::commands::Starting;
@@ -60,7 +59,7 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
     let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, terminal::slo)?;
+    output::outcome(&run.outcome, &args.common.display, output::slo)?;
     Ok(exit::code(&run.outcome, &args.fail_on))
 }
 
@@ -141,6 +140,6 @@ fn read_requests(path: &PathBuf) -> anyhow::Result<Vec<String>> {
 fn command_line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),
-        words => words.iter().map(|word| ascertain_sys::process::quote(word)).collect::<Vec<_>>().join(" "),
+        words => ascertain_sys::process::join(words),
     }
 }

@@ -147,7 +147,7 @@ impl Form {
             Form::Line => "a command line: a string that is not empty",
             Form::OneOf(words) => return words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or "),
             Form::Flag => "true or false",
-            Form::Share => "a number above 0 and below 1, such as 0.99",
+            Form::Share => "a number above 0 and below 1",
             Form::Count => "a whole number from 1",
             Form::Duration => "a time above zero such as \"30 s\"",
             Form::Bound => "a number such as 8.0, or with `difference = true` a quantity such as \"5 ms\"",

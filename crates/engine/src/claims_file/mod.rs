@@ -87,9 +87,12 @@
 //! |---|---|---|
 //! | `time_limit` | `"10 s"` | an observation that takes longer is stopped, and counts as infinite |
 //! | `shell` | `true`, `false` | whether `sh -c` runs the command lines |
-//! | `setup` | command line | run for each command once before the first trial |
+//! | `setup` | command line | run once before the first trial |
 //! | `prepare` | command line | run before each observation, untimed |
-//! | `cleanup` | command line | run for each command once after the last trial |
+//! | `cleanup` | command line | run once after the last trial |
+//!
+//! Without a shell, a line with characters that one would act on is a mistake. Parameters are replaced
+//! in all of these lines.
 //!
 //! A command that fails makes a `predicate` false, unless it speaks of `exit` itself; where commands
 //! are compared, it ends the run.

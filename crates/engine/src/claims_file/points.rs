@@ -69,7 +69,7 @@ fn check_over(fields: &Fields<'_>, list: Option<&Entry<'_>>, notes: &mut Notes<'
 
 /// The levels of one factor in `at`: one, or those of a list.
 fn axis_levels(axis: &Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Vec<Level>> {
-    let factor = factor(axis, spec, notes)?;
+    let factor = factor(axis, spec, None, notes)?;
     let DeValue::Array(list) = axis.value else {
         return level(factor, axis.value, axis.at, notes).map(|level| vec![level]);
     };
@@ -90,12 +90,17 @@ fn axis_levels(axis: &Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<V
     (notes.count() == count_before).then_some(levels)
 }
 
-/// The factor that an entry's key names.
-pub(super) fn factor<'s>(entry: &Entry<'_>, spec: &'s Spec, notes: &mut Notes<'_>) -> Option<&'s Factor> {
+/// The factor that an entry's key names. `beside` is a key that could stand there too.
+pub(super) fn factor<'s>(
+    entry: &Entry<'_>,
+    spec: &'s Spec,
+    beside: Option<&str>,
+    notes: &mut Notes<'_>,
+) -> Option<&'s Factor> {
     let found = spec.factors.iter().find(|factor| factor.name == entry.key);
     if found.is_none() {
         let known = spec.factors.iter().map(|factor| factor.name.as_str());
-        notes.add(entry.key_at, unknown("factor", entry.key, known));
+        notes.add(entry.key_at, unknown("factor", entry.key, beside.into_iter().chain(known)));
     }
     found
 }

@@ -114,7 +114,7 @@ fn read_side(entry: Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Sid
     let overrides = table.iter().filter(|inner| inner.key != "variant");
     let read: Vec<_> = overrides
         .map(|inner| {
-            let factor = factor(inner, spec, notes)?;
+            let factor = factor(inner, spec, Some("variant"), notes)?;
             level(factor, inner.value, inner.at, notes).map(|level| (factor.name.clone(), level))
         })
         .collect();
@@ -157,7 +157,10 @@ fn ratio(value: &DeValue<'_>) -> Result<f64, String> {
     let ratio = number(value).filter(|ratio| *ratio > 0.0 && ratio.is_finite());
     ratio.ok_or_else(|| {
         let shown = shown(value);
-        format!("how many times better is a number above 0 such as 8.0, not {shown}; for a difference such as \"5 ms\" add difference = true")
+        format!(
+            "how many times better is a number above 0 such as 8.0, not {shown}; \
+             for a difference such as \"5 ms\" add difference = true"
+        )
     })
 }
 

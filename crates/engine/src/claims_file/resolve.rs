@@ -91,7 +91,8 @@ impl Parts<'_, '_> {
 
 /// A trial measures each arm once: an arm can't be held against itself, and there is room for so many.
 fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
-    let is_against_itself = |test: &Test| matches!(test, Test::Versus { candidate, baseline, .. } if candidate == baseline);
+    let is_against_itself =
+        |test: &Test| matches!(test, Test::Versus { candidate, baseline, .. } if candidate == baseline);
     if claims.iter().flat_map(|claim| &claim.tests).any(is_against_itself)
         && let Some(baseline) = fields.get("baseline")
     {
@@ -101,7 +102,9 @@ fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
     if arms > MAX_ARMS
         && let Some(over) = fields.get("over")
     {
-        let message = format!("a trial of this claim has {arms} arms, and at most {MAX_ARMS} fit; use over = \"each\", or fewer levels");
+        let message = format!(
+            "a trial of this claim has {arms} arms, and at most {MAX_ARMS} fit; use over = \"each\", or fewer levels"
+        );
         notes.add(over.at, message);
     }
 }

@@ -7,7 +7,6 @@ use super::keys::{BOUNDS, Goes, KEYS};
 /// Notes the keys that do not go together, and the bound when there is not exactly one.
 pub(super) fn check(fields: &Fields<'_>, notes: &mut Notes<'_>) {
     check_bounds(fields, notes);
-    check_commands(fields, notes);
     for entry in fields.all() {
         let Some(key) = KEYS.iter().find(|key| key.name == entry.key) else { continue };
         let name = key.name;
@@ -59,24 +58,23 @@ fn check_bounds(fields: &Fields<'_>, notes: &mut Notes<'_>) {
     }
 }
 
-fn check_commands(fields: &Fields<'_>, notes: &mut Notes<'_>) {
-    let entry = |key| fields.all().iter().find(|entry| entry.key == key);
-    match (entry("experiment"), entry("command"), entry("candidate")) {
-        (Some(_), Some(command), _) => notes.add(command.key_at, "`command` beside `experiment`; give one of them"),
-        (None, Some(command), candidate) => {
-            let compares = bound(fields).is_some_and(|key| key != "predicate") || candidate.is_some();
-            if compares {
-                let message = "`command` goes with `predicate`; to compare, give the command lines as `candidate` and `baseline`";
-                notes.add(command.key_at, message);
-            }
+/// Notes when it is not clear what is measured; whether it is.
+pub(super) fn check_subject(fields: &Fields<'_>, notes: &mut Notes<'_>) -> bool {
+    let place = |key: &str| fields.all().iter().find(|entry| entry.key == key).map(|entry| entry.key_at);
+    let compares = fields.has("candidate") || bound(fields).is_some_and(|key| key != "predicate");
+    let (at, message) = match (place("experiment"), place("command"), place("candidate")) {
+        (Some(_), Some(at), _) => (at, "`command` beside `experiment`; give one of them"),
+        (None, Some(at), _) if compares => {
+            (at, "`command` goes with `predicate`; to compare, give the command lines as `candidate` and `baseline`")
         }
-        (None, None, Some(candidate)) if is_predicate(fields) => {
-            notes.add(candidate.key_at, "a predicate on a command names it as `command`, not as `candidate`");
+        (None, None, Some(at)) if is_predicate(fields) => {
+            (at, "a predicate on a command names it as `command`, not as `candidate`")
         }
         (None, None, None) if !fields.has("baseline") => {
-            let message = "nothing to measure; give `experiment`, `command`, or `candidate` and `baseline` command lines";
-            notes.add(fields.at, message);
+            (fields.at, "nothing to measure; give `experiment`, `command`, or `candidate` and `baseline` command lines")
         }
-        _ => {}
-    }
+        _ => return true,
+    };
+    notes.add(at, message);
+    false
 }

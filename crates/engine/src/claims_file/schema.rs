@@ -7,8 +7,8 @@ use crate::experiment::{Accepts, Experiment, Factor, Spec};
 use crate::plan::Registry;
 
 /// The JSON schema (draft 7, which editors of TOML understand) of a claims file that names these
-/// experiments. It is looser than [`parse`](super::parse): it knows words and types, not quantities
-/// and predicates.
+/// experiments. It is looser than [`parse`](super::parse): it knows words and types, but not
+/// quantities, predicates, or which keys go together.
 ///
 /// ```
 /// let schema = ascertain::claims_file::json_schema(&[]);

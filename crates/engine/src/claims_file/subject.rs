@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 
+use ascertain_sys::process::{self, SplitError};
 use toml::de::DeValue;
 
 use super::error::{Notes, unknown};
 use super::fields::{Entry, Fields, entries};
+use super::keys::shown;
 use super::points::level_of_anything;
-use super::rules::is_predicate;
-use crate::command::{self, CommandSet, Input, NamedCommand, OnFailure, Output};
-use crate::experiment::{Accepts, Experiment, Factor, Level, Spec, Variant};
+use super::rules::{check_subject, is_predicate};
+use crate::command::{CommandSet, Input, NamedCommand, OnFailure, Output};
+use crate::experiment::{Accepts, Experiment, Factor, Level, Spec};
 use crate::plan::Registry;
 
 /// What a claim measures. Commands have a spec too, so that the rest of a claim is read alike.
@@ -19,11 +21,10 @@ pub(super) struct Subject<'a> {
 }
 
 /// Reads what the claim measures.
-pub(super) fn read<'a>(
-    fields: &Fields<'_>,
-    registry: &Registry<'a>,
-    notes: &mut Notes<'_>,
-) -> Option<Subject<'a>> {
+pub(super) fn read<'a>(fields: &Fields<'_>, registry: &Registry<'a>, notes: &mut Notes<'_>) -> Option<Subject<'a>> {
+    if !check_subject(fields, notes) {
+        return None;
+    }
     if fields.has("experiment") {
         let entry = fields.get("experiment")?;
         let spec = find(entry.value.as_str()?, entry.at, registry, notes)?;
@@ -31,16 +32,20 @@ pub(super) fn read<'a>(
     }
     let lines = command_lines(fields, notes)?;
     let parameters = parameters(fields, &lines, notes)?;
-    let set = command_set(fields, &lines, parameters, registry, notes)?;
-    let variant = |command: &NamedCommand| Variant { name: command.name.clone(), about: String::new() };
-    let spec = Spec {
-        id: set.id.clone(),
-        title: String::new(),
-        readme: String::new(),
-        variants: set.commands.iter().map(variant).collect(),
-        factors: set.parameters.clone(),
-        metrics: command::metrics(),
-    };
+    if !fields.flag("shell") {
+        check_words(fields, notes);
+    }
+    let taken = |id: &str| registry.iter().any(|experiment| experiment.spec().id == id);
+    if let Some(id) = fields.get("id").filter(|id| id.value.as_str().is_some_and(taken)) {
+        notes.add(
+            id.at,
+            format!("the id {} is an experiment's; choose another for a claim on commands", shown(id.value)),
+        );
+    }
+    let set = command_set(fields, &lines, parameters);
+    let mut spec = set.spec();
+    // A parameter's levels are whatever `at` says, as it is written.
+    spec.factors.iter_mut().for_each(|parameter| parameter.accepts = Accepts::Anything);
     Some(Subject { spec: Cow::Owned(spec), commands: Some(set) })
 }
 
@@ -71,6 +76,22 @@ fn command_lines<'t>(fields: &Fields<'t>, notes: &mut Notes<'_>) -> Option<Vec<&
     (!lines.is_empty()).then_some(lines)
 }
 
+/// Notes command lines that a shell would have to run.
+fn check_words(fields: &Fields<'_>, notes: &mut Notes<'_>) {
+    let keys = ["command", "candidate", "baseline", "setup", "prepare", "cleanup"];
+    for entry in keys.into_iter().filter_map(|key| fields.get(key)) {
+        let Some(Err(error)) = entry.value.as_str().map(process::split) else { continue };
+        let message = match error {
+            SplitError::ShellCharacter { character, column } => {
+                format!("column {column} of it: {character:?} is for a shell; quote it, or add shell = true")
+            }
+            SplitError::ShellWord { word } => format!("\"{word}\" is for a shell; add shell = true"),
+            other => other.to_string(),
+        };
+        notes.add(entry.at, format!("`{}`: {message}", entry.key));
+    }
+}
+
 /// The levels in `at` are the parameters of the command lines.
 fn parameters(fields: &Fields<'_>, lines: &[&str], notes: &mut Notes<'_>) -> Option<Vec<Factor>> {
     let Some(table) = fields.get("at").and_then(|entry| entry.value.as_table()) else {
@@ -84,31 +105,20 @@ fn parameters(fields: &Fields<'_>, lines: &[&str], notes: &mut Notes<'_>) -> Opt
             notes.add(entry.key_at, format!("unknown parameter `{}`; no command line has `{placeholder}`", entry.key));
             return None;
         }
-        let first = match entry.value {
-            DeValue::Array(levels) => levels.first().and_then(|level| level_of_anything(level.get_ref())),
-            level => level_of_anything(level),
+        let levels: Vec<Level> = match entry.value {
+            DeValue::Array(list) => list.iter().filter_map(|level| level_of_anything(level.get_ref())).collect(),
+            level => level_of_anything(level).into_iter().collect(),
         };
         // A level that can't be read is noted when the points are read.
-        let default = first.unwrap_or_else(|| Level::Text(String::new()));
-        Some(Factor { name: entry.key.to_string(), about: String::new(), default, accepts: Accepts::Anything })
+        let default = levels.first().cloned().unwrap_or_else(|| Level::Text(String::new()));
+        let accepts = Accepts::OneOf(levels);
+        Some(Factor { name: entry.key.to_string(), about: String::new(), default, accepts })
     };
     let read: Vec<Option<Factor>> = entries(table).into_iter().map(parameter).collect();
     read.into_iter().collect()
 }
 
-fn command_set(
-    fields: &Fields<'_>,
-    lines: &[&str],
-    parameters: Vec<Factor>,
-    registry: &Registry<'_>,
-    notes: &mut Notes<'_>,
-) -> Option<CommandSet> {
-    let id = fields.get("id")?;
-    let name = id.value.as_str()?;
-    if registry.iter().any(|experiment| experiment.spec().id == name) {
-        notes.add(id.at, format!("the id `{name}` is an experiment's; choose another for a claim on commands"));
-        return None;
-    }
+fn command_set(fields: &Fields<'_>, lines: &[&str], parameters: Vec<Factor>) -> CommandSet {
     let around = |key| fields.text(key).map(str::to_string);
     let command = |line: &&str| NamedCommand {
         name: line.to_string(),
@@ -117,8 +127,8 @@ fn command_set(
         prepare: around("prepare"),
         cleanup: around("cleanup"),
     };
-    Some(CommandSet {
-        id: name.to_string(),
+    CommandSet {
+        id: fields.owned_text("id"),
         commands: lines.iter().map(command).collect(),
         parameters,
         shell: fields.flag("shell").then(|| "sh".to_string()),
@@ -127,5 +137,5 @@ fn command_set(
         time_limit: fields.duration("time_limit"),
         on_failure: if is_predicate(fields) { OnFailure::Observe } else { OnFailure::Stop },
         requests: None,
-    })
+    }
 }

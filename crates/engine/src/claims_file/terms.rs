@@ -24,7 +24,8 @@ pub(super) struct Terms {
 pub(super) fn read(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Terms {
     let is_exact = rules::is_exact(fields);
     if rules::is_predicate(fields) && !fields.has("rate") && !is_exact {
-        let message = "`rate` is missing; say how often the predicate must hold, such as rate = 0.99, or add kind = \"exact\"";
+        let message =
+            "`rate` is missing; say how often the predicate must hold, such as rate = 0.99, or add kind = \"exact\"";
         notes.add(fields.at, message);
     }
     let rate = fields.number("rate").unwrap_or(COMPARISON_RATE);

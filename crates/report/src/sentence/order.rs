@@ -4,9 +4,9 @@ use ascertain::experiment::Better;
 use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure};
 use ascertain::unit::Unit;
 
-use super::verdict::{counted, wrong};
+use super::marked::{counted, wrong};
 use crate::clause::{adjective, arm_names, in_metric};
-use crate::figure::{Figure, exact_percent};
+use crate::figure::{Figure, chance, exact_percent};
 use crate::text::quoted;
 
 /// The two sides of a comparison, with their names ready to print.
@@ -41,7 +41,7 @@ fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f6
     let opening = if agrees { how_much } else { plainly(sides, faster) };
     let counts = counts_of(claim, if faster { "won" } else { "lost" });
     match margin {
-        None => format!("{opening}: it {counts}, {}.", wrong(claim)),
+        None => format!("{opening}: it {counts}; {}.", wrong(claim)),
         Some(margin) => format!(
             "{opening}: that is beyond the margin of {}, {}; it {counts}. {INEXACT}",
             exact_percent(margin),
@@ -51,7 +51,8 @@ fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f6
 }
 
 /// What sets an answer from an interval apart.
-const INEXACT: &str = "Read from the ratio's interval, this takes trials to be alike: it is not exact by randomisation.";
+const INEXACT: &str =
+    "Read from the ratio's interval, this takes trials to be alike: it is not exact by randomisation.";
 
 /// "`B` is 1.052 times as fast as `A` (1.047 to 1.058)".
 fn gain(claim: &ClaimResult, Sides { measure, candidate, baseline }: &Sides) -> String {
@@ -105,10 +106,10 @@ fn undecided(claim: &ClaimResult, Sides { measure, candidate, baseline }: &Sides
         None => format!("which is {better}{}", in_metric(measure)),
     };
     format!(
-        "Undecided: {candidate} {} against {baseline}{}, too little to tell, {}, {question}.",
+        "Undecided: against {baseline}, {candidate} {}{}, too little to tell at error {} {question}.",
         counts(claim),
         ratio_clause(claim, margin),
-        wrong(claim)
+        chance(claim.error)
     )
 }
 

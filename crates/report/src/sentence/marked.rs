@@ -1,20 +1,15 @@
-//! The sentence of a claim.
+//! The sentences of a claim, with names still marked: see [`crate::text::quoted`].
 
 use ascertain::claim::Judging;
-use ascertain::outcome::{ClaimResult, Verdict};
+use ascertain::experiment::Arm;
+use ascertain::outcome::{ClaimResult, LeftOut, Verdict};
 
 use super::order;
-use crate::clause::{Clause, ClaimFigure};
+use crate::clause::{ClaimFigure, Clause};
 use crate::figure::{Figure, chance, exact_percent};
-use crate::text::{ended, harmless};
+use crate::text::{ended, harmless, quoted};
 
-/// The verdict on a claim as one plain sentence, with the reason where there is one.
-///
-/// ```text
-/// Holds: `kahan` was at least 8 times as fast as `naive` in 17 of 18 trials, so while it was measured
-/// this was true at least half of the time, wrong with a chance of at most 0.00003; at the median it was
-/// 9.1 times as fast (8.9 to 9.3).
-/// ```
+/// The verdict and the reason.
 pub fn claim(claim: &ClaimResult) -> String {
     let sentence = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable, _) => return with_reason("Unavailable: this machine can't measure it", claim),
@@ -34,8 +29,7 @@ pub fn claim(claim: &ClaimResult) -> String {
     }
 }
 
-/// What speaks against the trials being alike and what that means for the reader; `None` where nothing
-/// does.
+/// What speaks against the trials being alike.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
     let signs: Vec<String> = claim.unlike.iter().map(|sign| harmless(sign.trim().trim_end_matches('.'))).collect();
     (!signs.is_empty()).then(|| {
@@ -45,6 +39,12 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
             signs.join("; ")
         )
     })
+}
+
+/// Why an arm has no figures.
+pub fn left_out(arm: &LeftOut) -> String {
+    let name = Arm { variant: arm.variant.clone(), point: arm.at.clone() };
+    format!("Not measured: {} of {}: {}", quoted(&name.to_string()), quoted(&arm.experiment), ended(&arm.reason))
 }
 
 fn with_reason(opening: &str, claim: &ClaimResult) -> String {
@@ -73,10 +73,10 @@ fn undecided(claim: &ClaimResult) -> String {
     let Clause { subject, complement } = Clause::of(&claim.asked);
     let seen = in_trials(claim.successes, counted(claim), "");
     format!(
-        "Undecided: {subject} was {complement} {seen}{}, too little to tell, {}, whether while it was measured \
-         this was true at least {} or less{}.",
+        "Undecided: {subject} was {complement} {seen}{}, too little to tell at error {} whether, while it was \
+         measured, this was true at least {}{}.",
         rate_clause(claim),
-        wrong(claim),
+        chance(claim.error),
         of_the_time(claim.rate_claimed),
         figure_clause(claim)
     )

@@ -1,0 +1,125 @@
+//! Bad input: one clear message that names the thing, the documented exit code, nothing half-written.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::io::Write;
+
+use common::{ascertain, runs};
+
+/// Arguments, the exit code, and what the message says.
+const CASES: &[(&[&str], i32, &str)] = &[
+    (&["compare", ""], 2, "empty"),
+    (&["compare", "true", "   "], 2, "empty"),
+    (&["compare", "true", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
+    (&["compare", "true", "true | false"], 2, "--shell"),
+    (&["compare", "true", "echo 'open"], 2, "quote"),
+    (&["compare", "true", "false"], 5, "false"),
+    (&["compare", "--setup", "false", "true", "true"], 5, "set-up"),
+    (&["compare", "--prepare", "false", "true", "true"], 5, "prepar"),
+    (&["compare", "-p", "true", "-p", "true", "true", "true", "true"], 2, "once for each"),
+    (&["compare", "-P", "n", "9", "1", "echo {n}"], 2, "no values"),
+    (&["compare", "--fail-if", "slower", "true"], 2, "second command"),
+    (&["compare", "--error", "0", "true", "true"], 2, "strictly between 0 and 1"),
+    (&["compare", "--error", "1", "true", "true"], 2, "strictly between 0 and 1"),
+    (&["compare", "--max-time", "5", "true", "true"], 2, "write it in ns"),
+    (&["compare", "--max-time", "0s", "true", "true"], 2, "no time"),
+    (&["compare", "--runs", "0", "true", "true"], 2, "0 is not in"),
+    (&["compare", "--input", "no-such-file", "cat", "true"], 2, "no-such-file"),
+    (&["compare", "--export-json", "no/such/folder/x.json", "true", "true"], 2, "no/such/folder"),
+    (&["slo", "--at-least", "100%", "--", "true"], 2, "strictly between 0 and 1"),
+    (&["slo", "--at-least", "99%", "--within", "5", "--", "true"], 2, "write it in ns"),
+    (&["slo", "--at-least", "99%", "--require", "wal <= 5 ms", "--", "true"], 2, "did you mean `wall`"),
+    (&["slo", "--at-least", "99%", "--recorded", "no-such-file", "--", "cat"], 2, "no-such-file"),
+    (&["slo", "--at-least", "99%"], 2, "CMD"),
+    (&["judge", "5/3", "--at-least", "0.5"], 2, "5"),
+    (&["judge", "a/3", "--at-least", "0.5"], 2, "not a whole number"),
+    (&["judge", "3", "--at-least", "0.5"], 2, "S/N"),
+    (&["judge", "3/4", "--at-least", "1.5"], 2, "strictly between 0 and 1"),
+    (&["judge", "3/4", "--at-least", "0.5", "--error", "1"], 2, "strictly between 0 and 1"),
+    (&["run", "summ"], 2, "did you mean `sum`"),
+    (&["run", "sum", "--at", "element=5"], 2, "did you mean `elements`"),
+    (&["run", "sum", "--at", "elements=many"], 2, "whole numbers"),
+    (&["run", "sum", "--at", "type=f16"], 2, "f32, f64"),
+    (&["run", "sum", "--variants", "kahn"], 2, "did you mean `kahan`"),
+    (&["explain", "fill-rat"], 2, "did you mean `fill-rate`"),
+    (&["check", "no-such-file.toml"], 2, "no-such-file.toml"),
+    (&["check", "--only", "zebra"], 4, "zebra"),
+    (&["continue", "no-such-run"], 2, "no-such-run"),
+    (&["continue"], 2, "no run"),
+];
+
+#[test]
+fn each_gets_one_clear_message_and_its_exit_code() {
+    for (arguments, code, message) in CASES {
+        let state = tempfile::tempdir().unwrap();
+        let ran = ascertain(state.path(), arguments);
+        let said = format!("{}{}", ran.stderr, ran.stdout);
+        assert_eq!(ran.code, Some(*code), "{arguments:?}: {said}");
+        assert!(said.contains(message), "{arguments:?} should say {message:?}: {said}");
+        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        if *code == 2 {
+            assert!(runs(state.path()).is_empty(), "{arguments:?} left evidence of a run that never was");
+        }
+    }
+}
+
+#[test]
+fn a_claims_file_says_where_and_what_is_near() {
+    let cases = [
+        ("experiment = \"summ\"", "did you mean `sum`"),
+        ("experiment = \"sum\"\npredicat = \"error <= 1\"", "did you mean `predicate`"),
+        ("experiment = \"sum\"\npredicate = \"tim <= 1 ms\"\nrate = 0.5", "did you mean `time`"),
+        ("experiment = \"sum\"\npredicate = \"time <= 1 MB\"\nrate = 0.5", "write it in ns"),
+        ("experiment = \"sum\"\npredicate = \"time <= 1 ms\"\nrate = 1.0", "rate"),
+        ("experiment = \"sum\"\npredicate = \"time <= 1 ms\"\nrate = \"often\"", "rate"),
+        ("experiment = \"sum\"\nat = { elements = \"some\" }\npredicate = \"time <= 1 ms\"\nrate = 0.5", "whole number"),
+        ("experiment = \"sum\"\nat = { element = 5 }\npredicate = \"time <= 1 ms\"\nrate = 0.5", "did you mean `elements`"),
+        ("experiment = \"sum\"\ncandidate = \"kahn\"\nbaseline = \"naive\"\nat_least = 2", "did you mean `kahan`"),
+        ("experiment = \"sum\"\ncandidate = \"kahan\"\nbaseline = \"naive\"", "at_least"),
+        ("experiment = ", "claims.toml:3"),
+    ];
+    for (body, message) in cases {
+        let state = tempfile::tempdir().unwrap();
+        let path = state.path().join("claims.toml");
+        write!(std::fs::File::create(&path).unwrap(), "[[claim]]\nid = \"x\"\n{body}\n").unwrap();
+        let ran = ascertain(state.path(), &["check", "claims.toml"]);
+        assert_eq!(ran.code, Some(2), "{body}: {}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{body:?} should say {message:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("claims.toml:"), "{body:?} should say where: {}", ran.stderr);
+        assert!(runs(state.path()).is_empty());
+    }
+}
+
+#[test]
+fn a_folder_that_can_not_be_written_to_is_said_before_anything_runs() {
+    let state = tempfile::tempdir().unwrap();
+    std::fs::write(state.path().join("file"), "").unwrap();
+    for folder in ["file/below", "/proc/below"] {
+        let ran = ascertain(state.path(), &["compare", "--evidence", folder, "true", "true"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(folder) && ran.stderr.contains("--no-evidence"), "{}", ran.stderr);
+        assert_eq!(ran.stdout, "");
+    }
+}
+
+#[test]
+fn a_run_of_another_version_or_cut_off_is_not_continued() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "--max-trials", "3", "true", "true"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let run = runs(state.path()).pop().unwrap();
+    let path = run.join("run.json");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let name = run.file_name().unwrap().to_str().unwrap();
+    for (text, message) in [
+        (whole.replace("ascertain.evidence/1", "ascertain.evidence/9"), "ascertain.evidence/9"),
+        (whole[..whole.len() / 2].to_string(), "run.json"),
+        (String::new(), "run.json"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let ran = ascertain(state.path(), &["continue", name]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
+    }
+}

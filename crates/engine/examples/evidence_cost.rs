@@ -1,0 +1,117 @@
+//! What keeping evidence costs: nanoseconds to record a row, and seconds to end a run of a million.
+//!
+//! `cargo run --release --example evidence_cost [RUNS]`; the run is kept below RUNS if one is given.
+
+#![expect(clippy::print_stdout, reason = "it is what an example is for")]
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+
+use ascertain::evidence::{self, Header, Writer};
+use ascertain::experiment::{Arm, Better, Metric, Point, Reduce, Sample, Spec, Status, Variant};
+use ascertain::outcome::Outcome;
+use ascertain::plan::{Config, Plan};
+use ascertain::unit::Unit;
+use ascertain_sys::clock;
+use ascertain_sys::machine::{self, Machine};
+
+const TRIALS: u64 = 250_000;
+const VARIANTS: [&str; 2] = ["naive", "kahan-avx512"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let kept = env::args_os().nth(1).map(PathBuf::from);
+    let runs = kept.clone().unwrap_or_else(|| env::temp_dir().join("evidence_cost"));
+    let machine = machine::describe();
+    let run_id = evidence::new_run_id(clock::unix_ns(), clock::now_ns());
+    let mut writer = Writer::create(&runs, header(&run_id, &machine))?;
+    let spec = spec();
+    let arms = VARIANTS.map(|variant| {
+        let point = Point::default().with("elements", 187_500).with("type", "f32");
+        writer.add_arm(&spec, &Arm { variant: variant.into(), point })
+    });
+
+    let mut recording_ns = 0;
+    let mut writing_ns = 0;
+    for trial in 0..TRIALS {
+        let samples = samples(trial);
+        let start_ns = clock::now_ns();
+        for (position, &arm) in arms.iter().enumerate() {
+            writer.record(arm, trial, position as u32, start_ns, &samples);
+        }
+        let recorded_ns = clock::now_ns();
+        writer.flush_if_due(recorded_ns)?;
+        recording_ns += recorded_ns - start_ns;
+        writing_ns += clock::now_ns() - recorded_ns;
+    }
+    let rows = TRIALS as f64 * 4.0;
+    println!("record: {:.0} ns a row", recording_ns as f64 / rows);
+    println!("write:  {:.0} ns a row", writing_ns as f64 / rows);
+
+    let start_ns = clock::now_ns();
+    let run = writer.finish(outcome(run_id, machine))?;
+    println!("finish: {:.2} s for {rows} rows", (clock::now_ns() - start_ns) as f64 / 1e9);
+    for file in ["trials.jsonl", "trials.parquet"] {
+        println!("{file}: {:.1} MB", fs::metadata(run.join(file))?.len() as f64 / 1e6);
+    }
+    match kept {
+        Some(_) => println!("{}", run.display()),
+        None => fs::remove_dir_all(&run)?,
+    }
+    Ok(())
+}
+
+/// A time with all its digits, and a whole number.
+fn samples(trial: u64) -> [Sample; 2] {
+    let noise = trial.wrapping_mul(0x9e37_79b9_7f4a_7c15) as f64 / u64::MAX as f64;
+    let sample = |metric, value| Sample { metric, key: "".into(), offset_ns: 0, value, status: Status::Ok };
+    [sample(0, 51_234.5 * (1.0 + 0.1 * noise)), sample(1, (65_536.0 * noise).round())]
+}
+
+fn header(run_id: &str, machine: &Machine) -> Header {
+    Header {
+        schema: evidence::SCHEMA.into(),
+        run_id: run_id.into(),
+        started: evidence::rfc3339(clock::unix_ns()),
+        ascertain_version: env!("CARGO_PKG_VERSION").into(),
+        command_line: env::args().collect(),
+        machine: machine.clone(),
+        experiments: vec![spec()],
+        plan: Plan { claims: vec![], tables: vec![], commands: vec![], config: Config::default() },
+        outcome: None,
+    }
+}
+
+fn spec() -> Spec {
+    let metric = |name: &str, unit| Metric {
+        name: name.into(),
+        about: String::new(),
+        unit,
+        better: Better::Lower,
+        reduce: Reduce::Value,
+    };
+    let variants = VARIANTS.map(|name| Variant { name: name.into(), about: String::new() });
+    Spec {
+        id: "sum".into(),
+        title: String::new(),
+        readme: String::new(),
+        variants: variants.to_vec(),
+        factors: vec![],
+        metrics: vec![metric("time", Unit::Nanosecond), metric("memory_peak", Unit::Byte)],
+    }
+}
+
+fn outcome(run_id: String, machine: Machine) -> Outcome {
+    Outcome {
+        schema: ascertain::outcome::SCHEMA.into(),
+        run_id,
+        machine,
+        threats: vec![],
+        seed: 0,
+        interrupted: false,
+        points: vec![],
+        claims: vec![],
+        left_out: vec![],
+    }
+}

@@ -1,0 +1,107 @@
+//! The loop's own time between in-process observations: from the end of one measurement to the start of
+//! the next, as seen from inside of them. `cargo xtask bench loop` runs it.
+#![allow(clippy::print_stdout)]
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use ascertain::claim::Claim;
+use ascertain::experiment::{
+    Arm, ArmId, Better, Experiment, Metric, Point, Reduce, Samples, Session, Setup, Spec, TargetError, Trial,
+    Unavailable, Variant,
+};
+use ascertain::plan::{Config, Plan};
+use ascertain::run::{Recording, Silent, run};
+use ascertain::unit::Unit;
+use ascertain_sys::clock;
+use ascertain_sys::machine::Machine;
+
+thread_local! {
+    /// Gaps between measurements in nanoseconds, and when the last one ended.
+    static GAPS: RefCell<(Vec<u64>, u64)> = RefCell::new((Vec::with_capacity(1 << 22), 0));
+}
+
+struct Nothing(Spec);
+struct Gaps;
+
+impl Session for Gaps {
+    fn verify(&mut self, _: ArmId) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn measure(&mut self, _: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let start_ns = clock::now_ns();
+        GAPS.with_borrow_mut(|(gaps, ended_ns)| {
+            if *ended_ns > 0 && gaps.len() < gaps.capacity() {
+                gaps.push(start_ns - *ended_ns);
+            }
+        });
+        // A value that never decides anything: as many ties, wins and losses as one could wish.
+        out.push(0, 100.0 + (start_ns % 3) as f64);
+        GAPS.with_borrow_mut(|(_, ended_ns)| *ended_ns = clock::now_ns());
+        Ok(())
+    }
+}
+
+impl Experiment for Nothing {
+    fn spec(&self) -> &Spec {
+        &self.0
+    }
+
+    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Ok(Box::new(Gaps))
+    }
+}
+
+fn main() {
+    let variant = |name: &str| Variant { name: name.into(), about: String::new() };
+    let metric = Metric {
+        name: "time".into(),
+        about: String::new(),
+        unit: Unit::Nanosecond,
+        better: Better::Lower,
+        reduce: Reduce::Value,
+    };
+    let nothing = Nothing(Spec {
+        id: "nothing".into(),
+        title: String::new(),
+        readme: String::new(),
+        variants: vec![variant("a"), variant("b")],
+        factors: Vec::new(),
+        metrics: vec![metric],
+    });
+    let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
+    let plan = Plan {
+        claims: vec![Claim::order("nothing", &arm("b"), &arm("a"))],
+        tables: Vec::new(),
+        commands: Vec::new(),
+        // An error that no amount of chance reaches.
+        config: Config { error: 1e-12, max_time: Duration::from_secs(2), ..Config::default() },
+    };
+    let folder = std::env::temp_dir().join("ascertain-loop-cost");
+    for (name, recording) in [
+        ("without evidence", Recording::None),
+        ("with evidence", Recording::New { runs: folder.clone(), command_line: Vec::new() }),
+    ] {
+        GAPS.with_borrow_mut(|(gaps, ended_ns)| (gaps.clear(), *ended_ns = 0).1);
+        let outcome = run(&plan, &[&nothing], recording, &mut Silent);
+        GAPS.with_borrow_mut(|(gaps, _)| {
+            gaps.sort_unstable();
+            let quantile = |q: f64| gaps[((gaps.len() - 1) as f64 * q) as usize];
+            let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
+            println!(
+                "  {name}: {} gaps, median {} ns, p90 {} ns, p99 {} ns, mean {mean:.0} ns{}",
+                gaps.len(),
+                quantile(0.5),
+                quantile(0.9),
+                quantile(0.99),
+                if outcome.is_ok() { "" } else { " (the run failed)" },
+            );
+        });
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}

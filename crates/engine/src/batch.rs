@@ -1,0 +1,266 @@
+//! Timing functions in batches: one reading of the clock before many calls and one after.
+
+use std::hint::black_box;
+
+use ascertain_sys::clock;
+
+/// A variant's inner loop: calls the function so many times and returns how long that took, in
+/// nanoseconds. The clock is read inside, so that a batch costs one indirect call.
+pub type Timed<'a> = Box<dyn FnMut(u64) -> u64 + 'a>;
+
+/// A batch of the fastest variant lasts at least this long …
+const LEAST_NS: u64 = 20_000;
+/// … and this many steps of the clock, which makes the clock's error 0.1 %.
+const LEAST_STEPS: f64 = 1_000.0;
+/// A batch of the slowest variant, with its set-up, lasts at most this long.
+const MOST_NS: u64 = 250_000_000;
+/// Inputs that are held at once: memory has an end, and reading the clock once for so many calls
+/// still costs less than a tenth of a nanosecond a call.
+const MOST_INPUTS: u64 = 1_024;
+
+/// Times calls of a function.
+///
+/// What it returns goes through [`black_box`], and is dropped within the time.
+///
+/// ```
+/// let mut calls = 0;
+/// let mut timed = ascertain::batch::timed(|| calls += 1);
+/// let elapsed_ns = timed(10);
+/// drop(timed);
+/// assert_eq!(calls, 10);
+/// # let _ = elapsed_ns;
+/// ```
+pub fn timed<'a, T>(mut f: impl FnMut() -> T + 'a) -> Timed<'a> {
+    Box::new(move |iterations| time_calls(&mut f, iterations))
+}
+
+/// Times calls of a function that needs a fresh input each time, and neither the making of inputs
+/// nor the dropping of what it returns.
+///
+/// The inputs of a batch are made beforehand, at most 1,024 at once; a larger batch is timed in
+/// parts. An input that the function consumes is dropped within the time, unless it is returned.
+///
+/// ```
+/// let mut sort = ascertain::batch::timed_with_setup(
+///     || vec![3, 1, 2],
+///     |mut numbers| {
+///         numbers.sort();
+///         numbers
+///     },
+/// );
+/// let elapsed_ns = sort(100);
+/// # let _ = elapsed_ns;
+/// ```
+pub fn timed_with_setup<'a, I, T>(mut setup: impl FnMut() -> I + 'a, mut f: impl FnMut(I) -> T + 'a) -> Timed<'a> {
+    Box::new(move |iterations| time_calls_with_setup(&mut setup, &mut f, iterations))
+}
+
+/// See [`timed`].
+pub(crate) fn time_calls<T>(f: &mut impl FnMut() -> T, iterations: u64) -> u64 {
+    let start_ns = clock::now_ns();
+    for _ in 0..iterations {
+        black_box(f());
+    }
+    clock::now_ns() - start_ns
+}
+
+/// See [`timed_with_setup`].
+pub(crate) fn time_calls_with_setup<I, T>(
+    setup: &mut impl FnMut() -> I,
+    f: &mut impl FnMut(I) -> T,
+    iterations: u64,
+) -> u64 {
+    let mut elapsed_ns = 0;
+    let mut left = iterations;
+    while left > 0 {
+        let part = left.min(MOST_INPUTS);
+        let mut inputs: Vec<I> = (0..part).map(|_| setup()).collect();
+        let mut outputs: Vec<T> = Vec::with_capacity(inputs.len());
+        let start_ns = clock::now_ns();
+        // Draining leaves the inputs' memory to be freed after the time, with the outputs.
+        outputs.extend(inputs.drain(..).map(|input| black_box(f(black_box(input)))));
+        elapsed_ns += clock::now_ns() - start_ns;
+        left -= part;
+    }
+    elapsed_ns
+}
+
+/// How many calls make a batch: one number for all variants that are compared, because sizes that
+/// are found for each alone would make identical functions differ.
+///
+/// Call it once, before the first trial. A batch of the fastest variant then lasts at least 20 µs
+/// and 1,000 steps of the clock. A variant that lasts that long by itself is called once a batch.
+/// Where that would make a batch of the slowest, set-up included, longer than 250 ms, the batch is
+/// made shorter: variants so far apart can be told apart by a coarser clock.
+///
+/// ```
+/// use ascertain::batch::{Timed, iterations};
+/// // A function that always takes 5 ns, and one that takes 20.
+/// let mut variants: [Timed; 2] = [Box::new(|calls| calls * 5), Box::new(|calls| calls * 20)];
+/// let iterations = iterations(&mut variants);
+/// assert!(iterations * 5 >= 20_000);
+/// ```
+pub fn iterations<'b, F>(batches: impl IntoIterator<Item = &'b mut F>) -> u64
+where
+    F: FnMut(u64) -> u64 + ?Sized + 'b,
+{
+    let least_ns = LEAST_NS.max((LEAST_STEPS * clock::step_ns()).ceil() as u64);
+    let (mut least, mut most) = (1, u64::MAX);
+    for batch in batches {
+        let size = size_of_one(batch, least_ns);
+        least = least.max(size.least);
+        most = most.min(size.most);
+    }
+    least.min(most)
+}
+
+/// Which numbers of calls suit one variant.
+struct Size {
+    least: u64,
+    most: u64,
+}
+
+fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(batch: &mut F, least_ns: u64) -> Size {
+    /// For a function that takes no time at all.
+    const END: u64 = 1 << 32;
+    let mut calls = 1_u64;
+    loop {
+        let (elapsed_ns, lasted_ns) = least_of_some(batch, calls);
+        if elapsed_ns >= least_ns || calls >= END {
+            let one_ns = lasted_ns / calls;
+            return Size { least: calls, most: (MOST_NS.max(least_ns) / one_ns.max(1)).max(1) };
+        }
+        // A fifth more than it seems to need. Short times are known badly: go on in small strides.
+        let wanted = 1.2 * calls as f64 * least_ns as f64 / elapsed_ns.max(1) as f64;
+        calls = (wanted.ceil() as u64).clamp(calls + 1, calls * 16);
+    }
+}
+
+/// The least of a few batches, since interruptions only ever add: the time within, and the time that
+/// the whole call took. One batch will do when it is a long one.
+fn least_of_some<F: FnMut(u64) -> u64 + ?Sized>(batch: &mut F, calls: u64) -> (u64, u64) {
+    const BATCHES: usize = 5;
+    const LONG_NS: u64 = 50_000_000;
+    let (mut elapsed_ns, mut lasted_ns) = (u64::MAX, u64::MAX);
+    for _ in 0..BATCHES {
+        let start_ns = clock::now_ns();
+        let within_ns = batch(calls);
+        let whole_ns = (clock::now_ns() - start_ns).max(within_ns);
+        elapsed_ns = elapsed_ns.min(within_ns);
+        lasted_ns = lasted_ns.min(whole_ns);
+        if whole_ns > LONG_NS {
+            break;
+        }
+    }
+    (elapsed_ns, lasted_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    /// A variant whose calls take a fixed time, by a clock of its own.
+    fn fake(call_ns: f64) -> Timed<'static> {
+        Box::new(move |iterations| (iterations as f64 * call_ns) as u64)
+    }
+
+    fn least_ns() -> u64 {
+        LEAST_NS.max((LEAST_STEPS * clock::step_ns()).ceil() as u64)
+    }
+
+    #[test]
+    fn the_fastest_variant_sets_the_size_for_all() {
+        let alone = iterations([&mut fake(0.3)]);
+        let together = iterations([&mut fake(7.0), &mut fake(0.3), &mut fake(150.0)]);
+        assert_eq!(together, alone);
+        let lasts_ns = alone as f64 * 0.3;
+        assert!(lasts_ns >= least_ns() as f64 && lasts_ns < 1.5 * least_ns() as f64, "{lasts_ns}");
+    }
+
+    #[test]
+    fn a_slow_function_is_called_once_a_batch() {
+        assert_eq!(iterations([&mut fake(1e9)]), 1);
+        assert_eq!(iterations([&mut fake(least_ns() as f64)]), 1);
+    }
+
+    #[test]
+    fn a_batch_of_the_slowest_has_an_end() {
+        let size = iterations([&mut fake(1.0), &mut fake(1e6)]);
+        assert!(size <= MOST_NS.max(least_ns()) / 1_000_000, "{size}");
+        assert_eq!(iterations([&mut fake(1.0), &mut fake(1e12)]), 1);
+    }
+
+    #[test]
+    fn a_function_that_takes_no_time_does_not_hang() {
+        assert!(iterations([&mut fake(0.0)]) > 1);
+        assert_eq!(iterations(&mut Vec::<Timed>::new()), 1);
+    }
+
+    #[test]
+    fn a_long_batch_is_not_repeated_to_find_the_size() {
+        let calls = Cell::new(0);
+        let mut slow = |iterations: u64| {
+            calls.set(calls.get() + 1);
+            iterations * 10_000_000_000
+        };
+        iterations([&mut slow]);
+        assert_eq!(calls.get(), 1);
+    }
+
+    #[test]
+    fn a_real_function_is_called_as_often_as_asked() {
+        let calls = Cell::new(0);
+        let mut count = timed(|| calls.set(calls.get() + 1));
+        count(0);
+        count(17);
+        assert_eq!(calls.get(), 17);
+    }
+
+    #[test]
+    fn inputs_come_before_the_first_call_and_outputs_go_after_the_last() {
+        struct Output<'a>(&'a RefCell<String>);
+        impl Drop for Output<'_> {
+            fn drop(&mut self) {
+                self.0.borrow_mut().push('d');
+            }
+        }
+        let log = RefCell::new(String::new());
+        let mut batch = timed_with_setup(
+            || log.borrow_mut().push('s'),
+            |()| {
+                log.borrow_mut().push('f');
+                Output(&log)
+            },
+        );
+        batch(3);
+        drop(batch);
+        assert_eq!(*log.borrow(), "sssfffddd");
+    }
+
+    #[test]
+    fn inputs_held_at_once_are_bounded() {
+        let (made, used, held) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0_u64));
+        let mut batch = timed_with_setup(
+            || {
+                made.set(made.get() + 1);
+                held.set(held.get().max(made.get() - used.get()));
+            },
+            |()| used.set(used.get() + 1),
+        );
+        batch(3 * MOST_INPUTS + 5);
+        assert_eq!((made.get(), used.get()), (3 * MOST_INPUTS + 5, 3 * MOST_INPUTS + 5));
+        assert_eq!(held.get(), MOST_INPUTS);
+    }
+
+    #[test]
+    fn setting_up_is_not_timed() {
+        // The set-up takes 20 ms and the function next to nothing: a thousandth of it, and that
+        // only on a machine that stops us for long at the wrong moment, three times in a row.
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
+        let mut batch = timed_with_setup(pause, |()| ());
+        let least_ns = (0..3).map(|_| batch(1)).min().unwrap_or(u64::MAX);
+        assert!(least_ns < 10_000_000, "{least_ns}");
+    }
+}

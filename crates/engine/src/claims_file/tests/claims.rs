@@ -1,0 +1,233 @@
+//! What right files become.
+
+use std::time::Duration;
+
+use super::registry::{read, read_as};
+use crate::claim::{Bound, Claim, Judging, Scale, Test};
+use crate::claims_file::{ClaimsFile, merge};
+use crate::command::OnFailure;
+use crate::experiment::{Accepts, Arm, Level, Point};
+
+/// The examples of the design.
+pub(super) const EXAMPLES: &str = r#"
+[[claim]]
+id = "sum.kahan-avx512-8x-naive"
+says = "Kahan summation with AVX-512 is at least 8 times as fast as the naive loop"
+source = "000_301083b0e46b265c.txt"
+source_value = "8x"
+experiment = "sum"
+at = { elements = 187500, type = "f32" }     # factors left out take their declared default
+metric = "time"
+candidate = { variant = "kahan-avx512", accumulators = 4 }   # a plain string: that variant, at `at`
+baseline = "naive"
+at_least = 8.0                               # how many times better the candidate is, in each trial
+rate = 0.5                                   # the default
+analysis = "Why it should hold, and when it will not."
+
+[[claim]]
+id = "fill-rate.98-percent"
+experiment = "fill-rate"
+at = { bins = 1000, capacity = 30000 }
+predicate = "fill_rate >= 0.975"
+rate = 0.98
+
+[[claim]]
+id = "health.p99"
+says = "GET /health answers within 50 ms 99 % of the time"
+command = "curl -fsS http://localhost:8080/health"   # or candidate and baseline commands
+predicate = "exit == 0 and wall <= 50 ms"
+rate = 0.99
+"#;
+
+fn arm(variant: &str, levels: &[(&str, &str)]) -> Arm {
+    let point = levels.iter().fold(Point::default(), |point, (name, level)| point.with(name, Level::parse(level)));
+    Arm { variant: variant.into(), point }
+}
+
+fn file(claim: &str) -> ClaimsFile {
+    read(&format!("[[claim]]\nid = 'x'\n{claim}")).unwrap()
+}
+
+fn only(claim: &str) -> Claim {
+    let mut file = file(claim);
+    assert_eq!(file.claims.len(), 1);
+    file.claims.remove(0)
+}
+
+#[test]
+fn the_examples_of_the_design_are_read() {
+    let file = read(EXAMPLES).unwrap();
+    let [sum, fill_rate, health] = &file.claims[..] else { panic!("three claims, not {}", file.claims.len()) };
+
+    assert_eq!(sum.id, "sum.kahan-avx512-8x-naive");
+    assert_eq!(sum.source_value, "8x");
+    assert_eq!(sum.experiment, "sum");
+    assert_eq!((sum.judging, sum.rate, sum.look_every), (Judging::Rate, 0.5, 1));
+    let versus = Test::Versus {
+        metric: 0,
+        candidate: arm("kahan-avx512", &[("elements", "187500"), ("type", "f32"), ("accumulators", "4")]),
+        baseline: arm("naive", &[("elements", "187500"), ("type", "f32"), ("accumulators", "1")]),
+        scale: Scale::Ratio,
+        bound: Bound::AtLeast(8.0),
+    };
+    assert_eq!(sum.tests, [versus]);
+
+    assert_eq!(
+        fill_rate.says,
+        "`greedy`: fill_rate >= 0.975 in at least 98 % of the trials at bins=1000, capacity=30000"
+    );
+    assert_eq!(fill_rate.rate, 0.98);
+    let [Test::Predicate { arm: greedy, predicate }] = &fill_rate.tests[..] else { panic!("a predicate") };
+    assert_eq!(*greedy, arm("greedy", &[("bins", "1000"), ("capacity", "30000")]));
+    assert!(predicate.is_true(&[0.975]) && !predicate.is_true(&[0.97]));
+
+    assert_eq!(health.experiment, "health.p99");
+    let [commands] = &file.commands[..] else { panic!("one command set") };
+    assert_eq!(commands.id, "health.p99");
+    assert_eq!(commands.commands[0].line, "curl -fsS http://localhost:8080/health");
+    assert_eq!(commands.on_failure, OnFailure::Observe);
+    assert_eq!(health.tests[0].arms(), [&arm(&commands.commands[0].name, &[])]);
+}
+
+#[test]
+fn every_optional_key_is_kept() {
+    let file = file(
+        "command = 'true'\npredicate = 'exit == 0'\nrate = 0.9\nmargin = 0.05\nerror = 0.01\nmax_time = '1 min'\nmax_trials = 1_000\n\
+         time_limit = '10 s'\nshell = true\nsetup = 'make'\nprepare = 'sync'\ncleanup = 'rm x'\nsource = 'us'\nrestated = 'as a rate'",
+    );
+    let claim = &file.claims[0];
+    assert_eq!((claim.margin, claim.error), (Some(0.05), Some(0.01)));
+    assert_eq!((claim.max_time, claim.max_trials), (Some(Duration::from_secs(60)), Some(1000)));
+    assert_eq!((claim.source.as_str(), claim.restated.as_str()), ("us", "as a rate"));
+    let set = &file.commands[0];
+    assert_eq!(set.time_limit, Some(Duration::from_secs(10)));
+    assert_eq!(set.shell.as_deref(), Some("sh"));
+    let command = &set.commands[0];
+    assert_eq!(
+        [&command.setup, &command.prepare, &command.cleanup].map(Option::as_deref),
+        [Some("make"), Some("sync"), Some("rm x")]
+    );
+}
+
+#[test]
+fn commands_are_compared_with_the_baseline_first() {
+    let file = file("candidate = 'new'\nbaseline = 'old'\nwithin = [0.95, 2]");
+    let set = &file.commands[0];
+    assert_eq!(set.commands.iter().map(|command| command.line.as_str()).collect::<Vec<_>>(), ["old", "new"]);
+    assert_eq!((set.on_failure, set.shell.as_deref()), (OnFailure::Stop, None));
+    let claim = &file.claims[0];
+    assert_eq!(claim.says, "`new` is from 0.95 to 2 times as fast as `old`");
+    let Test::Versus { metric: 0, candidate, baseline, bound, .. } = &claim.tests[0] else { panic!("compares wall") };
+    assert_eq!((candidate, baseline), (&arm("new", &[]), &arm("old", &[])));
+    assert_eq!(*bound, Bound::Within(0.95, 2.0));
+}
+
+#[test]
+fn levels_in_at_are_parameters_of_commands() {
+    let file =
+        file("command = 'make -j{jobs}'\nat = { jobs = [1, '4'] }\nover = 'each'\npredicate = 'exit == 0'\nrate = 0.9");
+    assert_eq!(file.commands.len(), 1);
+    let jobs = &file.commands[0].parameters[0];
+    assert_eq!((jobs.name.as_str(), &jobs.default), ("jobs", &Level::Integer(1)));
+    assert_eq!(jobs.accepts, Accepts::OneOf(vec![Level::Integer(1), "4".into()]));
+    assert_eq!(file.claims[1].id, "x[jobs=4]");
+    assert_eq!(file.claims[1].experiment, "x");
+    assert_eq!(file.claims[1].tests[0].arms()[0].to_string(), "make -j{jobs} (jobs=4)");
+}
+
+const SWEEP: &str = "experiment = 'sum'\nat = { elements = ['1Ki', 4096], type = 'f64' }\nbaseline = 'naive'\ncandidate = 'kahan'\nat_least = 2\n";
+
+#[test]
+fn over_each_makes_a_claim_of_each_point() {
+    let claims = file(&format!("{SWEEP}over = 'each'")).claims;
+    let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(ids, ["x[elements=1024]", "x[elements=4096]"]);
+    assert_eq!(claims[1].says, "`kahan` is at least 2 times as fast as `naive` at elements=4096, type=f64");
+    assert_eq!(claims[1].arms().len(), 2);
+    let said = file(&format!("{SWEEP}over = 'each'\nsays = 'It is fast'")).claims;
+    assert_eq!(said[0].says, "It is fast (elements=1024)");
+}
+
+#[test]
+fn over_every_makes_a_test_of_each_point() {
+    let claim = only(&format!("{SWEEP}over = 'every'"));
+    assert_eq!(claim.id, "x");
+    assert_eq!(claim.tests.len(), 2);
+    assert_eq!(claim.arms().len(), 4);
+    assert_eq!(
+        claim.says,
+        "`kahan` is at least 2 times as fast as `naive` at type=f64, at every one of elements=1024, 4096"
+    );
+}
+
+#[test]
+fn several_lists_are_multiplied_in_the_order_of_the_file() {
+    let claims = file(
+        "experiment = 'sum'\nat = { type = ['f32', 'f64'], accumulators = [1, 2] }\nover = 'each'\npredicate = 'time < 1 ms'\nrate = 0.9",
+    );
+    let ids: Vec<&str> = claims.claims.iter().map(|claim| claim.id.as_str()).collect();
+    assert_eq!(ids[1..3], ["x[type=f32,accumulators=2]", "x[type=f64,accumulators=1]"]);
+}
+
+#[test]
+fn a_difference_is_a_quantity_of_the_metric() {
+    let bound = |text: &str| {
+        let claim =
+            only(&format!("experiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\ndifference = true\n{text}"));
+        match claim.tests[0] {
+            Test::Versus { scale: Scale::Difference, bound, .. } => (bound, claim.says),
+            _ => panic!("a difference"),
+        }
+    };
+    assert_eq!(bound("at_least = '-5 ms'").0, Bound::AtLeast(-5e6));
+    assert_eq!(bound("at_least = '5 ms'").1, "`kahan` is faster than `naive` by at least 5 ms");
+    assert_eq!(bound("at_most = 0").0, Bound::AtMost(0.0));
+    assert_eq!(bound("metric = 'error'\nat_most = 1e-9").0, Bound::AtMost(1e-9));
+    let (memory, says) = bound("metric = 'memory'\nwithin = [0, '1 KiB']");
+    assert_eq!(memory, Bound::Within(0.0, 1024.0));
+    assert_eq!(says, "`kahan` is better than `naive` by 0 B to 1.024 kB in `memory`");
+}
+
+#[test]
+fn an_exact_claim_needs_no_rate() {
+    let claim = only(
+        "experiment = 'sum'\nkind = 'exact'\ncandidate = { variant = 'kahan', type = 'f64' }\npredicate = 'error <= 1e-12'",
+    );
+    assert_eq!(claim.judging, Judging::Exact);
+    assert_eq!(claim.says, "`kahan` with type=f64: error <= 0.000000000001");
+    assert_eq!(claim.arms()[0].point.get("type"), Some(&"f64".into()));
+}
+
+#[test]
+fn a_sentence_names_what_is_compared_and_how_often() {
+    let says = |text: &str| only(&format!("experiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\n{text}")).says;
+    assert_eq!(
+        says("at_least = 0.9\nrate = 0.999"),
+        "`kahan` is at least 0.9 times as fast as `naive` in at least 99.9 % of the trials"
+    );
+    assert_eq!(
+        says("at_most = 2\nmetric = 'throughput'"),
+        "`kahan` is at most 2 times as fast as `naive` in `throughput`"
+    );
+    assert_eq!(says("at_least = 10\nmetric = 'error'"), "`kahan` is at least 10 times as good as `naive` in `error`");
+}
+
+#[test]
+fn an_arm_may_be_written_as_a_table_of_its_own() {
+    let text = "experiment = 'sum'\nat_least = 1\nbaseline.variant = 'kahan'\nbaseline.accumulators = 0x8\n[claim.candidate]\nvariant = 'kahan'";
+    let claim = only(text);
+    let [candidate, baseline] = claim.tests[0].arms()[..] else { panic!("two arms") };
+    assert_eq!(candidate.to_string(), "kahan (accumulators=1 elements=1024 type=f32)");
+    assert_eq!(baseline.to_string(), "kahan (accumulators=8 elements=1024 type=f32)");
+}
+
+#[test]
+fn files_are_merged_unless_an_id_is_in_two() {
+    let one = "[[claim]]\nid = 'a'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9";
+    let files = [("a.toml", one.to_string()), ("b.toml", one.replace("'a'", "'b'")), ("c.toml", one.to_string())];
+    let [a, b, c] = files.map(|(name, text)| read_as(&text, name).unwrap());
+    let merged = merge([a.clone(), b.clone()]).unwrap();
+    assert_eq!((merged.claims.len(), merged.commands.len()), (2, 2));
+    let error = merge([a, b, c]).unwrap_err();
+    assert_eq!(error.to_string(), "c.toml:2:6: the id `a` is taken by the claim at a.toml:2:6");
+}

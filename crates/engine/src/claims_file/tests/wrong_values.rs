@@ -1,0 +1,159 @@
+//! Values of the wrong type, form, unit or size.
+
+use super::mistakes::{CLAIM, COMMAND, COMPARISON, NOTHING, PREDICATE, SUM, check};
+
+#[test]
+fn keys_and_types() {
+    check(&[
+        (
+            NOTHING,
+            "\n[[claim]]\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\nat_least = 2",
+            "2:1: `id` is missing",
+        ),
+        (
+            NOTHING,
+            "[[claim]]\nid = 'Ä b'\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\nat_least = 2",
+            r#"2:6: `id` must be a name of the characters a-z, 0-9, `.`, `_` and `-`, not "Ä b""#,
+        ),
+        (
+            NOTHING,
+            "[[claim]]\nid = 'sum'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9\n",
+            r#"2:6: the id "sum" is an experiment's; choose another for a claim on commands"#,
+        ),
+        (
+            CLAIM,
+            "says = 3\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\nat_least = 2",
+            "3:8: `says` must be a string, not 3",
+        ),
+        (
+            COMPARISON,
+            "at_least = true",
+            r#"6:12: `at_least` must be a number such as 8.0, or with `difference = true` a quantity such as "5 ms", not true"#,
+        ),
+        (COMPARISON, "within = [1, 2, 3]", "6:10: `within` must be two bounds, [low, high], not a list"),
+        (
+            COMPARISON,
+            "at = 'elements'\nat_least = 2",
+            r#"6:6: `at` must be a table of levels such as { elements = 1024 }, not "elements""#,
+        ),
+        (
+            SUM,
+            "candidate = ['kahan']\nbaseline = 'naive'\nat_least = 2",
+            r#"4:13: `candidate` must be a name such as "naive", or a table such as { variant = "naive", elements = 1024 }, not a list"#,
+        ),
+        (COMPARISON, "at_least = 2\ndifference = 1", "7:14: `difference` must be true or false, not 1"),
+        (COMPARISON, "at_least = 2\nmax_trials = 0", "7:14: `max_trials` must be a whole number from 1, not 0"),
+        (COMPARISON, "at_least = 2\nmax_trials = 1.5", "7:14: `max_trials` must be a whole number from 1, not 1.5"),
+        (
+            COMPARISON,
+            "at_least = 2\nmax_time = '30'",
+            "7:12: `max_time`: `30` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (
+            COMPARISON,
+            "at_least = 2\nmax_time = 30",
+            r#"7:12: `max_time` must be a time above zero such as "30 s", not 30"#,
+        ),
+        (
+            COMMAND,
+            "time_limit = '5 MB'",
+            "6:14: `time_limit`: `5 MB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (
+            COMMAND,
+            "time_limit = '5 parsecs'",
+            "6:14: `time_limit`: `5 parsecs`: unknown unit `parsecs`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %",
+        ),
+        (COMMAND, "time_limit = '0 s'", r#"6:14: `time_limit` must be a time above zero such as "30 s", not "0 s""#),
+        (
+            COMPARISON,
+            "at_least = 2\nat = { elements = [1, 2] }\nover = 'evry'",
+            r#"8:8: `over` must be "each" or "every", not "evry"; did you mean `every`?"#,
+        ),
+        (
+            COMPARISON,
+            "at_least = 2\nkind = 'exakt'",
+            r#"7:8: `kind` must be "rate" or "exact", not "exakt"; did you mean `exact`?"#,
+        ),
+        (
+            CLAIM,
+            "command = ' '\npredicate = 'exit == 0'\nrate = 0.9",
+            r#"3:11: `command` must be a command line: a string that is not empty, not " ""#,
+        ),
+        (
+            CLAIM,
+            "candidate = { variant = 'kahan' }\nbaseline = 'naive'\nat_least = 2",
+            "3:13: without `experiment`, `candidate` is a command line: a string that is not empty",
+        ),
+        (
+            COMMAND,
+            "time_limit = '5 msec'",
+            "6:14: `time_limit`: `5 msec`: unknown unit `msec`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %; did you mean `ms`?",
+        ),
+    ]);
+}
+
+#[test]
+fn numbers_out_of_range() {
+    check(&[
+        (PREDICATE, "rate = 1", "5:8: `rate` must be a number above 0 and below 1, not 1"),
+        (PREDICATE, "rate = 0.0", "5:8: `rate` must be a number above 0 and below 1, not 0.0"),
+        (PREDICATE, "rate = '99%'", r#"5:8: `rate` must be a number above 0 and below 1, not "99%""#),
+        (PREDICATE, "rate = nan", "5:8: `rate` must be a number above 0 and below 1, not nan"),
+        (
+            PREDICATE,
+            "",
+            r#"1:1: `rate` is missing; say how often the predicate must hold, such as rate = 0.99, or add kind = "exact""#,
+        ),
+        (PREDICATE, "rate = 0.9\nerror = 0", "6:9: `error` must be a number above 0 and below 1, not 0"),
+        (PREDICATE, "rate = 0.9\nerror = 1.0", "6:9: `error` must be a number above 0 and below 1, not 1.0"),
+        (PREDICATE, "rate = 0.9\nmargin = 0", "6:10: `margin` must be a number above 0 and below 1, not 0"),
+        (
+            PREDICATE,
+            "rate = 0.9\nmargin = 0.2",
+            "6:10: `margin` must leave rate ± margin within (0, 1); 0.9 ± 0.2 is not",
+        ),
+        (
+            PREDICATE,
+            "rate = 0.1\nmargin = 0.1",
+            "6:10: `margin` must leave rate ± margin within (0, 1); 0.1 ± 0.1 is not",
+        ),
+        (
+            COMPARISON,
+            "at_least = 0",
+            r#"6:12: `at_least`: how many times better is a number above 0 such as 8.0, not 0; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (
+            COMPARISON,
+            "at_most = -1.5",
+            r#"6:11: `at_most`: how many times better is a number above 0 such as 8.0, not -1.5; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (
+            COMPARISON,
+            "at_most = inf",
+            r#"6:11: `at_most`: how many times better is a number above 0 such as 8.0, not inf; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (
+            COMPARISON,
+            "at_least = '5 ms'",
+            r#"6:12: `at_least`: how many times better is a number above 0 such as 8.0, not "5 ms"; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (
+            COMPARISON,
+            "within = [0, 2]",
+            r#"6:11: `within`: how many times better is a number above 0 such as 8.0, not 0; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (COMPARISON, "within = [2, 1]", "6:10: `within` must be [low, high] with low no greater than high"),
+        (
+            COMPARISON,
+            "difference = true\nat_least = 5",
+            "7:12: `at_least`: `5` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (
+            COMPARISON,
+            "difference = true\nat_least = '5 MB'",
+            "7:12: `at_least`: `5 MB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (COMPARISON, "difference = true\nat_least = '1e999 ms'", "7:12: `at_least`: `1e999 ms` is too great"),
+    ]);
+}

@@ -1,0 +1,248 @@
+//! Command lines made ready: parameters replaced, and then cut into words or given to a shell.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use ascertain_sys::process::{self, Command, Prepared, SplitError, Usage};
+
+use super::{CommandError, CommandSet, Input, Output};
+use crate::experiment::{Point, TargetError};
+
+/// Stands for the recorded request.
+pub(super) const REQUEST: &str = "{request}";
+/// The environment variable in which a shell gets the request.
+const VARIABLE: &str = "ASCERTAIN_REQUEST";
+
+/// A command line at one point.
+pub(super) struct Line {
+    what: &'static str,
+    /// As it is shown: with its parameters replaced.
+    pub text: String,
+    command: Command,
+    request: Option<Place>,
+    /// Made when it is first needed: what is run beforehand may have to make the program.
+    prepared: Option<Prepared>,
+}
+
+/// Where a command gets its request.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Arguments,
+    Environment,
+    StandardInput,
+}
+
+impl Line {
+    /// The line of a command that is measured.
+    ///
+    /// # Errors
+    /// When it can't be cut into words.
+    pub fn measured(set: &CommandSet, line: &str, point: &Point) -> Result<Line, CommandError> {
+        let text = fill(line, point);
+        let request = set.requests.as_ref().map(|_| match (text.contains(REQUEST), &set.shell) {
+            (false, _) => Place::StandardInput,
+            (true, None) => Place::Arguments,
+            (true, Some(_)) => Place::Environment,
+        });
+        let script = match request {
+            Some(Place::Environment) => Cow::Owned(request_by_variable(&text)),
+            _ => Cow::Borrowed(&*text),
+        };
+        let mut command = command("command", set.shell.as_deref(), &script)?;
+        command.stdin = match &set.input {
+            Input::Null => process::Input::Null,
+            Input::File(path) => process::Input::File(path.clone()),
+        };
+        command.stdout = match &set.output {
+            Output::Null => process::Output::Null,
+            Output::Pipe => process::Output::Pipe,
+            Output::Inherit => process::Output::Inherit,
+            Output::File(path) => process::Output::File(path.clone()),
+        };
+        command.stderr = command.stdout.clone();
+        Ok(Line { what: "command", text, command, request, prepared: None })
+    }
+
+    /// A line that is run before or after; `what` says which in messages. Its output is seen when
+    /// that of commands is.
+    ///
+    /// # Errors
+    /// When it can't be cut into words.
+    pub fn around(set: &CommandSet, what: &'static str, line: &str, point: &Point) -> Result<Line, CommandError> {
+        let text = fill(line, point);
+        let mut command = command(what, set.shell.as_deref(), &text)?;
+        if set.output == Output::Inherit {
+            command.stdout = process::Output::Inherit;
+            command.stderr = process::Output::Inherit;
+        }
+        Ok(Line { what, text, command, request: None, prepared: None })
+    }
+
+    /// Whether it gets its requests on standard input.
+    pub fn reads_requests(&self) -> bool {
+        self.request == Some(Place::StandardInput)
+    }
+
+    /// The command, given its request.
+    pub fn command(&self, request: Option<&str>) -> Command {
+        let mut command = self.command.clone();
+        match (self.request, request) {
+            (Some(Place::Arguments), Some(request)) => {
+                for word in &mut command.args {
+                    *word = word.to_string_lossy().replace(REQUEST, request).into();
+                }
+            }
+            (Some(Place::Environment), Some(request)) => {
+                command.env.push((VARIABLE.into(), request.into()));
+            }
+            (Some(Place::StandardInput), Some(request)) => {
+                command.stdin = process::Input::Bytes(format!("{request}\n").into_bytes());
+            }
+            (_, None) | (None, _) => {}
+        }
+        command
+    }
+
+    /// Looks for the program.
+    ///
+    /// # Errors
+    /// When it is not there, or can't be started.
+    pub fn find_program(&self, request: Option<&str>) -> Result<(), CommandError> {
+        self.prepare(request).map(drop)
+    }
+
+    fn prepare(&self, request: Option<&str>) -> Result<Prepared, CommandError> {
+        Prepared::new(&self.command(request)).map_err(|reason| CommandError::Program {
+            what: self.what,
+            line: self.text.clone(),
+            reason,
+        })
+    }
+
+    /// Runs the command to its end, or to its time limit.
+    ///
+    /// # Errors
+    /// When it can't be started, and when a signal asked for the end.
+    pub fn run(&mut self, request: Option<&str>, time_limit: Option<Duration>) -> Result<Usage, TargetError> {
+        let prepared = match (self.prepared.take(), request) {
+            (Some(prepared), None) => prepared,
+            // With another request it is another command.
+            _ => self.prepare(request).map_err(|error| TargetError::Failed(error.to_string()))?,
+        };
+        let usage = self.prepared.insert(prepared).run(time_limit);
+        usage.map_err(|error| match error {
+            ascertain_sys::Error::Interrupted => TargetError::Interrupted,
+            error => TargetError::Failed(format!("{}: {error}", self.called())),
+        })
+    }
+
+    /// `command `sort x``: how messages call it.
+    pub fn called(&self) -> String {
+        format!("{} `{}`", self.what, self.text)
+    }
+}
+
+/// The words of a command line, or of the shell that it is given to.
+fn command(what: &'static str, shell: Option<&str>, line: &str) -> Result<Command, CommandError> {
+    let words = |what, line: &str| {
+        process::split(line).map_err(|reason| CommandError::Words { what, line: line.to_string(), reason })
+    };
+    let mut words = match shell {
+        None => words(what, line)?,
+        Some(_) if line.trim().is_empty() => {
+            return Err(CommandError::Words { what, line: line.to_string(), reason: SplitError::Empty });
+        }
+        Some(shell) => [words("shell", shell)?, vec!["-c".to_string(), line.to_string()]].concat(),
+    };
+    let args = words.split_off(1).into_iter().map(Into::into).collect();
+    Ok(Command { program: words.remove(0).into(), args, ..Command::default() })
+}
+
+/// The line with each `{name}` of a parameter replaced by its level. What else stands in braces stays.
+fn fill(line: &str, point: &Point) -> String {
+    let mut filled = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('{') {
+        let (before, braced) = rest.split_at(at);
+        filled.push_str(before);
+        let level = braced.find('}').and_then(|end| Some((end, point.get(&braced[1..end])?)));
+        match level {
+            Some((end, level)) => {
+                filled.push_str(&level.to_string());
+                rest = &braced[end + 1..];
+            }
+            None => {
+                filled.push('{');
+                rest = &braced[1..];
+            }
+        }
+    }
+    filled + rest
+}
+
+/// A shell script in which `{request}` is the value of a variable, as one word.
+///
+/// The request itself is never a part of the script: whatever it holds, the shell does not act on
+/// it. Where the place stands within quotes they are closed before it and opened again behind.
+fn request_by_variable(script: &str) -> String {
+    let mut result = String::with_capacity(script.len() + VARIABLE.len());
+    let mut quote = None;
+    let mut rest = script;
+    while let Some(character) = rest.chars().next() {
+        if let Some(behind) = rest.strip_prefix(REQUEST) {
+            let quote = quote.map_or(String::new(), String::from);
+            result.push_str(&format!("{quote}\"${VARIABLE}\"{quote}"));
+            rest = behind;
+            continue;
+        }
+        let mut taken = character.len_utf8();
+        match (quote, character) {
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            // The next character is quoted, and no quote itself.
+            (None | Some('"'), '\\') => taken += rest[1..].chars().next().map_or(0, char::len_utf8),
+            _ => {}
+        }
+        result.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point() -> Point {
+        Point::default().with("n", 4).with("file", "a b.txt").with("braces", "{n}")
+    }
+
+    #[test]
+    fn parameters_are_replaced_once_and_other_braces_stay() {
+        for (line, filled) in [
+            ("sort -n{n} {file}", "sort -n4 a b.txt"),
+            ("find -exec {} {other} {n", "find -exec {} {other} {n"),
+            ("{{n}} {{n}", "{4} {4"),
+            ("{braces}", "{n}"),
+            ("", ""),
+            ("ü{n}é", "ü4é"),
+        ] {
+            assert_eq!(fill(line, &point()), filled, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_request_in_a_script_is_one_word_wherever_it_stands() {
+        for (script, by_variable) in [
+            ("curl {request}", r#"curl "$ASCERTAIN_REQUEST""#),
+            (r#"curl "http://x/{request}?a""#, r#"curl "http://x/""$ASCERTAIN_REQUEST""?a""#),
+            ("curl 'x/{request}'", r#"curl 'x/'"$ASCERTAIN_REQUEST"''"#),
+            (r"echo \'{request}", r#"echo \'"$ASCERTAIN_REQUEST""#),
+            (r#"echo "\"{request}""#, r#"echo "\"""$ASCERTAIN_REQUEST""""#),
+            (r"echo '\'{request}", r#"echo '\'"$ASCERTAIN_REQUEST""#),
+            (r"echo ü\", r"echo ü\"),
+        ] {
+            assert_eq!(request_by_variable(script), by_variable, "{script}");
+        }
+    }
+}

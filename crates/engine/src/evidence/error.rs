@@ -1,0 +1,110 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::header::SCHEMA;
+
+/// Evidence could not be kept or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The run's folder can't be made.
+    #[error(
+        "no evidence can be kept in {}: {source}; choose another folder with --evidence DIR, or keep none with --no-evidence",
+        .folder.display()
+    )]
+    Folder {
+        /// The folder that was to be made.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A new run's folder is there already.
+    #[error("{} exists already; start again, or go on with that run: ascertain continue", .run.display())]
+    Exists {
+        /// The folder.
+        run: PathBuf,
+    },
+    /// Another run is writing to the folder.
+    #[error("another run is writing to {}; wait for its end", .run.display())]
+    Locked {
+        /// The run's folder.
+        run: PathBuf,
+    },
+    /// A file could not be written: the disk is full, for example.
+    #[error(
+        "{} could not be written: {source}; what was recorded before stays readable: make room and go on with ascertain continue, or use --evidence DIR or --no-evidence",
+        .path.display()
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file could not be read.
+    #[error("{} could not be read: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder has no run in it.
+    #[error("there is no run in {}: it has no {file}", .folder.display())]
+    Missing {
+        /// The folder.
+        folder: PathBuf,
+        /// The file that it should have.
+        file: &'static str,
+    },
+    /// `run.json` is of a version that this program does not know.
+    #[error(
+        "{} is of the schema `{found}`, and this version of Ascertain reads `{SCHEMA}`; use the version that wrote it",
+        .path.display()
+    )]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: String,
+    },
+    /// A file is not what Ascertain writes: cut off, or changed.
+    #[error("{}:{line}:{column}: {reason}", .path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The column, from 1.
+        column: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// For `map_err`: this file could not be written.
+    pub(super) fn write<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> Error {
+        |source| Error::Write { path: path.to_path_buf(), source: source.into() }
+    }
+
+    /// For `map_err`: this file of a run could not be opened or read.
+    pub(super) fn read(path: &Path, file: &'static str) -> impl Fn(io::Error) -> Error {
+        move |source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                Error::Missing { folder: path.parent().unwrap_or(path).to_path_buf(), file }
+            }
+            _ => Error::Read { path: path.to_path_buf(), source },
+        }
+    }
+
+    /// What is wrong with JSON that begins at this line of the file.
+    pub(super) fn malformed(path: &Path, first_line: u64, error: &serde_json::Error) -> Error {
+        let text = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let what = text.strip_suffix(&place).unwrap_or(&text);
+        let reason = if error.is_eof() { format!("cut off ({what})") } else { what.to_string() };
+        let line = first_line + (error.line() as u64).saturating_sub(1);
+        Error::Malformed { path: path.to_path_buf(), line, column: error.column() as u64, reason }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a run leaves behind: one folder with everything that was observed.
+//!
+//! | file | what | when |
+//! |---|---|---|
+//! | `run.json` | [`Header`]: machine, versions, plan, experiments as data, and at last the outcome | from the start; anew when the run ends |
+//! | `trials.jsonl` | a row for each observation, as JSON lines | at least once a second, only ever appended to |
+//! | `trials.parquet` | the same rows | when the run ends |
+//!
+//! `run.json` and `trials.parquet` appear by renaming, so they are never seen half-written. A run that
+//! is killed loses at most its last second. A machine that crashes loses what its kernel had not written
+//! yet: syncing to disk while measuring would disturb what is measured.
+//!
+//! # Columns
+//!
+//! Both files have the same columns, in this order and of these types, so that one query reads any
+//! number of runs: `from read_parquet('runs/*/trials.parquet')`.
+//!
+//! | column | type | meaning |
+//! |---|---|---|
+//! | `run_id` | text | the run, the name of its folder |
+//! | `experiment`, `variant` | text | what was measured |
+//! | `point` | text | where: a JSON object of factors and levels, `{"elements":187500}` |
+//! | `trial` | integer | its number within the experiment, from 0 |
+//! | `position` | integer | the arm's place in the trial's random order, from 0 |
+//! | `metric` | text | what was observed |
+//! | `key` | text | which of several series; empty for a scalar |
+//! | `offset_ns` | integer | when, since the measurement began; 0 for a scalar |
+//! | `value` | real | in `unit`; see below |
+//! | `unit` | text | `ns`, `B`, `B/s`, `1/s` or `1` |
+//! | `status` | text | `ok`, `censored` (cut off: the true value is worse), `failed` |
+//! | `start_ns` | integer | when the measurement began, since the run started |
+//! | `worker` | text | who measured; empty for the machine in `run.json` |
+//!
+//! JSON has no infinity. An infinite value is `null` with the status `censored` there, and infinite in
+//! Parquet; any other `null` is a value that is not a number.
+//!
+//! A line of `trials.jsonl` that ends in a space ends a trial: the file may be cut anywhere behind it,
+//! and what stands before is whole. That is how a killed run is continued without half a trial.
+
+mod error;
+mod folder;
+mod header;
+mod parquet;
+mod reader;
+mod row;
+mod row_buffer;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::Error;
+pub use folder::{new_run_id, rfc3339, runs_folder};
+pub use header::{Header, SCHEMA, read_header};
+pub use reader::{Rows, Trials, read_rows};
+pub use row::Row;
+pub use writer::{Recorded, Writer};

@@ -1,0 +1,146 @@
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Take};
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::error::Error;
+use super::folder::LINES;
+use super::row::{Line, Row};
+
+/// Reads a run's rows in the order in which they were observed, one after the other, as far as they are
+/// written when this is called. A last line that is cut off, as a killed run leaves it, is left out.
+///
+/// # Errors
+/// When the run has no rows' file. The iterator gives an error, and then ends, at a line that is not
+/// what Ascertain writes.
+pub fn read_rows(run: &Path) -> Result<Rows, Error> {
+    Ok(Rows { lines: Some(Lines::open(run)?) })
+}
+
+/// A run's rows, read as they are asked for. From [`read_rows`].
+#[derive(Debug)]
+pub struct Rows {
+    /// None behind the last row and behind an error.
+    lines: Option<Lines>,
+}
+
+impl Iterator for Rows {
+    type Item = Result<Row, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut lines = self.lines.take()?;
+        let row = lines.advance().and_then(|more| if more { lines.row().map(Some) } else { Ok(None) });
+        if let Ok(Some(_)) = row {
+            self.lines = Some(lines);
+        }
+        row.transpose()
+    }
+}
+
+/// A run's rows, a trial at a time.
+#[derive(Debug)]
+pub struct Trials {
+    rows: Peekable<Rows>,
+}
+
+impl Trials {
+    pub(super) fn new(rows: Rows) -> Trials {
+        Trials { rows: rows.peekable() }
+    }
+}
+
+impl Iterator for Trials {
+    type Item = Result<Vec<Row>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut trial: Vec<Row> = Vec::new();
+        let goes_on = |trial: &[Row], next: &Row| {
+            trial.first().is_none_or(|first| first.trial == next.trial && first.experiment == next.experiment)
+        };
+        while let Some(row) = self.rows.next_if(|row| row.as_ref().map_or(true, |row| goes_on(&trial, row))) {
+            match row {
+                Ok(row) => trial.push(row),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        (!trial.is_empty()).then_some(Ok(trial))
+    }
+}
+
+/// The whole lines of `trials.jsonl`.
+#[derive(Debug)]
+pub(super) struct Lines {
+    path: PathBuf,
+    input: BufReader<Take<File>>,
+    line: Vec<u8>,
+    number: u64,
+    /// Where the line ends in the file.
+    end: u64,
+}
+
+impl Lines {
+    pub fn open(run: &Path) -> Result<Lines, Error> {
+        let path = run.join(LINES);
+        let open = || {
+            let file = File::open(&path)?;
+            // What is appended from now on is not read.
+            let length = file.metadata()?.len();
+            Ok(BufReader::with_capacity(1 << 16, file.take(length)))
+        };
+        let input = open().map_err(Error::read(&path, LINES))?;
+        Ok(Lines { path, input, line: Vec::with_capacity(512), number: 0, end: 0 })
+    }
+
+    /// Goes to the next line. False when there is none, or it is cut off.
+    pub fn advance(&mut self) -> Result<bool, Error> {
+        self.line.clear();
+        let length = self.input.read_until(b'\n', &mut self.line).map_err(Error::read(&self.path, LINES))?;
+        if self.line.pop() != Some(b'\n') {
+            return Ok(false);
+        }
+        self.number += 1;
+        self.end += length as u64;
+        Ok(true)
+    }
+
+    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Error> {
+        serde_json::from_slice(&self.line).map_err(|error| self.malformed(&error))
+    }
+
+    fn row(&self) -> Result<Row, Error> {
+        self.parse::<Line>()?.into_row().map_err(|error| self.malformed(&error))
+    }
+
+    fn malformed(&self, error: &serde_json::Error) -> Error {
+        Error::malformed(&self.path, self.number, error)
+    }
+
+    /// Where the last trial ends that is known to be whole: it is marked, or another follows.
+    pub fn whole_trials_end(mut self) -> Result<u64, Error> {
+        #[derive(Deserialize)]
+        struct Place<'a> {
+            #[serde(borrow)]
+            experiment: Cow<'a, str>,
+            trial: u64,
+        }
+        let mut whole_end = 0;
+        let mut end = 0;
+        let mut current: Option<(String, u64)> = None;
+        while self.advance()? {
+            let Place { experiment, trial } = self.parse()?;
+            let same = current.as_ref().is_some_and(|(name, number)| *name == experiment && *number == trial);
+            if !same {
+                whole_end = end;
+                current = Some((experiment.into_owned(), trial));
+            }
+            end = self.end;
+            if self.line.ends_with(b" ") {
+                whole_end = end;
+            }
+        }
+        Ok(whole_end)
+    }
+}

@@ -1,0 +1,144 @@
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use ascertain_sys::clock;
+use jiff::Timestamp;
+
+use super::error::Error;
+use super::folder::{LINES, PARQUET, replace};
+use super::header::{Header, read_header, write_header};
+use super::parquet;
+use super::reader::{Lines, Trials, read_rows};
+use super::row_buffer::RowBuffer;
+use crate::experiment::{Arm, Sample, Spec};
+use crate::outcome::Outcome;
+
+/// Rows wait at most that long to be written.
+const FLUSH_NS: u64 = 1_000_000_000;
+
+/// Keeps the evidence of one run, which no other can write to meanwhile.
+///
+/// The thread that measures calls it: [`record`](Writer::record) only formats into memory, and
+/// [`flush_if_due`](Writer::flush_if_due), between trials, writes.
+pub struct Writer {
+    run: PathBuf,
+    header: Header,
+    lines: File,
+    rows: RowBuffer,
+    flushed_ns: u64,
+}
+
+/// What a run that is to be continued has recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What `run.json` says.
+    pub header: Header,
+    /// The trials in the order in which they were measured, each a list of rows, read when asked for.
+    pub trials: Trials,
+}
+
+impl Writer {
+    /// Starts the evidence of a new run, in a folder of its own below `runs` that is named by the
+    /// header's `run_id`.
+    ///
+    /// # Errors
+    /// When the folder can't be made or written to; nothing is left there then.
+    pub fn create(runs: &Path, header: Header) -> Result<Writer, Error> {
+        let run = runs.join(&header.run_id);
+        let folder = |source| Error::Folder { folder: run.clone(), source };
+        fs::create_dir_all(runs).map_err(folder)?;
+        fs::create_dir(&run).map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => Error::Exists { run: run.clone() },
+            _ => folder(source),
+        })?;
+        let start = || {
+            let lines = File::options().append(true).create_new(true).open(run.join(LINES)).map_err(folder)?;
+            lock(&lines, &run)?;
+            write_header(&run, &header)?;
+            Ok(lines)
+        };
+        match start() {
+            Ok(lines) => Ok(Writer::new(run, header, lines)),
+            Err(error) => {
+                // The folder is this run's own, made above.
+                let _ = fs::remove_dir_all(&run);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes up a run again, after its last whole trial: what a kill left of the one behind is cut off.
+    ///
+    /// # Errors
+    /// When another process is writing to the run, or its files are missing, of another version or not
+    /// what Ascertain writes.
+    pub fn resume(run: &Path) -> Result<(Writer, Recorded), Error> {
+        let path = run.join(LINES);
+        // Asked first, since a run that can't be read is more to the point than one that can't be written.
+        Lines::open(run)?;
+        let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
+        lock(&lines, run)?;
+        let header = read_header(run)?;
+        let whole_end = Lines::open(run)?.whole_trials_end()?;
+        lines.set_len(whole_end).map_err(Error::write(&path))?;
+        let recorded = Recorded { header: header.clone(), trials: Trials::new(read_rows(run)?) };
+        Ok((Writer::new(run.to_path_buf(), header, lines), recorded))
+    }
+
+    fn new(run: PathBuf, header: Header, lines: File) -> Writer {
+        let started = header.started.parse::<Timestamp>().map_or(0, |started| started.as_nanosecond() as u64);
+        let since_started_ns = clock::unix_ns().saturating_sub(started);
+        let rows = RowBuffer::new(header.run_id.clone(), since_started_ns.wrapping_sub(clock::now_ns()));
+        Writer { run, header, lines, rows, flushed_ns: 0 }
+    }
+
+    /// Prepares the rows of an arm, and gives the number by which [`record`](Writer::record) knows it.
+    pub fn add_arm(&mut self, spec: &Spec, arm: &Arm) -> usize {
+        self.rows.add_arm(spec, arm)
+    }
+
+    /// Records what one measurement of an arm saw: the trial's number and the arm's position in it, when
+    /// the measurement began (as [`clock::now_ns`] has it), and the samples. No input or output.
+    pub fn record(&mut self, arm: usize, trial: u64, position: u32, start_ns: u64, samples: &[Sample]) {
+        self.rows.record(arm, trial, position, start_ns, samples);
+    }
+
+    /// Writes what is recorded if a second has gone by since that was last done, or much has gathered.
+    /// To be called between trials only. `now_ns` is [`clock::now_ns`].
+    ///
+    /// # Errors
+    /// When it can't be written: the disk is full.
+    pub fn flush_if_due(&mut self, now_ns: u64) -> Result<(), Error> {
+        if now_ns.saturating_sub(self.flushed_ns) < FLUSH_NS && !self.rows.is_half_full() {
+            return Ok(());
+        }
+        self.flushed_ns = now_ns;
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.rows.write_to(&mut self.lines).map_err(Error::write(&self.run.join(LINES)))
+    }
+
+    /// Ends the run: writes what is left, the outcome, and the Parquet file. Gives the run's folder.
+    ///
+    /// # Errors
+    /// When something can't be written. What was recorded before stays readable.
+    pub fn finish(mut self, outcome: Outcome) -> Result<PathBuf, Error> {
+        self.flush()?;
+        self.lines.sync_data().map_err(Error::write(&self.run.join(LINES)))?;
+        self.header.outcome = Some(outcome);
+        // First, since the Parquet file can be made again and the outcome can't.
+        write_header(&self.run, &self.header)?;
+        let path = self.run.join(PARQUET);
+        replace(&path, |file| parquet::write(Lines::open(&self.run)?, file, &path))?;
+        Ok(self.run)
+    }
+}
+
+fn lock(lines: &File, run: &Path) -> Result<(), Error> {
+    lines.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => Error::Locked { run: run.to_path_buf() },
+        TryLockError::Error(source) => Error::Write { path: run.join(LINES), source },
+    })
+}

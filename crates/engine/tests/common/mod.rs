@@ -1,0 +1,117 @@
+//! An experiment whose values are known: what a trial sees is a function of variant and trial.
+#![allow(dead_code, missing_docs)]
+
+use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain::experiment::{
+    Arm, ArmId, Better, Experiment, Metric, Point, Reduce, Samples, Session, Setup, Spec, TargetError, Trial,
+    Unavailable, Variant,
+};
+use ascertain::predicate::Predicate;
+use ascertain::unit::Unit;
+use ascertain_sys::machine::Machine;
+
+/// What an arm answers in a trial.
+pub type Script = fn(variant: &str, trial: &Trial) -> Result<f64, TargetError>;
+
+pub struct Scripted {
+    spec: Spec,
+    script: Script,
+    /// Arms whose answer is wrong.
+    pub wrong: &'static [&'static str],
+    /// Arms that this machine can't measure.
+    pub missing: &'static [&'static str],
+}
+
+impl Scripted {
+    pub fn new(variants: &[&str], script: Script) -> Scripted {
+        let metric = Metric {
+            name: "time".into(),
+            about: String::new(),
+            unit: Unit::Nanosecond,
+            better: Better::Lower,
+            reduce: Reduce::Value,
+        };
+        let variants = variants.iter().map(|name| Variant { name: name.to_string(), about: String::new() });
+        let spec = Spec {
+            id: "scripted".into(),
+            title: String::new(),
+            readme: String::new(),
+            variants: variants.collect(),
+            factors: Vec::new(),
+            metrics: vec![metric],
+        };
+        Scripted { spec, script, wrong: &[], missing: &[] }
+    }
+
+    pub fn predicate(&self, id: &str, variant: &str, predicate: &str, rate: f64) -> Claim {
+        let predicate = Predicate::parse(predicate, &self.spec.metrics).unwrap();
+        claim(id, Test::Predicate { arm: arm(variant), predicate }, Judging::Rate, rate)
+    }
+}
+
+pub fn arm(variant: &str) -> Arm {
+    Arm { variant: variant.into(), point: Point::default() }
+}
+
+pub fn versus(id: &str, candidate: &str, baseline: &str, bound: Bound, judging: Judging) -> Claim {
+    let (candidate, baseline) = (arm(candidate), arm(baseline));
+    claim(id, Test::Versus { metric: 0, candidate, baseline, scale: Scale::Ratio, bound }, judging, 0.5)
+}
+
+fn claim(id: &str, test: Test, judging: Judging, rate: f64) -> Claim {
+    Claim {
+        id: id.into(),
+        says: id.into(),
+        source: String::new(),
+        source_value: String::new(),
+        analysis: String::new(),
+        restated: String::new(),
+        experiment: "scripted".into(),
+        tests: vec![test],
+        judging,
+        rate,
+        margin: None,
+        error: None,
+        look_every: 1,
+        max_time: None,
+        max_trials: None,
+    }
+}
+
+impl Experiment for Scripted {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        match self.missing.contains(&arm.variant.as_str()) {
+            true => Err(Unavailable("needs a unicorn".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        let variants = arms.iter().map(|arm| arm.variant.clone()).collect();
+        Ok(Box::new(Playing { variants, script: self.script, wrong: self.wrong }))
+    }
+}
+
+struct Playing {
+    variants: Vec<String>,
+    script: Script,
+    wrong: &'static [&'static str],
+}
+
+impl Session for Playing {
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        match self.wrong.contains(&self.variants[arm].as_str()) {
+            true => Err(TargetError::WrongAnswer("42".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        out.push(0, (self.script)(&self.variants[arm], trial)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! The shipped claims: the sources' sentences with the sources' figures, one file a source.
+
+use std::path::Path;
+
+use ascertain::claims_file::{self, ClaimsFile, ClaimsFileError};
+
+use crate::registry;
+
+/// Claims of the sources, by file.
+const SHIPPED: &[(&str, &str)] = &[
+    ("claims/000_float-summation.toml", include_str!("../../../claims/000_float-summation.toml")),
+    ("claims/003_balls-and-bins.toml", include_str!("../../../claims/003_balls-and-bins.toml")),
+];
+
+/// The shipped claims, resolved.
+///
+/// # Errors
+/// When a shipped file is wrong; a test reads them all.
+pub fn shipped_claims() -> Result<ClaimsFile, ClaimsFileError> {
+    let files = SHIPPED.iter().map(|(path, text)| claims_file::parse(text, Path::new(path), registry()));
+    claims_file::merge(files.collect::<Result<Vec<_>, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn shipped_claims_are_well_formed() {
+        let file = super::shipped_claims().unwrap();
+        for claim in &file.claims {
+            assert!(!claim.source.is_empty() && !claim.analysis.is_empty(), "{}: source and analysis", claim.id);
+            assert!(claim.id.starts_with(&format!("{}.", claim.experiment)), "{}: begins with its experiment", claim.id);
+        }
+    }
+
+    #[test]
+    fn every_experiment_has_a_claim() {
+        let file = super::shipped_claims().unwrap();
+        for experiment in crate::registry() {
+            let id = &experiment.spec().id;
+            assert!(file.claims.iter().any(|claim| claim.experiment == *id), "{id} has no claim");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Two ways to sample the same distribution: throwing the balls, and drawing the outcome.
+
+use rand::{Rng, RngExt};
+use rand_distr::{Distribution, Gamma, Poisson};
+
+/// Throws balls at random into `bins` bins of `capacity` until one is full; the share of all room that
+/// is then in use. Takes time proportional to the balls: the reference.
+pub fn thrown<R: Rng>(bins: u64, capacity: u64, rng: &mut R) -> f64 {
+    let mut held = vec![0_u64; bins as usize];
+    let mut balls = 0_u64;
+    loop {
+        let bin = &mut held[rng.random_range(0..bins as usize)];
+        *bin += 1;
+        balls += 1;
+        if *bin == capacity {
+            return share(balls, bins, capacity);
+        }
+    }
+}
+
+/// Draws the same share in time proportional to the bins.
+///
+/// Let balls arrive at each bin as independent Poisson processes of rate one: which bin the next ball
+/// goes to is then uniform, as when they are thrown. A bin is full at a Gamma(capacity) time, and the
+/// first of these is when the row stops. Until then, a bin other than the first has received a
+/// Poisson(that time) number of balls, given that it is below the capacity.
+///
+/// # Panics
+/// When `bins` or `capacity` is zero.
+pub fn drawn<R: Rng>(bins: u64, capacity: u64, rng: &mut R) -> f64 {
+    let gamma = Gamma::new(capacity as f64, 1.0).expect("the capacity is positive");
+    let full_at = (0..bins).map(|_| gamma.sample(rng)).fold(f64::INFINITY, f64::min);
+    let arrivals = Poisson::new(full_at).expect("a Gamma time is positive and finite");
+    let others = (1..bins).map(|_| loop {
+        let balls: f64 = arrivals.sample(rng);
+        if balls < capacity as f64 {
+            break balls as u64;
+        }
+    });
+    share(capacity + others.sum::<u64>(), bins, capacity)
+}
+
+fn share(balls: u64, bins: u64, capacity: u64) -> f64 {
+    balls as f64 / (bins as f64 * capacity as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    fn rng(seed: u64) -> Xoshiro256PlusPlus {
+        Xoshiro256PlusPlus::seed_from_u64(seed)
+    }
+
+    #[test]
+    fn one_bin_is_full_when_it_is_full() {
+        assert_eq!(drawn(1, 30, &mut rng(1)), 1.0);
+        assert_eq!(thrown(1, 30, &mut rng(1)), 1.0);
+    }
+
+    #[test]
+    fn bins_of_one_stop_at_the_first_ball() {
+        assert_eq!(drawn(10, 1, &mut rng(2)), 0.1);
+        assert_eq!(thrown(10, 1, &mut rng(2)), 0.1);
+    }
+
+    /// Two bins of two: the second ball joins the first half of the time (2 of 4), else the third ball
+    /// fills one (3 of 4).
+    #[test]
+    fn two_bins_of_two_are_a_fair_coin() {
+        for sample in [drawn::<Xoshiro256PlusPlus>, thrown::<Xoshiro256PlusPlus>] {
+            let mut rng = rng(3);
+            let draws = 40_000;
+            let low = (0..draws).filter(|_| sample(2, 2, &mut rng) == 0.5).count() as f64;
+            // Five standard deviations.
+            assert!((low / f64::from(draws) - 0.5).abs() < 5.0 * 0.5 / f64::from(draws).sqrt(), "{low}");
+        }
+    }
+
+    /// Drawn and thrown follow one distribution: Kolmogorov and Smirnov's distance of two samples.
+    #[test]
+    fn drawn_is_distributed_as_thrown() {
+        let (mut a, mut b) = (rng(4), rng(5));
+        let n = 4000;
+        let sorted = |values: &mut Vec<f64>| values.sort_by(f64::total_cmp);
+        let mut drawn: Vec<f64> = (0..n).map(|_| drawn(8, 40, &mut a)).collect();
+        let mut thrown: Vec<f64> = (0..n).map(|_| thrown(8, 40, &mut b)).collect();
+        sorted(&mut drawn);
+        sorted(&mut thrown);
+        let below = |values: &[f64], x: f64| values.partition_point(|&v| v <= x) as f64 / n as f64;
+        let distance = drawn.iter().map(|&x| (below(&drawn, x) - below(&thrown, x)).abs()).fold(0.0, f64::max);
+        // Exceeded once in 10^5 by samples of one distribution.
+        assert!(distance < 2.47 * (2.0 / n as f64).sqrt(), "{distance}");
+    }
+}

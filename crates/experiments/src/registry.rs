@@ -1,0 +1,14 @@
+//! The only list of experiments.
+
+use ascertain::experiment::Experiment;
+
+// A folder is named as its experiment is on the command line.
+#[path = "fill-rate/mod.rs"]
+pub mod fill_rate;
+#[path = "sum/mod.rs"]
+pub mod sum;
+
+/// Every experiment that ships.
+pub fn registry() -> &'static [&'static dyn Experiment] {
+    &[&sum::Sum, &fill_rate::FillRate]
+}

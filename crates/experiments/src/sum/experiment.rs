@@ -1,0 +1,115 @@
+//! The experiment as data: every variant of `numeric::sum`, over size, type and accumulators.
+
+use std::sync::LazyLock;
+
+use ascertain::experiment::{
+    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Reduce, Session, Setup, Spec, TargetError, Unavailable,
+    Variant,
+};
+use ascertain::unit::Unit;
+use ascertain_numeric::sum::Element;
+use ascertain_sys::machine::Machine;
+
+use super::session;
+
+/// Summation.
+pub struct Sum;
+
+pub(super) const TIME: usize = 0;
+pub(super) const THROUGHPUT: usize = 1;
+pub(super) const ERROR: usize = 2;
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| {
+    let metric = |name: &str, about: &str, unit, better| Metric {
+        name: name.into(),
+        about: about.into(),
+        unit,
+        better,
+        reduce: Reduce::Value,
+    };
+    let factor = |name: &str, about: &str, default: Level, accepts| Factor {
+        name: name.into(),
+        about: about.into(),
+        default,
+        accepts,
+    };
+    // The names are the same for each type.
+    let variants = f32::VARIANTS.iter().map(|v| Variant { name: v.name.into(), about: v.about.into() });
+    Spec {
+        id: "sum".into(),
+        title: "Adding up floating-point numbers: speed and error".into(),
+        readme: include_str!("README.md").into(),
+        variants: variants.collect(),
+        factors: vec![
+            factor("elements", "how many numbers", 187_500.into(), Accepts::Integers { min: 1, max: 1 << 32 }),
+            factor("type", "their type; each is summed into f64", "f32".into(), Accepts::OneOf(vec!["f32".into(), "f64".into()])),
+            factor("accumulators", "independent chains of additions", 1.into(), Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec())),
+        ],
+        metrics: vec![
+            metric("time", "time of one sum: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            metric("throughput", "bytes summed a second, over the same batch", Unit::BytePerSecond, Better::Higher),
+            metric("error", "relative error against the exact sum; no chance in it", Unit::One, Better::Lower),
+        ],
+    }
+});
+
+impl Experiment for Sum {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
+        let size = Size::of(arm).ok_or_else(|| Unavailable("its factors are elements, type and accumulators".into()))?;
+        match size.double {
+            false => offered::<f32>(arm, &size)?,
+            true => offered::<f64>(arm, &size)?,
+        }
+        if size.bytes() > machine.memory_bytes / 2 {
+            return Err(Unavailable(format!(
+                "{} bytes are more than half of this machine's memory ({} bytes)",
+                size.bytes(),
+                machine.memory_bytes
+            )));
+        }
+        Ok(())
+    }
+
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        session::open(arms, setup)
+    }
+}
+
+/// Whether the type offers the arm's variant with so many accumulators on this CPU.
+fn offered<T: Element>(arm: &Arm, size: &Size) -> Result<(), Unavailable> {
+    let variant = T::variant(&arm.variant);
+    let variant = variant.ok_or_else(|| Unavailable("there is no such variant".into()))?;
+    variant.is_available().map_err(|feature| Unavailable(format!("needs {feature}, which this CPU lacks")))?;
+    if !variant.accumulators.contains(&size.accumulators) {
+        let known: Vec<String> = variant.accumulators.iter().map(u32::to_string).collect();
+        return Err(Unavailable(format!("comes with {} accumulators", known.join(", "))));
+    }
+    Ok(())
+}
+
+/// An arm's point, read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size {
+    pub elements: u64,
+    pub double: bool,
+    pub accumulators: u32,
+}
+
+impl Size {
+    pub fn of(arm: &Arm) -> Option<Size> {
+        let integer = |factor: &str| arm.point.get(factor).and_then(Level::integer);
+        Some(Size {
+            elements: integer("elements")?,
+            double: *arm.point.get("type")? == Level::from("f64"),
+            accumulators: integer("accumulators")? as u32,
+        })
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.elements * if self.double { 8 } else { 4 }
+    }
+}

@@ -1,0 +1,6 @@
+//! Summation: speed and error of the ways to add up floating-point numbers.
+
+mod experiment;
+mod session;
+
+pub use experiment::Sum;

@@ -1,0 +1,129 @@
+//! Measuring sums: one array for each size and type, the same for every variant.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use ascertain::batch::{self, Timed};
+use ascertain::black_box;
+use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_numeric::sum::{self, Element};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::experiment::{ERROR, Size, THROUGHPUT, TIME};
+
+/// One arm, ready.
+struct Target {
+    size: Size,
+    timed: Timed<'static>,
+    result: Box<dyn Fn() -> f64>,
+    exact: f64,
+    is_sum: bool,
+    error: f64,
+    iterations: u64,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+}
+
+/// Makes the arrays, and finds how many sums are a batch: one number for each size and type.
+pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+    let sizes = arms.iter().map(|arm| {
+        Size::of(arm).ok_or_else(|| TargetError::Failed(format!("{arm}: its factors are elements, type and accumulators")))
+    });
+    let sizes = sizes.collect::<Result<Vec<Size>, _>>()?;
+    let (mut singles, mut doubles) = (Arrays::default(), Arrays::default());
+    let targets = arms.iter().zip(sizes).map(|(arm, size)| match size.double {
+        false => target(arm, size, singles.get(size.elements, setup.seed, |x| x as f32)),
+        true => target(arm, size, doubles.get(size.elements, setup.seed, |x| x)),
+    });
+    let mut targets = targets.collect::<Result<Vec<Target>, _>>()?;
+    for index in 0..targets.len() {
+        if targets[index].iterations == 0 {
+            let size = targets[index].size;
+            let mut alike: Vec<&mut Target> = targets.iter_mut().filter(|t| same_data(&t.size, &size)).collect();
+            let mut timed: Vec<&mut Timed> = alike.iter_mut().map(|target| &mut target.timed).collect();
+            let iterations = batch::iterations(&mut timed);
+            alike.iter_mut().for_each(|target| target.iterations = iterations);
+        }
+    }
+    Ok(Box::new(Targets { targets }))
+}
+
+fn same_data(a: &Size, b: &Size) -> bool {
+    a.elements == b.elements && a.double == b.double
+}
+
+fn target<T: Element>(arm: &Arm, size: Size, array: Array<T>) -> Result<Target, TargetError> {
+    let variant = T::variant(&arm.variant);
+    let function = variant.and_then(|variant| Some((variant, variant.function(size.accumulators)?)));
+    let Some((variant, function)) = function else {
+        return Err(TargetError::Failed(format!("{arm}: this machine has no such variant")));
+    };
+    let Array { data, exact } = array;
+    let error = if variant.is_sum { ((function(&data) - exact) / exact).abs() } else { f64::NAN };
+    let again = Rc::clone(&data);
+    Ok(Target {
+        size,
+        timed: batch::timed(move || function(black_box(&data))),
+        result: Box::new(move || function(&again)),
+        exact,
+        is_sum: variant.is_sum,
+        error,
+        iterations: 0,
+    })
+}
+
+/// Numbers to sum, and their exact sum.
+#[derive(Clone)]
+struct Array<T> {
+    data: Rc<[T]>,
+    exact: f64,
+}
+
+/// The arrays of one type, by number of elements: arms of one size share theirs.
+struct Arrays<T>(BTreeMap<u64, Array<T>>);
+
+impl<T> Default for Arrays<T> {
+    fn default() -> Self {
+        Arrays(BTreeMap::new())
+    }
+}
+
+impl<T: Element> Arrays<T> {
+    /// Numbers from 0 to 1: sums of them lose low bits and never cancel.
+    fn get(&mut self, elements: u64, seed: u64, from: fn(f64) -> T) -> Array<T> {
+        let make = || {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let data: Rc<[T]> = (0..elements).map(|_| from(rng.random::<f64>())).collect();
+            Array { exact: sum::exact(&data), data }
+        };
+        self.0.entry(elements).or_insert_with(make).clone()
+    }
+}
+
+impl Session for Targets {
+    /// Far wider than any method's error bound, and far narrower than a dropped element.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let target = &self.targets[arm];
+        let (seen, exact) = ((target.result)(), target.exact);
+        let tolerance = exact.abs() * f64::EPSILON * target.size.elements as f64;
+        if target.is_sum && !((seen - exact).abs() <= tolerance) {
+            return Err(TargetError::WrongAnswer(format!("it says {seen}, and the exact sum is {exact}")));
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &mut self.targets[arm];
+        let elapsed_ns = (target.timed)(target.iterations);
+        let time_ns = elapsed_ns as f64 / target.iterations as f64;
+        out.push(TIME, time_ns);
+        out.push(THROUGHPUT, target.size.bytes() as f64 / time_ns * 1e9);
+        if target.is_sum {
+            out.push(ERROR, target.error);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! The types of number that can be summed.
+
+use std::sync::OnceLock;
+
+use super::table;
+use super::variant::Variant;
+use super::vector::Vector;
+
+/// A number that can be summed: `f32` or `f64`. Both are summed into `f64`.
+///
+/// ```
+/// use ascertain_numeric::sum::Element;
+///
+/// for variant in f32::VARIANTS {
+///     println!("{}: {} {:?}", variant.name, variant.about, variant.is_available());
+/// }
+/// ```
+pub trait Element: Load + Into<f64> {
+    /// Every variant, under the same names for each type and on every machine, also where it
+    /// [cannot run](Variant::is_available).
+    const VARIANTS: &'static [Variant<Self>];
+
+    /// The variant of this name.
+    fn variant(name: &str) -> Option<&'static Variant<Self>> {
+        Self::VARIANTS.iter().find(|variant| variant.name == name)
+    }
+}
+
+impl Element for f32 {
+    const VARIANTS: &'static [Variant<f32>] = table::variants();
+}
+
+impl Element for f64 {
+    const VARIANTS: &'static [Variant<f64>] = table::variants();
+}
+
+/// The part of [`Element`] that is not for users, which also keeps others from implementing it.
+pub trait Load: Copy + 'static {
+    /// The widened numbers at `from`, one a lane.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`, and `V::LANES` numbers are readable.
+    unsafe fn load<V: Vector>(from: *const Self) -> V;
+
+    /// The first `count` (1 to `V::LANES`) widened numbers at `from`, then −0.0.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`, and `count` numbers are readable.
+    unsafe fn load_partial<V: Vector>(from: *const Self, count: usize) -> V;
+
+    /// Where the plain call keeps the function that it chose for this machine.
+    fn chosen() -> &'static OnceLock<fn(&[Self]) -> f64>;
+}
+
+impl Load for f32 {
+    #[inline(always)]
+    unsafe fn load<V: Vector>(from: *const f32) -> V {
+        // SAFETY: the same contract.
+        unsafe { V::load_f32(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_partial<V: Vector>(from: *const f32, count: usize) -> V {
+        // SAFETY: the same contract.
+        unsafe { V::load_partial_f32(from, count) }
+    }
+
+    fn chosen() -> &'static OnceLock<fn(&[f32]) -> f64> {
+        static CHOSEN: OnceLock<fn(&[f32]) -> f64> = OnceLock::new();
+        &CHOSEN
+    }
+}
+
+impl Load for f64 {
+    #[inline(always)]
+    unsafe fn load<V: Vector>(from: *const f64) -> V {
+        // SAFETY: the same contract.
+        unsafe { V::load_f64(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_partial<V: Vector>(from: *const f64, count: usize) -> V {
+        // SAFETY: the same contract.
+        unsafe { V::load_partial_f64(from, count) }
+    }
+
+    fn chosen() -> &'static OnceLock<fn(&[f64]) -> f64> {
+        static CHOSEN: OnceLock<fn(&[f64]) -> f64> = OnceLock::new();
+        &CHOSEN
+    }
+}

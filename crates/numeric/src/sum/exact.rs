@@ -1,0 +1,156 @@
+//! The exact sum, rounded once.
+
+use super::element::Element;
+
+/// The sum as if calculated with unlimited precision and range, rounded once, to the nearest
+/// (ties to even): the reference that every method is compared with. The order of the numbers
+/// doesn't matter.
+///
+/// NaN, or infinities of both signs, give NaN; infinities of one sign give that infinity; −0.0 is
+/// the sum of nothing and of −0.0 alone. Only a true sum that rounds beyond ±[`f64::MAX`] gives an
+/// infinity, whatever the partial sums do.
+///
+/// Every number is added to a fixed-point integer that is wide enough for all doubles (Kulisch's
+/// long accumulator, here 2,176 bits): plain rather than fast.
+///
+/// ```
+/// use ascertain_numeric::sum::exact;
+///
+/// assert_eq!(exact(&[1.0, 1e100, 1.0, -1e100]), 2.0);
+/// assert_eq!(exact(&[f64::MAX, f64::MAX, -f64::MAX]), f64::MAX);
+/// ```
+pub fn exact<T: Element>(xs: &[T]) -> f64 {
+    let numbers = || xs.iter().map(|&x| -> f64 { x.into() });
+    // Infinities and NaN decide among themselves.
+    if let Some(special) = numbers().filter(|x| !x.is_finite()).reduce(|a, b| a + b) {
+        return special;
+    }
+    if numbers().all(|x| x.to_bits() == (-0.0_f64).to_bits()) {
+        return -0.0;
+    }
+    let mut sum = LongAccumulator::new();
+    for x in numbers() {
+        sum.add(x);
+    }
+    sum.round()
+}
+
+/// Bits of a digit; digits are kept in wider integers, so that carries can wait.
+const DIGIT_BITS: usize = 32;
+
+/// The largest finite double ends at bit 2,098; two more digits for the carries of up to 2^64
+/// numbers, and the sign.
+const DIGITS: usize = 68;
+
+/// After so many additions of a digit below 2^32, an `i64` still has room.
+const ADDITIONS_BEFORE_CARRY: u32 = 1 << 30;
+
+/// Stored fraction bits of a double.
+const FRACTION_BITS: usize = 52;
+
+/// A fixed-point integer that counts in units of the smallest subnormal, 2^−1074.
+struct LongAccumulator {
+    /// Digit `i` counts 2^(32·i) units.
+    digits: [i64; DIGITS],
+    additions: u32,
+}
+
+impl LongAccumulator {
+    fn new() -> Self {
+        Self { digits: [0; DIGITS], additions: 0 }
+    }
+
+    /// Adds a finite number.
+    fn add(&mut self, x: f64) {
+        let exponent = (x.to_bits() >> FRACTION_BITS) as usize & 0x7ff;
+        let fraction = x.to_bits() & ((1 << FRACTION_BITS) - 1);
+        let implicit = u64::from(exponent > 0) << FRACTION_BITS;
+        let position = exponent.max(1) - 1;
+        let mut units = u128::from(fraction | implicit) << (position % DIGIT_BITS);
+        for digit in &mut self.digits[position / DIGIT_BITS..][..3] {
+            let part = i64::from(units as u32);
+            *digit += if x.is_sign_negative() { -part } else { part };
+            units >>= DIGIT_BITS;
+        }
+        self.additions += 1;
+        if self.additions == ADDITIONS_BEFORE_CARRY {
+            self.carry();
+        }
+    }
+
+    /// Brings every digit into 0..2^32, but for the last, which keeps the sign.
+    fn carry(&mut self) {
+        let mut carry = 0;
+        for digit in &mut self.digits[..DIGITS - 1] {
+            *digit += carry;
+            carry = *digit >> DIGIT_BITS;
+            *digit &= i64::from(u32::MAX);
+        }
+        self.digits[DIGITS - 1] += carry;
+        self.additions = 0;
+    }
+
+    /// The nearest double.
+    fn round(mut self) -> f64 {
+        self.carry();
+        let negative = self.digits[DIGITS - 1] < 0;
+        if negative {
+            self.digits.iter_mut().for_each(|digit| *digit = -*digit);
+            self.carry();
+        }
+        let magnitude = self.round_magnitude();
+        if negative { -magnitude } else { magnitude }
+    }
+
+    /// The double nearest to digits that are all in 0..2^32.
+    fn round_magnitude(&self) -> f64 {
+        let Some(top) = self.digits.iter().rposition(|&digit| digit != 0) else {
+            return 0.0;
+        };
+        let highest_bit = top * DIGIT_BITS + self.digits[top].ilog2() as usize;
+        // What is dropped below a significand of 53 bits.
+        let dropped = highest_bit.saturating_sub(FRACTION_BITS);
+        if dropped > f64::MAX_EXP as usize + 1021 {
+            return f64::INFINITY;
+        }
+        let (first, shift) = (dropped / DIGIT_BITS, dropped % DIGIT_BITS);
+        let window =
+            self.digits[first..first + 3].iter().rfold(0_u128, |all, &digit| all << DIGIT_BITS | digit as u128);
+        let significand = (window >> shift) as u64 & ((1 << (FRACTION_BITS + 1)) - 1);
+        let round_up =
+            dropped > 0 && self.bit(dropped - 1) && (significand & 1 == 1 || (0..dropped - 1).any(|bit| self.bit(bit)));
+        // The significand's leading bit counts as one in the exponent, as does a carry out of it.
+        f64::from_bits(((dropped as u64) << FRACTION_BITS) + significand + u64::from(round_up))
+    }
+
+    fn bit(&self, index: usize) -> bool {
+        self.digits[index / DIGIT_BITS] >> (index % DIGIT_BITS) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carries_change_nothing() {
+        let numbers = [1e300, -1e300, 3.5, f64::MAX, -1e-300, f64::from_bits(1), -2.25, -f64::MAX];
+        let mut often = LongAccumulator::new();
+        let mut once = LongAccumulator::new();
+        for x in numbers.into_iter().cycle().take(1000) {
+            often.additions = ADDITIONS_BEFORE_CARRY - 1;
+            often.add(x);
+            assert_eq!(often.additions, 0);
+            once.add(x);
+        }
+        once.carry();
+        assert_eq!(often.digits, once.digits);
+        assert_eq!(often.round(), 1.25 * 125.0);
+    }
+
+    #[test]
+    fn a_digit_has_room_for_the_additions_before_a_carry() {
+        let most = i64::from(u32::MAX) * i64::from(ADDITIONS_BEFORE_CARRY);
+        assert!(most < i64::MAX - i64::from(u32::MAX), "and what is left of a carry");
+    }
+}

@@ -1,0 +1,39 @@
+//! The limit: reading the numbers and doing next to nothing with them.
+
+use super::Method;
+use crate::sum::element::Element;
+use crate::sum::vector::{MAX_LANES, Words};
+
+/// Exclusive or of all 64-bit words of the slice (the last one filled with zeros), as a number:
+/// not a sum, but no sum can be faster.
+pub struct LoadOnly;
+
+impl<V: Words> Method<V> for LoadOnly {
+    #[inline(always)]
+    unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
+        let width = size_of::<V>();
+        // SAFETY: the bytes are those of `xs`, which holds floats without padding; loads are
+        // inside of their blocks and of the buffer; the caller vouches for the instructions.
+        let lanes = unsafe {
+            let bytes = std::slice::from_raw_parts(xs.as_ptr().cast::<u8>(), size_of_val(xs));
+            let mut seen = [V::splat(0.0); N];
+            let mut blocks = bytes.chunks_exact(N * width);
+            for block in &mut blocks {
+                for (i, seen) in seen.iter_mut().enumerate() {
+                    *seen = seen.xor(V::load_bytes(block.as_ptr().add(i * width)));
+                }
+            }
+            let mut all = seen[0];
+            for other in &seen[1..] {
+                all = all.xor(*other);
+            }
+            for piece in blocks.remainder().chunks(width) {
+                let mut buffer = [0_u8; MAX_LANES * size_of::<f64>()];
+                buffer[..piece.len()].copy_from_slice(piece);
+                all = all.xor(V::load_bytes(buffer.as_ptr()));
+            }
+            all.to_lanes()
+        };
+        lanes[..V::LANES].iter().fold(0, |all, lane| all ^ lane.to_bits()) as f64
+    }
+}

@@ -1,0 +1,68 @@
+//! Every variant. A new one is a line here, and a file under `method` or `arch`.
+
+use super::arch::{self, AVX2, AVX512, SCALAR};
+use super::element::Element;
+use super::method::*;
+use super::variant::{Kernel, Variant};
+
+/// The numbers of accumulators that [`each`] makes a function for.
+const ACCUMULATORS: &[u32] = &[1, 2, 4, 8];
+
+/// A method with an instruction set, one function for each of [`ACCUMULATORS`].
+macro_rules! each {
+    ($method:ident, $arch:ident) => {
+        &[
+            arch::$arch::sum::<$method, T, 1>,
+            arch::$arch::sum::<$method, T, 2>,
+            arch::$arch::sum::<$method, T, 4>,
+            arch::$arch::sum::<$method, T, 8>,
+        ]
+    };
+}
+
+/// As [`each`], and nothing on other architectures, where the names exist all the same.
+#[cfg(target_arch = "x86_64")]
+macro_rules! x86 {
+    ($method:ident, $arch:ident) => {
+        each!($method, $arch)
+    };
+}
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! x86 {
+    ($method:ident, $arch:ident) => {
+        &[]
+    };
+}
+
+#[rustfmt::skip] // One variant, one line.
+pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
+    const {
+        &[
+            new("naive", SCALAR, each!(Naive, scalar), "one addition after the other"),
+            new("naive-avx2", AVX2, x86!(Naive, avx2), "plain addition, 4 lanes"),
+            new("naive-avx512", AVX512, x86!(Naive, avx512), "plain addition, 8 lanes"),
+            new("pairwise", SCALAR, each!(Pairwise, scalar), "blocks of 128, then a balanced tree"),
+            new("pairwise-avx2", AVX2, x86!(Pairwise, avx2), "blocks of 128 registers, then a balanced tree, 4 lanes"),
+            new("pairwise-avx512", AVX512, x86!(Pairwise, avx512), "blocks of 128 registers, then a balanced tree, 8 lanes"),
+            new("kahan", SCALAR, each!(Kahan, scalar), "what an addition lost goes into the next term"),
+            new("kahan-avx2", AVX2, x86!(Kahan, avx2), "Kahan, 4 lanes"),
+            new("kahan-avx2-fma", AVX2, x86!(KahanFma, avx2), "Kahan, 4 lanes, half of the additions on the multipliers"),
+            new("kahan-avx512", AVX512, x86!(Kahan, avx512), "Kahan, 8 lanes"),
+            new("kahan-avx512-fma", AVX512, x86!(KahanFma, avx512), "Kahan, 8 lanes, half of the additions on the multipliers"),
+            new("neumaier", SCALAR, each!(Neumaier, scalar), "what the additions lost is summed beside and added at the end"),
+            new("neumaier-avx2", AVX2, x86!(Neumaier, avx2), "Neumaier, 4 lanes"),
+            new("neumaier-avx512", AVX512, x86!(Neumaier, avx512), "Neumaier, 8 lanes"),
+            Variant { is_sum: false, ..new("load-avx2", AVX2, x86!(LoadOnly, avx2), "not a sum: only loads, 32 bytes at a time") },
+            Variant { is_sum: false, ..new("load-avx512", AVX512, x86!(LoadOnly, avx512), "not a sum: only loads, 64 bytes at a time") },
+        ]
+    }
+}
+
+const fn new<T>(
+    name: &'static str,
+    requires: &'static [&'static str],
+    kernels: &'static [Kernel<T>],
+    about: &'static str,
+) -> Variant<T> {
+    Variant { name, about, requires, accumulators: ACCUMULATORS, is_sum: true, kernels }
+}

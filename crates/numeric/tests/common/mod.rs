@@ -1,0 +1,35 @@
+//! What the tests of the sum share: hostile numbers.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Finite numbers of every kind: all exponents, ordinary ones, small integers, zeros of both
+/// signs, subnormals, and the largest.
+pub fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |x| x.is_finite()),
+        -1.0..1.0_f64,
+        (-4..4_i8).prop_map(f64::from),
+        Just(-0.0),
+        (0..4_u64).prop_map(f64::from_bits),
+        Just(f64::MAX),
+        Just(-f64::MAX),
+    ]
+}
+
+/// Numbers whose sums don't overflow, over 400 powers of two.
+pub fn moderate_number() -> impl Strategy<Value = f64> {
+    prop_oneof![-1.0..1.0_f64, (-1.0..1.0_f64, -200..200_i32).prop_map(|(x, exponent)| x * 2.0_f64.powi(exponent)),]
+}
+
+/// Slices of such numbers, often with the negatives of most of them, so that little remains.
+pub fn slice(number: impl Strategy<Value = f64>, lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
+    (vec(number, lengths), any::<bool>(), 0..4_usize)
+        .prop_map(|(mut xs, cancel, keep)| {
+            if cancel {
+                xs.extend(xs.clone().iter().skip(keep).map(|x| -x));
+            }
+            xs
+        })
+        .prop_shuffle()
+}

@@ -1,0 +1,355 @@
+//! Every variant with every number of accumulators against the exact sum.
+
+mod common;
+
+use ascertain_numeric::sum::{Element, exact, sum};
+use proptest::prelude::*;
+
+/// Half of the distance from 1 to the next double.
+const U: f64 = f64::EPSILON / 2.0;
+
+/// A function under test: name, accumulators, function.
+type Named<T> = (&'static str, u32, fn(&[T]) -> f64);
+
+/// Every function of a variant that this machine can run and that sums.
+fn functions<T: Element>() -> Vec<Named<T>> {
+    let sums = T::VARIANTS.iter().filter(|variant| variant.is_sum);
+    let available = sums.filter(|variant| variant.is_available().is_ok());
+    let all = available.flat_map(|variant| {
+        let function = |n| variant.function(n).unwrap();
+        variant.accumulators.iter().map(move |&n| (variant.name, n, function(n)))
+    });
+    all.collect()
+}
+
+/// The plain call.
+fn plain<T: Element>() -> Named<T> {
+    ("sum()", 0, sum)
+}
+
+fn method(name: &str) -> &str {
+    name.split('-').next().unwrap()
+}
+
+fn is_compensated(name: &str) -> bool {
+    matches!(method(name), "kahan" | "neumaier")
+}
+
+/// The most that a method may be wrong for these numbers.
+fn bound(name: &str, xs: &[f64]) -> f64 {
+    let n = xs.len() as f64;
+    let absolute = exact(&xs.iter().map(|x| x.abs()).collect::<Vec<_>>());
+    match method(name) {
+        "naive" => n * U * absolute,
+        "pairwise" => n.min(128.0 + n.max(1.0).log2()) * U * absolute,
+        "kahan" => (2.0 * U + 16.0 * n * U * U) * absolute,
+        "neumaier" | "sum()" => U * exact(xs).abs() + (n * U).powi(2) * absolute,
+        other => panic!("no bound for {other}"),
+    }
+}
+
+/// Checks all functions for `xs`, given both as elements and widened.
+fn check_bounds<T: Element>(xs: &[T]) -> Result<(), TestCaseError> {
+    let mut widened: Vec<f64> = xs.iter().map(|&x| x.into()).collect();
+    for (name, accumulators, function) in functions::<T>().into_iter().chain([plain()]) {
+        let bound = bound(name, &widened);
+        let got = function(xs);
+        widened.push(-got);
+        let error = exact(&widened).abs();
+        widened.pop();
+        prop_assert!(error <= bound, "{name} × {accumulators}: {error:e} > {bound:e}");
+    }
+    Ok(())
+}
+
+fn bits_equal<T: Element>(xs: &[T], these: &[(&str, u32)]) -> Result<(), TestCaseError> {
+    let results: Vec<_> =
+        these.iter().filter_map(|&(name, n)| Some((name, n, T::variant(name).unwrap().function(n)?(xs)))).collect();
+    for (name, n, result) in &results {
+        prop_assert!(result.to_bits() == results[0].2.to_bits(), "{name} × {n}: {results:?}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn errors_are_within_their_bounds(xs in common::slice(common::moderate_number(), 0..260)) {
+        check_bounds(&xs)?;
+        let singles: Vec<f32> = xs.iter().map(|&x| x as f32).filter(|x| x.is_finite()).collect();
+        check_bounds(&singles)?;
+    }
+
+    /// Whatever the registers, the same eight chains of additions: the vectors do what the scalar
+    /// code does.
+    #[test]
+    fn lanes_and_accumulators_are_interchangeable(xs in common::slice(common::number(), 0..200)) {
+        let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
+        for chains in [
+            [("neumaier", 8), ("neumaier-avx2", 2), ("neumaier-avx512", 1)],
+            [("naive", 8), ("naive-avx2", 2), ("naive-avx512", 1)],
+        ] {
+            // Of several NaN, any may come out.
+            if xs.iter().map(|x| x.abs()).sum::<f64>() < f64::MAX {
+                bits_equal(&xs, &chains)?;
+            }
+            if singles.iter().all(|x| x.is_finite()) {
+                bits_equal(&singles, &chains)?;
+            }
+        }
+        // Kahan adds the −0.0 of a partial register, which moves a carry from one part to another.
+        let whole = &singles[..singles.len() / 8 * 8];
+        if whole.iter().all(|x| x.is_finite()) {
+            bits_equal(whole, &[("kahan", 8), ("kahan-avx2", 2), ("kahan-avx512", 1)])?;
+        }
+    }
+
+    #[test]
+    fn multiplying_by_one_changes_nothing(xs in common::slice(common::number(), 0..200)) {
+        for accumulators in [1, 2, 4, 8] {
+            bits_equal(&xs, &[("kahan-avx2", accumulators), ("kahan-avx2-fma", accumulators)])?;
+            bits_equal(&xs, &[("kahan-avx512", accumulators), ("kahan-avx512-fma", accumulators)])?;
+        }
+    }
+
+    #[test]
+    fn naive_is_the_loop_that_everybody_writes(xs in common::slice(common::number(), 0..100)) {
+        let naive = f64::variant("naive").unwrap().function(1).unwrap()(&xs);
+        let loop_sum: f64 = xs.iter().sum();
+        prop_assert!(naive.to_bits() == loop_sum.to_bits() || naive.is_nan() && loop_sum.is_nan());
+    }
+
+    /// Partial sums may overflow, the compensated sums bear it.
+    #[test]
+    fn compensated_sums_are_finite_when_the_exact_sum_is(
+        xs in common::slice(common::number(), 0..60)
+    ) {
+        let expected = exact(&xs);
+        for (name, accumulators, function) in functions::<f64>() {
+            let got = function(&xs);
+            if is_compensated(name) {
+                prop_assert!(got.is_finite() == expected.is_finite() || expected.abs() > 1e307,
+                    "{name} × {accumulators}: {got:e} for {expected:e}");
+                prop_assert!(!got.is_nan(), "{name} × {accumulators}");
+            }
+        }
+    }
+
+    #[test]
+    fn load_reads_every_word_once(xs in common::slice(common::number(), 0..200)) {
+        let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
+        let words = xs.iter().fold(0, |all, x| all ^ x.to_bits());
+        let word_of_pair = |pair: &[f32]| {
+            pair.iter().rev().fold(0, |word, x| word << 32 | u64::from(x.to_bits()))
+        };
+        let pairs = singles.chunks(2).fold(0, |all, pair| all ^ word_of_pair(pair));
+        for name in ["load-avx2", "load-avx512"] {
+            let (of_f32, of_f64) = (f32::variant(name).unwrap(), f64::variant(name).unwrap());
+            prop_assert!(!of_f32.is_sum && !of_f64.is_sum);
+            for &n in of_f64.accumulators {
+                let Some(load) = of_f64.function(n) else { continue };
+                prop_assert_eq!(load(&xs), words as f64, "{} × {}", name, n);
+                let load = of_f32.function(n).unwrap();
+                prop_assert_eq!(load(&singles), pairs as f64, "{} × {}", name, n);
+            }
+        }
+    }
+}
+
+#[test]
+fn kahan_keeps_what_the_accumulators_lost() {
+    for (name, accumulators, function) in functions::<f64>() {
+        let lanes = if name.contains("avx512") {
+            8
+        } else if name.contains("avx2") {
+            4
+        } else {
+            1
+        };
+        let chains = lanes * accumulators as usize;
+        if method(name) != "kahan" || chains < 4 {
+            continue;
+        }
+        let what = format!("{name} × {accumulators}");
+        let mut xs = vec![0.0; chains + 1];
+        (xs[0], xs[1], xs[chains]) = (1.0, -1.0, 1e-20);
+        assert_eq!(function(&xs), 1e-20, "{what}: an accumulator's own");
+        // The first accumulator is merged with the one half-way before the second is.
+        (xs[0], xs[chains / 2], xs[1], xs[chains]) = (1.0, 1e-20, -1.0, 0.0);
+        assert_eq!(function(&xs), 1e-20, "{what}: in merging two");
+    }
+}
+
+#[test]
+fn corrections_are_merged_in_the_same_order_too() {
+    // An example that told (a + b) + c from a + (b + c).
+    let (tiny, small, less) = (f64::from_bits(1), 2.0 * f64::MIN_POSITIVE, 8e-292);
+    let z = 0.0;
+    let xs = [z, tiny, -small, z, -z, z, -z, -z, small, z, -less, -z, -tiny, less, z, z, -z, -z];
+    let chains = [("neumaier", 8), ("neumaier-avx2", 2), ("neumaier-avx512", 1)];
+    bits_equal(&xs, &chains).unwrap();
+}
+
+#[test]
+fn many_equal_numbers() {
+    // A tenth is always rounded the same way: errors add up where a method lets them.
+    check_bounds(&vec![0.1_f64; 100_003]).unwrap();
+    check_bounds(&vec![0.1_f32; 100_003]).unwrap();
+}
+
+/// Calls the test with every function, for slices of each length at each offset in memory, with
+/// NaN before and after.
+fn for_lengths_and_offsets<T: Element>(number: impl Fn(usize) -> T, nan: T, test: impl Fn(&str, &[T], f64)) {
+    for (name, accumulators, function) in functions::<T>() {
+        let widest = 8 * accumulators as usize;
+        for length in (0..=70).chain([2 * widest - 1, 2 * widest, 2 * widest + 1]) {
+            for offset in 0..3 {
+                let mut memory = vec![nan; offset];
+                memory.extend((0..length).map(&number));
+                memory.extend([nan; 9]);
+                let xs = &memory[offset..offset + length];
+                test(name, xs, function(xs));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_length_is_summed_whole_and_nothing_else() {
+    let expected = |n: usize| (n * (n + 1) / 2) as f64;
+    for_lengths_and_offsets(
+        |i| (i + 1) as f32,
+        f32::NAN,
+        |name, xs, got| {
+            assert_eq!(got, expected(xs.len()), "{name}, {} elements", xs.len());
+        },
+    );
+    for_lengths_and_offsets(
+        |i| (i + 1) as f64,
+        f64::NAN,
+        |name, xs, got| {
+            assert_eq!(got, expected(xs.len()), "{name}, {} elements", xs.len());
+        },
+    );
+}
+
+#[test]
+fn negative_zeros_stay_negative() {
+    for_lengths_and_offsets(
+        |_| -0.0_f32,
+        f32::NAN,
+        |name, xs, got| {
+            assert_eq!(got.to_bits(), (-0.0_f64).to_bits(), "{name}, {} elements", xs.len());
+        },
+    );
+    for_lengths_and_offsets(
+        |_| -0.0_f64,
+        f64::NAN,
+        |name, xs, got| {
+            assert_eq!(got.to_bits(), (-0.0_f64).to_bits(), "{name}, {} elements", xs.len());
+        },
+    );
+}
+
+#[test]
+fn one_positive_zero_makes_the_sum_positive() {
+    for (name, accumulators, function) in functions::<f64>() {
+        for position in 0..70 {
+            let mut xs = [-0.0; 70];
+            xs[position] = 0.0;
+            let got = function(&xs);
+            assert_eq!(got.to_bits(), 0, "{name} × {accumulators}, at {position}");
+        }
+    }
+}
+
+#[test]
+fn sums_of_subnormals_are_exact() {
+    for_lengths_and_offsets(
+        |i| f64::from_bits(i as u64),
+        f64::NAN,
+        |name, xs, got| {
+            assert_eq!(got, exact(xs), "{name}, {} elements", xs.len());
+        },
+    );
+    for_lengths_and_offsets(
+        |i| f32::from_bits(i as u32),
+        f32::NAN,
+        |name, xs, got| {
+            assert_eq!(got, exact(xs), "{name}, {} elements", xs.len());
+        },
+    );
+}
+
+#[test]
+fn what_is_not_finite_comes_out_wherever_it_is() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    for (name, accumulators, function) in functions::<f64>().into_iter().chain([plain()]) {
+        for position in 0..70 {
+            let with = |special: &[f64]| {
+                let mut xs = vec![1.0; 72];
+                xs[position..position + special.len()].copy_from_slice(special);
+                function(&xs)
+            };
+            let what = format!("{name} × {accumulators}, at {position}");
+            assert!(with(&[nan]).is_nan(), "{what}");
+            assert_eq!(with(&[inf]), inf, "{what}");
+            assert_eq!(with(&[inf, inf]), inf, "{what}");
+            assert_eq!(with(&[-inf]), -inf, "{what}");
+            assert!(with(&[inf, -inf]).is_nan(), "{what}");
+        }
+    }
+    for (name, accumulators, function) in functions::<f32>() {
+        let what = format!("{name} × {accumulators}");
+        assert!(function(&[1.0, f32::NAN]).is_nan(), "{what}");
+        assert_eq!(function(&[f32::INFINITY, f32::MAX, -1.0]), inf, "{what}");
+    }
+}
+
+#[test]
+fn partial_sums_may_overflow() {
+    let max = f64::MAX;
+    let compensated = functions::<f64>().into_iter().filter(|(name, ..)| is_compensated(name));
+    for (name, accumulators, function) in compensated.chain([plain()]) {
+        let what = format!("{name} × {accumulators}");
+        assert_eq!(function(&[max, max, -max]), max, "{what}");
+        assert_eq!(function(&[max, max, -max, -max]), 0.0, "{what}");
+        assert_eq!(function(&[max, max]), f64::INFINITY, "{what}");
+        assert_eq!(function(&[max, max, f64::NEG_INFINITY]), f64::NEG_INFINITY, "{what}");
+        // Every other number, so that with an even number of chains each one overflows.
+        let alternating: Vec<f64> = (0..256).map(|i| if i % 2 == 0 { max } else { -max }).collect();
+        assert_eq!(function(&alternating), 0.0, "{what}");
+    }
+    // The range of `f32` is no limit to any method.
+    for (name, accumulators, function) in functions::<f32>() {
+        let expected = 1000.0 * f64::from(f32::MAX);
+        assert_eq!(function(&[f32::MAX; 1000]), expected, "{name} × {accumulators}");
+    }
+}
+
+#[test]
+fn a_late_large_number_tells_kahan_from_neumaier() {
+    let xs = [1.0, 1e100, 1.0, -1e100];
+    let scalar = |name| f64::variant(name).unwrap().function(1).unwrap()(&xs);
+    assert_eq!(scalar("naive"), 0.0);
+    assert_eq!(scalar("kahan"), 0.0);
+    assert_eq!(scalar("neumaier"), 2.0);
+    assert_eq!(sum(&xs), 2.0);
+    for (name, accumulators, function) in functions::<f64>() {
+        if method(name) == "neumaier" {
+            assert_eq!(function(&xs), 2.0, "{name} × {accumulators}");
+        }
+    }
+}
+
+#[test]
+fn the_same_names_for_each_type_and_none_twice() {
+    let names: Vec<_> = f32::VARIANTS.iter().map(|variant| variant.name).collect();
+    assert_eq!(names, f64::VARIANTS.iter().map(|variant| variant.name).collect::<Vec<_>>());
+    let mut unique = names.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), names.len());
+    assert!(f32::variant("nonsense").is_none());
+}

@@ -1,0 +1,186 @@
+//! Files for others to read. They are opened before anything is measured, so that a wrong path is found
+//! then, and appear whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a file can't be written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The path names no file.
+    #[error("can't export to `{0}`: name a file, not a folder")]
+    NotAFile(PathBuf),
+    /// It can't be opened.
+    #[error("can't export to `{path}`: {source}; choose a folder that exists and may be written to")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It can't be written.
+    #[error("can't write `{path}`: {source}; what stood there before is untouched")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// A file that is open but does not show yet. Dropped unfinished, it never does.
+#[derive(Debug)]
+pub struct Export {
+    target: PathBuf,
+    file: File,
+    /// The file that is renamed at the end; `None` where the target is a device or a pipe.
+    hidden: Option<PathBuf>,
+}
+
+impl Export {
+    /// Opens a hidden file beside the path. A device or a pipe, such as `/dev/stdout`, is opened itself;
+    /// through a symbolic link, what it points to is replaced.
+    ///
+    /// # Errors
+    /// When the path is a folder, or its folder does not exist or may not be written to.
+    pub fn open(path: &Path) -> Result<Export, Error> {
+        let failed = |source| Error::Open { path: path.to_path_buf(), source };
+        let existing = fs::metadata(path).ok();
+        if existing.as_ref().is_some_and(fs::Metadata::is_dir) || path.file_name().is_none() {
+            return Err(Error::NotAFile(path.to_path_buf()));
+        }
+        let is_device = existing.as_ref().is_some_and(|metadata| !metadata.is_file());
+        if is_device || path.starts_with("/dev") {
+            let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+            return Ok(Export { target: path.to_path_buf(), file, hidden: None });
+        }
+        let target = match existing {
+            Some(_) => replaceable(path).map_err(failed)?,
+            None => path.to_path_buf(),
+        };
+        let (file, hidden) = open_hidden(&target).map_err(failed)?;
+        let export = Export { target, file, hidden: Some(hidden) };
+        if let Some(metadata) = existing {
+            export.file.set_permissions(metadata.permissions()).map_err(failed)?;
+        }
+        Ok(export)
+    }
+
+    /// Writes the text and lets the file appear under its name.
+    ///
+    /// # Errors
+    /// When it can't be written (the disk is full) or renamed. What stood there before is untouched.
+    pub fn finish(mut self, text: &str) -> Result<(), Error> {
+        self.put(text).map_err(|source| Error::Write { path: self.target.clone(), source })
+    }
+
+    fn put(&mut self, text: &str) -> io::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        let Some(hidden) = &self.hidden else { return Ok(()) };
+        // Without it a crash soon after could leave an empty file under the final name.
+        self.file.sync_all()?;
+        fs::rename(hidden, &self.target)?;
+        self.hidden = None;
+        Ok(())
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            // A file left behind is hidden and harmless; there is nobody to tell.
+            let _ = fs::remove_file(hidden);
+        }
+    }
+}
+
+/// Opens and finishes a file whose text is known already.
+///
+/// # Errors
+/// As [`Export::open`] and [`Export::finish`].
+pub fn write(path: &Path, text: &str) -> Result<(), Error> {
+    Export::open(path)?.finish(text)
+}
+
+/// The file behind the path, when it may be written to: renaming alone would replace a read-only file.
+fn replaceable(path: &Path) -> io::Result<PathBuf> {
+    OpenOptions::new().append(true).open(path)?;
+    fs::canonicalize(path)
+}
+
+/// Makes a file beside the target that nobody else has.
+fn open_hidden(target: &Path) -> io::Result<(File, PathBuf)> {
+    let mut number = 0;
+    loop {
+        let hidden = target.with_file_name(format!(".ascertain-{}-{number}.tmp", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&hidden) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
+            opened => return opened.map(|file| (file, hidden)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        let other = folder.path().join("b.csv");
+        let (first, second) = (Export::open(&path).unwrap(), Export::open(&other).unwrap());
+        assert!(!path.exists() && !other.exists());
+        first.finish("{}\n").unwrap();
+        drop(second);
+        assert_eq!(names(folder.path()), ["a.json"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
+    }
+
+    #[test]
+    fn what_stood_there_is_kept_until_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write(&path, "old").unwrap();
+        drop(Export::open(&path).unwrap());
+        let export = Export::open(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        export.finish("new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(names(folder.path()), ["a"]);
+    }
+
+    #[test]
+    fn wrong_paths_are_found_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = |path: &Path| Export::open(path).unwrap_err().to_string();
+        assert!(message(folder.path()).contains("name a file, not a folder"));
+        assert!(message(Path::new("..")).contains("name a file, not a folder"));
+        assert!(message(&folder.path().join("none/a.json")).contains("choose a folder that exists"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_modes_kept() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a"), folder.path().join("link"));
+        write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&path, &link).unwrap();
+        write(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        write(Path::new("/dev/null"), "gone").unwrap();
+    }
+}

@@ -1,0 +1,210 @@
+//! hyperfine's export formats, so that what reads its files reads ours: times in seconds, `user` and
+//! `system` as means. Written against the output of hyperfine 1.15; `memory_usage_byte` is of 1.20.
+//!
+//! Differences: a time-out is an infinite time, which JSON has no number for, so that it is `null` and
+//! takes the mean along; and an observation that was made in another order is listed in the order of
+//! its trial.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::csv::record;
+use crate::json::object;
+use crate::markdown::{code_cell, row};
+use crate::text::harmless;
+
+/// Everything that was observed of one command, by trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommandTimes {
+    /// Its name, or its command line.
+    pub command: String,
+    /// The parameters that it was started with.
+    pub parameters: Vec<(String, String)>,
+    /// Wall-clock times in seconds.
+    pub wall_s: Vec<f64>,
+    /// User times in seconds.
+    pub user_s: Vec<f64>,
+    /// System times in seconds.
+    pub system_s: Vec<f64>,
+    /// Peak memory in bytes; empty where it is not known.
+    pub memory_bytes: Vec<f64>,
+    /// Exit codes; `None` where a signal ended it.
+    pub exit_codes: Vec<Option<i32>>,
+}
+
+/// One entry of `results`.
+#[derive(Serialize)]
+struct Entry<'a> {
+    command: &'a str,
+    mean: f64,
+    stddev: Option<f64>,
+    median: f64,
+    user: f64,
+    system: f64,
+    min: f64,
+    max: f64,
+    times: &'a [f64],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    memory_usage_byte: Vec<Option<u64>>,
+    exit_codes: &'a [Option<i32>],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    parameters: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Entry<'a> {
+    fn of(times: &'a CommandTimes) -> Entry<'a> {
+        let CommandTimes { command, parameters, wall_s, user_s, system_s, memory_bytes, exit_codes } = times;
+        Entry {
+            command,
+            mean: mean(wall_s),
+            stddev: deviation(wall_s),
+            median: median(wall_s),
+            user: mean(user_s),
+            system: mean(system_s),
+            min: wall_s.iter().copied().fold(f64::NAN, f64::min),
+            max: wall_s.iter().copied().fold(f64::NAN, f64::max),
+            times: wall_s,
+            memory_usage_byte: memory_bytes.iter().map(whole).collect(),
+            exit_codes,
+            parameters: parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        }
+    }
+}
+
+/// Bytes are whole numbers in hyperfine's files.
+fn whole(bytes: &f64) -> Option<u64> {
+    bytes.is_finite().then_some(*bytes as u64)
+}
+
+/// NaN of nothing.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The sample standard deviation; `None` of fewer than two.
+fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.len(), sorted.len() / 2) {
+        (0, _) => f64::NAN,
+        (n, middle) if n % 2 == 1 => sorted[middle],
+        // Halved first: the sum of two large ones may overflow.
+        (_, middle) => sorted[middle - 1] / 2.0 + sorted[middle] / 2.0,
+    }
+}
+
+/// `--export-json`.
+pub fn json(commands: &[CommandTimes]) -> String {
+    #[derive(Serialize)]
+    struct Results<'a> {
+        results: Vec<Entry<'a>>,
+    }
+    object(&Results { results: commands.iter().map(Entry::of).collect() })
+}
+
+/// `--export-csv`: a line for each command, with a column `parameter_NAME` for each parameter.
+pub fn csv(commands: &[CommandTimes]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in commands.iter().flat_map(|command| &command.parameters) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let columns = ["command", "mean", "stddev", "median", "user", "system", "min", "max"];
+    let mut heading: Vec<String> = columns.map(str::to_string).into();
+    heading.extend(names.iter().map(|name| format!("parameter_{name}")));
+    let mut text = record(&heading);
+    for entry in commands.iter().map(Entry::of) {
+        let Entry { mean, stddev, median, user, system, min, max, parameters, .. } = entry;
+        let numbers = [mean, stddev.unwrap_or(0.0), median, user, system, min, max];
+        let mut fields = vec![entry.command.to_string()];
+        fields.extend(numbers.map(|value| if value.is_nan() { String::new() } else { value.to_string() }));
+        fields.extend(names.iter().map(|name| parameters.get(name).unwrap_or(&"").to_string()));
+        text += &record(&fields);
+    }
+    text
+}
+
+/// `--export-markdown`: mean with deviation, least, greatest, and how many times as long as the fastest
+/// it takes.
+pub fn markdown(commands: &[CommandTimes]) -> String {
+    let summary = Summary::of(commands);
+    let mut text = row(summary.heading.iter().cloned());
+    text += "|:---|---:|---:|---:|---:|\n";
+    for (command, cells) in commands.iter().zip(&summary.rows) {
+        text += &row(std::iter::once(code_cell(&command.command)).chain(cells.iter().cloned()));
+    }
+    text
+}
+
+/// `--export-asciidoc`: the table of [`markdown`].
+pub fn asciidoc(commands: &[CommandTimes]) -> String {
+    let summary = Summary::of(commands);
+    let cell = |text: &str| format!("| {text} \n");
+    let mut text = String::from("[cols=\"<,>,>,>,>\"]\n|===\n");
+    text.extend(summary.heading.iter().map(|heading| cell(heading)));
+    for (command, cells) in commands.iter().zip(&summary.rows) {
+        let name = harmless(&command.command).replace('|', "\\|");
+        text += "\n";
+        text += &cell(&format!("`{name}`"));
+        text.extend(cells.iter().map(|number| cell(number)));
+    }
+    text + "|===\n"
+}
+
+/// The cells of the tables, without the commands.
+struct Summary {
+    heading: [String; 5],
+    rows: Vec<[String; 4]>,
+}
+
+impl Summary {
+    fn of(commands: &[CommandTimes]) -> Summary {
+        let entries: Vec<Entry> = commands.iter().map(Entry::of).collect();
+        // The first command's mean decides, as in hyperfine.
+        let in_seconds = entries.first().is_some_and(|entry| entry.mean >= 1.0);
+        let (unit, factor, decimals) = if in_seconds { ("s", 1.0, 3) } else { ("ms", 1e3, 1) };
+        let fastest = entries.iter().min_by(|a, b| a.mean.total_cmp(&b.mean));
+        let number = |seconds: f64| shown(seconds * factor, decimals);
+        let cells = |entry: &Entry| {
+            let deviation = entry.stddev.map_or_else(String::new, |std| format!(" ± {}", number(std)));
+            let relative = fastest.map_or_else(String::new, |fastest| relative(entry, fastest));
+            [format!("{}{deviation}", number(entry.mean)), number(entry.min), number(entry.max), relative]
+        };
+        let heading = [
+            "Command".into(),
+            format!("Mean [{unit}]"),
+            format!("Min [{unit}]"),
+            format!("Max [{unit}]"),
+            "Relative".into(),
+        ];
+        Summary { heading, rows: entries.iter().map(cells).collect() }
+    }
+}
+
+/// How many times as long as the fastest, with the deviation that follows from both (of a quotient of
+/// independent numbers, to first order).
+fn relative(entry: &Entry, fastest: &Entry) -> String {
+    if std::ptr::eq(entry, fastest) {
+        return "1.00".into();
+    }
+    let ratio = entry.mean / fastest.mean;
+    match (entry.stddev, fastest.stddev) {
+        (Some(std), Some(fastest_std)) => {
+            let deviation = ratio * (std / entry.mean).hypot(fastest_std / fastest.mean);
+            format!("{} ± {}", shown(ratio, 2), shown(deviation, 2))
+        }
+        _ => shown(ratio, 2),
+    }
+}
+
+fn shown(value: f64, decimals: usize) -> String {
+    if value.is_finite() { format!("{value:.decimals$}") } else { "-".into() }
+}

@@ -1,0 +1,61 @@
+//! What `ascertain judge` says of counts that somebody else made.
+
+use ascertain::outcome::Verdict;
+use serde::Serialize;
+
+use crate::figure::{chance, exact_percent, percent};
+
+/// The stateless test of S successes in N trials against a rate. What is not known is `None`, in JSON
+/// `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// What was concluded: holds, refuted or undecided.
+    pub verdict: Verdict,
+    /// N.
+    pub trials: u64,
+    /// S.
+    pub successes: u64,
+    /// The test: `mixture` or `csm`.
+    pub method: String,
+    /// The rate that was claimed.
+    pub rate_claimed: f64,
+    /// The chance that the verdict is wrong, at most.
+    pub error: f64,
+    /// CSM's logarithm of (n+1)·C(n,s)·p^s·(1−p)^(n−s), never below the exact value.
+    pub log_level: Option<f64>,
+    /// Natural logarithm of the evidence that the claim holds.
+    pub log_e_holds: Option<f64>,
+    /// Natural logarithm of the evidence that it does not.
+    pub log_e_refuted: Option<f64>,
+    /// S/N.
+    pub rate: Option<f64>,
+    /// The lower end of the rate's confidence sequence.
+    pub rate_low: Option<f64>,
+    /// The upper end of the rate's confidence sequence.
+    pub rate_high: Option<f64>,
+    /// The lower end of the equal-tailed credible interval at `error`, outside of the error budget.
+    pub credible_low: Option<f64>,
+    /// Its upper end.
+    pub credible_high: Option<f64>,
+}
+
+impl Judgement {
+    /// The verdict as one plain sentence.
+    pub fn sentence(&self) -> String {
+        let Judgement { trials, successes, .. } = self;
+        let (claimed, error) = (exact_percent(self.rate_claimed), chance(self.error));
+        let share = self.rate.map_or_else(String::new, |rate| format!(" ({})", percent(rate)));
+        let seen = format!("{successes} of {trials} trials succeeded{share}");
+        match self.verdict {
+            Verdict::Holds => {
+                format!("Holds: {seen}, so the rate is at least {claimed}, wrong with a chance of at most {error}.")
+            }
+            Verdict::Refuted => {
+                format!("Refuted: {seen}, so the rate is below {claimed}, wrong with a chance of at most {error}.")
+            }
+            _ => format!(
+                "Undecided: {seen}, too little to tell at error {error} whether the rate is at least {claimed}."
+            ),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Markdown tables, as GitHub draws them.
+
+use ascertain::claim::Judging;
+use ascertain::outcome::Outcome;
+
+use crate::grid::{Cell, Grid, Kind};
+use crate::grids;
+use crate::judgement::Judgement;
+use crate::sentence::marked;
+use crate::text::{NAME_END, NAME_START, ended, harmless, quoted};
+
+/// A run: the commands that were compared and a sentence for each, or else the claims and the points of
+/// each experiment; then what to be careful about.
+pub fn outcome(outcome: &Outcome) -> String {
+    let compares = outcome.claims.iter().any(|claim| claim.asked.judging == Judging::Order);
+    let mut parts = Vec::new();
+    if compares {
+        parts.push(table(&grids::compared(outcome)));
+        parts.extend(outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim))));
+    } else {
+        parts.push(table(&grids::claims(outcome)));
+        for (heading, grid) in grids::points(outcome) {
+            parts.push(format!("**{}**\n\n{}", text(&heading), table(&grid)));
+        }
+    }
+    let warnings = outcome.claims.iter().filter_map(|claim| Some((&claim.id, marked::warning(claim)?)));
+    parts.extend(warnings.map(|(id, warning)| paragraph(&format!("{}: {warning}", quoted(id)))));
+    parts.extend(outcome.left_out.iter().map(|arm| paragraph(&marked::left_out(arm))));
+    parts.extend(outcome.threats.iter().map(|threat| paragraph(&format!("Careful: {}", ended(threat)))));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// What `ascertain judge --format markdown` prints.
+pub fn judgement(judgement: &Judgement) -> String {
+    paragraph(&judgement.sentence())
+}
+
+/// A sentence whose names are marked, the names as code.
+fn paragraph(sentence: &str) -> String {
+    let pieces = sentence.split(NAME_START).enumerate().map(|(index, piece)| match piece.split_once(NAME_END) {
+        Some((name, rest)) if index > 0 => code(name) + &text(rest),
+        _ => text(piece),
+    });
+    pieces.collect::<String>() + "\n"
+}
+
+fn table(grid: &Grid) -> String {
+    if grid.is_empty() {
+        return String::new();
+    }
+    let headings = grid.columns.iter().map(|column| column.heading.to_string());
+    let rules = grid.columns.iter().map(|column| match column.kind {
+        Kind::Number => "---:".to_string(),
+        Kind::Prose | Kind::Word => ":---".to_string(),
+    });
+    let mut lines = row(headings) + &row(rules);
+    for cells in &grid.rows {
+        lines += &row(cells.iter().map(cell));
+    }
+    lines
+}
+
+/// A row of cells that are Markdown already.
+pub(crate) fn row(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+}
+
+fn cell(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(words) => text(words),
+        Cell::Code(name) => code_cell(name),
+    }
+}
+
+/// Text that shows as it is: what Markdown or HTML would take for markup has a backslash or is an entity.
+fn text(words: &str) -> String {
+    let mut shown = String::new();
+    for c in harmless(words).chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' => shown.extend(['\\', c]),
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// A code span that shows the name as it is: its fence is longer than any run of backticks in it.
+fn code(name: &str) -> String {
+    let name = harmless(name);
+    if name.is_empty() {
+        return String::new();
+    }
+    let longest = name.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad = if name.starts_with('`') || name.ends_with('`') { " " } else { "" };
+    format!("{fence}{pad}{name}{pad}{fence}")
+}
+
+/// The same in a table. Tables are cut at bars before code is looked for, so that a bar needs a backslash
+/// even there; one that follows a backslash can't be had in a code span at all, only between tags.
+pub(crate) fn code_cell(name: &str) -> String {
+    match harmless(name).contains("\\|") {
+        true => format!("<code>{}</code>", text(name)),
+        false => code(name).replace('|', "\\|"),
+    }
+}

@@ -1,0 +1,10 @@
+//! Tables and sentences for a terminal.
+//!
+//! Functions return text; whether it may have colour, and how wide it is, the caller decides. Names of
+//! commands and variants are shown harmlessly: nothing in them reaches the terminal as an escape.
+
+mod draw;
+mod tables;
+
+pub use draw::Style;
+pub use tables::{check_table, compare_table, judgement, points_table, sentences, slo, threats};

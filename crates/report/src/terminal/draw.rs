@@ -1,0 +1,215 @@
+//! Drawing on a terminal: tables without borders, wrapped paragraphs, colours for verdicts.
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::grid::{Column, Grid, Kind};
+use crate::text::harmless;
+
+/// How to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether words like `holds` and `refuted` have colours. They say the same without.
+    pub color: bool,
+    /// The width in columns.
+    pub width: usize,
+}
+
+impl Default for Style {
+    /// 80 columns without colour.
+    fn default() -> Self {
+        Style { color: false, width: 80 }
+    }
+}
+
+/// Narrower than this, tables are as wide as this all the same.
+const LEAST_WIDTH: usize = 40;
+
+/// A line below the headings, two spaces between columns, nothing else.
+const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+/// The same with an empty line between rows, for rows of several lines.
+const SPACED: TableStyle = PLAIN.row_separator(LineStyle::none().fill(' '));
+
+impl Style {
+    fn columns(self) -> u16 {
+        self.width.clamp(LEAST_WIDTH, 1000) as u16
+    }
+
+    /// The table, each line ended.
+    pub(crate) fn table(self, grid: &Grid) -> String {
+        if grid.is_empty() {
+            return String::new();
+        }
+        let mut table = self.layout(&Sheet::of(grid));
+        let lines: Vec<String> = table.lines().collect();
+        let heading = lines.iter().take_while(|line| !line.starts_with('─')).count();
+        let wraps = lines.len() > heading + 1 + grid.rows.len();
+        let lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
+        let is_word = grid.columns.last().is_some_and(|column| column.kind == Kind::Word);
+        let word_width = lines.first().and_then(|heading| last_cell_width(heading)).filter(|_| is_word);
+        let draw = |line: &String| match word_width {
+            Some(width) if self.color => painted_end(line, width),
+            _ => line.trim_end().to_string(),
+        };
+        lines.iter().map(|line| draw(line) + "\n").collect()
+    }
+
+    /// The columns side by side where they fit, else stacked, else wrapped wherever that is needed.
+    fn layout(self, flat: &Sheet) -> Table {
+        let stacked = flat.stacked();
+        let width = usize::from(self.columns());
+        if flat.least_width(COMFORTABLE_PROSE) <= width {
+            self.table_of(flat, true)
+        } else {
+            self.table_of(&stacked, stacked.least_width(LEAST_PROSE) <= width)
+        }
+    }
+
+    fn table_of(self, sheet: &Sheet, whole_numbers: bool) -> Table {
+        let mut table = Table::new();
+        table.load_style(PLAIN).set_content_arrangement(ContentArrangement::Dynamic).set_width(self.columns());
+        table.set_header(sheet.columns.iter().map(|column| &column.lines[0]));
+        table.add_rows((1..=sheet.rows).map(|row| sheet.columns.iter().map(move |column| &column.lines[row])));
+        let last = sheet.columns.len() - 1;
+        for (index, (column, kind)) in table.column_iter_mut().zip(sheet.columns.iter().map(|c| c.kind)).enumerate() {
+            column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
+            if kind == Kind::Number {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            if kind == Kind::Word || (kind == Kind::Number && whole_numbers) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        table
+    }
+
+    /// The text wrapped at spaces, each line ended.
+    pub(crate) fn paragraph(self, text: &str) -> String {
+        let mut table = Table::new();
+        table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(self.columns()).add_row([unbroken_quantities(&harmless(text))]);
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 0));
+        }
+        table.lines().map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n").collect()
+    }
+
+    /// A word in the colour that it has, or plain.
+    pub(crate) fn word(self, word: &str) -> String {
+        match color_of(word).filter(|_| self.color) {
+            Some(code) => format!("\x1b[{code}m{word}\x1b[0m"),
+            None => word.to_string(),
+        }
+    }
+
+    /// A paragraph whose first word, up to the colon, is a verdict.
+    pub(crate) fn sentence(self, text: &str) -> String {
+        let wrapped = self.paragraph(text);
+        match wrapped.split_once(':') {
+            Some((word, rest)) => format!("{}:{rest}", self.word(word)),
+            None => wrapped,
+        }
+    }
+}
+
+/// Space between columns.
+const GAP: usize = 2;
+/// Prose wrapped narrower than this calls for stacking.
+const COMFORTABLE_PROSE: usize = 24;
+/// And narrower than this for breaking numbers.
+const LEAST_PROSE: usize = 12;
+
+/// A grid's text by column, ready to be drawn: the heading first, then each row.
+struct Sheet {
+    columns: Vec<SheetColumn>,
+    rows: usize,
+}
+
+#[derive(Clone)]
+struct SheetColumn {
+    lines: Vec<String>,
+    kind: Kind,
+    stacks: bool,
+}
+
+impl Sheet {
+    fn of(grid: &Grid) -> Sheet {
+        let column = |(index, column): (usize, &Column)| {
+            let cells = grid.rows.iter().map(|row| harmless(row[index].text()));
+            let lines = std::iter::once(column.heading.to_string()).chain(cells).collect();
+            SheetColumn { lines, kind: column.kind, stacks: column.stacks }
+        };
+        Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
+    }
+
+    /// The columns that stack put below the ones before them.
+    fn stacked(&self) -> Sheet {
+        let mut columns: Vec<SheetColumn> = Vec::new();
+        for column in &self.columns {
+            match columns.last_mut().filter(|_| column.stacks) {
+                Some(above) => {
+                    for (above, below) in above.lines.iter_mut().zip(&column.lines).filter(|(_, b)| !b.is_empty()) {
+                        *above += &format!("\n{below}");
+                    }
+                }
+                None => columns.push(column.clone()),
+            }
+        }
+        Sheet { columns, rows: self.rows }
+    }
+
+    /// The width below which numbers or words would be broken, or prose be narrower than said.
+    fn least_width(&self, prose: usize) -> usize {
+        let needed = |column: &SheetColumn| {
+            let content = column.lines.iter().flat_map(|cell| cell.lines()).map(|line| line.chars().count()).max();
+            let most = if column.kind == Kind::Prose { prose } else { usize::MAX };
+            content.unwrap_or(0).min(most)
+        };
+        self.columns.iter().map(needed).sum::<usize>() + GAP * (self.columns.len() - 1)
+    }
+}
+
+const NO_BREAK: &str = "\u{a0}";
+
+/// The text with a number and its unit held together.
+fn unbroken_quantities(text: &str) -> String {
+    let is_unit = |word: &str| {
+        let word = word.trim_end_matches(|c: char| ",.;:)".contains(c));
+        matches!(word, "%" | "ns" | "µs" | "ms" | "s" | "min" | "B" | "kB" | "MB" | "GB")
+    };
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let follows_number = joined.ends_with(|c: char| c.is_ascii_digit());
+        joined.push_str(if follows_number && is_unit(word) { NO_BREAK } else { " " });
+        joined.push_str(word);
+    }
+    joined.split_off(1)
+}
+
+/// The last column's width in bytes: all of it is ASCII, from its heading to the end of each line.
+fn last_cell_width(heading: &str) -> Option<usize> {
+    let word = heading.trim_end().rsplit(' ').next()?;
+    Some(heading.len() - heading.rfind(word)?)
+}
+
+/// The line with the word at its end, which is in the last column's cell, in its colour.
+fn painted_end(line: &str, width: usize) -> String {
+    let cell = line.len().checked_sub(width).and_then(|start| line.get(start..));
+    match cell.map(str::trim_end).filter(|word| color_of(word).is_some()) {
+        Some(word) => {
+            let style = Style { color: true, width: 0 };
+            format!("{}{}", &line[..line.len() - width], style.word(word))
+        }
+        None => line.trim_end().to_string(),
+    }
+}
+
+/// Blue and orange would be told apart by everybody, but terminals have no orange: blue and red are.
+fn color_of(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "holds" | "faster" => Some("1;34"),
+        "refuted" | "slower" | "failed" => Some("1;31"),
+        "undecided" => Some("33"),
+        "unavailable" | "deferred" | "reference" => Some("2"),
+        _ => None,
+    }
+}

@@ -1,0 +1,102 @@
+//! What each subcommand prints.
+
+use ascertain::outcome::{Outcome, Verdict};
+
+use super::draw::Style;
+use crate::figure::{Figure, chance};
+use crate::grids;
+use crate::judgement::Judgement;
+use crate::sentence;
+use crate::text::{ended, harmless};
+
+/// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
+/// its interval, the verdict; and under it how many claims came to which verdict.
+pub fn check_table(outcome: &Outcome, style: &Style) -> String {
+    let table = style.table(&grids::claims(outcome));
+    if table.is_empty() { "No claims.\n".into() } else { format!("{table}\n{}", style.paragraph(&tally(outcome))) }
+}
+
+/// "2 hold, 1 refuted."
+fn tally(outcome: &Outcome) -> String {
+    let verdicts = [
+        (Verdict::Holds, "hold"),
+        (Verdict::Refuted, "refuted"),
+        (Verdict::Undecided, "undecided"),
+        (Verdict::Unavailable, "unavailable"),
+        (Verdict::Failed, "failed"),
+        (Verdict::Deferred, "deferred"),
+    ];
+    let count = |verdict| outcome.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let counted = verdicts.map(|(verdict, word)| (count(verdict), word));
+    let parts = counted.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let claims = match outcome.claims.len() {
+        1 => "1 claim".into(),
+        n => format!("{n} claims"),
+    };
+    format!("{claims}: {}.", parts.collect::<Vec<_>>().join(", "))
+}
+
+/// The table of `compare`: for each command, or function, its median time with interval, user and system
+/// time, peak memory or throughput, how many times as fast as the reference it is, with interval, and the
+/// answer.
+pub fn compare_table(outcome: &Outcome, style: &Style) -> String {
+    style.table(&grids::compared(outcome))
+}
+
+/// The tables of `run`: for each experiment, what all of its points share, and a row for each metric of
+/// each point; then what was asked for and not measured, with the reason.
+pub fn points_table(outcome: &Outcome, style: &Style) -> String {
+    let tables = grids::points(outcome);
+    let tables: Vec<String> =
+        tables.iter().map(|(heading, grid)| format!("{}{}", style.paragraph(heading), style.table(grid))).collect();
+    let left_out = outcome.left_out.iter().map(|arm| style.paragraph(&sentence::left_out(arm)));
+    let parts = tables.into_iter().chain([left_out.collect()]);
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// Each claim's verdict as a sentence, and what speaks against its trials being alike. With more than
+/// one claim each has its name before it.
+pub fn sentences(outcome: &Outcome, style: &Style) -> String {
+    let named = outcome.claims.len() > 1;
+    let mut text = String::new();
+    for claim in &outcome.claims {
+        if named && claim.decision.is_none() {
+            text += &format!("{}\n", harmless(&claim.id));
+        }
+        text += &style.sentence(&sentence::claim(claim));
+        if let Some(warning) = sentence::warning(claim) {
+            text += &style.paragraph(&warning);
+        }
+        if named {
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// What `slo` prints: the verdict as a sentence, and what was measured.
+pub fn slo(outcome: &Outcome, style: &Style) -> String {
+    format!("{}\n{}", sentences(outcome, style), points_table(outcome, style))
+}
+
+/// What threatens a run's results, a line each; empty when nothing does.
+pub fn threats(outcome: &Outcome, style: &Style) -> String {
+    let line = |threat: &String| style.paragraph(&format!("Careful: {}", ended(threat)));
+    outcome.threats.iter().map(line).collect()
+}
+
+/// What `judge` prints: the verdict as a sentence, and the intervals.
+pub fn judgement(judgement: &Judgement, style: &Style) -> String {
+    let Judgement { rate, rate_low, rate_high, credible_low, credible_high, rate_claimed, error, .. } = judgement;
+    let share = Figure::of_share(*rate, *rate_low, *rate_high, *rate_claimed);
+    let credible = Figure::of_share(*rate, *credible_low, *credible_high, *rate_claimed);
+    let mut text = style.sentence(&judgement.sentence());
+    if rate.is_some() {
+        text += &style.paragraph(&format!("Rate: {share}, at error {}.", chance(*error)));
+    }
+    if credible_low.is_some() || credible_high.is_some() {
+        let note = "equal-tailed, outside of the error budget";
+        text += &style.paragraph(&format!("Credible interval: {} % ({note}).", credible.range));
+    }
+    text
+}

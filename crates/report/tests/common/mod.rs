@@ -1,0 +1,317 @@
+//! Runs that are the same each time.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use ascertain::claim::{Bound, Judging, Scale};
+use ascertain::experiment::{Arm, Better, Point};
+use ascertain::outcome::{
+    Asked, AskedTest, ClaimResult, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, Verdict,
+};
+use ascertain::unit::Unit;
+use ascertain_report::hyperfine::CommandTimes;
+use ascertain_report::judgement::Judgement;
+use ascertain_sys::machine::Machine;
+
+pub fn machine() -> Machine {
+    Machine {
+        cpu_model: "Example 9000".into(),
+        architecture: "x86_64".into(),
+        cpus_online: 2,
+        cpus_allowed: 2,
+        memory_bytes: 8_000_000_000,
+        kernel: "Linux 6.18.0".into(),
+        clock_step_ns: 10.0,
+        ..Machine::default()
+    }
+}
+
+pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
+    Outcome {
+        schema: SCHEMA.into(),
+        run_id: "20261121T093000Z-5eed".into(),
+        machine: machine(),
+        threats: vec!["the CPU's frequency may change: the governor is `schedutil`".into()],
+        seed: 42,
+        interrupted: false,
+        points,
+        claims,
+        left_out: Vec::new(),
+    }
+}
+
+pub fn arm(variant: &str, point: &Point) -> Arm {
+    Arm { variant: variant.into(), point: point.clone() }
+}
+
+pub fn measure(metric: &str, unit: Unit) -> Measure {
+    Measure { metric: metric.into(), unit, better: Better::Lower }
+}
+
+/// A claim of which nothing is known yet.
+pub fn blank(id: &str, says: &str, judging: Judging, test: AskedTest) -> ClaimResult {
+    ClaimResult {
+        id: id.into(),
+        says: says.into(),
+        source: String::new(),
+        source_value: String::new(),
+        experiment: "sum".into(),
+        asked: Asked { judging, margin: None, tests: vec![test] },
+        verdict: Verdict::Undecided,
+        reason: None,
+        decision: None,
+        trials: 0,
+        successes: 0,
+        ties: 0,
+        rate: None,
+        rate_low: None,
+        rate_high: None,
+        rate_claimed: 0.5,
+        error: 0.001,
+        ratio: None,
+        ratio_low: None,
+        ratio_high: None,
+        log_e_holds: None,
+        log_e_refuted: None,
+        unlike: Vec::new(),
+    }
+}
+
+/// The claim after so many successes in so many trials.
+pub fn counted(mut claim: ClaimResult, verdict: Verdict, successes: u64, trials: u64) -> ClaimResult {
+    claim.verdict = verdict;
+    claim.trials = trials;
+    claim.successes = successes;
+    claim.rate = Some(successes as f64 / (trials - claim.ties) as f64);
+    claim
+}
+
+pub fn with_ratio(mut claim: ClaimResult, ratio: f64, low: f64, high: f64) -> ClaimResult {
+    (claim.ratio, claim.ratio_low, claim.ratio_high) = (Some(ratio), Some(low), Some(high));
+    claim
+}
+
+pub fn with_rate(mut claim: ClaimResult, claimed: f64, low: f64, high: f64) -> ClaimResult {
+    (claim.rate_claimed, claim.rate_low, claim.rate_high) = (claimed, Some(low), Some(high));
+    claim
+}
+
+fn sourced(mut claim: ClaimResult, source: &str, value: &str) -> ClaimResult {
+    (claim.source, claim.source_value, claim.error) = (source.into(), value.into(), 0.001 / 7.0);
+    claim
+}
+
+pub fn at_least_8(id: &str, says: &str) -> ClaimResult {
+    let point = Point::default().with("elements", 187_500).with("type", "f32");
+    let test = AskedTest::Versus {
+        measure: measure("time", Unit::Nanosecond),
+        candidate: arm("kahan-avx512", &point.clone().with("accumulators", 4)),
+        baseline: arm("naive", &point.with("accumulators", 1)),
+        scale: Scale::Ratio,
+        bound: Bound::AtLeast(8.0),
+    };
+    blank(id, says, Judging::Rate, test)
+}
+
+pub fn predicate(id: &str, says: &str, variant: &str, predicate: &str) -> ClaimResult {
+    let is_time = predicate.contains("wall");
+    let test = AskedTest::Predicate {
+        arm: arm(variant, &Point::default().with("bins", 1000).with("capacity", 30_000)),
+        predicate: predicate.into(),
+        measure: Some(match is_time {
+            true => measure("wall", Unit::Nanosecond),
+            false => Measure { metric: "fill_rate".into(), unit: Unit::One, better: Better::Higher },
+        }),
+    };
+    blank(id, says, Judging::Rate, test)
+}
+
+/// A check of the shipped claims, with each verdict in it.
+pub fn check() -> Outcome {
+    const SUM: &str = "000_301083b0e46b265c.txt";
+    const CSM: &str = "003_2964419153cb9bf0.txt";
+    let naive = at_least_8(
+        "sum.kahan-avx512-8x-naive",
+        "Kahan summation with AVX-512 is at least 8 times as fast as the naive loop",
+    );
+    let refuted = counted(with_ratio(naive, 6.104, 5.912, 6.288), Verdict::Refuted, 0, 18);
+    let kahan = at_least_8("sum.kahan-avx512-32x-kahan", "… and at least 32 times as fast as scalar Kahan summation");
+    let holds = counted(with_ratio(kahan, 34.71, 33.02, 36.4), Verdict::Holds, 17, 18);
+    let fill = predicate(
+        "fill-rate.98-percent",
+        "1,000 bins of 30,000 are filled to at least 97.5 % before one of them overflows, 98 % of the time",
+        "exact",
+        "fill_rate >= 0.975",
+    );
+    let mut fill = counted(with_rate(fill, 0.98, 0.9812, 0.99963), Verdict::Holds, 1241, 1250);
+    fill.unlike = vec!["neighbouring trials tend to come out alike (lag-1 correlation 0.15)".into()];
+    let neumaier = predicate("sum.neumaier-error", "Neumaier's sum is within 1e-7", "neumaier", "error <= 0.0000001");
+    let mut exact = counted(neumaier, Verdict::Holds, 1, 1);
+    exact.asked.judging = Judging::Exact;
+    let pairwise = at_least_8("sum.pairwise", "Pairwise summation costs nothing");
+    let undecided =
+        counted(with_rate(with_ratio(pairwise, 1.002, 0.991, 1.013), 0.5, 0.412, 0.597), Verdict::Undecided, 212, 420);
+    let mut unavailable = at_least_8("sum.neon", "NEON is as fast as AVX2");
+    (unavailable.verdict, unavailable.reason) = (Verdict::Unavailable, Some("needs NEON (aarch64)".into()));
+    let mut deferred = at_least_8("sum.large", "Out of cache it makes no difference");
+    (deferred.verdict, deferred.reason) = (Verdict::Deferred, Some("it needs 3.2 min, 14 s are left".into()));
+    let claims = [refuted, holds, undecided, exact, unavailable, deferred].map(|claim| sourced(claim, SUM, "8x"));
+    let mut claims: Vec<ClaimResult> = claims.into();
+    claims.insert(2, sourced(fill, CSM, "98 %"));
+    let mut outcome = outcome(points(), claims);
+    outcome.left_out = vec![LeftOut {
+        experiment: "sum".into(),
+        variant: "kahan-neon".into(),
+        at: Point::default().with("elements", 187_500),
+        reason: "needs NEON (aarch64)".into(),
+    }];
+    outcome
+}
+
+fn summary(experiment: &str, variant: &str, at: Point, measure: &Measure, median: f64) -> PointSummary {
+    PointSummary {
+        experiment: experiment.into(),
+        variant: variant.into(),
+        at,
+        metric: measure.metric.clone(),
+        unit: measure.unit,
+        better: measure.better,
+        n: 43,
+        median: Some(median),
+        median_low: Some(median * 0.997),
+        median_high: Some(median * 1.004),
+        p90: Some(median * 1.1),
+        p99: Some(median * 1.3),
+        mean: Some(median * 1.01),
+        std: Some(median * 0.03),
+        min: Some(median * 0.98),
+        max: Some(median * 1.4),
+    }
+}
+
+fn points() -> Vec<PointSummary> {
+    let mut points = Vec::new();
+    for (variant, accumulators, median) in
+        [("naive", 1, 152_381.5), ("kahan-avx512", 4, 24_963.2), ("kahan-avx512", 8, 23_117.0)]
+    {
+        let at = Point::default().with("accumulators", accumulators).with("elements", 187_500).with("type", "f32");
+        points.push(summary("sum", variant, at, &measure("time", Unit::Nanosecond), median));
+    }
+    let fill = Measure { metric: "fill_rate".into(), unit: Unit::One, better: Better::Higher };
+    let mut point = summary("fill-rate", "exact", Point::default().with("bins", 1000), &fill, 0.9861);
+    (point.median_high, point.p99) = (None, None);
+    points.push(point);
+    points
+}
+
+/// A comparison of three commands, one of them hostile to terminals and tables.
+pub fn compare() -> Outcome {
+    let names =
+        ["sort -n big.txt", "sort -n --parallel=2 --buffer-size=50% big.txt", "awk '{ print | \"sort`\" }' \x1b[31m"];
+    let mut points = Vec::new();
+    for (name, wall_ns) in names.iter().zip([23.412e6, 22.254e6, 24.63e6]) {
+        for (metric, unit, value) in [
+            ("wall", Unit::Nanosecond, wall_ns),
+            ("user", Unit::Nanosecond, wall_ns * 0.8),
+            ("system", Unit::Nanosecond, 1.42e6),
+            ("memory_peak", Unit::Byte, 4_571_136.0),
+            ("exit", Unit::One, 0.0),
+        ] {
+            points.push(summary("compare", name, Point::default(), &measure(metric, unit), value));
+        }
+    }
+    let faster = with_ratio(order(names[1], names[0]), 1.0521, 1.0469, 1.0579);
+    let slower = with_ratio(order(names[2], names[0]), 0.9506, 0.9312, 0.9631);
+    let claims = vec![decided(faster, Decision::Faster, 41, 43, 1), decided(slower, Decision::Slower, 2, 43, 0)];
+    outcome(points, claims)
+}
+
+/// Two functions, whose throughput was measured too.
+pub fn functions() -> Outcome {
+    let time = measure("time", Unit::Nanosecond);
+    let throughput = Measure { metric: "throughput".into(), unit: Unit::BytePerSecond, better: Better::Higher };
+    let mut points = Vec::new();
+    for (name, time_ns) in [("loop", 8123.0), ("chunks", 1024.5)] {
+        points.push(summary("sums", name, Point::default(), &time, time_ns));
+        points.push(summary("sums", name, Point::default(), &throughput, 80e3 / (time_ns * 1e-9)));
+    }
+    let mut claim = decided(with_ratio(order("chunks", "loop"), 7.929, 7.81, 8.04), Decision::Faster, 14, 14, 0);
+    if let AskedTest::Versus { measure, .. } = &mut claim.asked.tests[0] {
+        *measure = time;
+    }
+    outcome(points, vec![claim])
+}
+
+/// The claim that `compare` makes of a command and its reference.
+pub fn order(candidate: &str, baseline: &str) -> ClaimResult {
+    let test = AskedTest::Versus {
+        measure: measure("wall", Unit::Nanosecond),
+        candidate: arm(candidate, &Point::default()),
+        baseline: arm(baseline, &Point::default()),
+        scale: Scale::Ratio,
+        bound: Bound::AtLeast(1.0),
+    };
+    blank("compare", "", Judging::Order, test)
+}
+
+pub fn decided(mut claim: ClaimResult, decision: Decision, won: u64, pairs: u64, ties: u64) -> ClaimResult {
+    claim.ties = ties;
+    claim.decision = Some(decision);
+    let verdict = match decision {
+        Decision::Faster | Decision::Same => Verdict::Holds,
+        Decision::Slower => Verdict::Refuted,
+        Decision::Undecided => Verdict::Undecided,
+    };
+    counted(claim, verdict, won, pairs)
+}
+
+/// An SLO that holds.
+pub fn slo() -> Outcome {
+    let command = "curl -fsS http://localhost:8080/health";
+    let claim = predicate("slo", "", command, "exit == 0 and wall <= 50 ms");
+    let claim = with_ratio(with_rate(claim, 0.99, 0.99003, 0.99976), 43.1e6, 42.0e6, 45.2e6);
+    let claim = counted(claim, Verdict::Holds, 2190, 2196);
+    let wall = summary("slo", command, Point::default(), &measure("wall", Unit::Nanosecond), 31.2e6);
+    outcome(vec![wall], vec![claim])
+}
+
+pub fn judgement() -> Judgement {
+    Judgement {
+        verdict: Verdict::Holds,
+        trials: 4000,
+        successes: 3972,
+        method: "csm".into(),
+        rate_claimed: 0.98,
+        error: 0.001,
+        log_level: Some(-17.238_559_826_956_475),
+        log_e_holds: Some(9.25),
+        log_e_refuted: None,
+        rate: Some(0.993),
+        rate_low: Some(0.98714),
+        rate_high: Some(0.99671),
+        credible_low: Some(0.987_526_32),
+        credible_high: Some(0.996_376_92),
+    }
+}
+
+pub fn times() -> Vec<CommandTimes> {
+    let parameters = |value: &str| vec![("n".to_string(), value.to_string())];
+    vec![
+        CommandTimes {
+            command: "sleep 0.01".into(),
+            parameters: parameters("1"),
+            wall_s: vec![0.011_774_023, 0.011_481_099, 0.011_558_005, 0.011_600_333],
+            user_s: vec![0.0007, 0.0006, 0.0007, 0.0006],
+            system_s: vec![0.0006, 0.0007, 0.0006, 0.0007],
+            memory_bytes: vec![1_830_912.0; 4],
+            exit_codes: vec![Some(0); 4],
+        },
+        CommandTimes {
+            command: "sh -c \"a | `b`\"".into(),
+            parameters: parameters("2"),
+            wall_s: vec![0.021_504_91, 0.021_738_392, 0.021_573_053, 0.021_332_151],
+            user_s: vec![0.001; 4],
+            system_s: vec![0.0003; 4],
+            memory_bytes: Vec::new(),
+            exit_codes: vec![Some(0), Some(1), None, Some(0)],
+        },
+    ]
+}

@@ -1,0 +1,90 @@
+//! Every format against a file in `golden/`; `BLESS=1` writes the files anew.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use ascertain_report::terminal::{self, Style};
+use ascertain_report::{csv, hyperfine, json, markdown, sentence};
+
+fn compare_with_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    assert!(golden == text, "{name} differs; look, then bless it\n--- is\n{text}\n--- was\n{golden}");
+}
+
+/// Each line's width in columns, colours aside.
+fn widest(text: &str) -> usize {
+    text.lines().map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0)
+}
+
+#[test]
+fn terminal_tables_fit_their_width() {
+    let (check, compare, slo) = (common::check(), common::compare(), common::slo());
+    let functions = common::functions();
+    for width in [80, 120] {
+        let style = Style { color: false, width };
+        for (name, text) in [
+            ("check", terminal::check_table(&check, &style)),
+            ("compare", terminal::compare_table(&compare, &style)),
+            ("functions", terminal::compare_table(&functions, &style)),
+            ("compare-sentences", terminal::sentences(&compare, &style)),
+            ("points", terminal::points_table(&check, &style)),
+            ("sentences", terminal::sentences(&check, &style)),
+            ("slo", terminal::slo(&slo, &style)),
+            ("judge", terminal::judgement(&common::judgement(), &style)),
+            ("threats", terminal::threats(&check, &style)),
+        ] {
+            compare_with_golden(&format!("{name}-{width}.txt"), &text);
+            assert!(widest(&text) <= width, "{name} at {width} columns is {} wide", widest(&text));
+            assert!(!text.contains('\x1b'), "{name} lets an escape through");
+        }
+    }
+}
+
+#[test]
+fn colours_are_all_that_colour_adds() {
+    let check = common::check();
+    let [plain, colored] = [false, true].map(|color| terminal::check_table(&check, &Style { color, width: 100 }));
+    assert!(colored.contains("\x1b[1;34mholds\x1b[0m") && colored.contains("\x1b[1;31mrefuted\x1b[0m"));
+    let mut stripped = colored;
+    for code in ["\x1b[1;34m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"] {
+        stripped = stripped.replace(code, "");
+    }
+    assert_eq!(stripped, plain);
+    let sentences = terminal::sentences(&check, &Style { color: true, width: 100 });
+    assert!(sentences.contains("\x1b[1;34mHolds\x1b[0m: "));
+}
+
+#[test]
+fn formats_for_programs() {
+    let (check, compare) = (common::check(), common::compare());
+    compare_with_golden("check.json", &json::outcome(&check));
+    compare_with_golden("judge.json", &json::judgement(&common::judgement()));
+    compare_with_golden("points.csv", &csv::outcome(&compare));
+    compare_with_golden("claims.csv", &csv::claims(&check));
+    compare_with_golden("judge.csv", &csv::judgement(&common::judgement()));
+    compare_with_golden("check.md", &markdown::outcome(&check));
+    compare_with_golden("compare.md", &markdown::outcome(&compare));
+    compare_with_golden("judge.md", &markdown::judgement(&common::judgement()));
+}
+
+#[test]
+fn formats_of_hyperfine() {
+    let times = common::times();
+    compare_with_golden("hyperfine.json", &hyperfine::json(&times));
+    compare_with_golden("hyperfine.csv", &hyperfine::csv(&times));
+    compare_with_golden("hyperfine.md", &hyperfine::markdown(&times));
+    compare_with_golden("hyperfine.adoc", &hyperfine::asciidoc(&times));
+}
+
+#[test]
+fn every_claim_has_its_sentence() {
+    let claims = [common::check().claims, common::compare().claims, common::slo().claims].concat();
+    let text: String = claims.iter().map(|claim| sentence::claim(claim) + "\n").collect();
+    compare_with_golden("sentences.txt", &text);
+}

@@ -1,0 +1,178 @@
+//! What the sentences say in each case.
+
+mod common;
+
+use ascertain::claim::{Bound, Judging, Scale};
+use ascertain::experiment::{Better, Point};
+use ascertain::outcome::{AskedTest, ClaimResult, Decision, LeftOut, Verdict};
+use ascertain::unit::Unit;
+use ascertain_report::sentence;
+use common::{arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
+
+fn says(claim: &ClaimResult) -> String {
+    sentence::claim(claim)
+}
+
+fn versus(metric: &str, unit: Unit, better: Better, scale: Scale, bound: Bound) -> ClaimResult {
+    let mut measure = measure(metric, unit);
+    measure.better = better;
+    let (candidate, baseline) = (arm("a", &Point::default()), arm("b", &Point::default()));
+    let test = AskedTest::Versus { measure, candidate, baseline, scale, bound };
+    counted(blank("x", "", Judging::Rate, test), Verdict::Holds, 20, 20)
+}
+
+#[test]
+fn a_rate_is_a_share_of_the_time_it_was_measured() {
+    let claim = predicate("slo", "", "curl", "wall <= 50 ms");
+    let holds = counted(with_rate(claim, 0.99, 0.99003, 0.99976), Verdict::Holds, 2190, 2196);
+    assert_eq!(
+        says(&holds),
+        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, a rate of 99.727 % (99.003 to 99.976), so \
+         while it was measured this was true at least 99 % of the time, wrong with a chance of at most 0.001."
+    );
+    let refuted = counted(with_rate(holds, 0.99, 0.9, 0.98), Verdict::Refuted, 940, 1000);
+    assert!(says(&refuted).contains("in only 940 of 1000 trials"), "{}", says(&refuted));
+    assert!(says(&refuted).contains("this was true less than 99 % of the time"), "{}", says(&refuted));
+}
+
+#[test]
+fn a_margin_is_part_of_what_was_shown() {
+    let mut claim = counted(predicate("x", "", "a", "wall <= 1 s"), Verdict::Holds, 96, 100);
+    (claim.rate_claimed, claim.asked.margin) = (0.95, Some(0.02));
+    assert!(says(&claim).contains("true more than 93 % of the time (95 % less the margin of 2 %)"), "{}", says(&claim));
+    claim.verdict = Verdict::Refuted;
+    assert!(says(&claim).contains("true less than 97 % of the time (95 % plus the margin of 2 %)"), "{}", says(&claim));
+}
+
+#[test]
+fn what_better_means_depends_on_the_metric() {
+    let text = |metric, unit, better, scale, bound| says(&versus(metric, unit, better, scale, bound));
+    use Better::{Higher, Lower};
+    use Bound::{AtLeast, AtMost, Within};
+    use Scale::{Difference, Ratio};
+    for (text, expected) in [
+        (
+            text("time", Unit::Nanosecond, Lower, Ratio, AtLeast(1.5)),
+            "`a` was at least 1.5 times as fast as `b` in all",
+        ),
+        (text("wall", Unit::Nanosecond, Lower, Ratio, AtLeast(1.0)), "`a` was at least as fast as `b` in all"),
+        (text("user", Unit::Nanosecond, Lower, Ratio, AtMost(2.0)), "at most 2 times as fast as `b` in `user` in all"),
+        (
+            text("rate", Unit::BytePerSecond, Higher, Ratio, Within(0.9, 1.1)),
+            "from 0.9 to 1.1 times as fast as `b` in `rate`",
+        ),
+        (
+            text("memory_peak", Unit::Byte, Lower, Ratio, AtLeast(2.0)),
+            "at least 2 times as small as `b` in `memory_peak`",
+        ),
+        (text("error", Unit::One, Lower, Ratio, AtLeast(2.0)), "at least 2 times as good as `b` in `error`"),
+        (
+            text("wall", Unit::Nanosecond, Lower, Difference, AtLeast(5e6)),
+            "faster than `b` by at least 5 ms in all 20 trials",
+        ),
+        (text("share", Unit::One, Higher, Difference, Within(0.1, 0.2)), "better than `b` by 0.1 to 0.2 in `share`"),
+    ] {
+        assert!(text.contains(expected), "{text}\nlacks {expected}");
+    }
+}
+
+#[test]
+fn figures_are_the_quantile_that_matches_the_rate() {
+    let mut claim = with_ratio(at_least_8("x", ""), 7.2, 7.02, 7.41);
+    claim = counted(claim, Verdict::Refuted, 0, 18);
+    assert!(says(&claim).ends_with("; at the median it was 7.2 times as fast (7.0 to 7.4)."), "{}", says(&claim));
+    claim.rate_claimed = 0.98;
+    assert!(says(&claim).ends_with("; in 98 % of the trials it was at least 7.2 times as fast (7.0 to 7.4)."));
+    let difference = versus("wall", Unit::Nanosecond, Better::Lower, Scale::Difference, Bound::AtLeast(5e6));
+    let difference = says(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6));
+    assert!(difference.ends_with("; at the median it was faster by 5.2 ms (5.1 to 5.3)."), "{difference}");
+    let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);
+    assert!(says(&counted(open, Verdict::Holds, 18, 18)).contains("9.0 times as fast (at least 8.5)"));
+}
+
+#[test]
+fn what_was_not_judged_says_why() {
+    let mut claim = at_least_8("x", "");
+    assert_eq!(says(&claim), "Undecided: no trial was finished.");
+    claim.verdict = Verdict::Unavailable;
+    claim.reason = Some("needs AVX-512 (avx512f)".into());
+    assert_eq!(says(&claim), "Unavailable: this machine can't measure it: needs AVX-512 (avx512f).");
+    claim.verdict = Verdict::Failed;
+    claim.reason = Some("wrong answer: 3 is not 4.".into());
+    assert_eq!(says(&claim), "Failed: wrong answer: 3 is not 4.");
+    claim.verdict = Verdict::Deferred;
+    claim.reason = None;
+    assert_eq!(says(&claim), "Deferred: its shortest possible verdict does not fit in the time given.");
+    let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
+    assert!(says(&undecided).contains("a rate of 56 % (31 to 79), too little to tell at error 0.001 whether"));
+    let arm = LeftOut {
+        experiment: "sum".into(),
+        variant: "neon".into(),
+        at: Point::default().with("elements", 4),
+        reason: "needs NEON".into(),
+    };
+    assert_eq!(sentence::left_out(&arm), "Not measured: `neon (elements=4)` of `sum`: needs NEON.");
+}
+
+#[test]
+fn what_has_no_chance_in_it_was_checked_once() {
+    let mut claim = counted(predicate("x", "", "kahan", "error <= 1"), Verdict::Refuted, 0, 1);
+    claim.asked.judging = Judging::Exact;
+    assert_eq!(
+        says(&claim),
+        "Refuted: `error <= 1` is not true of `kahan`; there is no chance in this, so it was checked once."
+    );
+}
+
+#[test]
+fn several_conditions_are_one() {
+    let mut claim = counted(predicate("x", "", "a", "wall <= 1 s"), Verdict::Holds, 20, 20);
+    claim.asked.tests.extend(at_least_8("x", "").asked.tests);
+    assert!(says(&claim).starts_with("Holds: each of its 2 conditions was true in all 20 trials"), "{}", says(&claim));
+}
+
+#[test]
+fn comparisons_name_both_commands() {
+    let faster = decided(with_ratio(order("B", "A"), 1.0521, 1.0469, 1.0579), Decision::Faster, 41, 43, 1);
+    assert_eq!(
+        says(&faster),
+        "`B` is 1.052 times as fast as `A` (1.047 to 1.058): it won 41 of 43 pairs, 1 tie; wrong with a chance of at \
+         most 0.001."
+    );
+    let slower = decided(with_ratio(order("B", "A"), 0.5, 0.4, 0.625), Decision::Slower, 1, 40, 0);
+    assert!(says(&slower).starts_with("`B` takes 2.0 times as long as `A` (1.6 to 2.5): it lost 39 of 40 pairs;"));
+    let skewed = decided(with_ratio(order("B", "A"), 1.0, 0.9, 1.1), Decision::Faster, 15, 43, 28);
+    assert!(says(&skewed).starts_with("`B` is faster than `A`: it won 15 of 43 pairs, 28 ties;"), "{}", says(&skewed));
+    let open = decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Undecided, 21, 43, 2);
+    assert_eq!(
+        says(&open),
+        "Undecided: against `A`, `B` won 21 of 43 pairs, 2 ties, with a ratio of 1.00 (0.99 to 1.01), too little to \
+         tell at error 0.001 which is faster."
+    );
+}
+
+#[test]
+fn answers_from_an_interval_are_labelled() {
+    let margin = |mut claim: ClaimResult| {
+        claim.asked.margin = Some(0.05);
+        says(&claim)
+    };
+    let same = margin(decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Same, 21, 43, 0));
+    assert!(
+        same.starts_with("`B` is as fast as `A` within the margin of 5 %, with a ratio of 1.00 (0.99 to 1.01), wrong")
+    );
+    let faster = margin(decided(with_ratio(order("B", "A"), 1.1, 1.06, 1.14), Decision::Faster, 43, 43, 0));
+    assert!(faster.starts_with("`B` is 1.10 times as fast as `A` (1.06 to 1.14): that is beyond the margin of 5 %"));
+    for text in [&same, &faster] {
+        assert!(text.ends_with("it is not exact by randomisation."), "{text}");
+    }
+}
+
+#[test]
+fn signs_of_unlike_trials_are_a_warning() {
+    let mut claim = counted(at_least_8("x", ""), Verdict::Holds, 20, 20);
+    assert_eq!(sentence::warning(&claim), None);
+    claim.unlike = vec!["it drifts".into(), "runs are long.".into()];
+    let warning = sentence::warning(&claim).unwrap();
+    assert!(warning.starts_with("Careful: it drifts; runs are long. The verdict stands"), "{warning}");
+}

@@ -1,0 +1,88 @@
+//! Which CPUs the calling thread may use.
+
+use crate::Error;
+
+/// The CPUs that the calling thread may use, in ascending order. Where the system does not tell,
+/// as many as it says there are.
+#[must_use]
+pub fn allowed() -> Vec<usize> {
+    imp::allowed().unwrap_or_else(|| {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..count).collect()
+    })
+}
+
+/// Ties the calling thread to one CPU.
+///
+/// Threads and processes that it starts from now on inherit that.
+///
+/// # Errors
+///
+/// [`Error::Pin`] if there is no such CPU, it is not allowed, or the system can't (macOS).
+pub fn pin_current_thread(cpu: usize) -> Result<(), Error> {
+    imp::pin(cpu).map_err(|source| Error::Pin { cpu, source })
+}
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use std::io;
+
+    /// One bit a CPU. The kernel is compiled for 8,192 at most.
+    type Mask = [u64; 128];
+
+    pub fn allowed() -> Option<Vec<usize>> {
+        let mut mask: Mask = [0; 128];
+        // SAFETY: the kernel writes at most `size_of::<Mask>()` bytes to `mask`, which are plain
+        // bits without a forbidden pattern.
+        let written = unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), (&raw mut mask).cast()) };
+        let is_set = |cpu: &usize| mask[cpu / 64] >> (cpu % 64) & 1 == 1;
+        (written == 0).then(|| (0..mask.len() * 64).filter(is_set).collect())
+    }
+
+    pub fn pin(cpu: usize) -> io::Result<()> {
+        let mut mask: Mask = [0; 128];
+        let word = mask.get_mut(cpu / 64).ok_or(io::ErrorKind::InvalidInput)?;
+        *word = 1 << (cpu % 64);
+        // SAFETY: the kernel reads `size_of::<Mask>()` bytes of `mask`.
+        match unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), (&raw const mask).cast()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use std::io;
+
+    pub fn allowed() -> Option<Vec<usize>> {
+        None
+    }
+
+    pub fn pin(_cpu: usize) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_may_use_that_cpu_only() {
+        let pinned = std::thread::spawn(|| {
+            let last = *allowed().last().expect("at least one CPU");
+            pin_current_thread(last).expect("an allowed CPU");
+            (last, allowed())
+        });
+        let (cpu, after) = pinned.join().expect("no panic");
+        assert_eq!(after, [cpu]);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_an_error() {
+        for cpu in [8_191, 8_192, usize::MAX] {
+            assert!(matches!(pin_current_thread(cpu), Err(Error::Pin { .. })), "{cpu}");
+        }
+    }
+}

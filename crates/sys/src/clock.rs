@@ -1,0 +1,153 @@
+//! Monotonic time, and what a clock can tell.
+
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Readings taken to find the step, at least.
+const READINGS: usize = 20_000;
+/// Readings taken at most, should the clock hardly move.
+const READINGS_MAX: usize = 10_000_000;
+/// A distance between two readings counts once it was seen this often: interruptions are left out.
+const SEEN_MIN: usize = 3;
+
+/// Nanoseconds of `CLOCK_MONOTONIC`. The zero is arbitrary, the same for all processes.
+///
+/// ```
+/// let start_ns = ascertain_sys::clock::now_ns();
+/// assert!(ascertain_sys::clock::now_ns() >= start_ns);
+/// ```
+#[inline]
+#[must_use]
+pub fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec to write to. The call can't fail: every Unix that this
+    // crate compiles for has CLOCK_MONOTONIC.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Nanoseconds since 1970, UTC. It may jump; never subtract two of them to time something.
+#[must_use]
+pub fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The smallest step that [`now_ns`] makes, in nanoseconds: measured once, then kept.
+///
+/// Many clocks move in steps longer than the unit they are read in: some time-stamp counters by
+/// 10 ns, Apple's timer by 42. A time is known to about one step.
+#[must_use]
+pub fn step_ns() -> f64 {
+    static STEP_NS: OnceLock<f64> = OnceLock::new();
+    *STEP_NS.get_or_init(|| step_of(&mut distances()))
+}
+
+/// What one reading of [`now_ns`] costs, in nanoseconds: measured once, then kept.
+#[must_use]
+pub fn cost_ns() -> f64 {
+    static COST_NS: OnceLock<f64> = OnceLock::new();
+    *COST_NS.get_or_init(|| {
+        const BATCH: u32 = 1_000;
+        let batch_ns = |_| {
+            let start_ns = now_ns();
+            for _ in 0..BATCH {
+                std::hint::black_box(now_ns());
+            }
+            now_ns() - start_ns
+        };
+        // The least of many short batches: whatever interrupts only ever adds.
+        let least_ns = (0..50).map(batch_ns).min().unwrap_or(0);
+        least_ns as f64 / f64::from(BATCH)
+    })
+}
+
+/// Distances between readings with varied work in between, so that a clock without steps shows
+/// every distance and one with steps only their multiples.
+fn distances() -> Vec<u64> {
+    let mut distances = Vec::with_capacity(READINGS);
+    let mut moved = 0;
+    let mut last_ns = now_ns();
+    for reading in 0..READINGS_MAX {
+        if reading >= READINGS && moved >= 8 * SEEN_MIN {
+            break;
+        }
+        for spin in 0..reading % 61 {
+            std::hint::black_box(spin);
+        }
+        let ns = now_ns();
+        if ns != last_ns {
+            moved += 1;
+        }
+        if distances.len() < READINGS || ns != last_ns {
+            distances.push(ns - last_ns);
+        }
+        last_ns = ns;
+    }
+    distances
+}
+
+/// The step behind distances between readings: the least gap between them.
+///
+/// Rounding to nanoseconds makes two neighbours of one distance, which count as one. Three or more
+/// in a row mean that the clock moves by less than can be told, and 1 ns is the answer.
+fn step_of(distances: &mut [u64]) -> f64 {
+    distances.sort_unstable();
+    let often = distances.chunk_by(|a, b| a == b).filter(|same| same.len() >= SEEN_MIN);
+    let mut least_gap = u64::MAX;
+    let mut row: Option<(u64, u64)> = None; // the first and the last of neighbours
+    for distance in often.map(|same| same[0]) {
+        match row {
+            Some((first, last)) if distance == last + 1 => {
+                if distance - first > 1 {
+                    return 1.0;
+                }
+                row = Some((first, distance));
+            }
+            Some((first, _)) => {
+                least_gap = least_gap.min(distance - first);
+                row = Some((distance, distance));
+            }
+            None => row = Some((distance, distance)),
+        }
+    }
+    if least_gap == u64::MAX { 1.0 } else { least_gap as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn often(distances: &[u64]) -> Vec<u64> {
+        distances.iter().flat_map(|&d| [d; SEEN_MIN]).collect()
+    }
+
+    #[test]
+    fn steps_of_ten_with_rounding() {
+        let mut distances = often(&[20, 21, 30, 31, 40, 80, 81]);
+        distances.extend([1161, 1163, 5000]); // interruptions, seen once
+        assert_eq!(step_of(&mut distances), 10.0);
+    }
+
+    #[test]
+    fn a_coarse_clock_mostly_stands_still() {
+        assert_eq!(step_of(&mut often(&[0, 41, 42, 83])), 41.0);
+        assert_eq!(step_of(&mut often(&[0, 4_000_000])), 4_000_000.0);
+    }
+
+    #[test]
+    fn a_fine_clock_has_no_step_that_can_be_seen() {
+        assert_eq!(step_of(&mut often(&(18..60).chain([95]).collect::<Vec<_>>())), 1.0);
+        assert_eq!(step_of(&mut often(&[20, 21])), 1.0);
+        assert_eq!(step_of(&mut []), 1.0);
+    }
+
+    #[test]
+    fn this_clock() {
+        assert!(step_ns() >= 1.0 && step_ns() < 100_000_000.0);
+        assert!(cost_ns() > 0.0 && cost_ns() < 100_000.0);
+        let (a, b) = (now_ns(), now_ns());
+        assert!(a <= b);
+        assert!(unix_ns() > 1_700_000_000_000_000_000);
+    }
+}

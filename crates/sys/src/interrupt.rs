@@ -1,0 +1,95 @@
+//! SIGINT, SIGTERM and SIGHUP as a flag, so that a run can end in order.
+
+use std::io::{PipeReader, PipeWriter};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::{mem, ptr};
+
+use crate::{Error, clock};
+
+const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Further signals within this time are the same wish: `timeout` and some job runners send theirs
+/// to the process and then to its group.
+const SAME_WISH_NS: u64 = 200_000_000;
+
+/// When the first signal came, by [`clock::now_ns`]; 0 before.
+static REQUESTED_NS: AtomicU64 = AtomicU64::new(0);
+/// What the handler writes a byte to; -1 before [`install`].
+static WAKE_FD: AtomicI32 = AtomicI32::new(-1);
+static PIPE: OnceLock<(PipeReader, PipeWriter)> = OnceLock::new();
+
+/// From now on the first SIGINT, SIGTERM or SIGHUP makes [`requested`] true and wakes whoever waits
+/// for a command; another one later ends the process at once with exit code 130.
+///
+/// Signals that were ignored when this is called (`nohup`, jobs in a shell's background) stay
+/// ignored. Calling it again does nothing new. It is for the binary to call: a library leaves
+/// signals alone.
+///
+/// # Errors
+///
+/// [`Error::System`] if there are no file descriptors left.
+pub fn install() -> Result<(), Error> {
+    if PIPE.get().is_none() {
+        let pipe = std::io::pipe().map_err(Error::system("no pipe for signals"))?;
+        // Where two threads come here at once the second's pipe is closed again.
+        let _ = PIPE.set(pipe);
+    }
+    if let Some((_, wake)) = PIPE.get() {
+        WAKE_FD.store(wake.as_raw_fd(), Ordering::Release);
+    }
+    SIGNALS.into_iter().try_for_each(handle)
+}
+
+/// Whether a signal asked for the end.
+#[must_use]
+pub fn requested() -> bool {
+    REQUESTED_NS.load(Ordering::Acquire) != 0
+}
+
+/// Becomes readable, and stays so, when [`requested`] becomes true; none before [`install`].
+pub(crate) fn wake_fd() -> Option<BorrowedFd<'static>> {
+    PIPE.get().map(|(wake, _)| wake.as_fd())
+}
+
+fn handle(signal: libc::c_int) -> Result<(), Error> {
+    // SAFETY: `sigaction` is plain data, for which zeros are valid: default action, no flags, and
+    // an empty mask on every Unix. The kernel writes the present action to it.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    // SAFETY: the new action is absent, the old one is a valid place to write to.
+    if unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) } != 0 {
+        return Err(Error::last("the action of a signal could not be read"));
+    }
+    if action.sa_sigaction == libc::SIG_IGN {
+        return Ok(());
+    }
+    // SAFETY: as above.
+    action = unsafe { mem::zeroed() };
+    action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: `on_signal` has the signature that an action without SA_SIGINFO needs, does only
+    // what is allowed in a signal handler (see there), and lives as long as the program.
+    match unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(Error::last("a signal could not be handled")),
+    }
+}
+
+/// Atomics, `clock_gettime`, `write` and `_exit` only: all may be called from a handler. `errno`
+/// stays as it is, for the one write, of one byte to an empty pipe, does not fail.
+extern "C" fn on_signal(_signal: libc::c_int) {
+    let now_ns = clock::now_ns().max(1);
+    match REQUESTED_NS.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            let wake = WAKE_FD.load(Ordering::Acquire);
+            // SAFETY: one byte of a literal is read; the pipe is never closed.
+            unsafe { libc::write(wake, b"!".as_ptr().cast(), 1) };
+        }
+        Err(first_ns) if now_ns.saturating_sub(first_ns) > SAME_WISH_NS => {
+            // SAFETY: `_exit` has no conditions, and does not return.
+            unsafe { libc::_exit(130) }
+        }
+        Err(_) => {}
+    }
+}

@@ -1,0 +1,174 @@
+//! The processor: its name, its instruction sets, and who stands between it and us.
+
+/// The names of Arm's cores for servers, by implementer and part.
+const ARM_CORES: [(&str, &str, &str); 6] = [
+    ("0x41", "0xd08", "Arm Cortex-A72"),
+    ("0x41", "0xd0c", "Arm Neoverse N1"),
+    ("0x41", "0xd40", "Arm Neoverse V1"),
+    ("0x41", "0xd49", "Arm Neoverse N2"),
+    ("0x41", "0xd4f", "Arm Neoverse V2"),
+    ("0xc0", "0xac3", "Ampere-1"),
+];
+
+/// The processor's name in `/proc/cpuinfo`.
+pub(super) fn model(cpuinfo: &str) -> Option<String> {
+    let value = |key| value(cpuinfo, key);
+    if let Some(name) = value("model name").filter(|name| !name.is_empty()) {
+        return Some(name.to_owned());
+    }
+    let (implementer, part) = (value("CPU implementer")?, value("CPU part")?);
+    let known = ARM_CORES.iter().find(|core| (core.0, core.1) == (implementer, part));
+    Some(known.map_or_else(|| format!("Arm implementer {implementer} part {part}"), |core| core.2.to_owned()))
+}
+
+/// The hypervisor. The processor says whether there is one, and the hypervisor its name.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn hypervisor() -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+
+    const HYPERVISOR_PRESENT: u32 = 1 << 31;
+    const HYPERVISOR_LEAF: u32 = 0x4000_0000;
+
+    if __cpuid(1).ecx & HYPERVISOR_PRESENT == 0 {
+        return None;
+    }
+    let leaf = __cpuid(HYPERVISOR_LEAF);
+    let signature: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
+    Some(hypervisor_name(&String::from_utf8_lossy(&signature)))
+}
+
+/// The hypervisor, as far as the kernel or the firmware tells.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn hypervisor() -> Option<String> {
+    let read = |path| std::fs::read_to_string(path).ok();
+    let kind = read("/sys/hypervisor/type").map(|kind| kind.trim().to_owned());
+    kind.or_else(|| {
+        let product = read("/sys/class/dmi/id/product_name")?;
+        let vendor = read("/sys/class/dmi/id/sys_vendor")?;
+        virtual_product(vendor.trim(), product.trim())
+    })
+}
+
+/// The name of a virtual machine's maker, from what its firmware says it is.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn virtual_product(vendor: &str, product: &str) -> Option<String> {
+    let is_metal = product.contains("metal");
+    let name = match vendor {
+        "QEMU" => "kvm",
+        "Amazon EC2" if !is_metal => "amazon",
+        "Google" => "google",
+        "Microsoft Corporation" if product == "Virtual Machine" => "hyperv",
+        "VMware, Inc." => "vmware",
+        "Apple Inc." if product.contains("Virtual") => "apple",
+        _ => return None,
+    };
+    Some(name.to_owned())
+}
+
+/// A plain name for the signature that a hypervisor gives itself.
+#[cfg(any(test, target_arch = "x86_64"))]
+fn hypervisor_name(signature: &str) -> String {
+    let signature = signature.trim_end_matches('\0');
+    let name = match signature {
+        "KVMKVMKVM" | "Linux KVM Hv" => "kvm",
+        "Microsoft Hv" => "hyperv",
+        "VMwareVMware" => "vmware",
+        "XenVMMXenVMM" => "xen",
+        "TCGTCGTCGTCG" => "qemu",
+        "bhyve bhyve " => "bhyve",
+        "VBoxVBoxVBox" => "virtualbox",
+        "VirtualApple" => "rosetta",
+        "" => "unknown",
+        other => other,
+    };
+    name.to_owned()
+}
+
+/// The instruction sets that can be used: the processor has them and the kernel lets them be.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn features() -> Vec<String> {
+    macro_rules! detected {
+        ($($name:tt),*) => {
+            [$(($name, is_x86_feature_detected!($name))),*]
+        };
+    }
+    names(&detected![
+        "sse2",
+        "sse4.2",
+        "popcnt",
+        "avx",
+        "avx2",
+        "fma",
+        "bmi1",
+        "bmi2",
+        "avx512f",
+        "avx512dq",
+        "avx512cd",
+        "avx512bw",
+        "avx512vl",
+        "avx512ifma",
+        "avx512vbmi"
+    ])
+}
+
+/// The instruction sets that can be used: the processor has them and the kernel lets them be.
+#[cfg(target_arch = "aarch64")]
+pub(super) fn features() -> Vec<String> {
+    use std::arch::is_aarch64_feature_detected;
+
+    macro_rules! detected {
+        ($($name:tt),*) => {
+            [$(($name, is_aarch64_feature_detected!($name))),*]
+        };
+    }
+    names(&detected!["neon", "lse", "crc", "aes", "sha2", "dotprod", "fp16", "sve", "sve2"])
+}
+
+/// Of other processors nothing is known here.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(super) fn features() -> Vec<String> {
+    Vec::new()
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn names(features: &[(&str, bool)]) -> Vec<String> {
+    features.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// The value of the first line `key : value`.
+fn value<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
+    let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    fields.map(|(name, value)| (name.trim(), value.trim())).find(|field| field.0 == key).map(|field| field.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models() {
+        let amd = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 2\nmodel name\t: AMD EPYC 9R14\n";
+        assert_eq!(model(amd).as_deref(), Some("AMD EPYC 9R14"));
+        let graviton = "processor\t: 0\nBogoMIPS\t: 2100.00\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n";
+        assert_eq!(model(graviton).as_deref(), Some("Arm Neoverse V1"));
+        let other = "CPU implementer\t: 0x61\nCPU part\t: 0x022\n";
+        assert_eq!(model(other).as_deref(), Some("Arm implementer 0x61 part 0x022"));
+        assert_eq!(model(""), None);
+    }
+
+    #[test]
+    fn hypervisors() {
+        assert_eq!(hypervisor_name("KVMKVMKVM\0\0\0"), "kvm");
+        assert_eq!(hypervisor_name("Jailhouse\0\0\0"), "Jailhouse");
+        assert_eq!(hypervisor_name("\0\0\0"), "unknown");
+        assert_eq!(virtual_product("Amazon EC2", "c7g.large").as_deref(), Some("amazon"));
+        assert_eq!(virtual_product("Amazon EC2", "c7g.metal"), None);
+        assert_eq!(virtual_product("Dell Inc.", "PowerEdge"), None);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn every_x86_64_has_sse2() {
+        assert!(features().contains(&"sse2".to_owned()));
+    }
+}

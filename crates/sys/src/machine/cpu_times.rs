@@ -1,0 +1,97 @@
+//! How the machine's CPUs spent their time.
+
+use serde::{Deserialize, Serialize};
+
+/// Time of all CPUs together, in the kernel's ticks turned into nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTimes {
+    /// At work: user mode, kernel, interrupts.
+    pub busy_ns: u64,
+    /// With nothing to do, or waiting for a disk.
+    pub idle_ns: u64,
+    /// Wanted by this virtual machine and given by the hypervisor to another.
+    pub steal_ns: u64,
+}
+
+/// What the CPUs did since they started; none where `/proc/stat` is missing.
+#[must_use]
+pub fn cpu_times() -> Option<CpuTimes> {
+    // SAFETY: the call takes a number only.
+    let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    parse(&std::fs::read_to_string("/proc/stat").ok()?, u64::try_from(ticks_per_s).ok()?)
+}
+
+impl CpuTimes {
+    /// What was added since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            busy_ns: self.busy_ns.saturating_sub(earlier.busy_ns),
+            idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
+            steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
+        }
+    }
+
+    /// The share of the wanted time that was stolen, from 0 to 1; none if none was wanted.
+    ///
+    /// ```
+    /// use ascertain_sys::machine::CpuTimes;
+    ///
+    /// let times = CpuTimes { busy_ns: 75, idle_ns: 900, steal_ns: 25 };
+    /// assert_eq!(times.steal_share(), Some(0.25));
+    /// ```
+    #[must_use]
+    pub fn steal_share(&self) -> Option<f64> {
+        let wanted_ns = self.busy_ns + self.steal_ns;
+        (wanted_ns > 0).then(|| self.steal_ns as f64 / wanted_ns as f64)
+    }
+}
+
+/// The first line of `/proc/stat`: `cpu user nice system idle iowait irq softirq steal guest …`.
+/// Time of guests is in `user` already.
+fn parse(stat: &str, ticks_per_s: u64) -> Option<CpuTimes> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = *ticks.as_slice() else {
+        return None;
+    };
+    let ns_per_tick = 1_000_000_000_u64.checked_div(ticks_per_s)?;
+    Some(CpuTimes {
+        busy_ns: (user + nice + system + irq + softirq) * ns_per_tick,
+        idle_ns: (idle + iowait) * ns_per_tick,
+        steal_ns: steal * ns_per_tick,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_over_cpus() {
+        let stat = "cpu  100 1 50 1000 20 3 4 7 90 0\ncpu0 1 2 3 4 5 6 7 8 9 0\nintr 5\n";
+        let ms = 1_000_000;
+        let expected = CpuTimes { busy_ns: 1_580 * ms, idle_ns: 10_200 * ms, steal_ns: 70 * ms };
+        assert_eq!(parse(stat, 100), Some(expected));
+        for wrong in ["", "cpu 1 2 3", "cpu  a b c d e f g h", "cpu0 1 2 3 4 5 6 7 8"] {
+            assert_eq!(parse(wrong, 100), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn differences_and_shares() {
+        let earlier = CpuTimes { busy_ns: 10, idle_ns: 20, steal_ns: 5 };
+        let later = CpuTimes { busy_ns: 40, idle_ns: 20, steal_ns: 15 };
+        let between = later.since(&earlier);
+        assert_eq!(between, CpuTimes { busy_ns: 30, idle_ns: 0, steal_ns: 10 });
+        assert_eq!(between.steal_share(), Some(0.25));
+        assert_eq!(CpuTimes::default().steal_share(), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_machine_has_been_idle_or_busy() {
+        let times = cpu_times().unwrap();
+        assert!(times.busy_ns > 0 && times.busy_ns + times.idle_ns > 0);
+    }
+}

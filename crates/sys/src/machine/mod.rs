@@ -1,0 +1,15 @@
+//! A description of this machine for the record, and what threatens a measurement on it.
+//!
+//! What is read are text files of the kernel's; each is parsed by a function of text alone.
+
+mod caches;
+mod cgroup;
+mod cpu;
+mod cpu_times;
+mod description;
+mod threats;
+
+pub use caches::Cache;
+pub use cpu_times::{CpuTimes, cpu_times};
+pub use description::{Machine, describe};
+pub use threats::threats;

@@ -1,0 +1,103 @@
+//! What a command is and what a run of it gives, as plain data.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Where standard input comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// Empty.
+    #[default]
+    Null,
+    /// A file, opened anew by each run.
+    File(PathBuf),
+    /// These bytes, from a file in memory: no pipe to fill and no thread beside the command.
+    Bytes(Vec<u8>),
+}
+
+/// Where standard output or standard error goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Nowhere.
+    #[default]
+    Null,
+    /// Into a pipe that is read and thrown away. Both outputs share one if both are pipes.
+    Pipe,
+    /// To our own.
+    Inherit,
+    /// To a file, made empty by each run. Both outputs share it if both name the same path.
+    File(PathBuf),
+}
+
+/// A program, its arguments, and what it is connected to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// Looked up in `PATH` unless it holds a `/`.
+    pub program: OsString,
+    /// The arguments, without the program's name.
+    pub args: Vec<OsString>,
+    /// Variables added to our own environment, or replacing them.
+    pub env: Vec<(OsString, OsString)>,
+    /// Standard input.
+    pub stdin: Input,
+    /// Standard output.
+    pub stdout: Output,
+    /// Standard error.
+    pub stderr: Output,
+}
+
+impl Command {
+    /// A program with arguments, our environment, and nothing on its inputs and outputs.
+    #[must_use]
+    pub fn new(program: &str, args: &[&str]) -> Self {
+        Self { program: program.into(), args: args.iter().map(OsString::from).collect(), ..Self::default() }
+    }
+}
+
+/// A command line for the shell: `sh -c command_line`.
+///
+/// ```
+/// use ascertain_sys::process::{Exit, Prepared, shell};
+///
+/// let usage = Prepared::new(&shell("exit $((3 + 4))")).unwrap().run(None).unwrap();
+/// assert_eq!(usage.exit, Exit::Code(7));
+/// ```
+#[must_use]
+pub fn shell(command_line: &str) -> Command {
+    Command::new("sh", &["-c", command_line])
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+    /// It reached its time limit, and its process group was killed.
+    TimedOut,
+}
+
+/// What a run took, by the kernel's account.
+///
+/// User and system time and the peak of memory are those of the command and of the descendants
+/// that were waited for when it ended; time sums over them, and the peak is the largest one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// How it ended.
+    pub exit: Exit,
+    /// From just before the process is made to when the kernel reports its end.
+    pub wall_ns: u64,
+    /// Time on a CPU in user mode. Many kernels know the sum with `system_ns` exactly, but split it
+    /// by samples some milliseconds apart: for a short command only the sum means something.
+    pub user_ns: u64,
+    /// Time on a CPU in the kernel.
+    pub system_ns: u64,
+    /// The most memory that was resident at once. Below [`memory_floor_bytes`] it is not known.
+    ///
+    /// [`memory_floor_bytes`]: super::memory_floor_bytes
+    pub memory_peak_bytes: u64,
+}

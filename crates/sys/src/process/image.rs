@@ -1,0 +1,174 @@
+//! The memory that this process shares with a launcher: what to start, and the words they exchange.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use std::{io, ptr};
+
+/// For the few calls between making the process and becoming the command.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// What the launcher needs, at the same address on both sides. The pointers point into the same
+/// mapping and never change.
+#[repr(C)]
+pub(super) struct Control {
+    /// The program's path.
+    pub program: *const c_char,
+    /// Its arguments, ended by null.
+    pub argv: *const *const c_char,
+    /// Its environment, ended by null.
+    pub envp: *const *const c_char,
+    /// The upper end of the stack that the new process begins on.
+    pub stack_top: *mut c_void,
+    /// Memory that the launcher gives back first.
+    pub discard: *const Range<usize>,
+    pub discard_len: usize,
+
+    /// The request: what becomes standard input, output and error; -1 leaves our own.
+    pub streams: [AtomicI32; 3],
+
+    /// How many replies there were: one when the launcher is ready, and one a request.
+    pub replies: AtomicU32,
+    /// The new process; negative if it could not be made, 0 when there is none (any more).
+    pub pid: AtomicI32,
+    /// Why it could not be made, or did not become the command; else 0.
+    pub error: AtomicI32,
+    /// When it was about to be made, by the monotonic clock.
+    pub start_ns: AtomicU64,
+}
+
+/// The mapping, which begins with the [`Control`].
+pub(super) struct Image {
+    base: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to the `Image` alone, and can be used and unmapped by any thread.
+unsafe impl Send for Image {}
+
+impl Image {
+    pub fn new(program: &CStr, args: &[CString], env: &[CString], discard: &[Range<usize>]) -> io::Result<Self> {
+        let strings = || [program].into_iter().chain(args.iter().chain(env).map(CString::as_c_str));
+        let needed = size_of::<Control>()
+            + size_of_val(discard)
+            + (args.len() + env.len() + 2) * size_of::<*const c_char>()
+            + strings().map(|text| text.count_bytes() + 1).sum::<usize>()
+            + STACK_BYTES;
+        let len = needed.next_multiple_of(4096);
+        // SAFETY: a new anonymous mapping at an address that the kernel chooses touches nothing.
+        let base = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let image = Self { base: base.cast(), len };
+
+        let mut writer = Writer { next: image.base };
+        let control: *mut Control = writer.reserve(1);
+        let discard_copy = writer.reserve(discard.len());
+        let argv: *mut *const c_char = writer.reserve(args.len() + 1);
+        let envp: *mut *const c_char = writer.reserve(env.len() + 1);
+        // SAFETY: `needed` counts exactly what is reserved and written here, all within the fresh
+        // mapping of `len` bytes; each place is aligned (page-aligned base, then sizes that are
+        // multiples of eight) and written once. Zeros, which the mapping is made of, are the null
+        // that ends each list. `stack_top` is one past the mapping's end, rounded by the page.
+        unsafe {
+            ptr::copy_nonoverlapping(discard.as_ptr(), discard_copy, discard.len());
+            let program = writer.string(program);
+            for (at, text) in args.iter().enumerate() {
+                argv.add(at).write(writer.string(text));
+            }
+            for (at, text) in env.iter().enumerate() {
+                envp.add(at).write(writer.string(text));
+            }
+            control.write(Control {
+                program,
+                argv,
+                envp,
+                stack_top: image.base.add(len).cast(),
+                discard: discard_copy,
+                discard_len: discard.len(),
+                streams: [const { AtomicI32::new(-1) }; 3],
+                replies: AtomicU32::new(0),
+                pid: AtomicI32::new(0),
+                error: AtomicI32::new(0),
+                start_ns: AtomicU64::new(0),
+            });
+        }
+        Ok(image)
+    }
+}
+
+impl Deref for Image {
+    type Target = Control;
+
+    fn deref(&self) -> &Control {
+        // SAFETY: `new` wrote a Control at `base`, which stays mapped as long as `self`. The
+        // launcher changes its atomics only.
+        unsafe { &*self.base.cast() }
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        // SAFETY: `base` and `len` are what `mmap` gave, and no reference outlives `self`.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}
+
+/// Hands out the mapping from its beginning.
+struct Writer {
+    next: *mut u8,
+}
+
+impl Writer {
+    fn reserve<T>(&mut self, count: usize) -> *mut T {
+        let place = self.next.cast();
+        self.next = self.next.wrapping_add(count * size_of::<T>());
+        place
+    }
+
+    /// # Safety
+    ///
+    /// As many bytes as `text` has, with its NUL, must be free at `next`.
+    unsafe fn string(&mut self, text: &CStr) -> *const c_char {
+        let bytes = text.to_bytes_with_nul();
+        let place: *mut u8 = self.reserve(bytes.len());
+        // SAFETY: the caller says so.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
+        place.cast()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_can_be_read_back_through_the_pointers() {
+        let args = [c"echo".to_owned(), c"".to_owned(), c"two words".to_owned()];
+        let image = Image::new(c"/bin/echo", &args, &[c"A=1".to_owned()], &[1..2, 3..4]).unwrap();
+        // SAFETY: the lists end in null and their strings in NUL, or this test would fail to end.
+        let read = |list: *const *const c_char| unsafe {
+            let pointers = (0..).map(|at| *list.add(at)).take_while(|text| !text.is_null());
+            pointers.map(|text| CStr::from_ptr(text).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(read(image.argv), args);
+        assert_eq!(read(image.envp), [c"A=1".to_owned()]);
+        // SAFETY: `program` points to a string in the image, `discard` to as many ranges.
+        unsafe {
+            assert_eq!(CStr::from_ptr(image.program), c"/bin/echo");
+            let discard = std::slice::from_raw_parts(image.discard, image.discard_len);
+            assert_eq!(discard, [1..2, 3..4]);
+        }
+        assert_eq!(image.stack_top.addr() % 16, 0);
+    }
+}

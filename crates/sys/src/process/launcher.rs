@@ -1,0 +1,203 @@
+//! A small process that starts a command, so that the command's peak of memory is its own.
+//!
+//! When a process becomes a program, Linux counts the memory that was resident before as that of
+//! the new program (`setmax_mm_hiwater_rss` in the kernel's `exec_mmap`). A command that is started
+//! straight from a process of 200 MB is therefore said to have used 200 MB, whether by `vfork`,
+//! `posix_spawn` or `fork`. So each command gets a launcher: a copy of this process, made once,
+//! that gives back what it inherited, and starts the command whenever it is asked to.
+//!
+//! - The command is made with `CLONE_PARENT`: it is our own child, which we wait for and whose
+//!   account we get. `CLONE_VM` and `CLONE_VFORK` make that as cheap as `posix_spawn`.
+//! - The launcher reads the clock just before, so that the way to it is not in the time.
+//! - `CLONE_FILES`: the launcher has our file descriptors, not copies of them. What is opened for
+//!   a run is there, and what we close is closed.
+//! - It leads a process group of its own, out of reach of the terminal's signals, and ends when we
+//!   do; a command that is still running then is killed.
+
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::{fs, io};
+
+use super::Command;
+use super::discardable::discardable;
+use super::image::Image;
+use super::resolve::{c_string, environment};
+use super::serve::{futex, serve};
+use super::stdio::Streams;
+use super::wait::{pidfd_open, reap};
+use crate::Error;
+
+/// How often to look whether a launcher that does not answer is still there.
+const LOOK_NS: i64 = 100_000_000;
+
+/// A launcher for one command.
+pub(super) struct Launcher {
+    image: Image,
+    /// An eventfd: the launcher sleeps on it.
+    request: OwnedFd,
+    pid: libc::pid_t,
+    /// The process that made it, and the only one that may end it: not a fork of that.
+    owner: u32,
+    alive: bool,
+}
+
+impl Launcher {
+    /// What a command inherits (working directory, limits, priority, namespaces, affinity) is what
+    /// the calling thread has now.
+    pub fn new(path: &Path, command: &Command) -> Result<Self, Error> {
+        let image = image(path, command)?;
+        let no_launcher = "no process that starts the command";
+        let parent = own_pidfd().map_err(Error::system(no_launcher))?;
+        // SAFETY: the call has no conditions.
+        let request = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+        if request < 0 {
+            return Err(Error::last(no_launcher));
+        }
+        // SAFETY: the kernel has just made `request`, so nobody else owns it.
+        let request = unsafe { OwnedFd::from_raw_fd(request) };
+        // No signal when it ends: nobody who waits for all children should meet it.
+        let flags = libc::CLONE_FILES;
+        // SAFETY: without CLONE_VM and without a stack this is `fork`: the copy goes on here, with
+        // memory of its own. There it calls `serve` only, which keeps to what is allowed in the
+        // copy of a process with threads.
+        let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+        match pid {
+            // SAFETY: this is the copy, where nothing else runs.
+            0 => unsafe { serve(&image, request.as_raw_fd(), parent) },
+            1.. => {
+                let owner = std::process::id();
+                let pid = pid as libc::pid_t;
+                let mut launcher = Self { image, request, pid, owner, alive: true };
+                launcher.await_reply(0)?;
+                Ok(launcher)
+            }
+            _ => Err(Error::last(no_launcher)),
+        }
+    }
+
+    /// Starts the command: its process and when that was about to be made. The inner error is the
+    /// kernel's reason why not.
+    pub fn launch(&mut self, streams: &Streams) -> Result<io::Result<(libc::pid_t, u64)>, Error> {
+        let control = &*self.image;
+        for (place, stream) in control.streams.iter().zip(streams) {
+            place.store(stream.as_ref().map_or(-1, OwnedFd::as_raw_fd), Ordering::Relaxed);
+        }
+        let seen = control.replies.load(Ordering::Acquire);
+        let one = 1_u64;
+        // SAFETY: eight bytes are read from a number of eight bytes.
+        unsafe { libc::write(self.request.as_raw_fd(), (&raw const one).cast(), 8) };
+        self.await_reply(seen)?;
+        let control = &*self.image;
+        let pid = control.pid.load(Ordering::Relaxed);
+        match control.error.load(Ordering::Relaxed) {
+            0 => Ok(Ok((pid, control.start_ns.load(Ordering::Relaxed)))),
+            error => {
+                if pid > 0 {
+                    reap(pid, 0)?;
+                }
+                self.ended();
+                Ok(Err(io::Error::from_raw_os_error(error)))
+            }
+        }
+    }
+
+    /// To be told when the command was waited for: its number may from now on be another's.
+    pub fn ended(&self) {
+        self.image.pid.store(0, Ordering::Release);
+    }
+
+    /// The most memory that was ever resident in the launcher since it gave back what it inherited.
+    pub fn memory_peak_bytes(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
+    }
+
+    fn await_reply(&mut self, seen: u32) -> Result<(), Error> {
+        let timeout = libc::timespec { tv_sec: 0, tv_nsec: LOOK_NS };
+        while self.image.replies.load(Ordering::Acquire) == seen {
+            futex(&self.image.replies, libc::FUTEX_WAIT, seen, Some(&timeout));
+            if self.alive
+                && self.image.replies.load(Ordering::Acquire) == seen
+                && reap(self.pid, libc::WNOHANG)?.is_some()
+            {
+                self.alive = false;
+            }
+            if !self.alive {
+                let source = io::Error::from_raw_os_error(libc::ESRCH);
+                return Err(Error::System { what: "the process that starts the command", source });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        if self.alive && self.owner == std::process::id() {
+            // SAFETY: `pid` is our child and was not waited for yet, so the number is still its.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            // Nothing can be done about a child that can't be waited for.
+            let _ = reap(self.pid, 0);
+        }
+    }
+}
+
+fn image(path: &Path, command: &Command) -> Result<Image, Error> {
+    let args = [&command.program].into_iter().chain(&command.args);
+    let args = args.map(|text| c_string(text)).collect::<Result<Vec<_>, _>>()?;
+    let variable = |(name, value): (OsString, OsString)| c_string(&[name, value].join("=".as_ref()));
+    let env = environment(command).into_iter().map(variable).collect::<Result<Vec<_>, _>>()?;
+
+    let maps = fs::read("/proc/self/maps").unwrap_or_default();
+    let on_stack = 0_u8;
+    // SAFETY: the call has no conditions.
+    let thread_local = unsafe { libc::__errno_location() };
+    let keep = [(&raw const on_stack).addr(), thread_local.addr()];
+    let discard = discardable(&String::from_utf8_lossy(&maps), keep);
+    let program = c_string(path.as_os_str())?;
+    Image::new(&program, &args, &env, &discard).map_err(Error::system("no memory to share"))
+}
+
+/// A descriptor of this process, which is readable when it has ended; made once a process.
+fn own_pidfd() -> io::Result<RawFd> {
+    static OWN: Mutex<Option<(u32, OwnedFd)>> = Mutex::new(None);
+    let id = std::process::id();
+    let mut own = OWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match &*own {
+        Some((owner, pidfd)) if *owner == id => Ok(pidfd.as_raw_fd()),
+        _ => {
+            let pidfd = pidfd_open(id as libc::pid_t)?;
+            let number = pidfd.as_raw_fd();
+            *own = Some((id, pidfd));
+            Ok(number)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_that_was_killed_is_an_error() {
+        let command = Command::new("true", &[]);
+        let mut launcher = Launcher::new(Path::new("/bin/true"), &command).unwrap();
+        // SAFETY: `pid` is our child.
+        unsafe { libc::kill(launcher.pid, libc::SIGKILL) };
+        for _ in 0..2 {
+            assert!(matches!(launcher.launch(&[None, None, None]), Err(Error::System { .. })));
+        }
+    }
+
+    #[test]
+    fn little_memory_is_left_in_a_launcher() {
+        let command = Command::new("true", &[]);
+        let launcher = Launcher::new(Path::new("/bin/true"), &command).unwrap();
+        let peak_bytes = launcher.memory_peak_bytes().unwrap();
+        assert!(peak_bytes < 4 << 20, "{peak_bytes}");
+    }
+}

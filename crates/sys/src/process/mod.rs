@@ -1,0 +1,34 @@
+//! Commands started without a shell, with the kernel's own account of each: wall, user and system
+//! time, peak memory, how it ended.
+//!
+//! [`Prepared::new`] does whatever can be done once; [`Prepared::run`] starts the command, waits
+//! for its end, and may be repeated. What a run costs and guarantees is in this crate's README.
+//!
+//! ```
+//! use ascertain_sys::process::{Command, Exit, Prepared};
+//!
+//! let prepared = Prepared::new(&Command::new("true", &[])).unwrap();
+//! let usage = prepared.run(None).unwrap();
+//! assert_eq!(usage.exit, Exit::Code(0));
+//! assert!(usage.wall_ns > 0);
+//! ```
+
+mod command;
+#[cfg(target_os = "linux")]
+mod discardable;
+#[cfg(target_os = "linux")]
+mod image;
+#[cfg(target_os = "linux")]
+mod launcher;
+mod portable;
+mod prepared;
+mod resolve;
+#[cfg(target_os = "linux")]
+mod serve;
+mod stdio;
+mod wait;
+mod words;
+
+pub use command::{Command, Exit, Input, Output, Usage, shell};
+pub use prepared::{Prepared, memory_floor_bytes};
+pub use words::{SplitError, join, split};

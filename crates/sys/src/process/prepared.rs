@@ -1,0 +1,207 @@
+//! A command that is ready to be run, again and again.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use super::launcher::Launcher;
+use super::portable::{self, Portable};
+use super::stdio::{Stdio, Streams};
+use super::wait::{Running, exit_descriptor, wait};
+use super::{Command, Usage, resolve};
+use crate::{Error, interrupt};
+
+/// What is read of a pipe at once.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+static MEMORY_FLOOR_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// What [`Usage::memory_peak_bytes`] can't fall below: the largest of the commands prepared so far.
+///
+/// On Linux the memory of whoever starts a program counts as the program's. Ours does not, for each
+/// command is started by a small process of its own (see the README), of which some 100 KB remain.
+/// Where there is no such process it is the peak of our own memory.
+#[must_use]
+pub fn memory_floor_bytes() -> u64 {
+    MEMORY_FLOOR_BYTES.load(Ordering::Relaxed)
+}
+
+/// A command whose program was found and whose arguments and environment are laid out, so that a
+/// run has little left to do.
+///
+/// The command inherits what the calling thread has when this is made: working directory, limits,
+/// priority, CPU affinity, namespaces. On Linux it holds a small sleeping process until it is
+/// dropped.
+pub struct Prepared {
+    path: PathBuf,
+    stdio: Stdio,
+    state: Mutex<State>,
+}
+
+struct State {
+    starter: Starter,
+    buffer: Box<[u8]>,
+}
+
+enum Starter {
+    #[cfg(target_os = "linux")]
+    Launcher(Launcher),
+    Portable(Portable),
+}
+
+impl Prepared {
+    /// Finds the program and lays out what all runs share.
+    ///
+    /// SIGCHLD, should it be ignored, is set back to its default: the kernel would keep no account
+    /// of commands.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::IsDirectory`] or [`Error::NotExecutable`] for the program;
+    /// [`Error::Nul`] for a string that can't be passed; [`Error::System`] otherwise.
+    pub fn new(command: &Command) -> Result<Self, Error> {
+        keep_account_of_children();
+        let path = resolve::resolve(command)?;
+        let starter = Starter::new(&path, command)?;
+        Self::assemble(path, command, starter)
+    }
+
+    fn assemble(path: PathBuf, command: &Command, starter: Starter) -> Result<Self, Error> {
+        MEMORY_FLOOR_BYTES.fetch_max(starter.memory_floor_bytes(), Ordering::Relaxed);
+        let buffer = vec![0; BUFFER_BYTES].into();
+        let state = Mutex::new(State { starter, buffer });
+        Ok(Self { path, stdio: Stdio::new(command)?, state })
+    }
+
+    /// Runs the command and waits for its end; runs of one `Prepared` follow one another.
+    ///
+    /// At the time limit its process group is killed, and the end still waited for. What left the
+    /// group (a daemon) is not found. Descendants that outlive a command that ended by itself are
+    /// left alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`] when a signal arrived (see [`interrupt::install`]), the group having
+    /// been killed; [`Error::InputFile`] and [`Error::OutputFile`] for the command's files; the
+    /// reason why the program could not be started. That is never an [`Exit`], whose code 127 can
+    /// only be the command's own.
+    ///
+    /// [`Exit`]: super::Exit
+    pub fn run(&self, time_limit: Option<Duration>) -> Result<Usage, Error> {
+        if interrupt::requested() {
+            return Err(Error::Interrupted);
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { starter, buffer } = &mut *state;
+        let opened = self.stdio.open()?;
+        let started = starter.start(opened.streams)?;
+        let (pid, start_ns) = started.map_err(|source| resolve::start_error(&self.path, source))?;
+        let running = Running { pid, start_ns, end: exit_descriptor(pid), reader: opened.reader };
+        let usage = wait(running, time_limit, buffer);
+        starter.ended();
+        usage
+    }
+}
+
+impl Starter {
+    #[cfg(target_os = "linux")]
+    fn new(path: &std::path::Path, command: &Command) -> Result<Self, Error> {
+        match Launcher::new(path, command) {
+            Ok(launcher) => Ok(Self::Launcher(launcher)),
+            Err(error @ Error::Nul { .. }) => Err(error),
+            // An old kernel, a sandbox, or no memory for a copy of this process: only the floor
+            // of memory is worse.
+            Err(_) => Ok(Self::Portable(Portable::new(path, command))),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn new(path: &std::path::Path, command: &Command) -> Result<Self, Error> {
+        for text in [&command.program].into_iter().chain(&command.args) {
+            resolve::c_string(text)?;
+        }
+        Ok(Self::Portable(Portable::new(path, command)))
+    }
+
+    fn start(&mut self, streams: Streams) -> Result<io::Result<(libc::pid_t, u64)>, Error> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Launcher(launcher) => launcher.launch(&streams),
+            Self::Portable(portable) => Ok(portable.start(streams)),
+        }
+    }
+
+    fn ended(&self) {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Launcher(launcher) => launcher.ended(),
+            Self::Portable(_) => {
+                MEMORY_FLOOR_BYTES.fetch_max(self.memory_floor_bytes(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn memory_floor_bytes(&self) -> u64 {
+        let own = match self {
+            #[cfg(target_os = "linux")]
+            Self::Launcher(launcher) => launcher.memory_peak_bytes(),
+            Self::Portable(_) => None,
+        };
+        own.unwrap_or_else(portable::memory_peak_bytes)
+    }
+}
+
+fn keep_account_of_children() {
+    // SAFETY: `sigaction` is plain data for which zeros are valid, and mean the default action; the
+    // pointers are to locals.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGCHLD, std::ptr::null(), &raw mut action);
+        if action.sa_sigaction == libc::SIG_IGN {
+            action.sa_sigaction = libc::SIG_DFL;
+            libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Exit, Input, Output, shell};
+
+    fn portable(command: &Command) -> Prepared {
+        let path = resolve::resolve(command).unwrap();
+        let starter = Starter::Portable(Portable::new(&path, command));
+        Prepared::assemble(path, command, starter).unwrap()
+    }
+
+    #[test]
+    fn without_a_launcher_commands_run_too() {
+        let mut command = shell("cat; head -c 1000000 /dev/zero; exit $CODE");
+        command.stdin = Input::Bytes(b"some".to_vec());
+        command.stdout = Output::Pipe;
+        command.env = vec![("CODE".into(), "6".into())];
+        let prepared = portable(&command);
+        for _ in 0..3 {
+            assert_eq!(prepared.run(None).unwrap().exit, Exit::Code(6));
+        }
+        assert!(memory_floor_bytes() > 0);
+    }
+
+    #[test]
+    fn without_a_launcher_the_time_limit_holds_and_errors_are_told() {
+        let sleeper = portable(&shell("sleep 60; :"));
+        let limit = Duration::from_millis(20);
+        assert_eq!(sleeper.run(Some(limit)).unwrap().exit, Exit::TimedOut);
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::os::unix::fs::symlink("/bin/sh", &path).unwrap();
+        let prepared = portable(&Command { program: path.clone().into(), ..Command::default() });
+        std::fs::remove_file(path).unwrap();
+        assert!(matches!(prepared.run(None), Err(Error::NotFound { .. })));
+    }
+}

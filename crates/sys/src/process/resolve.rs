@@ -1,0 +1,155 @@
+//! Which file a command's name means, and why the kernel would not start it.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use super::Command;
+use crate::Error;
+
+/// Where the C library looks when there is no `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// The file that the command's program means, in the `PATH` that the command itself gets.
+pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
+    let program = command.program.as_os_str();
+    if program.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(program);
+        return match judge(&path) {
+            Ok(()) => Ok(path),
+            Err(Refusal::Missing) => Err(not_found(program, None)),
+            Err(Refusal::Directory) => Err(Error::IsDirectory { path }),
+            Err(Refusal::NotExecutable) => Err(Error::NotExecutable { path }),
+        };
+    }
+    let search = environment(command)
+        .into_iter()
+        .find_map(|(name, value)| (name == "PATH").then_some(value))
+        .unwrap_or_else(|| DEFAULT_PATH.into());
+    let mut refused = None;
+    for directory in env::split_paths(&search).filter(|_| !program.is_empty()) {
+        // An empty entry of PATH is the working directory.
+        let path = Path::new(".").join(directory).join(program);
+        match judge(&path) {
+            Ok(()) => return Ok(path),
+            Err(Refusal::NotExecutable) => {
+                refused.get_or_insert(Error::NotExecutable { path });
+            }
+            Err(Refusal::Missing | Refusal::Directory) => {}
+        }
+    }
+    Err(refused.unwrap_or_else(|| not_found(program, Some(&search))))
+}
+
+/// Our environment with the command's own variables: each name once.
+pub(super) fn environment(command: &Command) -> Vec<(OsString, OsString)> {
+    let is_replaced = |name: &OsString| command.env.iter().any(|(added, _)| added == name);
+    let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| !is_replaced(name)).collect();
+    for (at, (name, value)) in command.env.iter().enumerate() {
+        if !command.env[at + 1..].iter().any(|(later, _)| later == name) {
+            variables.push((name.clone(), value.clone()));
+        }
+    }
+    variables
+}
+
+/// As C has it.
+pub(super) fn c_string(text: &OsStr) -> Result<CString, Error> {
+    CString::new(text.as_bytes())
+        .map_err(|error| Error::Nul { text: OsString::from_vec(error.into_vec()).to_string_lossy().into_owned() })
+}
+
+/// Why the kernel did not start `path`, in words.
+pub(super) fn start_error(path: &Path, source: io::Error) -> Error {
+    let path = path.to_owned();
+    match source.raw_os_error() {
+        Some(libc::EAGAIN | libc::ENOMEM) => Error::OutOfProcesses { source },
+        Some(libc::ENOEXEC) => {
+            let hint = if beginning(&path).starts_with(b"\x7fELF") {
+                "it was built for another kind of machine"
+            } else {
+                "a script needs `#!` and its interpreter in the first line; or name the \
+                 interpreter first, or use --shell"
+            };
+            Error::NotAProgram { path, hint }
+        }
+        Some(libc::ENOENT) if path.exists() => match interpreter(&beginning(&path)) {
+            Some(interpreter) => Error::InterpreterMissing { path, interpreter },
+            None => Error::InterpreterMissing { path, interpreter: "dynamic loader".to_owned() },
+        },
+        Some(libc::ENOENT) => not_found(path.as_os_str(), None),
+        Some(libc::EACCES) if path.is_dir() => Error::IsDirectory { path },
+        Some(libc::EACCES) => Error::NotExecutable { path },
+        _ => Error::Start { path, source },
+    }
+}
+
+enum Refusal {
+    Missing,
+    Directory,
+    NotExecutable,
+}
+
+fn judge(path: &Path) -> Result<(), Refusal> {
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Refusal::NotExecutable,
+        _ => Refusal::Missing,
+    })?;
+    if metadata.is_dir() {
+        return Err(Refusal::Directory);
+    }
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Refusal::Missing)?;
+    // SAFETY: `name` is a string that ends in NUL and outlives the call.
+    let access = unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::X_OK, libc::AT_EACCESS) };
+    if access == 0 && metadata.is_file() { Ok(()) } else { Err(Refusal::NotExecutable) }
+}
+
+fn not_found(program: &OsStr, search: Option<&OsStr>) -> Error {
+    Error::NotFound {
+        program: program.to_string_lossy().into_owned(),
+        path: search.map(|path| path.to_string_lossy().into_owned()),
+    }
+}
+
+/// The first bytes of a file; none if it can't be read.
+fn beginning(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = fs::File::open(path) {
+        // A failure to read leaves less to explain the error with, and nothing else.
+        let _ = file.take(256).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// The interpreter that a script's first line names.
+fn interpreter(beginning: &[u8]) -> Option<String> {
+    let line = beginning.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    // A line that ends in CR LF names an interpreter that ends in CR; show it.
+    line.split([' ', '\t']).find(|word| !word.is_empty()).map(|word| word.escape_debug().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters() {
+        assert_eq!(interpreter(b"#! /bin/nosh -x\nexit"), Some("/bin/nosh".to_owned()));
+        assert_eq!(interpreter(b"#!/bin/sh\r\n"), Some("/bin/sh\\r".to_owned()));
+        assert_eq!(interpreter(b"echo"), None);
+    }
+
+    #[test]
+    fn a_later_variable_replaces_an_earlier_one_and_ours() {
+        let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let command =
+            Command { env: vec![pair("PATH", "/a"), pair("X", "1"), pair("PATH", "/b")], ..Command::default() };
+        let variables = environment(&command);
+        let paths: Vec<_> = variables.iter().filter(|(name, _)| name == "PATH").collect();
+        assert_eq!(paths, [&pair("PATH", "/b")]);
+        assert!(variables.contains(&pair("X", "1")));
+    }
+}

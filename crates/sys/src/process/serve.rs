@@ -1,0 +1,140 @@
+//! The launcher's own life.
+//!
+//! It runs in a copy of a process that may have had other threads, and with most of its memory
+//! given back: it must not allocate, lock or panic, and does little but call the kernel.
+
+use std::ffi::{c_int, c_void};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{mem, ptr, slice};
+
+use super::image::Control;
+use crate::clock;
+
+/// Gets ready, then starts the command at each request until the process that made it ends.
+///
+/// # Safety
+///
+/// To be called in the copy of a process, with `control` shared with the original.
+pub(super) unsafe fn serve(control: &Control, request: RawFd, parent: RawFd) -> ! {
+    // SAFETY: plain system calls, on memory of this function or of `control`. None of them
+    // allocates, locks or panics.
+    unsafe {
+        libc::setpgid(0, 0);
+        reset_signals();
+        libc::prctl(libc::PR_SET_NAME, c"ascertain-start".as_ptr());
+        discard(control);
+        loop {
+            control.replies.fetch_add(1, Ordering::Release);
+            futex(&control.replies, libc::FUTEX_WAKE, 1, None);
+            let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let mut events = [readable(request), readable(parent)];
+            let mut requests = 0_u64;
+            while events[0].revents == 0 && events[1].revents == 0 {
+                libc::poll(events.as_mut_ptr(), 2, -1);
+            }
+            if events[1].revents != 0 {
+                // A command that is still running would never be waited for.
+                let pid = control.pid.load(Ordering::Acquire);
+                if pid > 0 {
+                    libc::kill(-pid, libc::SIGKILL);
+                }
+                libc::_exit(0);
+            }
+            if libc::read(request, (&raw mut requests).cast(), 8) != 8 {
+                libc::_exit(1); // Our process has closed what it did not open.
+            }
+            launch(control);
+        }
+    }
+}
+
+/// Signals as a command expects them. Those that our own starter ignored stay ignored, as with
+/// `nohup`, except SIGPIPE, which Rust ignores. SIGTTIN and SIGTTOU are ignored: a command in the
+/// background of a terminal would be stopped by them for ever.
+unsafe fn reset_signals() {
+    // SAFETY: `sigaction` and `sigset_t` are plain data for which zeros are valid, and mean the
+    // default action and the empty set; all pointers are to locals. Numbers that can't be changed
+    // are refused by the kernel, which is as well.
+    unsafe {
+        let mut default: libc::sigaction = mem::zeroed();
+        default.sa_sigaction = libc::SIG_DFL;
+        let mut ignore = default;
+        ignore.sa_sigaction = libc::SIG_IGN;
+        for signal in 1..=libc::SIGRTMAX() {
+            let mut present: libc::sigaction = mem::zeroed();
+            libc::sigaction(signal, ptr::null(), &raw mut present);
+            if present.sa_sigaction != libc::SIG_IGN || signal == libc::SIGPIPE {
+                libc::sigaction(signal, &raw const default, ptr::null_mut());
+            }
+        }
+        libc::sigaction(libc::SIGTTIN, &raw const ignore, ptr::null_mut());
+        libc::sigaction(libc::SIGTTOU, &raw const ignore, ptr::null_mut());
+        let none: libc::sigset_t = mem::zeroed();
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+    }
+}
+
+/// Gives back the memory that was copied from our process, and forgets how much it was.
+unsafe fn discard(control: &Control) {
+    // SAFETY: the ranges are in `control`'s mapping, which is shared and so not among them. What
+    // they cover is not used any more: the stack and the thread's own memory around what is in use
+    // were left out, and code, constants and statics belong to files. The paths and the literal
+    // live in constants.
+    unsafe {
+        for range in slice::from_raw_parts(control.discard, control.discard_len) {
+            let start = ptr::with_exposed_provenance_mut(range.start);
+            libc::madvise(start, range.end - range.start, libc::MADV_DONTNEED);
+        }
+        let fd = libc::open(c"/proc/self/clear_refs".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if fd >= 0 {
+            // 5 resets the peak of resident memory (`CLEAR_REFS_MM_HIWATER_RSS`).
+            libc::write(fd, b"5".as_ptr().cast(), 1);
+            libc::close(fd);
+        }
+    }
+}
+
+/// Makes the process that becomes the command, and notes it in `control`.
+unsafe fn launch(control: &Control) {
+    control.error.store(0, Ordering::Relaxed);
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT;
+    let argument = ptr::from_ref(control).cast_mut().cast();
+    let start_ns = clock::now_ns();
+    // SAFETY: `stack_top` is the upper end of a stack that nothing else uses, for CLONE_VFORK keeps
+    // us from going on until the new process has left it; `become_command` casts the argument back.
+    let pid = unsafe { libc::clone(become_command, control.stack_top, flags, argument) };
+    if pid < 0 {
+        // SAFETY: the pointer is that of this thread's errno.
+        control.error.store(unsafe { *libc::__errno_location() }, Ordering::Relaxed);
+    }
+    control.start_ns.store(start_ns, Ordering::Relaxed);
+    control.pid.store(pid, Ordering::Release);
+}
+
+/// In the new process, which still shares the launcher's memory.
+extern "C" fn become_command(control: *mut c_void) -> c_int {
+    // SAFETY: `launch` passes a Control that outlives this call. The calls get pointers that the
+    // Control says are strings and lists as `execve` needs them.
+    unsafe {
+        let control: &Control = &*control.cast();
+        libc::setpgid(0, 0);
+        for (target, stream) in (0..).zip(&control.streams) {
+            let stream = stream.load(Ordering::Relaxed);
+            if stream >= 0 {
+                libc::dup2(stream, target);
+            }
+        }
+        libc::execve(control.program, control.argv, control.envp);
+        control.error.store(*libc::__errno_location(), Ordering::Relaxed);
+        libc::_exit(127)
+    }
+}
+
+/// Waits on `word` as long as it is `value`, or wakes who waits.
+pub(super) fn futex(word: &AtomicU32, operation: c_int, value: u32, timeout: Option<&libc::timespec>) {
+    let timeout = timeout.map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: `word` is an aligned word of memory, `timeout` null or a timespec. Whatever the call
+    // returns, callers look at the word again.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, timeout, 0, 0) };
+}

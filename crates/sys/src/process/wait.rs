@@ -1,0 +1,238 @@
+//! Waiting for a command's end, with a time limit, an ear for signals, and its output drained.
+
+use std::io::{self, PipeReader, Read};
+use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use super::{Exit, Usage};
+use crate::{Error, clock, interrupt};
+
+/// How often to look for the end where the kernel has no descriptor that tells of it.
+const LOOK_MS: libc::c_int = 1;
+
+/// A command that was started.
+pub(super) struct Running {
+    pub pid: libc::pid_t,
+    pub start_ns: u64,
+    /// Readable when it has ended: see [`exit_descriptor`].
+    pub end: Option<OwnedFd>,
+    /// Its output, to be thrown away.
+    pub reader: Option<PipeReader>,
+}
+
+/// What a process left behind when it was waited for.
+pub(super) struct Remains {
+    status: libc::c_int,
+    usage: libc::rusage,
+}
+
+/// Why the group was killed.
+#[derive(Clone, Copy, PartialEq)]
+enum Killed {
+    TimedOut,
+    Interrupted,
+}
+
+/// Waits for the end of `running`, and no longer: what descendants still write is not read.
+pub(super) fn wait(mut running: Running, time_limit: Option<Duration>, buffer: &mut [u8]) -> Result<Usage, Error> {
+    let limit_ns = time_limit.and_then(|limit| u64::try_from(limit.as_nanos()).ok());
+    let deadline_ns = limit_ns.and_then(|limit_ns| running.start_ns.checked_add(limit_ns));
+    let mut killed = None;
+    let (remains, end_ns) = loop {
+        let signals = interrupt::wake_fd().filter(|_| killed.is_none());
+        let mut events = [
+            readable(running.end.as_ref().map(OwnedFd::as_raw_fd)),
+            readable(signals.map(|fd| fd.as_raw_fd())),
+            readable(running.reader.as_ref().map(AsRawFd::as_raw_fd)),
+        ];
+        let deadline_ns = deadline_ns.filter(|_| killed.is_none());
+        let timeout_ms = timeout_ms(deadline_ns, running.end.is_some());
+        // SAFETY: the pointer and the count are those of `events`. An interrupted call is as one
+        // that timed out: whatever may have happened is looked at below.
+        unsafe { libc::poll(events.as_mut_ptr(), 3, timeout_ms) };
+        let now_ns = clock::now_ns();
+        let [has_ended, is_interrupted, has_output] = events.map(|event| event.revents != 0);
+        if (has_ended || running.end.is_none())
+            && let Some(remains) = reap(running.pid, libc::WNOHANG)?
+        {
+            break (remains, now_ns);
+        }
+        let cause = match deadline_ns {
+            _ if is_interrupted => Some(Killed::Interrupted),
+            Some(deadline_ns) if now_ns >= deadline_ns => Some(Killed::TimedOut),
+            _ => None,
+        };
+        if cause.is_some() {
+            // SAFETY: the command leads its group and was not waited for, so that the number is
+            // still that of its group.
+            unsafe { libc::kill(-running.pid, libc::SIGKILL) };
+            killed = cause;
+        }
+        if has_output && !drain(&mut running.reader, buffer) {
+            running.reader = None;
+        }
+    };
+    if killed == Some(Killed::Interrupted) {
+        return Err(Error::Interrupted);
+    }
+    Ok(usage(&remains, killed, end_ns - running.start_ns))
+}
+
+/// Waits for one child: what it left behind; nothing yet if `WNOHANG` is among the options.
+pub(super) fn reap(pid: libc::pid_t, options: libc::c_int) -> Result<Option<Remains>, Error> {
+    // Children that don't send SIGCHLD too: the launcher and what it failed to start.
+    #[cfg(target_os = "linux")]
+    let options = options | libc::__WALL;
+    // SAFETY: `rusage` is plain data for which zeros are valid.
+    let mut remains = Remains { status: 0, usage: unsafe { mem::zeroed() } };
+    loop {
+        // SAFETY: the pointers are to a status and an rusage to write to.
+        let found = unsafe { libc::wait4(pid, &raw mut remains.status, options, &raw mut remains.usage) };
+        match found {
+            0 => return Ok(None),
+            1.. => return Ok(Some(remains)),
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            _ => return Err(Error::last("the command could not be waited for")),
+        }
+    }
+}
+
+/// A descriptor that is readable when the process has ended; none on a kernel without it.
+#[cfg(target_os = "linux")]
+pub(super) fn exit_descriptor(pid: libc::pid_t) -> Option<OwnedFd> {
+    pidfd_open(pid).ok()
+}
+
+/// See `pidfd_open(2)`; Linux 5.3.
+#[cfg(target_os = "linux")]
+pub(super) fn pidfd_open(pid: libc::pid_t) -> io::Result<OwnedFd> {
+    use std::os::fd::FromRawFd;
+
+    // SAFETY: the call takes numbers only.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made `fd`, so nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
+}
+
+/// A kqueue that is readable when the process has ended.
+#[cfg(target_vendor = "apple")]
+pub(super) fn exit_descriptor(pid: libc::pid_t) -> Option<OwnedFd> {
+    use std::os::fd::FromRawFd;
+
+    // SAFETY: the call has no conditions.
+    let fd = unsafe { libc::kqueue() };
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: the kernel has just made `fd`, so nobody else owns it.
+    let queue = unsafe { OwnedFd::from_raw_fd(fd) };
+    let event = libc::kevent {
+        ident: pid as libc::uintptr_t,
+        filter: libc::EVFILT_PROC,
+        flags: libc::EV_ADD,
+        fflags: libc::NOTE_EXIT,
+        data: 0,
+        udata: std::ptr::null_mut(),
+    };
+    // SAFETY: one event is read, none is written, and there is no time-out.
+    let added = unsafe { libc::kevent(fd, &raw const event, 1, std::ptr::null_mut(), 0, std::ptr::null()) };
+    (added == 0).then_some(queue)
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+pub(super) fn exit_descriptor(_pid: libc::pid_t) -> Option<OwnedFd> {
+    None
+}
+
+/// For `poll`, which leaves out negative descriptors.
+fn readable(fd: Option<libc::c_int>) -> libc::pollfd {
+    libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 }
+}
+
+/// How long to sleep at most: to the deadline, rounded up; for ever without one, if the end wakes.
+fn timeout_ms(deadline_ns: Option<u64>, end_wakes: bool) -> libc::c_int {
+    let left_ms = deadline_ns.map(|deadline_ns| {
+        let left_ns = deadline_ns.saturating_sub(clock::now_ns());
+        libc::c_int::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
+    });
+    match (left_ms, end_wakes) {
+        (Some(left_ms), true) => left_ms,
+        (None, true) => -1,
+        (left_ms, false) => left_ms.unwrap_or(LOOK_MS).min(LOOK_MS),
+    }
+}
+
+/// Reads once; false when nothing more will come.
+fn drain(reader: &mut Option<PipeReader>, buffer: &mut [u8]) -> bool {
+    match reader.as_mut().map(|reader| reader.read(buffer)) {
+        Some(Ok(bytes)) => bytes > 0,
+        Some(Err(error)) => error.kind() == io::ErrorKind::Interrupted,
+        None => false,
+    }
+}
+
+fn usage(remains: &Remains, killed: Option<Killed>, wall_ns: u64) -> Usage {
+    let Remains { status, usage } = remains;
+    let exit = if killed.is_some() {
+        Exit::TimedOut
+    } else if libc::WIFSIGNALED(*status) {
+        Exit::Signal(libc::WTERMSIG(*status))
+    } else {
+        Exit::Code(libc::WEXITSTATUS(*status))
+    };
+    Usage {
+        exit,
+        wall_ns,
+        user_ns: nanoseconds(usage.ru_utime),
+        system_ns: nanoseconds(usage.ru_stime),
+        memory_peak_bytes: memory_peak_bytes(usage),
+    }
+}
+
+fn nanoseconds(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000
+}
+
+/// The peak of resident memory, which Apple gives in bytes and everyone else in KiB.
+pub(super) fn memory_peak_bytes(usage: &libc::rusage) -> u64 {
+    let unit_bytes = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+    usage.ru_maxrss as u64 * unit_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[expect(clippy::zombie_processes, reason = "`wait` waits for it")]
+    fn start(line: &str) -> Running {
+        let start_ns = clock::now_ns();
+        let child = Command::new("sh").args(["-c", line]).process_group(0).spawn().unwrap();
+        Running { pid: child.id() as libc::pid_t, start_ns, end: None, reader: None }
+    }
+
+    #[test]
+    fn without_a_descriptor_the_end_is_looked_for() {
+        let usage = wait(start("sleep 0.02; exit 5"), None, &mut []).unwrap();
+        assert_eq!(usage.exit, Exit::Code(5));
+        assert!(usage.wall_ns >= 20_000_000);
+        let usage = wait(start("sleep 60"), Some(Duration::from_millis(20)), &mut []).unwrap();
+        assert_eq!(usage.exit, Exit::TimedOut);
+        assert!(usage.wall_ns < 30_000_000_000);
+    }
+
+    #[test]
+    fn sleeping_until_the_deadline() {
+        assert_eq!(timeout_ms(None, true), -1);
+        assert_eq!(timeout_ms(None, false), LOOK_MS);
+        assert_eq!(timeout_ms(Some(0), true), 0);
+        assert_eq!(timeout_ms(Some(u64::MAX), true), libc::c_int::MAX);
+        assert_eq!(timeout_ms(Some(u64::MAX), false), LOOK_MS);
+    }
+}

@@ -1,0 +1,150 @@
+//! Signals, in a process of their own: this file's test program, started once more as `helper`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use ascertain_sys::process::{Output, Prepared, shell};
+use ascertain_sys::{Error, interrupt};
+
+/// What the helper exits with when it was interrupted in order.
+const INTERRUPTED: i32 = 42;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Not a test: runs a command that writes its process number to a file and then sleeps.
+#[test]
+#[ignore = "the other tests start it"]
+fn helper() {
+    let Ok(folder) = std::env::var("ASCERTAIN_TEST_FOLDER") else { return };
+    let folder = Path::new(&folder);
+    interrupt::install().unwrap();
+    interrupt::install().unwrap();
+    assert!(!interrupt::requested());
+    let mut command = shell("echo $$; exec sleep 60");
+    command.stdout = Output::File(folder.join("pid"));
+    let prepared = Prepared::new(&command).unwrap();
+    assert!(matches!(prepared.run(None), Err(Error::Interrupted)));
+    assert!(interrupt::requested());
+    assert!(matches!(prepared.run(None), Err(Error::Interrupted)));
+    if std::env::var("ASCERTAIN_TEST_STAYS").is_ok() {
+        fs::write(folder.join("stays"), "").unwrap();
+        std::thread::sleep(PATIENCE);
+    }
+    std::process::exit(INTERRUPTED);
+}
+
+struct Helper {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Helper {
+    /// With `prefix` run by a shell first.
+    fn start(prefix: &str, stays: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{prefix} exec \"$0\" --exact helper --ignored --nocapture"));
+        command.arg(std::env::current_exe().unwrap()).env("ASCERTAIN_TEST_FOLDER", folder.path());
+        if stays {
+            command.env("ASCERTAIN_TEST_STAYS", "1");
+        }
+        let child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        Self { child, folder }
+    }
+
+    /// Waits until a file is there and has something in it.
+    fn appears(&self, name: &str, what: impl Fn(&str) -> bool) -> String {
+        let path = self.folder.path().join(name);
+        let start = Instant::now();
+        loop {
+            if let Ok(text) = fs::read_to_string(&path)
+                && what(&text)
+            {
+                return text.trim().to_owned();
+            }
+            assert!(start.elapsed() < PATIENCE, "{name} did not appear");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// The number of the command that it runs.
+    fn command(&self) -> String {
+        self.appears("pid", |text| text.ends_with('\n'))
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("sh").args(["-c", "kill -$0 $1", signal, &pid]).status().unwrap().success());
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+#[track_caller]
+fn assert_gone(pid: &str) {
+    let status = PathBuf::from(format!("/proc/{pid}/status"));
+    let is_gone = || fs::read_to_string(&status).map_or(true, |text| text.contains("Z (zombie)"));
+    let start = Instant::now();
+    while !is_gone() {
+        assert!(start.elapsed() < PATIENCE, "{pid} is still there");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_signal_ends_the_command_and_is_told() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let mut helper = Helper::start("", false);
+        let pid = helper.command();
+        helper.signal(signal);
+        assert_eq!(helper.wait().code(), Some(INTERRUPTED), "{signal}");
+        assert_gone(&pid);
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_process_at_once() {
+    let mut helper = Helper::start("", true);
+    helper.command();
+    helper.signal("INT");
+    // One right after the first is the same wish, and it is still there later.
+    helper.signal("TERM");
+    helper.appears("stays", |_| true);
+    std::thread::sleep(Duration::from_millis(300));
+    helper.signal("INT");
+    assert_eq!(helper.wait().code(), Some(130));
+}
+
+#[test]
+fn what_was_ignored_stays_ignored() {
+    let mut helper = Helper::start("trap '' HUP;", false);
+    let pid = helper.command();
+    helper.signal("HUP");
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(helper.child.try_wait().unwrap(), None);
+    assert!(fs::exists(format!("/proc/{pid}")).unwrap());
+    helper.signal("INT");
+    assert_eq!(helper.wait().code(), Some(INTERRUPTED));
+}
+
+#[test]
+fn commands_are_accounted_for_where_sigchld_was_ignored() {
+    let mut helper = Helper::start("trap '' CHLD;", false);
+    let pid = helper.command();
+    helper.signal("INT");
+    assert_eq!(helper.wait().code(), Some(INTERRUPTED));
+    assert_gone(&pid);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_command_does_not_outlive_a_killed_process() {
+    let mut helper = Helper::start("", false);
+    let pid = helper.command();
+    helper.child.kill().unwrap();
+    assert_eq!(helper.wait().code(), None, "killed");
+    assert_gone(&pid);
+}

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Runs a test until it is decided whether it passes at least 90 % of the time, and is wrong about that
+# with a chance of at most 0.01, however often it looks.
+#
+#   examples/until-decided.sh COMMAND [ARGUMENT…]
+#
+# Exit code: 0 it does, 1 it does not, 3 undecided after 2,000 runs.
+set -u
+ascertain=${ASCERTAIN:-ascertain}
+successes=0
+trials=0
+while [ "$trials" -lt 2000 ]; do
+    trials=$((trials + 1))
+    if "$@" >/dev/null 2>&1; then successes=$((successes + 1)); fi
+    "$ascertain" judge "$successes/$trials" --at-least 90% --error 0.01 --quiet
+    verdict=$?
+    if [ "$verdict" -ne 3 ]; then break; fi
+done
+"$ascertain" judge "$successes/$trials" --at-least 90% --error 0.01
+exit "$verdict"

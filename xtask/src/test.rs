@@ -1,0 +1,127 @@
+//! Every test, and a list of what was left out.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::tools;
+
+/// A part of the tests: its name, and what it says when it can't run here.
+type Part = (&'static str, fn() -> anyhow::Result<Done>);
+
+enum Done {
+    Passed,
+    LeftOut(String),
+}
+
+const PARTS: &[Part] = &[
+    ("formatting", || cargo(&["fmt", "--all", "--check"])),
+    ("lints", || cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])),
+    ("documentation", documentation),
+    ("unit, property, calibration and end-to-end tests", || cargo(&["test", "--quiet", "--workspace"])),
+    ("release binary below 10 MB", release_binary),
+    ("a user's own bench", own_bench),
+    ("a shell script that counts for itself", until_decided),
+    ("evidence read by DuckDB", duckdb),
+    ("hyperfine's exports", hyperfine),
+];
+
+/// Runs all parts; the first that fails ends it.
+pub fn all() -> anyhow::Result<()> {
+    let mut left_out = Vec::new();
+    for (name, part) in PARTS {
+        println!("\n== {name}");
+        match part().with_context(|| format!("{name}: failed"))? {
+            Done::Passed => {}
+            Done::LeftOut(reason) => left_out.push(format!("{name}: {reason}")),
+        }
+    }
+    println!();
+    for line in &left_out {
+        println!("left out: {line}");
+    }
+    println!("{} passed, 0 failed, {} skipped", PARTS.len() - left_out.len(), left_out.len());
+    Ok(())
+}
+
+fn cargo(arguments: &[&str]) -> anyhow::Result<Done> {
+    tools::run("cargo", arguments)?;
+    Ok(Done::Passed)
+}
+
+fn documentation() -> anyhow::Result<Done> {
+    tools::run("env", &["RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--quiet", "--workspace", "--no-deps"])?;
+    Ok(Done::Passed)
+}
+
+fn release_binary() -> anyhow::Result<Done> {
+    let bytes = std::fs::metadata(tools::release_binary()?)?.len();
+    println!("{:.2} MB", bytes as f64 / 1e6);
+    anyhow::ensure!(bytes < 10_000_000, "the release binary has {bytes} bytes");
+    Ok(Done::Passed)
+}
+
+fn own_bench() -> anyhow::Result<Done> {
+    let bench = ["bench", "--quiet", "--package", "ascertain-report", "--bench", "sums", "--", "--max-time", "3s", "--no-evidence"];
+    cargo(&bench)
+}
+
+fn until_decided() -> anyhow::Result<Done> {
+    let ascertain = tools::target().join("release/ascertain");
+    let script = tools::root().join("examples/until-decided.sh");
+    for (command, expected) in [("true", 0), ("false", 1)] {
+        let assignment = format!("ASCERTAIN={}", ascertain.display());
+        let output = tools::capture("env", &[&assignment, &*script.to_string_lossy(), command])?;
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+        anyhow::ensure!(output.status.code() == Some(expected), "{command}: exit code {:?}", output.status.code());
+    }
+    Ok(Done::Passed)
+}
+
+fn duckdb() -> anyhow::Result<Done> {
+    let python = match tools::python_with("duckdb") {
+        Ok(python) => python,
+        Err(reason) => return Ok(Done::LeftOut(reason)),
+    };
+    let runs = tools::target().join("xtask-runs");
+    let _ = std::fs::remove_dir_all(&runs);
+    let ascertain = tools::target().join("release/ascertain");
+    let folder = runs.to_string_lossy().into_owned();
+    let measured: [&[&str]; 2] =
+        [&["compare", "-r", "10", "true", "sleep 0.001"], &["run", "fill-rate", "--trials", "20", "--max-time", "5s"]];
+    for arguments in measured {
+        let arguments: Vec<&str> = arguments.iter().chain(&["--evidence", &folder]).copied().collect();
+        let output = tools::capture(&ascertain, &arguments)?;
+        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let script = tools::root().join("crates/engine/tests/evidence_duckdb.py");
+    let mut arguments = vec![script.to_string_lossy().into_owned()];
+    let entries = std::fs::read_dir(&runs)?.flatten().map(|entry| entry.path());
+    arguments.extend(entries.filter(|path| path.is_dir()).map(|path: std::path::PathBuf| path.to_string_lossy().into_owned()));
+    tools::run(&python.to_string_lossy(), &arguments)?;
+    Ok(Done::Passed)
+}
+
+/// The same export by both tools has the same fields.
+fn hyperfine() -> anyhow::Result<Done> {
+    if let Err(reason) = tools::debian("hyperfine", "hyperfine") {
+        return Ok(Done::LeftOut(reason));
+    }
+    let ascertain = tools::target().join("release/ascertain");
+    let fields = |program: &Path, arguments: &[&str], file: &str| -> anyhow::Result<Vec<String>> {
+        let path = tools::target().join(file);
+        let text = path.to_string_lossy().into_owned();
+        let arguments: Vec<&str> = arguments.iter().chain(&["--export-json", &text]).copied().collect();
+        let output = tools::capture(program, &arguments)?;
+        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let json: serde_json::Value = serde_json::from_slice(&std::fs::read(path)?)?;
+        let results = json["results"].as_array().context("results")?;
+        anyhow::ensure!(results.len() == 2, "two commands");
+        Ok(results[0].as_object().context("a result")?.keys().cloned().collect())
+    };
+    let ours = fields(&ascertain, &["compare", "--no-evidence", "-r", "10", "true", "sleep 0.001"], "ours.json")?;
+    let theirs = fields(Path::new("hyperfine"), &["-N", "--style", "none", "-r", "10", "true", "sleep 0.001"], "theirs.json")?;
+    let missing: Vec<&String> = theirs.iter().filter(|field| !ours.contains(field)).collect();
+    anyhow::ensure!(missing.is_empty(), "missing in ours: {missing:?}");
+    Ok(Done::Passed)
+}
