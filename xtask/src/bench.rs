@@ -66,7 +66,10 @@ fn power(ascertain: &Path) -> anyhow::Result<()> {
                 let begun = Instant::now();
                 tools::capture("hyperfine", &["-N", "--style", "none", &slow, &fast])?;
                 let peer_seconds = begun.elapsed().as_secs_f64();
-                println!("  {name}: hyperfine's defaults end after {peer_seconds:.2} s, {:.1} times as long", peer_seconds / seconds);
+                println!(
+                    "  {name}: hyperfine's defaults end after {peer_seconds:.2} s, {:.1} times as long",
+                    peer_seconds / seconds
+                );
             }
             Err(reason) => println!("  hyperfine left out: {reason}"),
         }
@@ -109,7 +112,10 @@ fn start(ascertain: &Path) -> anyhow::Result<()> {
     for _ in 0..30 {
         let json = compare(ascertain, &["-w", "5", "-r", "100", "true"])?;
         ours.push(point(&json, "wall", "median").context("no wall time")? / 1e3);
-        tools::capture("hyperfine", &["-N", "--style", "none", "-w", "5", "-r", "100", "--export-json", &path, "true"])?;
+        tools::capture(
+            "hyperfine",
+            &["-N", "--style", "none", "-w", "5", "-r", "100", "--export-json", &path, "true"],
+        )?;
         let json: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
         theirs.push(json["results"][0]["median"].as_f64().context("no median")? * 1e6);
     }
@@ -140,6 +146,9 @@ fn build(_: &Path) -> anyhow::Result<()> {
     let begun = Instant::now();
     let path = folder.to_string_lossy().into_owned();
     tools::run("cargo", &["build", "--quiet", "--release", "--timings", "--target-dir", &path])?;
-    println!("  {:.0} s; what each dependency adds: {path}/cargo-timings/cargo-timing.html", begun.elapsed().as_secs_f64());
+    println!(
+        "  {:.0} s; what each dependency adds: {path}/cargo-timings/cargo-timing.html",
+        begun.elapsed().as_secs_f64()
+    );
     Ok(())
 }

@@ -50,7 +50,20 @@ pub fn spin(iterations: u64) -> String {
 
 fn decision(ascertain: &std::path::Path, command: &str) -> anyhow::Result<String> {
     let (error, pairs) = (ERROR.to_string(), PAIRS.to_string());
-    let arguments = ["compare", "--error", &error, "--max-trials", &pairs, "--max-time", "1min", "--no-evidence", "--format", "json", command, command];
+    let arguments = [
+        "compare",
+        "--error",
+        &error,
+        "--max-trials",
+        &pairs,
+        "--max-time",
+        "1min",
+        "--no-evidence",
+        "--format",
+        "json",
+        command,
+        command,
+    ];
     let output = tools::capture(ascertain, &arguments)?;
     let json: Value = serde_json::from_slice(&output.stdout).context("ascertain's JSON")?;
     Ok(json["claims"][0]["decision"].as_str().unwrap_or("undecided").to_string())

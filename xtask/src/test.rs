@@ -62,7 +62,18 @@ fn release_binary() -> anyhow::Result<Done> {
 }
 
 fn own_bench() -> anyhow::Result<Done> {
-    let bench = ["bench", "--quiet", "--package", "ascertain-report", "--bench", "sums", "--", "--max-time", "3s", "--no-evidence"];
+    let bench = [
+        "bench",
+        "--quiet",
+        "--package",
+        "ascertain-report",
+        "--bench",
+        "sums",
+        "--",
+        "--max-time",
+        "3s",
+        "--no-evidence",
+    ];
     cargo(&bench)
 }
 
@@ -97,7 +108,9 @@ fn duckdb() -> anyhow::Result<Done> {
     let script = tools::root().join("crates/engine/tests/evidence_duckdb.py");
     let mut arguments = vec![script.to_string_lossy().into_owned()];
     let entries = std::fs::read_dir(&runs)?.flatten().map(|entry| entry.path());
-    arguments.extend(entries.filter(|path| path.is_dir()).map(|path: std::path::PathBuf| path.to_string_lossy().into_owned()));
+    arguments.extend(
+        entries.filter(|path| path.is_dir()).map(|path: std::path::PathBuf| path.to_string_lossy().into_owned()),
+    );
     tools::run(&python.to_string_lossy(), &arguments)?;
     Ok(Done::Passed)
 }
@@ -120,7 +133,8 @@ fn hyperfine() -> anyhow::Result<Done> {
         Ok(results[0].as_object().context("a result")?.keys().cloned().collect())
     };
     let ours = fields(&ascertain, &["compare", "--no-evidence", "-r", "10", "true", "sleep 0.001"], "ours.json")?;
-    let theirs = fields(Path::new("hyperfine"), &["-N", "--style", "none", "-r", "10", "true", "sleep 0.001"], "theirs.json")?;
+    let theirs =
+        fields(Path::new("hyperfine"), &["-N", "--style", "none", "-r", "10", "true", "sleep 0.001"], "theirs.json")?;
     let missing: Vec<&String> = theirs.iter().filter(|field| !ours.contains(field)).collect();
     anyhow::ensure!(missing.is_empty(), "missing in ours: {missing:?}");
     Ok(Done::Passed)

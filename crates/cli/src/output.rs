@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
 use ascertain::outcome::Outcome;
+use ascertain_report::csv;
 use ascertain_report::terminal::{self, Style};
 
 use crate::options::{Color, Display, Format};
@@ -35,23 +36,38 @@ pub fn style(display: &Display) -> Style {
         Color::Auto => terminal && !no_color,
     };
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let width = columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))).unwrap_or(100);
+    let width =
+        columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))).unwrap_or(100);
     Style { color, width: width.clamp(60, 160) }
 }
 
-/// Prints an outcome as asked; `table` makes the form for people.
+/// Prints an outcome as asked; `table` makes the form for people. In CSV, which has room for one table,
+/// those that ask for verdicts get the claims, and the others the metrics.
 pub fn outcome(
     outcome: &Outcome,
     display: &Display,
+    asks: Asks,
     table: impl FnOnce(&Outcome, &Style) -> String,
 ) -> anyhow::Result<()> {
     match display.format {
         Format::Json => print(&ascertain_report::json::outcome(outcome)),
-        Format::Csv => print(&ascertain_report::csv::outcome(outcome)),
+        Format::Csv => print(&match asks {
+            Asks::Verdicts => csv::claims(outcome),
+            Asks::Metrics => csv::outcome(outcome),
+        }),
         Format::Markdown => print(&ascertain_report::markdown::outcome(outcome)),
         Format::Table if display.quiet => Ok(()),
         Format::Table => print(&table(outcome, &style(display))),
     }
+}
+
+/// What somebody wants to know of an outcome first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// What is true: `check`, `slo`.
+    Verdicts,
+    /// How much: `compare`, `run`.
+    Metrics,
 }
 
 /// What `compare` prints: the table, a sentence for each command, and what threatens the result.

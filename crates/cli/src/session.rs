@@ -49,5 +49,10 @@ pub fn carry_out_with(plan: &Plan, recording: Recording, quiet: bool) -> anyhow:
     let mut registry: Vec<&dyn Experiment> = ascertain_experiments::registry().to_vec();
     registry.extend(commands.iter().map(|command| command as &dyn Experiment));
     let mut line = Line::new(quiet);
-    Ok(ascertain::run::run(plan, &registry, recording, &mut line)?)
+    let run = ascertain::run::run(plan, &registry, recording, &mut line)?;
+    drop(line);
+    for failure in commands.iter().flat_map(CommandExperiment::cleanup_failures) {
+        output::note(&format!("warning: {failure}"));
+    }
+    Ok(run)
 }

@@ -15,10 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
     ("ascertain-experiments", &["ascertain", "ascertain-numeric", "ascertain-sys"]),
     ("ascertain-report", &["ascertain", "ascertain-sys"]),
-    (
-        "ascertain-cli",
-        &["ascertain", "ascertain-experiments", "ascertain-report", "ascertain-stats", "ascertain-sys"],
-    ),
+    ("ascertain-cli", &["ascertain", "ascertain-experiments", "ascertain-report", "ascertain-stats", "ascertain-sys"]),
     ("xtask", &[]),
 ];
 
@@ -54,7 +51,8 @@ fn unsafe_code_lives_in_sys_and_numeric() {
         for file in rust_files(&root().join("crates").join(folder).join("src")) {
             let text = std::fs::read_to_string(&file).unwrap();
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-            let keyword = |line: &str| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe");
+            let keyword =
+                |line: &str| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe");
             for line in code {
                 assert!(!keyword(line), "{}: {line}", file.display());
             }

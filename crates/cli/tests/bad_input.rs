@@ -73,8 +73,14 @@ fn a_claims_file_says_where_and_what_is_near() {
         ("experiment = \"sum\"\npredicate = \"time <= 1 MB\"\nrate = 0.5", "write it in ns"),
         ("experiment = \"sum\"\npredicate = \"time <= 1 ms\"\nrate = 1.0", "rate"),
         ("experiment = \"sum\"\npredicate = \"time <= 1 ms\"\nrate = \"often\"", "rate"),
-        ("experiment = \"sum\"\nat = { elements = \"some\" }\npredicate = \"time <= 1 ms\"\nrate = 0.5", "whole number"),
-        ("experiment = \"sum\"\nat = { element = 5 }\npredicate = \"time <= 1 ms\"\nrate = 0.5", "did you mean `elements`"),
+        (
+            "experiment = \"sum\"\nat = { elements = \"some\" }\npredicate = \"time <= 1 ms\"\nrate = 0.5",
+            "whole number",
+        ),
+        (
+            "experiment = \"sum\"\nat = { element = 5 }\npredicate = \"time <= 1 ms\"\nrate = 0.5",
+            "did you mean `elements`",
+        ),
         ("experiment = \"sum\"\ncandidate = \"kahn\"\nbaseline = \"naive\"\nat_least = 2", "did you mean `kahan`"),
         ("experiment = \"sum\"\ncandidate = \"kahan\"\nbaseline = \"naive\"", "at_least"),
         ("experiment = ", "claims.toml:3"),

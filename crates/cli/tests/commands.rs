@@ -18,7 +18,10 @@ fn compare_decides_and_says_so() {
     assert_eq!(json["claims"][0]["decision"], "faster");
     assert!(json["claims"][0]["ratio_low"].as_f64().unwrap() > 1.0);
     let metrics: Vec<&Value> = json["points"].as_array().unwrap().iter().map(|point| &point["metric"]).collect();
-    assert_eq!(metrics, ["wall", "user", "system", "memory_peak", "exit", "wall", "user", "system", "memory_peak", "exit"]);
+    assert_eq!(
+        metrics,
+        ["wall", "user", "system", "memory_peak", "exit", "wall", "user", "system", "memory_peak", "exit"]
+    );
     let run = runs(state.path()).pop().unwrap();
     for file in ["run.json", "trials.jsonl", "trials.parquet"] {
         assert!(run.join(file).is_file(), "{file}");
@@ -40,7 +43,8 @@ fn compare_speaks_to_people() {
 #[test]
 fn gates_have_their_exit_codes() {
     let state = tempfile::tempdir().unwrap();
-    let gate = |arguments: &[&str]| ascertain(state.path(), &[&["compare", "--no-evidence", "-q"], arguments].concat()).code;
+    let gate =
+        |arguments: &[&str]| ascertain(state.path(), &[&["compare", "--no-evidence", "-q"], arguments].concat()).code;
     assert_eq!(gate(&["--fail-if", "slower", "sleep 0.001", "sleep 0.03"]), Some(1));
     assert_eq!(gate(&["--fail-if", "slower", "sleep 0.03", "sleep 0.001"]), Some(0));
     assert_eq!(gate(&["--fail-if", "slower", "--margin", "5%", "sleep 0.03", "sleep 0.001"]), Some(0));
@@ -55,7 +59,8 @@ fn parameters_make_arms_and_the_first_is_the_reference() {
     let json = ascertain(state.path(), &arguments).json();
     assert_eq!(json["claims"].as_array().unwrap().len(), 1);
     assert_eq!(json["points"][0]["at"]["time"], "0.01");
-    let arguments = ["compare", "--format", "json", "-r", "2", "-P", "n", "1", "5", "-D", "2", "echo {n}", "printf {n}"];
+    let arguments =
+        ["compare", "--format", "json", "-r", "2", "-P", "n", "1", "5", "-D", "2", "echo {n}", "printf {n}"];
     let json = ascertain(state.path(), &arguments).json();
     assert_eq!(json["claims"].as_array().unwrap().len(), 3, "the second against the first, at each of 1, 3, 5");
 }
@@ -64,8 +69,21 @@ fn parameters_make_arms_and_the_first_is_the_reference() {
 fn preparation_and_hooks_run_around() {
     let state = tempfile::tempdir().unwrap();
     let arguments = [
-        "compare", "--no-evidence", "-q", "-w", "1", "-r", "2", "--shell", "-s", "echo s >> log", "-p", "echo p >> log",
-        "-c", "echo c >> log", "echo x >> log",
+        "compare",
+        "--no-evidence",
+        "-q",
+        "-w",
+        "1",
+        "-r",
+        "2",
+        "--shell",
+        "-s",
+        "echo s >> log",
+        "-p",
+        "echo p >> log",
+        "-c",
+        "echo c >> log",
+        "echo x >> log",
     ];
     assert_eq!(ascertain(state.path(), &arguments).code, Some(0));
     let log = std::fs::read_to_string(state.path().join("log")).unwrap().replace('\n', "");
@@ -112,7 +130,18 @@ fn slo_holds_is_refuted_or_undecided() {
 fn recorded_requests_are_taken_in_whole_sets() {
     let state = tempfile::tempdir().unwrap();
     std::fs::write(state.path().join("requests"), "a b\n\nc\n'd'\n").unwrap();
-    let arguments = ["slo", "--at-least", "60%", "--shell", "--recorded", "requests", "--format", "json", "--", "echo {request} >> log"];
+    let arguments = [
+        "slo",
+        "--at-least",
+        "60%",
+        "--shell",
+        "--recorded",
+        "requests",
+        "--format",
+        "json",
+        "--",
+        "echo {request} >> log",
+    ];
     let json = ascertain(state.path(), &arguments).json();
     let trials = json["claims"][0]["trials"].as_u64().unwrap();
     assert_eq!((trials % 3, json["claims"][0]["verdict"].as_str()), (0, Some("holds")));
@@ -133,7 +162,10 @@ fn check_judges_a_file_and_gates() {
     let ran = ascertain(state.path(), &["check", "claims.toml", "--format", "json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let json = ran.json();
-    assert_eq!((json["claims"][0]["verdict"].as_str(), json["claims"][1]["verdict"].as_str()), (Some("holds"), Some("holds")));
+    assert_eq!(
+        (json["claims"][0]["verdict"].as_str(), json["claims"][1]["verdict"].as_str()),
+        (Some("holds"), Some("holds"))
+    );
     assert!(runs(state.path()).pop().unwrap().join("report.md").is_file());
     let text = "[[claim]]\nid = \"x\"\ncommand = \"false\"\npredicate = \"wall <= 5 s\"\nrate = 0.6\n";
     std::fs::write(state.path().join("claims.toml"), text).unwrap();
@@ -144,7 +176,8 @@ fn check_judges_a_file_and_gates() {
 #[test]
 fn run_prints_tables_and_judges_the_shipped_claims() {
     let state = tempfile::tempdir().unwrap();
-    let arguments = ["run", "fill-rate", "--trials", "20", "--at", "bins=10,100", "--at", "capacity=50", "--max-time", "20s"];
+    let arguments =
+        ["run", "fill-rate", "--trials", "20", "--at", "bins=10,100", "--at", "capacity=50", "--max-time", "20s"];
     let ran = ascertain(state.path(), &arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("thrown") && ran.stdout.contains("fill_rate"), "{}", ran.stdout);
@@ -167,7 +200,8 @@ fn list_and_explain_say_what_there_is() {
 #[test]
 fn judge_says_what_the_source_says() {
     let state = tempfile::tempdir().unwrap();
-    let arguments = ["judge", "3972/4000", "--at-least", "0.98", "--error", "0.001", "--method", "csm", "--format", "json"];
+    let arguments =
+        ["judge", "3972/4000", "--at-least", "0.98", "--error", "0.001", "--method", "csm", "--format", "json"];
     let ran = ascertain(state.path(), &arguments);
     let json = ran.json();
     assert_eq!((ran.code, json["verdict"].as_str()), (Some(0), Some("holds")));
@@ -192,8 +226,19 @@ fn completions_name_the_subcommands() {
 fn exports_are_hyperfines() {
     let state = tempfile::tempdir().unwrap();
     let arguments = [
-        "compare", "--no-evidence", "-q", "-r", "3", "--export-json", "a.json", "--export-csv", "a.csv",
-        "--export-markdown", "a.md", "true", "sleep 0.001",
+        "compare",
+        "--no-evidence",
+        "-q",
+        "-r",
+        "3",
+        "--export-json",
+        "a.json",
+        "--export-csv",
+        "a.csv",
+        "--export-markdown",
+        "a.md",
+        "true",
+        "sleep 0.001",
     ];
     assert_eq!(ascertain(state.path(), &arguments).code, Some(0));
     let read = |name: &str| std::fs::read_to_string(state.path().join(name)).unwrap();
@@ -209,7 +254,8 @@ fn exports_are_hyperfines() {
 #[test]
 fn interrupted_runs_keep_their_evidence_and_go_on() {
     let state = tempfile::tempdir().unwrap();
-    let arguments = ["compare", "--max-time", "10min", "--shell", "echo began >&2; sleep 0.2", "sleep 0.2", "--output", "inherit"];
+    let arguments =
+        ["compare", "--max-time", "10min", "--shell", "echo began >&2; sleep 0.2", "sleep 0.2", "--output", "inherit"];
     let mut child = command(state.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     // The third time that the first command begins, at least two trials are behind us.

@@ -295,11 +295,13 @@ impl ClaimJudge {
     pub fn expected_growth(&self) -> f64 {
         let decided = (self.trials - self.ties) as f64;
         let rate = (self.successes as f64 + 0.5) / (decided + 1.0);
-        match &self.rule {
+        let growth = match &self.rule {
             Rule::Rate(_) | Rule::Margin(_) => expected_growth(self.claim.rate, rate),
             Rule::Order(_) | Rule::OrderWithin(_) => expected_growth(0.5, rate),
-            Rule::Exact => f64::INFINITY,
-        }
+            Rule::Exact => f64::MAX,
+        };
+        // Nobody knows yet what a claim of few trials will add: it gets its chance.
+        if decided < 8.0 { growth.max(std::f64::consts::LN_2) } else { growth }
     }
 
     /// The claim's evidence and bounds in a few words, for progress.

@@ -58,6 +58,11 @@ pub(crate) fn lanes<'a>(
     observations: &mut Observations,
 ) -> Result<Vec<Lane<'a>>, Error> {
     let mut lanes: Vec<Lane<'a>> = Vec::new();
+    // Results are shown in the order in which the tables name their arms.
+    for table in &plan.tables {
+        let spec = find(registry, &table.experiment)?.spec();
+        table.arms.iter().for_each(|arm| _ = observations.arm(spec, arm));
+    }
     let mut availability = Availability { machine, known: HashMap::new() };
     for (index, judge) in judges.iter_mut().enumerate() {
         let experiment = find(registry, &judge.claim.experiment)?;

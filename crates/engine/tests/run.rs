@@ -158,7 +158,7 @@ fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
     let experiment = Scripted::new(&["a", "b", "c", "d"], slow);
     let claims = vec![
         versus("one", "a", "b", Bound::AtLeast(1.0), Judging::Rate),
-        experiment.predicate("two", "c", "time <= 2 ns", 0.999),
+        experiment.predicate("two", "c", "time <= 2 ns", 0.5),
     ];
     let config = Config { max_time: Duration::from_millis(200), ..Config::default() };
     let outcome = outcome(&experiment, &plan(claims, config));

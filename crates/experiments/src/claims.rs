@@ -28,7 +28,11 @@ mod tests {
         let file = super::shipped_claims().unwrap();
         for claim in &file.claims {
             assert!(!claim.source.is_empty() && !claim.analysis.is_empty(), "{}: source and analysis", claim.id);
-            assert!(claim.id.starts_with(&format!("{}.", claim.experiment)), "{}: begins with its experiment", claim.id);
+            assert!(
+                claim.id.starts_with(&format!("{}.", claim.experiment)),
+                "{}: begins with its experiment",
+                claim.id
+            );
         }
     }
 

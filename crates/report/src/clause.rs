@@ -98,32 +98,44 @@ impl ClaimFigure {
         claim.ratio?;
         let [test] = claim.asked.tests.as_slice() else { return None };
         let (value, low, high) = (claim.ratio, claim.ratio_low, claim.ratio_high);
+        let of_unit = |measure: &Measure| Figure::of_unit(measure.unit, value, low, high);
+        let range = |figure: &Figure| match claim.asked.judging {
+            Judging::Exact => String::new(),
+            _ => format!(" ({})", figure.range),
+        };
         match test {
-            AskedTest::Versus { measure, scale: Scale::Ratio, bound, .. } => {
-                let figure = Figure::new(value, low, high, &landmarks(*bound));
+            AskedTest::Versus { measure, scale, bound, .. } => {
+                let figure = match scale {
+                    Scale::Ratio => Figure::new(value, low, high, &landmarks(*bound)),
+                    Scale::Difference => of_unit(measure),
+                };
+                let (good, better) = adjective(measure);
                 let (lead, relation) = quantile_words(claim, *bound);
-                let range = &figure.range;
-                let clause =
-                    format!("{lead}it was {relation}{} times as {} ({range})", figure.value, adjective(measure).0);
-                let short = format!("{}x ({range})", figure.value);
-                Some(ClaimFigure { clause, short })
-            }
-            AskedTest::Versus { measure, scale: Scale::Difference, bound, .. } => {
-                let figure = Figure::of_unit(measure.unit, value, low, high);
-                let (lead, relation) = quantile_words(claim, *bound);
-                let clause = format!("{lead}it was {} by {relation}{figure}", adjective(measure).1);
-                Some(ClaimFigure { clause, short: figure.to_string() })
+                let (value, range) = (&figure.value, range(&figure));
+                Some(match scale {
+                    Scale::Ratio => ClaimFigure {
+                        clause: format!("{lead}it was {relation}{value} times as {good}{range}"),
+                        short: format!("{value}x{range}"),
+                    },
+                    Scale::Difference => ClaimFigure {
+                        clause: format!("{lead}it was {better} by {relation}{value}{range}"),
+                        short: format!("{value}{range}"),
+                    },
+                })
             }
             AskedTest::Predicate { measure, .. } => {
                 let measure = measure.as_ref()?;
-                let figure = Figure::of_unit(measure.unit, value, low, high);
+                let figure = of_unit(measure);
                 let bound = match measure.better {
                     Better::Lower => Bound::AtMost(f64::INFINITY),
                     Better::Higher => Bound::AtLeast(f64::NEG_INFINITY),
                 };
                 let (lead, relation) = quantile_words(claim, bound);
-                let clause = format!("{lead}{} was {relation}{figure}", quoted(&measure.metric));
-                Some(ClaimFigure { clause, short: format!("{} {figure}", harmless(&measure.metric)) })
+                let (value, range, metric) = (&figure.value, range(&figure), &measure.metric);
+                Some(ClaimFigure {
+                    clause: format!("{lead}{} was {relation}{value}{range}", quoted(metric)),
+                    short: format!("{} {value}{range}", harmless(metric)),
+                })
             }
         }
     }

@@ -12,8 +12,8 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A number without a dimension, in as many digits as say where its interval ends. No end is
-    /// rounded onto a landmark (the bound of a claim, 1 for a ratio) that it does not reach.
+    /// A number without a dimension, in as many digits as say where its interval ends. An end that would
+    /// be rounded onto a landmark (the bound of a claim, 1 for a ratio) without being there has more.
     ///
     /// ```
     /// use ascertain_report::figure::Figure;
@@ -26,14 +26,19 @@ impl Figure {
         let value = value.filter(|v| !v.is_nan());
         // An infinite end bounds nothing.
         let [low, high] = [low, high].map(|end| end.filter(|v| v.is_finite()));
-        let write = writer(value, low, high, landmarks);
+        let decimals = decimals(value.filter(|v| v.is_finite()), low, high);
+        let end = |number: f64| write(number, decimals, landmarks);
         let range = match (low, high) {
-            (Some(low), Some(high)) => format!("{} to {}", write(low), write(high)),
-            (Some(low), None) => format!("at least {}", write(low)),
-            (None, Some(high)) => format!("at most {}", write(high)),
+            (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
+            (Some(low), None) => format!("at least {}", end(low)),
+            (None, Some(high)) => format!("at most {}", end(high)),
             (None, None) => "not bounded yet".into(),
         };
-        Figure { value: value.map_or_else(|| "-".into(), write), range }
+        // A landmark inside of the interval may well be where the value is.
+        let is_excluded = |mark: &f64| low.is_some_and(|low| low >= *mark) || high.is_some_and(|high| high <= *mark);
+        let excluded: Vec<f64> = landmarks.iter().copied().filter(is_excluded).collect();
+        let value = value.map_or_else(|| "-".into(), |value| write(value, decimals, &excluded));
+        Figure { value, range }
     }
 
     /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`.
@@ -73,45 +78,32 @@ impl std::fmt::Display for Figure {
 }
 
 /// The most digits after the point: below that, numbers get an exponent.
-const MOST_DECIMALS: i32 = 9;
+const MOST_DECIMALS: usize = 9;
 
-/// How a number and its ends are written: with the same decimals, so that half of the interval's width
-/// shows one digit.
-fn writer(value: Option<f64>, low: Option<f64>, high: Option<f64>, landmarks: &[f64]) -> impl Fn(f64) -> String {
-    let decimals = decimals(value.filter(|v| v.is_finite()), low, high, landmarks);
-    move |number| match decimals {
-        Some(decimals) if number.is_finite() => unsigned_zero(format!("{number:.decimals$}")),
-        _ => significant(number),
-    }
+/// Writes a number with so many decimals, or more where it would be rounded onto a landmark that it is not;
+/// without decimals with four significant digits.
+fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
+    let Some(decimals) = decimals.filter(|_| number.is_finite()) else { return significant(number) };
+    let hides = |decimals: usize| landmarks.iter().any(|&mark| number != mark && rounds_onto(number, mark, decimals));
+    let decimals = (decimals..MOST_DECIMALS).find(|&decimals| !hides(decimals)).unwrap_or(MOST_DECIMALS);
+    unsigned_zero(format!("{number:.decimals$}"))
 }
 
-/// `None`: four significant digits, each for itself.
-fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>, landmarks: &[f64]) -> Option<usize> {
+/// The decimals with which half of the interval's width shows one digit; `None` where that says nothing.
+fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<usize> {
     let half_width = match (low, high) {
         (Some(low), Some(high)) => (high - low) / 2.0,
         (Some(end), None) | (None, Some(end)) => (value? - end).abs(),
         (None, None) => return None,
     };
     let largest = [value, low, high].into_iter().flatten().map(f64::abs).fold(0.0, f64::max);
-    if !(half_width > 0.0 && half_width.is_finite() && largest < 1e10) {
-        return None;
-    }
+    let says_something = half_width > 0.0 && half_width.is_finite() && largest < 1e10;
     let needed = -half_width.log10().floor();
-    if needed > f64::from(MOST_DECIMALS) {
-        return None;
-    }
-    let hides = |decimals: i32| {
-        let ends = [low, high].into_iter().flatten();
-        ends.into_iter().any(|end| landmarks.iter().any(|&mark| end != mark && rounds_onto(end, mark, decimals)))
-    };
-    let least = needed.max(0.0) as i32;
-    let decimals = (least..MOST_DECIMALS).find(|&decimals| !hides(decimals)).unwrap_or(MOST_DECIMALS);
-    Some(decimals as usize)
+    (says_something && needed <= MOST_DECIMALS as f64).then_some(needed.max(0.0) as usize)
 }
 
 /// Whether both are written alike with so many decimals.
-fn rounds_onto(end: f64, mark: f64, decimals: i32) -> bool {
-    let decimals = decimals as usize;
+fn rounds_onto(end: f64, mark: f64, decimals: usize) -> bool {
     (end - mark).abs() < 1.0 && format!("{end:.decimals$}") == format!("{mark:.decimals$}")
 }
 
@@ -195,10 +187,13 @@ mod tests {
 
     #[test]
     fn ends_do_not_round_onto_landmarks() {
-        assert_eq!(shown(1.15, 1.0004, 1.31, &[1.0]), "1.1500 (1.0004 to 1.3100)");
+        assert_eq!(shown(1.15, 1.0004, 1.31, &[1.0]), "1.1 (1.0004 to 1.3)");
         assert_eq!(shown(1.15, 1.0, 1.31, &[1.0]), "1.1 (1.0 to 1.3)", "it is exactly there");
         let share = Figure::of_share(Some(0.9907), Some(0.9735), Some(0.9996), 0.5);
-        assert_eq!(share.to_string(), "99.07 % (97.35 to 99.96)");
+        assert_eq!(share.to_string(), "99 % (97 to 99.96)");
+        let share = Figure::of_share(Some(0.9996), Some(0.980_004), Some(0.9999), 0.98);
+        assert_eq!(share.to_string(), "99.96 % (98.0004 to 99.99)");
+        assert_eq!(Figure::of_share(Some(1.0), Some(0.9), Some(1.0), 0.5).to_string(), "100 % (90 to 100)");
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(crate) fn compared(outcome: &Outcome) -> Grid {
         ("Answer", Kind::Word),
     ])
     .stacking(&["95 % interval", "System", "Interval"]);
-    for key in distinct_arms(&outcome.points) {
+    for key in arms_in_order(outcome) {
         let of_arm: Vec<&PointSummary> =
             outcome.points.iter().filter(|point| (point.variant.as_str(), &point.at) == key).collect();
         let median = |metric: &str| {
@@ -104,11 +104,17 @@ pub(crate) fn compared(outcome: &Outcome) -> Grid {
     grid.without_empty_columns()
 }
 
-/// Each arm once, in the order in which it first comes.
-fn distinct_arms(points: &[PointSummary]) -> Vec<ArmKey<'_>> {
+/// Each arm that was measured once: references before what is held against them, in the claims' order.
+fn arms_in_order(outcome: &Outcome) -> Vec<ArmKey<'_>> {
+    let versus = outcome.claims.iter().flat_map(|claim| &claim.asked.tests).filter_map(|test| match test {
+        AskedTest::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
+        AskedTest::Predicate { .. } => None,
+    });
+    let claimed = versus.flatten().map(|arm| (arm.variant.as_str(), &arm.point));
+    let measured: Vec<ArmKey> = outcome.points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
     let mut seen = BTreeSet::new();
-    let keys = points.iter().map(|point| (point.variant.as_str(), &point.at));
-    keys.filter(|key| seen.insert(*key)).collect()
+    let known: BTreeSet<ArmKey> = measured.iter().copied().collect();
+    claimed.chain(measured).filter(|key| known.contains(key) && seen.insert(*key)).collect()
 }
 
 /// Ratio, interval and answer of the command that is the arm; the reference says that it is.

@@ -27,7 +27,7 @@ fn a_rate_is_a_share_of_the_time_it_was_measured() {
     let holds = counted(with_rate(claim, 0.99, 0.99003, 0.99976), Verdict::Holds, 2190, 2196);
     assert_eq!(
         says(&holds),
-        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, a rate of 99.727 % (99.003 to 99.976), so \
+        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, a rate of 99.7 % (99.003 to 99.98), so \
          while it was measured this was true at least 99 % of the time, wrong with a chance of at most 0.001."
     );
     let refuted = counted(with_rate(holds, 0.99, 0.9, 0.98), Verdict::Refuted, 940, 1000);

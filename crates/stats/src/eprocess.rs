@@ -191,9 +191,8 @@ mod tests {
     fn straight_successes_to_say_at_least_half() {
         let threshold = log_threshold(0.0005);
         let mixture = Mixture::new(0.5, Direction::Above);
-        let soonest = |component: usize| {
-            (1..100).find(|&n| mixture.log_components(f64::from(n), 0.0)[component] >= threshold)
-        };
+        let soonest =
+            |component: usize| (1..100).find(|&n| mixture.log_components(f64::from(n), 0.0)[component] >= threshold);
         assert_eq!(soonest(0), Some(14), "r = 2");
         assert_eq!(soonest(1), Some(25), "r = 20");
         let soonest = (1..100).find(|&n| mixture.log_e(f64::from(n), 0.0) >= threshold);

@@ -5,19 +5,25 @@
 #[non_exhaustive]
 pub enum Error {
     /// A rate that is not strictly between 0 and 1: a single failure refutes "always", and nothing refutes "at least 0".
-    #[error("the rate must lie strictly between 0 and 1, but is {rate}: write 99 % as 0.99, and \"always\" as a rate just below 1, such as 0.999")]
+    #[error(
+        "the rate must lie strictly between 0 and 1, but is {rate}: write 99 % as 0.99, and \"always\" as a rate just below 1, such as 0.999"
+    )]
     Rate {
         /// The rate that was given.
         rate: f64,
     },
     /// An error probability that is not strictly between 0 and 1: no verdict is free of error.
-    #[error("the error must lie strictly between 0 and 1, but is {error}: a smaller error needs more trials, 0.001 is usual")]
+    #[error(
+        "the error must lie strictly between 0 and 1, but is {error}: a smaller error needs more trials, 0.001 is usual"
+    )]
     ErrorProbability {
         /// The error probability that was given.
         error: f64,
     },
     /// More successes than trials.
-    #[error("{successes} successes in {trials} trials: there are never more successes than trials, so give successes/trials in this order")]
+    #[error(
+        "{successes} successes in {trials} trials: there are never more successes than trials, so give successes/trials in this order"
+    )]
     SuccessesExceedTrials {
         /// The number of trials that was given.
         trials: u64,
@@ -37,7 +43,9 @@ pub enum Error {
         quantile: f64,
     },
     /// A margin that leaves nothing to reject on one of its sides.
-    #[error("the margin must be more than 0 and leave {rate} - margin and {rate} + margin strictly between 0 and 1, but is {margin}: take a smaller margin, or judge the rate without one")]
+    #[error(
+        "the margin must be more than 0 and leave {rate} - margin and {rate} + margin strictly between 0 and 1, but is {margin}: take a smaller margin, or judge the rate without one"
+    )]
     Margin {
         /// The rate that was given.
         rate: f64,

@@ -18,8 +18,8 @@ use std::ops::{Deref, DerefMut};
 /// most `error`. (A union bound, such as a third of the error for each of two thresholds and for an interval, is needed only
 /// where an interval is read off the same budget. [`RateSequence`](crate::RateSequence) has errors of its own.)
 ///
-/// Both ends are the doubles `rate - margin` and `rate + margin`. Where one batch rejects both, the end with more to spare
-/// is the verdict.
+/// Both ends are the doubles `rate - margin` and `rate + margin`. Where one batch rejects both, either verdict is right, and
+/// *holds* is given if the share of successes is at least `rate`.
 ///
 /// ```
 /// use ascertain_stats::{MarginJudge, Tally, Verdict};

@@ -63,13 +63,7 @@ fn most_unrejected(mixture: &Mixture, n: u64, threshold: f64) -> u64 {
     let (trials, rate) = (n as f64, mixture.rate());
     let deviation = libm::sqrt(2.0 * (threshold + 1.0) * trials * rate.success * rate.failure);
     let guess = trials * rate.success + deviation;
-    let search = Search {
-        low: 0.0,
-        value_at_low: f64::NAN,
-        limit: trials,
-        guess,
-        give_or_take: 0.1 * deviation,
-        step: 1.0,
-    };
+    let search =
+        Search { low: 0.0, value_at_low: f64::NAN, limit: trials, guess, give_or_take: 0.1 * deviation, step: 1.0 };
     last_below_zero(|x| mixture.log_e(x, trials - x) - threshold, search) as u64
 }

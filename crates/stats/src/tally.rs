@@ -46,9 +46,9 @@ impl Tally {
         Ok(self)
     }
 
-    /// Trials that did not succeed.
+    /// Trials that did not succeed; none where the fields are not those of a tally.
     pub fn failures(&self) -> u64 {
-        self.trials - self.successes
+        self.trials.saturating_sub(self.successes)
     }
 
     /// Counts one more trial.

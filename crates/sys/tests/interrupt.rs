@@ -1,8 +1,9 @@
 //! Signals, in a process of their own: this file's test program, started once more as `helper`.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use ascertain_sys::process::{Output, Prepared, shell};
@@ -40,17 +41,23 @@ struct Helper {
 }
 
 impl Helper {
-    /// With `prefix` run by a shell first.
-    fn start(prefix: &str, stays: bool) -> Self {
+    /// A helper that begins with some signals ignored, and may stay after the first that is not.
+    fn start(ignored: &'static [libc::c_int], stays: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("{prefix} exec \"$0\" --exact helper --ignored --nocapture"));
-        command.arg(std::env::current_exe().unwrap()).env("ASCERTAIN_TEST_FOLDER", folder.path());
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "helper", "--ignored", "--nocapture"]).stdout(Stdio::null());
+        command.env("ASCERTAIN_TEST_FOLDER", folder.path());
         if stays {
             command.env("ASCERTAIN_TEST_STAYS", "1");
         }
-        let child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-        Self { child, folder }
+        // SAFETY: `signal` may be called between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                ignored.iter().for_each(|&signal| _ = libc::signal(signal, libc::SIG_IGN));
+                Ok(())
+            });
+        }
+        Self { child: command.spawn().unwrap(), folder }
     }
 
     /// Waits until a file is there and has something in it.
@@ -97,7 +104,7 @@ fn assert_gone(pid: &str) {
 #[test]
 fn a_signal_ends_the_command_and_is_told() {
     for signal in ["INT", "TERM", "HUP"] {
-        let mut helper = Helper::start("", false);
+        let mut helper = Helper::start(&[], false);
         let pid = helper.command();
         helper.signal(signal);
         assert_eq!(helper.wait().code(), Some(INTERRUPTED), "{signal}");
@@ -107,7 +114,7 @@ fn a_signal_ends_the_command_and_is_told() {
 
 #[test]
 fn a_second_signal_ends_the_process_at_once() {
-    let mut helper = Helper::start("", true);
+    let mut helper = Helper::start(&[], true);
     helper.command();
     helper.signal("INT");
     // One right after the first is the same wish, and it is still there later.
@@ -120,7 +127,7 @@ fn a_second_signal_ends_the_process_at_once() {
 
 #[test]
 fn what_was_ignored_stays_ignored() {
-    let mut helper = Helper::start("trap '' HUP;", false);
+    let mut helper = Helper::start(&[libc::SIGHUP], false);
     let pid = helper.command();
     helper.signal("HUP");
     std::thread::sleep(Duration::from_millis(50));
@@ -132,7 +139,7 @@ fn what_was_ignored_stays_ignored() {
 
 #[test]
 fn commands_are_accounted_for_where_sigchld_was_ignored() {
-    let mut helper = Helper::start("trap '' CHLD;", false);
+    let mut helper = Helper::start(&[libc::SIGCHLD], false);
     let pid = helper.command();
     helper.signal("INT");
     assert_eq!(helper.wait().code(), Some(INTERRUPTED));
@@ -142,7 +149,7 @@ fn commands_are_accounted_for_where_sigchld_was_ignored() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_command_does_not_outlive_a_killed_process() {
-    let mut helper = Helper::start("", false);
+    let mut helper = Helper::start(&[], false);
     let pid = helper.command();
     helper.child.kill().unwrap();
     assert_eq!(helper.wait().code(), None, "killed");

@@ -105,6 +105,37 @@ fn signals_are_as_a_shell_would_leave_them() {
 }
 
 #[test]
+fn a_thread_that_blocks_signals_does_not_block_the_commands() {
+    let ended_by = std::thread::spawn(|| {
+        // SAFETY: `sigset_t` is plain data, and `sigfillset` makes a set of it; only this thread's
+        // mask is changed.
+        unsafe {
+            let mut all = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        }
+        run(&shell("kill -TERM $$; sleep 60")).exit
+    });
+    assert_eq!(ended_by.join().unwrap(), Exit::Signal(15));
+}
+
+#[test]
+fn a_fork_that_drops_a_command_leaves_it_to_us() {
+    let prepared = Prepared::new(&Command::new("true", &[])).unwrap();
+    // SAFETY: the copy drops a value, which frees memory (that works in a copy with the C libraries
+    // of Linux) and makes system calls, and ends without running anything of the test's.
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            drop(prepared);
+            libc::_exit(0);
+        }
+        assert_eq!(libc::waitpid(pid, std::ptr::null_mut(), 0), pid);
+    }
+    assert_eq!(prepared.run(None).unwrap().exit, Exit::Code(0));
+}
+
+#[test]
 fn no_descriptors_leak_into_the_command() {
     let descriptors = output_of(Command::new("ls", &["/proc/self/fd"]));
     // 3 is the one that `ls` reads the directory by. The test's own runner may leave others open.
@@ -143,7 +174,7 @@ fn input_comes_from_a_file_or_from_bytes() {
 
 #[test]
 fn a_command_cannot_change_the_bytes_it_is_given() {
-    let mut command = shell("cat; echo changed 2>/dev/null >&0; :");
+    let mut command = shell("cat; echo changed >&0; echo changed 1<>/dev/stdin; echo changed > /dev/stdin; :");
     command.stdin = Input::Bytes(b"original ".to_vec());
     let directory = tempfile::tempdir().unwrap();
     command.stdout = Output::File(directory.path().join("output"));

@@ -12,7 +12,8 @@ use ascertain_report::markdown;
 
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Common, Format};
-use crate::{output, session};
+use crate::output::{self, Asks};
+use crate::session;
 
 const MAX_TIME: Duration = Duration::from_secs(120);
 
@@ -51,7 +52,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     file.commands.retain(|set| file.claims.iter().any(|claim| claim.experiment == set.id));
     let plan = Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config };
     let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, output::checked)?;
+    output::outcome(&run.outcome, &args.common.display, Asks::Verdicts, output::checked)?;
     if let Some(folder) = &run.folder {
         write_report(&folder.join("report.md"), &run.outcome, args)?;
     }

@@ -17,7 +17,8 @@ use clap::ValueEnum;
 use super::commands::Starting;
 use crate::exit::{self, Code};
 use crate::options::{Common, positive_share};
-use crate::{output, session};
+use crate::output::{self, Asks};
+use crate::session;
 
 const MAX_TIME: Duration = Duration::from_secs(30);
 /// One command alone has nothing to be compared with: this many observations describe it.
@@ -43,7 +44,7 @@ pub struct Args {
     parameter_scan: Vec<String>,
     /// The step of the last --parameter-scan
     #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", help_heading = "Commands")]
-    parameter_step_size: Option<u64>,
+    parameter_step_size: Option<String>,
     #[command(flatten)]
     starting: Starting,
     /// Go on when a command fails; it keeps its time
@@ -87,8 +88,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     // Opened before anything is measured: a folder that can't be written to is found now.
     let exports = Exports::open(args)?;
     let run = session::carry_out(&plan, &args.common)?;
-    exports.finish(&run, &plan)?;
-    output::outcome(&run.outcome, &args.common.display, output::compared)?;
+    exports.finish(&run)?;
+    output::outcome(&run.outcome, &args.common.display, Asks::Metrics, output::compared)?;
     let code = exit::code(&run.outcome, &[]);
     Ok(if code == Code::Done { gate(args.fail_if, args.margin, &run.outcome) } else { code })
 }
@@ -119,8 +120,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let spec = experiment.spec();
     let points = points(&set.parameters);
     let arm = |variant: &str, point: &Point| Arm { variant: variant.to_string(), point: point.clone() };
-    let arms: Vec<Arm> =
-        spec.variants.iter().flat_map(|v| points.iter().map(|point| arm(&v.name, point))).collect();
+    let arms: Vec<Arm> = spec.variants.iter().flat_map(|v| points.iter().map(|point| arm(&v.name, point))).collect();
     if args.fail_if.is_some() && arms.len() < 2 {
         bail!("--fail-if needs a second command to hold against the first");
     }
@@ -179,15 +179,9 @@ fn parameters(args: &Args) -> anyhow::Result<Vec<Factor>> {
         Ok((list[0].clone(), levels))
     });
     let scans = args.parameter_scan.chunks_exact(3).map(|scan| {
-        let number = |text: &str| {
-            text.parse::<u64>().with_context(|| format!("--parameter-scan {}: `{text}` is not a whole number", scan[0]))
-        };
-        let (min, max) = (number(&scan[1])?, number(&scan[2])?);
-        let step = args.parameter_step_size.unwrap_or(1);
-        if min > max || step == 0 {
-            bail!("--parameter-scan {}: {min} to {max} by {step} has no values", scan[0]);
-        }
-        Ok((scan[0].clone(), (min..=max).step_by(step as usize).map(Level::Integer).collect()))
+        let step = args.parameter_step_size.as_deref().unwrap_or("1");
+        let levels = scan_levels(&scan[1], &scan[2], step).with_context(|| format!("--parameter-scan {}", scan[0]))?;
+        Ok((scan[0].clone(), levels))
     });
     let factor = |(name, levels): (String, Vec<Level>)| Factor {
         name,
@@ -198,15 +192,40 @@ fn parameters(args: &Args) -> anyhow::Result<Vec<Factor>> {
     lists.chain(scans).map(|parameter| parameter.map(factor)).collect()
 }
 
+/// The numbers from `min` to `max` by `step`, with as many decimals as these have.
+fn scan_levels(min: &str, max: &str, step: &str) -> anyhow::Result<Vec<Level>> {
+    let texts = [min, max, step];
+    let decimals = texts.map(|text| text.split_once('.').map_or(0, |(_, decimals)| decimals.len())).into_iter().max();
+    let decimals = decimals.unwrap_or(0);
+    // In units of the last decimal, so that no step is rounded.
+    let whole = |text: &str| {
+        let number: f64 = text.parse().with_context(|| format!("`{text}` is not a number"))?;
+        let scaled = (number * 10_f64.powi(decimals as i32)).round();
+        anyhow::ensure!(scaled.abs() < 1e15, "`{text}` is out of range");
+        Ok::<i64, anyhow::Error>(scaled as i64)
+    };
+    let (first, last, by) = (whole(min)?, whole(max)?, whole(step)?);
+    if first > last || by <= 0 || (last - first) / by >= 10_000 {
+        bail!("{min} to {max} by {step} has no values, or more than 10,000");
+    }
+    let text = |value: i64| format!("{:.decimals$}", value as f64 / 10_f64.powi(decimals as i32));
+    Ok((first..=last).step_by(by as usize).map(|value| Level::Text(text(value))).collect())
+}
+
 /// Every combination of the parameters' levels.
 fn points(parameters: &[Factor]) -> Vec<Point> {
     parameters.iter().fold(vec![Point::default()], |points, factor| {
         let Accepts::OneOf(levels) = &factor.accepts else { return points };
-        let widened = points.iter().flat_map(|point| {
-            levels.iter().map(|level| point.clone().with(&factor.name, level.clone()))
-        });
+        let widened =
+            points.iter().flat_map(|point| levels.iter().map(|level| point.clone().with(&factor.name, level.clone())));
         widened.collect()
     })
+}
+
+/// What hyperfine calls a command: its name or its line, with the parameters filled in.
+fn shown(arm: &Arm) -> String {
+    let levels = arm.point.0.iter();
+    levels.fold(arm.variant.clone(), |line, (name, level)| line.replace(&format!("{{{name}}}"), &level.to_string()))
 }
 
 /// hyperfine's export files, each opened before the first trial.
@@ -228,21 +247,19 @@ impl Exports {
         Ok(Exports { files: opened.collect::<Result<_, _>>()? })
     }
 
-    fn finish(self, run: &Run, plan: &Plan) -> anyhow::Result<()> {
+    fn finish(self, run: &Run) -> anyhow::Result<()> {
         if self.files.is_empty() {
             return Ok(());
         }
-        let set = &plan.commands[0];
         let times: Vec<_> = run
             .observations
             .arms()
             .iter()
             .map(|values| {
                 let [wall, user, system, memory, exit] = values.by_metric.as_slice() else { unreachable!() };
-                let named = set.commands.iter().find(|command| command.name == values.arm.variant);
                 let seconds = |ns: &[f64]| ns.iter().map(|ns| ns / 1e9).collect();
                 hyperfine::CommandTimes {
-                    command: named.map_or(values.arm.variant.clone(), |command| command.name.clone()),
+                    command: shown(&values.arm),
                     parameters: values.arm.point.0.iter().map(|(k, v)| (k.clone(), v.to_string())).collect(),
                     wall_s: seconds(wall),
                     user_s: seconds(user),
@@ -256,5 +273,24 @@ impl Exports {
             file.finish(&format(&times))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_step_exactly() {
+        let texts = |min, max, step| -> Vec<String> {
+            scan_levels(min, max, step).unwrap().iter().map(Level::to_string).collect()
+        };
+        assert_eq!(texts("1", "5", "2"), ["1", "3", "5"]);
+        assert_eq!(texts("0.1", "0.4", "0.1"), ["0.1", "0.2", "0.3", "0.4"]);
+        assert_eq!(texts("-1", "1", "1"), ["-1", "0", "1"]);
+        assert!(scan_levels("2", "1", "1").is_err());
+        assert!(scan_levels("1", "2", "0").is_err());
+        assert!(scan_levels("x", "2", "1").is_err());
+        assert!(scan_levels("NaN", "2", "1").is_err());
     }
 }

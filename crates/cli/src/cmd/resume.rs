@@ -11,7 +11,8 @@ use ascertain_report::terminal::Style;
 
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Display, duration};
-use crate::{output, session};
+use crate::output::{self, Asks};
+use crate::session;
 
 /// Go on with a run from its evidence: what is undecided is measured further
 ///
@@ -41,7 +42,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     plan.config.max_time = args.max_time.unwrap_or(plan.config.max_time);
     let recording = Recording::Continue(Box::new((writer, recorded)));
     let run = session::carry_out_with(&plan, recording, args.display.quiet)?;
-    output::outcome(&run.outcome, &args.display, table_of)?;
+    output::outcome(&run.outcome, &args.display, Asks::Verdicts, table_of)?;
     Ok(exit::code(&run.outcome, &args.fail_on))
 }
 

@@ -9,7 +9,8 @@ use ascertain::plan::{Config, Plan, Table};
 
 use crate::exit::{self, Code, FailOn};
 use crate::options::Common;
-use crate::{output, session};
+use crate::output::{self, Asks};
+use crate::session;
 
 /// Time for each experiment that is named.
 const MAX_TIME_EACH: Duration = Duration::from_secs(45);
@@ -51,7 +52,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
     let plan = Plan { claims, tables, commands: Vec::new(), config };
     let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, output::measured)?;
+    output::outcome(&run.outcome, &args.common.display, Asks::Metrics, output::measured)?;
     Ok(exit::code(&run.outcome, &args.fail_on))
 }
 
@@ -77,9 +78,8 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     }
     let wanted = |name: &String| args.variants.is_empty() || args.variants.contains(name);
     let variants = spec.variants.iter().map(|variant| &variant.name).filter(|name| wanted(name));
-    let arms = variants.flat_map(|variant| {
-        points.iter().map(move |point| Arm { variant: variant.clone(), point: point.clone() })
-    });
+    let arms = variants
+        .flat_map(|variant| points.iter().map(move |point| Arm { variant: variant.clone(), point: point.clone() }));
     Ok(Table { experiment: spec.id.clone(), arms: arms.collect() })
 }
 

@@ -14,7 +14,8 @@ use ascertain_stats::soonest_verdict;
 use super::commands::Starting;
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Common, duration, share};
-use crate::{output, session};
+use crate::output::{self, Asks};
+use crate::session;
 
 const MAX_TIME: Duration = Duration::from_secs(30);
 
@@ -59,7 +60,7 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
     let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, output::slo)?;
+    output::outcome(&run.outcome, &args.common.display, Asks::Verdicts, output::slo)?;
     Ok(exit::code(&run.outcome, &args.fail_on))
 }
 

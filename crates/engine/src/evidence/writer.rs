@@ -85,7 +85,7 @@ impl Writer {
         Ok((Writer::new(run.to_path_buf(), header, lines), recorded))
     }
 
-    fn new(run: PathBuf, header: Header, lines: File) -> Writer {
+    pub(super) fn new(run: PathBuf, header: Header, lines: File) -> Writer {
         let started = header.started.parse::<Timestamp>().map_or(0, |started| started.as_nanosecond() as u64);
         let since_started_ns = clock::unix_ns().saturating_sub(started);
         let rows = RowBuffer::new(header.run_id.clone(), since_started_ns.wrapping_sub(clock::now_ns()));

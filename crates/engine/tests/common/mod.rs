@@ -14,8 +14,8 @@ use ascertain_sys::machine::Machine;
 pub type Script = fn(variant: &str, trial: &Trial) -> Result<f64, TargetError>;
 
 pub struct Scripted {
-    spec: Spec,
-    script: Script,
+    pub spec: Spec,
+    pub script: Script,
     /// Arms whose answer is wrong.
     pub wrong: &'static [&'static str],
     /// Arms that this machine can't measure.

@@ -31,10 +31,12 @@ pub fn drawn<R: Rng>(bins: u64, capacity: u64, rng: &mut R) -> f64 {
     let gamma = Gamma::new(capacity as f64, 1.0).expect("the capacity is positive");
     let full_at = (0..bins).map(|_| gamma.sample(rng)).fold(f64::INFINITY, f64::min);
     let arrivals = Poisson::new(full_at).expect("a Gamma time is positive and finite");
-    let others = (1..bins).map(|_| loop {
-        let balls: f64 = arrivals.sample(rng);
-        if balls < capacity as f64 {
-            break balls as u64;
+    let others = (1..bins).map(|_| {
+        loop {
+            let balls: f64 = arrivals.sample(rng);
+            if balls < capacity as f64 {
+                break balls as u64;
+            }
         }
     });
     share(capacity + others.sum::<u64>(), bins, capacity)

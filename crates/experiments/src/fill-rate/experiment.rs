@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Reduce, Samples, Session, Setup, Spec, TargetError,
-    Trial, Unavailable, Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Reduce, Samples, Session, Setup, Spec, TargetError, Trial,
+    Unavailable, Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_sys::clock;
@@ -108,11 +108,8 @@ impl Session for Rows {
         // Another stream for each arm: the arms of a trial are independent.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(trial.seed ^ (arm as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let start_ns = clock::now_ns();
-        let fill_rate = if row.drawn {
-            drawn(row.bins, row.capacity, &mut rng)
-        } else {
-            thrown(row.bins, row.capacity, &mut rng)
-        };
+        let fill_rate =
+            if row.drawn { drawn(row.bins, row.capacity, &mut rng) } else { thrown(row.bins, row.capacity, &mut rng) };
         let elapsed_ns = clock::now_ns() - start_ns;
         out.push(FILL_RATE, fill_rate);
         out.push(TIME, elapsed_ns as f64);

@@ -42,8 +42,18 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         variants: variants.collect(),
         factors: vec![
             factor("elements", "how many numbers", 187_500.into(), Accepts::Integers { min: 1, max: 1 << 32 }),
-            factor("type", "their type; each is summed into f64", "f32".into(), Accepts::OneOf(vec!["f32".into(), "f64".into()])),
-            factor("accumulators", "independent chains of additions", 1.into(), Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec())),
+            factor(
+                "type",
+                "their type; each is summed into f64",
+                "f32".into(),
+                Accepts::OneOf(vec!["f32".into(), "f64".into()]),
+            ),
+            factor(
+                "accumulators",
+                "independent chains of additions",
+                1.into(),
+                Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
+            ),
         ],
         metrics: vec![
             metric("time", "time of one sum: the mean of a batch", Unit::Nanosecond, Better::Lower),
@@ -59,7 +69,8 @@ impl Experiment for Sum {
     }
 
     fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
-        let size = Size::of(arm).ok_or_else(|| Unavailable("its factors are elements, type and accumulators".into()))?;
+        let size =
+            Size::of(arm).ok_or_else(|| Unavailable("its factors are elements, type and accumulators".into()))?;
         match size.double {
             false => offered::<f32>(arm, &size)?,
             true => offered::<f64>(arm, &size)?,

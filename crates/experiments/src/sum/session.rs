@@ -30,7 +30,8 @@ struct Targets {
 /// Makes the arrays, and finds how many sums are a batch: one number for each size and type.
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
     let sizes = arms.iter().map(|arm| {
-        Size::of(arm).ok_or_else(|| TargetError::Failed(format!("{arm}: its factors are elements, type and accumulators")))
+        Size::of(arm)
+            .ok_or_else(|| TargetError::Failed(format!("{arm}: its factors are elements, type and accumulators")))
     });
     let sizes = sizes.collect::<Result<Vec<Size>, _>>()?;
     let (mut singles, mut doubles) = (Arrays::default(), Arrays::default());

@@ -1,13 +1,13 @@
 //! What each subcommand prints.
 
-use ascertain::outcome::{Outcome, Verdict};
+use ascertain::outcome::{ClaimResult, Outcome, Verdict};
 
 use super::draw::Style;
 use crate::figure::{Figure, chance};
 use crate::grids;
 use crate::judgement::Judgement;
 use crate::sentence;
-use crate::text::{ended, harmless};
+use crate::text::ended;
 
 /// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
 /// its interval, the verdict; and under it how many claims came to which verdict.
@@ -55,23 +55,15 @@ pub fn points_table(outcome: &Outcome, style: &Style) -> String {
 }
 
 /// Each claim's verdict as a sentence, and what speaks against its trials being alike. With more than
-/// one claim each has its name before it.
+/// one claim each has its name before it, unless it says itself which commands it is about.
 pub fn sentences(outcome: &Outcome, style: &Style) -> String {
-    let named = outcome.claims.len() > 1;
-    let mut text = String::new();
-    for claim in &outcome.claims {
-        if named && claim.decision.is_none() {
-            text += &format!("{}\n", harmless(&claim.id));
-        }
-        text += &style.sentence(&sentence::claim(claim));
-        if let Some(warning) = sentence::warning(claim) {
-            text += &style.paragraph(&warning);
-        }
-        if named {
-            text.push('\n');
-        }
-    }
-    text
+    let is_named = |claim: &ClaimResult| outcome.claims.len() > 1 && claim.decision.is_none();
+    let paragraphs = outcome.claims.iter().map(|claim| {
+        let name = if is_named(claim) { style.paragraph(&claim.id) } else { String::new() };
+        let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
+        name + &style.sentence(&sentence::claim(claim)) + &warning
+    });
+    paragraphs.collect::<Vec<_>>().join("\n")
 }
 
 /// What `slo` prints: the verdict as a sentence, and what was measured.

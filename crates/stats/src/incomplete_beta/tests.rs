@@ -10,22 +10,11 @@ fn tails_are_as_good_as_documented() {
     assert!(rows.len() > 100);
     for row in rows {
         let number = |column: usize| -> f64 { row[column].as_str().unwrap().parse().unwrap() };
-        let tail = BetaTail {
-            a: number(0),
-            b: number(1),
-            rate: Rate::new(number(2)),
-            excess: number(3),
-        };
+        let tail = BetaTail { a: number(0), b: number(1), rate: Rate::new(number(2)), excess: number(3) };
         let deviance = tail.rate.deviance(tail.a, tail.b, tail.excess);
-        for (computed, exact) in [
-            (tail.log_upper(), number(4)),
-            (tail.mirrored().log_upper(), number(5)),
-        ] {
+        for (computed, exact) in [(tail.log_upper(), number(4)), (tail.mirrored().log_upper(), number(5))] {
             let error = computed - exact;
-            assert!(
-                error.abs() <= 1e-12 + 4e-15 * deviance,
-                "{tail:?}: off by {error}"
-            );
+            assert!(error.abs() <= 1e-12 + 4e-15 * deviance, "{tail:?}: off by {error}");
         }
     }
 }

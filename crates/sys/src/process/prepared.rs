@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn without_a_launcher_commands_run_too() {
-        let mut command = shell("cat; head -c 1000000 /dev/zero; exit $CODE");
+        let mut command = shell("cat; head -c 1000000 /dev/zero; test $0 = sh && exit $CODE");
         command.stdin = Input::Bytes(b"some".to_vec());
         command.stdout = Output::Pipe;
         command.env = vec![("CODE".into(), "6".into())];
@@ -195,7 +195,9 @@ mod tests {
     fn without_a_launcher_the_time_limit_holds_and_errors_are_told() {
         let sleeper = portable(&shell("sleep 60; :"));
         let limit = Duration::from_millis(20);
-        assert_eq!(sleeper.run(Some(limit)).unwrap().exit, Exit::TimedOut);
+        let usage = sleeper.run(Some(limit)).unwrap();
+        assert_eq!(usage.exit, Exit::TimedOut);
+        assert!(usage.wall_ns < 30_000_000_000);
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");

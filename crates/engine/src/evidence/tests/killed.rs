@@ -1,0 +1,110 @@
+//! Runs that did not end, and how they go on.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::super::folder::LINES;
+use super::super::row_buffer::RowBuffer;
+use super::super::{Error, read_header};
+use super::*;
+
+/// A run whose rows' file is as given; its text before and after a kill.
+fn run_with(lines: &[u8]) -> (TempDir, PathBuf) {
+    let runs = tempfile::tempdir().unwrap();
+    drop(Writer::create(runs.path(), header()).unwrap());
+    let run = runs.path().join(RUN_ID);
+    fs::write(run.join(LINES), lines).unwrap();
+    (runs, run)
+}
+
+/// Trials of two rows each, written by as many flushes as there are groups.
+fn lines(flushes: &[&[u64]]) -> Vec<u8> {
+    let mut rows = RowBuffer::new(RUN_ID.into(), 0);
+    let arm = rows.add_arm(&spec(), &arm());
+    let mut text = Vec::new();
+    for trials in flushes {
+        for &trial in *trials {
+            rows.record(arm, trial, 0, 1_000, &[sample(0, 1.0)]);
+            rows.record(arm, trial, 1, 1_000, &[sample(0, 2.0)]);
+        }
+        rows.write_to(&mut text).unwrap();
+    }
+    text
+}
+
+#[test]
+fn nothing_but_the_last_line_is_lost() {
+    let whole = lines(&[&[0, 1, 2]]);
+    let line_ends: Vec<usize> = (0..whole.len()).filter(|&at| whole[at] == b'\n').collect();
+    let complete = |length: usize| line_ends.iter().filter(|&&end| end < length).count();
+    let (_runs, run) = run_with(&whole);
+    for length in line_ends[3]..=whole.len() {
+        fs::write(run.join(LINES), &whole[..length]).unwrap();
+        let rows = rows(&run);
+        assert_eq!(rows.len(), complete(length), "cut at {length}");
+        assert_eq!(read_header(&run).unwrap().outcome, None);
+    }
+}
+
+#[test]
+fn half_a_trial_is_not_continued() {
+    // A flush of two trials, and one of two more in which the kill fell.
+    let whole = lines(&[&[0, 1], &[2, 3]]);
+    let line_ends: Vec<usize> = (0..whole.len()).filter(|&at| whole[at] == b'\n').map(|at| at + 1).collect();
+    let (_runs, run) = run_with(&whole);
+    for length in line_ends[3]..=whole.len() {
+        fs::write(run.join(LINES), &whole[..length]).unwrap();
+        let (writer, recorded) = Writer::resume(&run).unwrap();
+        assert_eq!(recorded.header, header());
+        let trials: Vec<Vec<Row>> = recorded.trials.collect::<Result<_, _>>().unwrap();
+        // Trial 2 is known to be whole from the first line of trial 3, and trial 3 from its mark.
+        let expected = match length {
+            _ if length == whole.len() => 4,
+            _ if length >= line_ends[6] => 3,
+            _ => 2,
+        };
+        assert_eq!(trials.len(), expected, "cut at {length}");
+        assert!(trials.iter().all(|trial| trial.len() == 2));
+        assert_eq!(fs::metadata(run.join(LINES)).unwrap().len() as usize, line_ends[2 * expected - 1]);
+        drop(writer);
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on() {
+    let whole = lines(&[&[0, 1]]);
+    let (_runs, run) = run_with(&whole[..whole.len() - 1]);
+    let (mut writer, recorded) = Writer::resume(&run).unwrap();
+    let number = writer.add_arm(&spec(), &arm());
+    record_trial(&mut writer, number, 1);
+    writer.flush_if_due(u64::MAX).unwrap();
+    // What is appended meanwhile is not part of what was recorded.
+    let recorded: Vec<Vec<Row>> = recorded.trials.collect::<Result<_, _>>().unwrap();
+    assert_eq!((recorded.len(), recorded[0].len()), (1, 2));
+    let run = writer.finish(outcome()).unwrap();
+    let trials: Vec<u64> = rows(&run).iter().map(|row| row.trial).collect();
+    assert_eq!(trials, [0, 0, 1, 1, 1, 1]);
+    let now = rows(&run)[2].start_ns;
+    assert!(now != 1_000, "the clock's shift is that of the continuation");
+}
+
+#[test]
+fn a_run_has_one_writer() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(runs.path(), header()).unwrap();
+    let arm = writer.add_arm(&spec(), &arm());
+    record_trial(&mut writer, arm, 0);
+    let run = runs.path().join(RUN_ID);
+    let error = Writer::resume(&run).err().unwrap();
+    assert!(matches!(&error, Error::Locked { run: locked } if *locked == run), "{error}");
+    assert!(matches!(Writer::create(runs.path(), header()), Err(Error::Exists { .. })));
+    writer.finish(outcome()).unwrap();
+    let (writer, recorded) = Writer::resume(&run).unwrap();
+    assert!(matches!(Writer::resume(&run), Err(Error::Locked { .. })));
+    assert_eq!(recorded.trials.count(), 1);
+    assert_eq!(recorded.header.outcome, Some(outcome()), "kept until there is another");
+    drop(writer);
+    assert!(Writer::resume(&run).is_ok());
+}

@@ -1,0 +1,196 @@
+//! What is recorded comes back, from both files, whatever is in it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use ascertain_sys::clock;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row as ParquetRow};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use super::super::folder::{LINES, PARQUET};
+use super::super::read_header;
+use super::super::row::status_word;
+use super::*;
+
+#[test]
+fn a_run_comes_back() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&runs.path().join("state/runs"), header()).unwrap();
+    let arm_number = writer.add_arm(&spec(), &arm());
+    record_trial(&mut writer, arm_number, 0);
+    record_trial(&mut writer, arm_number, 1);
+    let run = writer.finish(outcome()).unwrap();
+
+    assert_eq!(run, runs.path().join("state/runs").join(RUN_ID));
+    assert_eq!(read_header(&run).unwrap(), Header { outcome: Some(outcome()), ..header() });
+    let rows = rows(&run);
+    assert_eq!(rows.len(), 8);
+    let first = Row { start_ns: 0, ..rows[0].clone() };
+    let expected = Row {
+        experiment: "sum".into(),
+        variant: "naive".into(),
+        point: arm().point,
+        trial: 0,
+        position: 0,
+        metric: "time".into(),
+        key: String::new(),
+        offset_ns: 0,
+        value: 0.25,
+        unit: Unit::Nanosecond,
+        status: Status::Ok,
+        start_ns: 0,
+        worker: String::new(),
+    };
+    assert_eq!(first, expected);
+    let files: Vec<_> = std::fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(files.len(), 3, "nothing half-written is left: {files:?}");
+}
+
+#[test]
+fn rows_wait_a_second_at_most() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(runs.path(), header()).unwrap();
+    let run = runs.path().join(RUN_ID);
+    let arm = writer.add_arm(&spec(), &arm());
+    let second_ns = 1_000_000_000;
+    for (trial, now_ns, written) in [(0, 5 * second_ns, 1), (1, 6 * second_ns - 1, 1), (2, 6 * second_ns, 3)] {
+        record_trial(&mut writer, arm, trial);
+        writer.flush_if_due(now_ns).unwrap();
+        assert_eq!(rows(&run).len(), 4 * written, "trial {trial}");
+    }
+    // Nor do many wait that long.
+    for trial in 3..3_000 {
+        record_trial(&mut writer, arm, trial);
+        writer.flush_if_due(6 * second_ns).unwrap();
+    }
+    assert!(rows(&run).len() > 1_000);
+}
+
+#[test]
+fn parquet_has_the_columns_of_the_lines() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(runs.path(), header()).unwrap();
+    let arm = writer.add_arm(&spec(), &arm());
+    record_trial(&mut writer, arm, 0);
+    let run = writer.finish(outcome()).unwrap();
+    let text = std::fs::read_to_string(run.join(LINES)).unwrap();
+    let line = text.lines().next().unwrap();
+    let file = SerializedFileReader::new(File::open(run.join(PARQUET)).unwrap()).unwrap();
+    let mut at = 0;
+    for column in file.metadata().file_metadata().schema_descr().columns() {
+        let key = format!("\"{}\":", column.name());
+        let found = line.find(&key).unwrap_or_else(|| panic!("{key} is not in {line}"));
+        assert!(found >= at, "{key} is in another place");
+        at = found;
+    }
+    assert_eq!(line.matches("\":").count() - line.matches("\\\":").count(), 14, "{line}");
+}
+
+#[derive(Clone, Debug)]
+struct Observation {
+    experiment: String,
+    variant: String,
+    point: BTreeMap<String, Level>,
+    trial: u64,
+    position: u32,
+    metric: String,
+    samples: Vec<(String, u64, f64, Status)>,
+}
+
+/// Numbers up to 2^63 − 1, the small ones often.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![0..3_u64, 0..=i64::MAX as u64]
+}
+
+/// All texts, those that need escapes often.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![any::<String>(), "[\\x00-\\x20\"\\\\\\x7fé\u{2028}\u{1f600}]{0,4}", "[0-9]{1,3}"]
+}
+
+fn observation() -> impl Strategy<Value = Observation> {
+    let level = prop_oneof![any::<u64>().prop_map(Level::Integer), text().prop_map(Level::Text)];
+    let status = prop_oneof![Just(Status::Ok), Just(Status::Censored), Just(Status::Failed)];
+    let value = prop_oneof![any::<f64>(), any::<i32>().prop_map(f64::from), Just(f64::INFINITY), Just(-0.0)];
+    let samples = vec((text(), number(), value, status), 1..4);
+    let names = (text(), text(), text());
+    let place = (btree_map(text(), level, 0..3), number(), any::<u32>());
+    (names, place, samples).prop_map(|((experiment, variant, metric), (point, trial, position), samples)| Observation {
+        experiment,
+        variant,
+        point,
+        trial,
+        position,
+        metric,
+        samples,
+    })
+}
+
+/// What is read back: JSON has no infinities and NaN.
+fn expected(value: f64, status: Status) -> (f64, Status) {
+    match value {
+        f64::INFINITY => (value, Status::Censored),
+        value if value.is_finite() => (value, status),
+        _ if status == Status::Censored => (f64::INFINITY, status),
+        _ => (f64::NAN, status),
+    }
+}
+
+fn assert_row(row: &Row, parquet: &ParquetRow, of: &Observation, sample: &(String, u64, f64, Status)) {
+    let (key, offset_ns, value, status) = sample;
+    let (value, status) = expected(*value, *status);
+    let point = Point(of.point.clone());
+    assert_eq!((&row.experiment, &row.variant, &row.point), (&of.experiment, &of.variant, &point));
+    assert_eq!((row.trial, row.position, &row.metric), (of.trial, of.position, &of.metric));
+    assert_eq!((&row.key, row.offset_ns, row.unit, row.status), (key, *offset_ns, Unit::One, status));
+    assert!(row.value.to_bits() == value.to_bits() || row.value.is_nan() && value.is_nan(), "{} {value}", row.value);
+
+    let texts = [RUN_ID, &of.experiment, &of.variant, &serde_json::to_string(&point).unwrap()];
+    let mut cells = texts.map(|text| Field::Str(text.into())).to_vec();
+    cells.extend([of.trial, of.position.into()].map(|number| Field::Long(number as i64)));
+    cells.extend([&of.metric, key].map(|text| Field::Str(text.clone())));
+    cells.push(Field::Long(*offset_ns as i64));
+    cells.push(Field::Double(value));
+    cells.extend(["1", status_word(status)].map(|text| Field::Str(text.into())));
+    cells.push(Field::Long(row.start_ns as i64));
+    cells.push(Field::Str(String::new()));
+    let found: Vec<_> = parquet.get_column_iter().map(|(_, field)| field.clone()).collect();
+    // As text, since NaN is not equal to itself.
+    assert_eq!(format!("{found:?}"), format!("{cells:?}"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_recorded_comes_back(observations in vec(observation(), 0..6)) {
+        let runs = tempfile::tempdir().unwrap();
+        let mut writer = Writer::create(runs.path(), header()).unwrap();
+        for of in &observations {
+            let mut spec = Spec { id: of.experiment.clone(), ..spec() };
+            spec.metrics.truncate(1);
+            spec.metrics[0] = Metric { name: of.metric.clone(), unit: Unit::One, ..spec.metrics[0].clone() };
+            let arm = Arm { variant: of.variant.clone(), point: Point(of.point.clone()) };
+            let number = writer.add_arm(&spec, &arm);
+            let samples: Vec<_> = of.samples.iter().map(|(key, offset_ns, value, status)| Sample {
+                metric: 0,
+                key: key.clone().into(),
+                offset_ns: *offset_ns,
+                value: *value,
+                status: *status,
+            }).collect();
+            writer.record(number, of.trial, of.position, clock::now_ns(), &samples);
+        }
+        let run = writer.finish(outcome()).unwrap();
+        let file = SerializedFileReader::new(File::open(run.join(PARQUET)).unwrap()).unwrap();
+        let parquet: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let rows = rows(&run);
+        let all = observations.iter().flat_map(|of| of.samples.iter().map(move |sample| (of, sample)));
+        let all: Vec<_> = all.collect();
+        prop_assert_eq!((rows.len(), parquet.len()), (all.len(), all.len()));
+        for ((row, parquet), (of, sample)) in rows.iter().zip(&parquet).zip(all) {
+            assert_row(row, parquet, of, sample);
+        }
+    }
+}
