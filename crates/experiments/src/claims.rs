@@ -37,6 +37,19 @@ mod tests {
     }
 
     #[test]
+    fn the_committed_schema_is_the_generated_one() {
+        let committed = include_str!("../../../claims/schema.json");
+        let generated = format!("{:#}\n", ascertain::claims_file::json_schema(crate::registry()));
+        assert_eq!(committed, generated, "`cargo xtask schema` writes it anew");
+    }
+
+    #[test]
+    fn our_goals_are_well_formed() {
+        let text = include_str!("../../../claims/goals.toml");
+        ascertain::claims_file::parse(text, std::path::Path::new("claims/goals.toml"), crate::registry()).unwrap();
+    }
+
+    #[test]
     fn every_experiment_has_a_claim() {
         let file = super::shipped_claims().unwrap();
         for experiment in crate::registry() {

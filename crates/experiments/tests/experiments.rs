@@ -1,0 +1,80 @@
+//! What every experiment keeps to, and what each of ours measures at small sizes.
+#![allow(missing_docs)]
+
+use std::time::Duration;
+
+use ascertain::experiment::{Arm, Experiment, Level};
+use ascertain::outcome::Outcome;
+use ascertain::plan::{Config, Plan, Table};
+use ascertain::run::{Recording, Silent, run};
+use ascertain_sys::machine;
+
+fn arms(experiment: &dyn Experiment, levels: &[(&str, Level)]) -> Vec<Arm> {
+    let spec = experiment.spec();
+    let place = |point: ascertain::experiment::Point, (name, level): &(&str, Level)| point.with(name, level.clone());
+    let point = levels.iter().fold(spec.default_point(), place);
+    spec.variants.iter().map(|variant| Arm { variant: variant.name.clone(), point: point.clone() }).collect()
+}
+
+fn measure(experiment: &str, levels: &[(&str, Level)]) -> Outcome {
+    let registry = ascertain_experiments::registry();
+    let found = registry.iter().find(|known| known.spec().id == experiment).unwrap();
+    let table = Table { experiment: experiment.into(), arms: arms(*found, levels) };
+    let config = Config { table_trials: Some(5), max_time: Duration::from_secs(60), seed: 1, ..Config::default() };
+    let plan = Plan { claims: Vec::new(), tables: vec![table], commands: Vec::new(), config };
+    run(&plan, registry, Recording::None, &mut Silent).unwrap().outcome
+}
+
+#[test]
+fn specs_are_whole() {
+    for experiment in ascertain_experiments::registry() {
+        let spec = experiment.spec();
+        assert!(!spec.variants.is_empty() && !spec.metrics.is_empty(), "{}", spec.id);
+        for heading in ["**Question.**", "**Source.**", "**Why the claim might be false", "**Design.**", "**Threats.**"] {
+            assert!(spec.readme.contains(heading), "{}: {heading}", spec.id);
+        }
+        let mut names: Vec<&str> = spec.variants.iter().map(|variant| variant.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), spec.variants.len(), "{}", spec.id);
+    }
+}
+
+/// Each variant of `sum` that this machine has is measured, and the others say what they need.
+#[test]
+fn sums_are_measured_or_say_what_they_need() {
+    for (kind, accumulators) in [("f32", 4), ("f64", 1)] {
+        let levels = [("elements", 1000.into()), ("type", kind.into()), ("accumulators", Level::Integer(accumulators))];
+        let outcome = measure("sum", &levels);
+        let measured = outcome.points.iter().filter(|point| point.metric == "time" && point.n == 5).count();
+        assert_eq!(measured + outcome.left_out.len(), ascertain_experiments::sum::Sum.spec().variants.len());
+        assert!(outcome.left_out.iter().all(|arm| arm.reason.contains("needs ")), "{:?}", outcome.left_out);
+        let errors = outcome.points.iter().filter(|point| point.metric == "error" && point.n > 0);
+        for point in errors {
+            assert!(point.median.unwrap() < 1e-12 && point.std == Some(0.0), "no chance in it: {point:?}");
+        }
+        let loads = outcome.points.iter().filter(|point| point.variant.starts_with("load") && point.metric == "error");
+        assert!(loads.into_iter().all(|point| point.n == 0), "what is not a sum has no error");
+    }
+}
+
+#[test]
+fn sizes_over_memory_are_refused_before_time_is_spent() {
+    let arms = arms(&ascertain_experiments::sum::Sum, &[("elements", Level::Integer(1 << 32))]);
+    let small = machine::Machine { memory_bytes: 1 << 30, ..machine::describe() };
+    let reason = ascertain_experiments::sum::Sum.available(&arms[0], &small).unwrap_err().to_string();
+    assert!(reason.contains("more than half of this machine's memory"), "{reason}");
+}
+
+/// The same seed gives the same rows, drawn or thrown, and both are shares.
+#[test]
+fn fill_rates_are_shares_and_repeat() {
+    let levels = [("bins", Level::Integer(10)), ("capacity", Level::Integer(50))];
+    let shares = || -> Vec<_> {
+        let points = measure("fill-rate", &levels).points;
+        points.into_iter().filter(|point| point.metric == "fill_rate").map(|p| (p.n, p.min, p.max)).collect()
+    };
+    let first = shares();
+    assert_eq!(first, shares());
+    assert!(first.iter().all(|(n, min, max)| *n == 5 && min.unwrap() > 0.1 && max.unwrap() <= 1.0), "{first:?}");
+}
