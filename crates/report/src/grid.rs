@@ -8,7 +8,7 @@ pub(crate) struct Grid {
 
 /// A column's heading and how it is laid out.
 pub(crate) struct Column {
-    pub heading: &'static str,
+    pub heading: String,
     pub kind: Kind,
     /// Where the table would be too wide, its cells stand below those of the column before it.
     pub stacks: bool,
@@ -35,15 +35,15 @@ pub(crate) enum Cell {
 }
 
 impl Grid {
-    pub fn new(columns: &[(&'static str, Kind)]) -> Grid {
-        let column = |&(heading, kind): &(&'static str, Kind)| Column { heading, kind, stacks: false };
+    pub fn new(columns: &[(&str, Kind)]) -> Grid {
+        let column = |&(heading, kind): &(&str, Kind)| Column { heading: heading.into(), kind, stacks: false };
         Grid { columns: columns.iter().map(column).collect(), rows: Vec::new() }
     }
 
     /// The table with these columns allowed to stand below the ones before them.
     pub fn stacking(mut self, headings: &[&str]) -> Grid {
         for column in &mut self.columns {
-            column.stacks = headings.contains(&column.heading);
+            column.stacks = headings.contains(&column.heading.as_str());
         }
         self
     }

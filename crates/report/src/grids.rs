@@ -132,10 +132,11 @@ fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     Default::default()
 }
 
-/// A table for each experiment and metric: its heading, which says what all of its rows share, and its rows.
+/// A table for each experiment: its heading, which says what all of its arms share, and a row for each
+/// arm, with the first metric's interval and tail, and the median of the others.
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     let mut tables: Vec<(&str, Vec<&PointSummary>)> = Vec::new();
-    for point in &outcome.points {
+    for point in outcome.points.iter().filter(|point| point.n > 0) {
         match tables.iter_mut().find(|(experiment, _)| *experiment == point.experiment) {
             Some((_, points)) => points.push(point),
             None => tables.push((&point.experiment, vec![point])),
@@ -150,31 +151,39 @@ fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (String, Grid
         true => experiment.to_string(),
         false => format!("{experiment}, {shared}"),
     };
-    let mut grid = Grid::new(&[
-        ("Variant", Kind::Prose),
-        ("At", Kind::Prose),
-        ("Metric", Kind::Prose),
-        ("Trials", Kind::Number),
-        ("Median", Kind::Number),
-        ("95 % interval", Kind::Number),
-        ("p90", Kind::Number),
-        ("p99", Kind::Number),
-    ])
-    .stacking(&["At", "95 % interval", "p99"]);
-    for point in points {
-        let own = point.at.0.iter().filter(|(factor, _)| shared.get(factor).is_none());
+    let mut metrics: Vec<&str> = Vec::new();
+    for point in points.iter().filter(|point| point.experiment == experiment) {
+        if !metrics.contains(&point.metric.as_str()) {
+            metrics.push(&point.metric);
+        }
+    }
+    let mut columns = vec![("Variant", Kind::Prose), ("At", Kind::Prose), ("Trials", Kind::Number)];
+    columns.extend([(metrics[0], Kind::Number), ("95 % interval", Kind::Number), ("p99", Kind::Number)]);
+    columns.extend(metrics[1..].iter().map(|metric| (*metric, Kind::Number)));
+    let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]);
+    let mut arms: Vec<ArmKey> = points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
+    let mut seen = BTreeSet::new();
+    arms.retain(|arm| seen.insert(*arm));
+    for (variant, at) in arms {
+        let of_arm = |metric: &str| {
+            points.iter().find(|point| point.metric == metric && point.variant == variant && point.at == *at)
+        };
+        let own = at.0.iter().filter(|(factor, _)| shared.get(factor).is_none());
         let own = Point(own.map(|(factor, level)| (factor.clone(), level.clone())).collect());
-        let Figure { value, range } = median_figure(point);
-        grid.rows.push(vec![
-            Cell::Code(point.variant.clone()),
+        let first = of_arm(metrics[0]);
+        let figure = first.map(|point| median_figure(point));
+        let (value, range) = figure.map_or_else(Default::default, |figure| (figure.value, figure.range));
+        let mut row = vec![
+            Cell::Code(variant.to_string()),
             own.to_string().into(),
-            point.metric.as_str().into(),
-            point.n.to_string().into(),
+            first.map_or_else(String::new, |point| point.n.to_string()).into(),
             value.into(),
             range.into(),
-            plain(point, point.p90).into(),
-            plain(point, point.p99).into(),
-        ]);
+            first.map_or_else(String::new, |point| plain(point, point.p99)).into(),
+        ];
+        let others = metrics[1..].iter().map(|metric| of_arm(metric));
+        row.extend(others.map(|point| point.map_or_else(String::new, |point| plain(point, point.median)).into()));
+        grid.rows.push(row);
     }
     (heading, grid.without_empty_columns())
 }

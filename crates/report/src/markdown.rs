@@ -49,7 +49,7 @@ fn table(grid: &Grid) -> String {
     if grid.is_empty() {
         return String::new();
     }
-    let headings = grid.columns.iter().map(|column| column.heading.to_string());
+    let headings = grid.columns.iter().map(|column| text(&column.heading));
     let rules = grid.columns.iter().map(|column| match column.kind {
         Kind::Number => "---:".to_string(),
         Kind::Prose | Kind::Word => ":---".to_string(),

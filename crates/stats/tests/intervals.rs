@@ -23,7 +23,7 @@ fn errors() -> impl Strategy<Value = f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn an_interval_holds_the_observed_share(tally in tallies(), error_low in errors(), error_high in errors()) {

@@ -21,7 +21,7 @@ fn rates() -> impl Strategy<Value = f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn the_kept_boundary_changes_no_verdict(

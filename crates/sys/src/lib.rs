@@ -20,3 +20,7 @@ pub mod machine;
 pub mod process;
 
 pub use error::Error;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

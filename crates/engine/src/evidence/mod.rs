@@ -13,7 +13,8 @@
 //! # Columns
 //!
 //! Both files have the same columns, in this order and of these types, so that one query reads any
-//! number of runs: `from read_parquet('runs/*/trials.parquet')`.
+//! number of runs: `from read_parquet('runs/*/trials.parquet')`. A reader of JSON has to guess the types:
+//! a column in which all texts look like dates, say, it may take for dates.
 //!
 //! | column | type | meaning |
 //! |---|---|---|

@@ -14,8 +14,9 @@ use super::error::Error;
 use super::reader::Lines;
 use super::row::{Line, status_word};
 
-/// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups.
-const GROUP_ROWS: usize = 1 << 18;
+/// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups. Few in
+/// tests, so that they come to a second group.
+const GROUP_ROWS: usize = if cfg!(test) { 3 } else { 1 << 18 };
 /// Texts that are handed over at once.
 const BATCH: usize = 1 << 12;
 

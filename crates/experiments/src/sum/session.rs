@@ -93,11 +93,12 @@ impl<T> Default for Arrays<T> {
 }
 
 impl<T: Element> Arrays<T> {
-    /// Numbers from 0 to 1: sums of them lose low bits and never cancel.
+    /// Positive numbers over 24 powers of two, so that sums of them lose low bits and never cancel.
+    /// Numbers of one magnitude would not do: a double holds the sum of 100,000 such floats exactly.
     fn get(&mut self, elements: u64, seed: u64, from: fn(f64) -> T) -> Array<T> {
         let make = || {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let data: Rc<[T]> = (0..elements).map(|_| from(rng.random::<f64>())).collect();
+            let data: Rc<[T]> = (0..elements).map(|_| from(rng.random::<f64>() * 2_f64.powi(rng.random_range(-12..=12)))).collect();
             Array { exact: sum::exact(&data), data }
         };
         self.0.entry(elements).or_insert_with(make).clone()

@@ -135,7 +135,7 @@ impl Sheet {
     fn of(grid: &Grid) -> Sheet {
         let column = |(index, column): (usize, &Column)| {
             let cells = grid.rows.iter().map(|row| harmless(row[index].text()));
-            let lines = std::iter::once(column.heading.to_string()).chain(cells).collect();
+            let lines = std::iter::once(harmless(&column.heading)).chain(cells).collect();
             SheetColumn { lines, kind: column.kind, stacks: column.stacks }
         };
         Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }

@@ -43,8 +43,7 @@ pub fn compare_table(outcome: &Outcome, style: &Style) -> String {
     style.table(&grids::compared(outcome))
 }
 
-/// The tables of `run`: for each experiment, what all of its points share, and a row for each metric of
-/// each point; then what was asked for and not measured, with the reason.
+/// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was asked for and not measured, with the reason.
 pub fn points_table(outcome: &Outcome, style: &Style) -> String {
     let tables = grids::points(outcome);
     let tables: Vec<String> =

@@ -161,10 +161,10 @@ fn assert_row(row: &Row, parquet: &ParquetRow, of: &Observation, sample: &(Strin
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_recorded_comes_back(observations in vec(observation(), 0..6)) {
+    fn whatever_is_recorded_comes_back(observations in vec(observation(), 0..32)) {
         let runs = tempfile::tempdir().unwrap();
         let mut writer = Writer::create(runs.path(), header()).unwrap();
         for of in &observations {
