@@ -106,11 +106,7 @@ fn duckdb() -> anyhow::Result<Done> {
         anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let script = tools::root().join("crates/engine/tests/evidence_duckdb.py");
-    let mut arguments = vec![script.to_string_lossy().into_owned()];
-    let entries = std::fs::read_dir(&runs)?.flatten().map(|entry| entry.path());
-    arguments.extend(
-        entries.filter(|path| path.is_dir()).map(|path: std::path::PathBuf| path.to_string_lossy().into_owned()),
-    );
+    let arguments = [script.to_string_lossy().into_owned(), folder];
     tools::run(&python.to_string_lossy(), &arguments)?;
     Ok(Done::Passed)
 }

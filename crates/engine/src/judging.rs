@@ -2,30 +2,14 @@
 
 use ascertain_stats::{Judge, MarginJudge, RateSequence, Tally, expected_growth, soonest_verdict};
 
-use crate::claim::{Bound, Claim, Judging, Scale, Test};
+use crate::bound::{BoundTests, Seen, TrialValues};
+use crate::claim::{Bound, Claim, Judging, Test};
 use crate::error::Error;
-use crate::experiment::{Better, Spec, TargetError};
+use crate::experiment::{Arm, Spec, TargetError};
 use crate::likeness::Likeness;
 use crate::outcome::{Asked, ClaimResult, Decision, Verdict};
 use crate::paired::Paired;
-
-/// The values of a trial, by lane slot and metric; NaN where there is none.
-pub(crate) struct TrialValues<'a> {
-    pub values: &'a [f64],
-    pub metrics: usize,
-}
-
-impl TrialValues<'_> {
-    fn of(&self, slot: usize) -> &[f64] {
-        &self.values[slot * self.metrics..][..self.metrics]
-    }
-}
-
-/// A test with its arms' slots looked up, so that a trial is judged without searching.
-enum BoundTest {
-    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Scale, bound: Bound },
-    Predicate { slot: usize, index: usize, exit: Option<usize> },
-}
+use crate::slots::Slots;
 
 enum Rule {
     Rate(Judge),
@@ -59,7 +43,7 @@ pub(crate) struct ClaimJudge {
     asked: Asked,
     error: f64,
     precision: Option<f64>,
-    tests: Vec<BoundTest>,
+    tests: BoundTests,
     rule: Rule,
     answer: Option<Answer>,
     exact: bool,
@@ -108,7 +92,7 @@ impl ClaimJudge {
             asked: Asked::of(claim, claim.margin.or(terms.margin), spec),
             error,
             precision: terms.precision,
-            tests: Vec::new(),
+            tests: BoundTests::default(),
             rule,
             answer: None,
             exact: terms.exact_trials,
@@ -124,49 +108,38 @@ impl ClaimJudge {
     }
 
     /// Looks up the tests' arms among the lane's.
-    pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&crate::experiment::Arm) -> usize) {
-        let bind = |(index, test): (usize, &Test)| match test {
-            Test::Versus { metric, candidate, baseline, scale, bound } => BoundTest::Versus {
-                metric: *metric,
-                better: spec.metrics[*metric].better,
-                candidate: slot_of(candidate),
-                baseline: slot_of(baseline),
-                scale: *scale,
-                bound: *bound,
-            },
-            Test::Predicate { arm, predicate } => {
-                // A failed exit makes a predicate false, unless it speaks of the exit itself.
-                let exit = spec.metric("exit").filter(|exit| !predicate.mentions(*exit));
-                BoundTest::Predicate { slot: slot_of(arm), index, exit }
-            }
-        };
-        self.tests = self.claim.tests.iter().enumerate().map(bind).collect();
+    pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) {
+        self.tests = BoundTests::new(&self.claim.tests, spec, slot_of);
     }
 
-    /// Takes a trial into account.
-    ///
-    /// # Errors
-    /// When a value is zero or below where a ratio is asked for.
-    pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) -> Result<(), TargetError> {
-        let mut success = true;
-        let mut statistic = None;
-        for test in &self.tests {
-            let (admitted, value) = self.evaluate(test, trial)?;
-            success &= admitted;
-            statistic = statistic.or(value);
+    /// The lane's slots that a trial must hold for this claim.
+    pub fn slots(&self) -> Slots {
+        self.tests.slots
+    }
+
+    /// Takes a trial into account, if the claim is open and the trial held all of its arms.
+    pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
+        if !self.is_open() || !trial.held.contains(self.slots()) {
+            return;
         }
-        let tie = self.claim.judging == Judging::Order && statistic == Some(1.0);
+        match self.tests.evaluate(trial) {
+            Ok(seen) => self.count(&seen, elapsed_ns),
+            Err(error) => self.close(Closed::Failed(error.to_string())),
+        }
+    }
+
+    fn count(&mut self, seen: &Seen, elapsed_ns: u64) {
         self.trials += 1;
         self.spent_ns += elapsed_ns;
-        if let (Some(paired), Some(value)) = (&mut self.paired, statistic) {
+        if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic) {
             paired.push(value);
         }
-        if tie {
+        if self.claim.judging == Judging::Order && seen.tie {
             self.ties += 1;
         } else {
-            self.successes += u64::from(success);
-            self.likeness.push(success);
-            self.judge(success);
+            self.successes += u64::from(seen.success);
+            self.likeness.push(seen.success);
+            self.judge(seen.success);
         }
         if self.look_is_due() {
             self.look();
@@ -175,37 +148,6 @@ impl ClaimJudge {
             || self.claim.max_time.is_some_and(|most| u128::from(self.spent_ns) >= most.as_nanos())
         {
             self.close(Closed::Spent);
-        }
-        Ok(())
-    }
-
-    fn evaluate(&self, test: &BoundTest, trial: &TrialValues) -> Result<(bool, Option<f64>), TargetError> {
-        match *test {
-            BoundTest::Versus { metric, better, candidate, baseline, scale, bound } => {
-                let (candidate, baseline) = (trial.of(candidate)[metric], trial.of(baseline)[metric]);
-                let (worse, best) = match better {
-                    Better::Lower => (baseline, candidate),
-                    Better::Higher => (candidate, baseline),
-                };
-                let value = match scale {
-                    // Two time-outs tie.
-                    _ if candidate == baseline => f64::from(u8::from(scale == Scale::Ratio)),
-                    Scale::Ratio if !(worse > 0.0 && best > 0.0) => {
-                        return Err(TargetError::Failed(format!(
-                            "a ratio of {candidate} and {baseline} says nothing; claim a difference instead"
-                        )));
-                    }
-                    Scale::Ratio => worse / best,
-                    Scale::Difference => worse - best,
-                };
-                Ok((bound.admits(value), Some(value)))
-            }
-            BoundTest::Predicate { slot, index, exit } => {
-                let values = trial.of(slot);
-                let Test::Predicate { predicate, .. } = &self.claim.tests[index] else { return Ok((false, None)) };
-                let succeeded = exit.is_none_or(|exit| values[exit] == 0.0);
-                Ok((succeeded && predicate.is_true(values), None))
-            }
         }
     }
 
@@ -247,7 +189,7 @@ impl ClaimJudge {
         self.rate.update(self.seen());
         let Some(paired) = &mut self.paired else { return };
         paired.look();
-        if let (Rule::OrderWithin(margin), None) = (&self.rule, self.answer) {
+        if let (Rule::OrderWithin(margin), None, false) = (&self.rule, self.answer, paired.is_empty()) {
             let (low, high) = paired.interval();
             let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
             self.answer = match () {
@@ -281,14 +223,27 @@ impl ClaimJudge {
         self.closed.get_or_insert(why);
     }
 
+    /// Closes the claim because an arm's answer is wrong. Its times were then no times of the work that
+    /// it should do, so that an answer drawn from them does not stand.
+    pub fn discredit(&mut self, reason: String) {
+        self.answer = None;
+        self.closed = Some(Closed::Failed(reason));
+    }
+
     /// The fewest trials that a verdict needs.
     pub fn soonest_verdict(&self) -> u64 {
-        let half = self.error / 2.0;
-        match &self.rule {
-            Rule::Rate(_) => soonest_verdict(self.claim.rate, self.error, self.error),
-            Rule::Margin(_) | Rule::Order(_) | Rule::OrderWithin(_) => soonest_verdict(0.5, half, half),
+        let (rate, error) = (self.claim.rate, self.error);
+        let trials = match &self.rule {
+            Rule::Rate(_) => soonest_verdict(rate, error, error),
+            // Refuting is soonest at the upper end, upholding at the lower.
+            Rule::Margin(judge) => {
+                let ends = [rate - judge.margin(), rate + judge.margin()];
+                ends.map(|end| soonest_verdict(end, error, error)).into_iter().min().unwrap_or(1)
+            }
+            Rule::Order(_) | Rule::OrderWithin(_) => soonest_verdict(0.5, error / 2.0, error / 2.0),
             Rule::Exact => 1,
-        }
+        };
+        trials.checked_next_multiple_of(self.claim.look_every).unwrap_or(u64::MAX)
     }
 
     /// The log-evidence that a trial is expected to add, in nats.
@@ -300,8 +255,9 @@ impl ClaimJudge {
             Rule::Order(_) | Rule::OrderWithin(_) => expected_growth(0.5, rate),
             Rule::Exact => f64::MAX,
         };
-        // Nobody knows yet what a claim of few trials will add: it gets its chance.
-        if decided < 8.0 { growth.max(std::f64::consts::LN_2) } else { growth }
+        // What so many trials say of the growth may be off by about a nat among all of them: a claim
+        // that began unluckily gets another chance before one that hardly moves has all of the time.
+        growth + 1.0 / (decided + 1.0)
     }
 
     /// The claim's evidence and bounds in a few words, for progress.
@@ -320,7 +276,8 @@ impl ClaimJudge {
         let seen = self.seen();
         let interval = self.rate.interval();
         let finite = |value: f64| value.is_finite().then_some(value);
-        let (ratio_low, ratio_high) = self.paired.as_ref().map_or((None, None), |paired| {
+        let paired = self.paired.as_ref().filter(|paired| !paired.is_empty());
+        let (ratio_low, ratio_high) = paired.map_or((None, None), |paired| {
             let (low, high) = paired.interval();
             (finite(low), finite(high))
         });
@@ -331,6 +288,9 @@ impl ClaimJudge {
         };
         let is_rate = !matches!(self.rule, Rule::Exact) && seen.trials > 0;
         let mut unlike = self.likeness.signs();
+        if self.paired.as_ref().is_some_and(Paired::is_empty) {
+            unlike.insert(0, "trials are not alike: no one ratio fits all of them".into());
+        }
         if interval.is_empty() {
             unlike.insert(0, "trials are not alike: no one rate fits all of them".into());
         }
@@ -345,8 +305,8 @@ impl ClaimJudge {
             verdict,
             reason,
             decision: (self.claim.judging == Judging::Order).then(|| self.decision()),
-            trials: self.trials,
-            successes: self.successes,
+            trials: seen.trials + self.ties,
+            successes: seen.successes,
             ties: self.ties,
             rate: (seen.trials > 0).then(|| seen.successes as f64 / seen.trials as f64),
             rate_low: is_rate.then_some(interval.low).filter(|_| !interval.is_empty()),
@@ -370,8 +330,14 @@ impl ClaimJudge {
             (None, Some(Closed::Unavailable(reason))) => (Verdict::Unavailable, Some(reason.clone())),
             (None, Some(Closed::Failed(reason))) => (Verdict::Failed, Some(reason.clone())),
             (None, Some(Closed::Deferred(reason))) => (Verdict::Deferred, Some(reason.clone())),
-            (None, None | Some(Closed::Spent)) => (Verdict::Undecided, None),
+            (None, None | Some(Closed::Spent)) => (Verdict::Undecided, self.cut_off()),
         }
+    }
+
+    /// Trials that are not judged, since the set that they belong to was not finished.
+    fn cut_off(&self) -> Option<String> {
+        let (cut, set) = (self.unseen.trials, self.claim.look_every);
+        (cut > 0).then(|| format!("a set of {set} trials is judged at its end, and the last one ended after {cut}"))
     }
 
     fn decision(&self) -> Decision {

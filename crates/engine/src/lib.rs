@@ -7,6 +7,7 @@
 //! ([`CommandExperiment`](command::CommandExperiment)) are ready-made experiments.
 
 pub mod batch;
+mod bound;
 pub mod claim;
 pub mod claims_file;
 pub mod command;
@@ -27,6 +28,7 @@ mod planning;
 pub mod predicate;
 mod replay;
 pub mod run;
+mod slots;
 mod summary;
 pub mod unit;
 

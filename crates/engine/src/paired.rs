@@ -46,6 +46,11 @@ impl Paired {
         (self.low, self.high)
     }
 
+    /// Whether nothing is left of the interval: the values are not alike.
+    pub fn is_empty(&self) -> bool {
+        self.low > self.high
+    }
+
     /// The quantile of the values at the last look.
     pub fn estimate(&self) -> Option<f64> {
         quantile_sorted(&self.values, self.quantile)

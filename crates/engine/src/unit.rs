@@ -147,6 +147,9 @@ pub fn significant(value: f64) -> String {
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
+    /// No double holds it.
+    #[error("`{0}` is too large")]
+    TooLarge(String),
     /// There is no number at the start.
     #[error("`{0}` does not begin with a number")]
     NotANumber(String),
@@ -217,7 +220,9 @@ pub fn parse_quantity(text: &str, expected: Unit) -> Result<f64, QuantityError> 
         return Err(QuantityError::WrongUnit { text: trimmed.to_string(), expected });
     }
     // 99.9 % is the double 0.999, which neither 99.9 * 0.01 nor 99.9 / 100 is: move the decimal point.
-    Ok(if unit_text == "%" { format!("{number}e-2").parse().unwrap_or(number) } else { number * scale })
+    let value = if unit_text == "%" { format!("{number}e-2").parse().unwrap_or(number) } else { number * scale };
+    // JSON has no infinity: a plan with one could not be read back.
+    if value.is_finite() { Ok(value) } else { Err(QuantityError::TooLarge(trimmed.to_string())) }
 }
 
 /// Whether the character at `at` is the `e` of an exponent: `1e6`, not the `e` of a unit.
@@ -261,6 +266,7 @@ mod tests {
         assert!(message("5 MB", Unit::Nanosecond).contains("write it in ns, us"));
         assert!(message("5", Unit::Nanosecond).contains("write it in ns, us"));
         assert!(message("", Unit::One).contains("begin with a number"));
+        assert!(message("1e999 s", Unit::Nanosecond).contains("too large"));
         assert!(message("5 ms", Unit::One).contains("plain number or %"));
     }
 

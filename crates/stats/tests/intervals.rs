@@ -5,6 +5,9 @@ use ascertain_stats::{
 };
 use proptest::prelude::*;
 
+/// Rates next to 1 cannot be told apart by less.
+const FEW_ULPS: f64 = 5e-16;
+
 fn tallies() -> impl Strategy<Value = Tally> {
     (0.0..7.0, 0.0..=1.0, 0..3u8).prop_map(|(magnitude, share, kind): (f64, f64, u8)| {
         let trials = 10f64.powf(magnitude) as u64;
@@ -27,7 +30,9 @@ proptest! {
 
     #[test]
     fn an_interval_holds_the_observed_share(tally in tallies(), error_low in errors(), error_high in errors()) {
-        prop_assume!(tally.trials > 0);
+        if tally.trials == 0 {
+            return Ok(());
+        }
         let interval = rate_interval(tally, error_low, error_high).unwrap();
         prop_assert!(interval.contains(tally.successes as f64 / tally.trials as f64), "{:?}", interval);
         prop_assert!(interval.low >= 0.0 && interval.high <= 1.0);
@@ -44,12 +49,14 @@ proptest! {
         if low > 0.0 {
             prop_assert!(rejects_low(low), "{}", low);
             prop_assert!(rejects_low(moved(low, -shift)), "{}", low);
-            prop_assert!(moved(low, shift) == 1.0 || !rejects_low(moved(low, shift)), "{}", low);
+            let inside = moved(low, shift);
+            prop_assert!((low > 0.5 && inside - low < FEW_ULPS) || !rejects_low(inside), "{}", low);
         }
         if high < 1.0 {
             prop_assert!(rejects_high(high), "{}", high);
             prop_assert!(moved(high, shift) == 1.0 || rejects_high(moved(high, shift)), "{}", high);
-            prop_assert!(!rejects_high(moved(high, -shift)), "{}", high);
+            let inside = moved(high, -shift);
+            prop_assert!((high > 0.5 && high - inside < FEW_ULPS) || !rejects_high(inside), "{}", high);
         }
     }
 
@@ -76,7 +83,9 @@ proptest! {
 
     #[test]
     fn a_credible_interval_has_its_share_in_each_tail(tally in tallies(), error in errors()) {
-        prop_assume!(tally.trials < 100_000 && error > 1e-6);
+        if tally.trials >= 100_000 || error < 1e-6 {
+            return Ok(());
+        }
         let interval = credible_interval(tally, error).unwrap();
         let beta = |a: u64, b: u64, x: f64| statrs::function::beta::beta_reg(a as f64 + 1.0, b as f64 + 1.0, x);
         let below = beta(tally.successes, tally.failures(), interval.low);

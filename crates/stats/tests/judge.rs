@@ -87,6 +87,33 @@ proptest! {
     }
 }
 
+/// Along the boundary far out, where it is nearly straight and its distance from the mean large.
+#[test]
+fn nor_does_it_after_many_trials() {
+    for (rate, failures) in [(0.5, 100_000), (0.3, 1_000_000), (0.99, 5000), (0.02, 3_000_000)] {
+        let undecided = |successes: u64| {
+            let tally = Tally { trials: successes + failures, successes };
+            verdict(tally, rate, 0.01).unwrap() != Some(Verdict::Holds)
+        };
+        let mean = (failures as f64 * rate / (1.0 - rate)) as u64;
+        let (mut below, mut above) = (mean, 2 * mean);
+        while above - below > 1 {
+            let middle = below.midpoint(above);
+            *(if undecided(middle) { &mut below } else { &mut above }) = middle;
+        }
+        let mut judge = Judge::new(rate, 0.01).unwrap();
+        judge.observe_batch(Tally { trials: failures + below, successes: below });
+        for _ in 0..600 {
+            let decides = judge.clone().observe(true).is_some();
+            let mut next = judge.tally();
+            next.add(true);
+            assert_eq!(verdict(next, rate, 0.01).unwrap().is_some(), decides, "{next:?} at {rate}");
+            judge.observe(!decides);
+        }
+        assert_eq!(judge.verdict(), None);
+    }
+}
+
 #[test]
 fn a_verdict_latches_and_counting_goes_on() {
     let mut judge = Judge::new(0.5, 0.01).unwrap();

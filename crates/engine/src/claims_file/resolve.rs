@@ -10,7 +10,7 @@ use super::{rules, subject};
 use crate::claim::{Claim, Test};
 use crate::command::CommandSet;
 use crate::experiment::{Point, Spec};
-use crate::lane::MAX_ARMS;
+use crate::slots::MAX_ARMS;
 use crate::plan::Registry;
 
 /// What one `[[claim]]` becomes.

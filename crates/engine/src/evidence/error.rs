@@ -9,14 +9,14 @@ use super::header::SCHEMA;
 pub enum Error {
     /// The run's folder can't be made.
     #[error(
-        "no evidence can be kept in {}: {source}; choose another folder with --evidence DIR, or keep none with --no-evidence",
+        "no evidence can be kept in {}: {reason}; choose another folder with --evidence DIR, or keep none with --no-evidence",
         .folder.display()
     )]
     Folder {
         /// The folder that was to be made.
         folder: PathBuf,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A new run's folder is there already.
     #[error("{} exists already; start again, or go on with that run: ascertain continue", .run.display())]
@@ -32,22 +32,22 @@ pub enum Error {
     },
     /// A file could not be written: the disk is full, for example.
     #[error(
-        "{} could not be written: {source}; what was recorded before stays readable: make room and go on with ascertain continue, or use --evidence DIR or --no-evidence",
+        "{} could not be written: {reason}; what was recorded before stays readable: make room and go on with ascertain continue, or use --evidence DIR or --no-evidence",
         .path.display()
     )]
     Write {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A file could not be read.
-    #[error("{} could not be read: {source}", .path.display())]
+    #[error("{} could not be read: {reason}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The folder has no run in it.
     #[error("there is no run in {}: it has no {file}", .folder.display())]
@@ -85,16 +85,16 @@ pub enum Error {
 impl Error {
     /// For `map_err`: this file could not be written.
     pub(super) fn write<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> Error {
-        |source| Error::Write { path: path.to_path_buf(), source: source.into() }
+        |error| Error::Write { path: path.to_path_buf(), reason: error.into() }
     }
 
     /// For `map_err`: this file of a run could not be opened or read.
     pub(super) fn read(path: &Path, file: &'static str) -> impl Fn(io::Error) -> Error {
-        move |source| match source.kind() {
+        move |error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 Error::Missing { folder: path.parent().unwrap_or(path).to_path_buf(), file }
             }
-            _ => Error::Read { path: path.to_path_buf(), source },
+            _ => Error::Read { path: path.to_path_buf(), reason: error },
         }
     }
 

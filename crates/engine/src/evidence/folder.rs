@@ -24,16 +24,16 @@ fn runs_folder_of(state: Option<OsString>, home: Option<PathBuf>) -> PathBuf {
     state.join("ascertain/runs")
 }
 
-/// Names a run by the second in which it starts and four letters or digits drawn from `random`, so
+/// Names a run by the millisecond in which it starts and four letters or digits drawn from `random`, so
 /// that names sort by time.
 ///
 /// ```
 /// let id = ascertain::evidence::new_run_id(1_795_253_412_000_000_000, 0);
-/// assert_eq!(id, "20261121T093012Z-0000");
+/// assert_eq!(id, "20261121T093012000Z-0000");
 /// ```
 pub fn new_run_id(unix_ns: u64, random: u64) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut id = timestamp(unix_ns).strftime("%Y%m%dT%H%M%SZ-").to_string();
+    let mut id = timestamp(unix_ns).strftime("%Y%m%dT%H%M%S%3fZ-").to_string();
     id.extend((0..4).map(|place| char::from(DIGITS[(random / 36_u64.pow(place) % 36) as usize])));
     id
 }

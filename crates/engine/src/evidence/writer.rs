@@ -45,11 +45,11 @@ impl Writer {
     /// When the folder can't be made or written to; nothing is left there then.
     pub fn create(runs: &Path, header: Header) -> Result<Writer, Error> {
         let run = runs.join(&header.run_id);
-        let folder = |source| Error::Folder { folder: run.clone(), source };
+        let folder = |reason| Error::Folder { folder: run.clone(), reason };
         fs::create_dir_all(runs).map_err(folder)?;
-        fs::create_dir(&run).map_err(|source| match source.kind() {
+        fs::create_dir(&run).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Error::Exists { run: run.clone() },
-            _ => folder(source),
+            _ => folder(error),
         })?;
         let start = || {
             let lines = File::options().append(true).create_new(true).open(run.join(LINES)).map_err(folder)?;
@@ -139,6 +139,6 @@ impl Writer {
 fn lock(lines: &File, run: &Path) -> Result<(), Error> {
     lines.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => Error::Locked { run: run.to_path_buf() },
-        TryLockError::Error(source) => Error::Write { path: run.join(LINES), source },
+        TryLockError::Error(reason) => Error::Write { path: run.join(LINES), reason },
     })
 }

@@ -154,6 +154,6 @@ fn numbers_out_of_range() {
             "difference = true\nat_least = '5 MB'",
             "7:12: `at_least`: `5 MB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
         ),
-        (COMPARISON, "difference = true\nat_least = '1e999 ms'", "7:12: `at_least`: `1e999 ms` is too great"),
+        (COMPARISON, "difference = true\nat_least = '1e999 ms'", "7:12: `at_least`: `1e999 ms` is too large"),
     ]);
 }
