@@ -124,3 +124,95 @@ fn statistic(scale: Scale, better: Better, candidate: f64, baseline: f64) -> Res
         Scale::Difference => Ok(worse - best),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Metric, Point, Reduce};
+    use crate::unit::Unit;
+
+    fn spec() -> Spec {
+        let metric = |name: &str, unit, better| Metric {
+            name: name.into(),
+            about: String::new(),
+            unit,
+            better,
+            reduce: Reduce::Value,
+        };
+        Spec {
+            id: "bound".into(),
+            title: String::new(),
+            readme: String::new(),
+            variants: Vec::new(),
+            factors: Vec::new(),
+            metrics: vec![
+                metric("wall", Unit::Nanosecond, Better::Lower),
+                metric("exit", Unit::One, Better::Lower),
+                metric("rate", Unit::PerSecond, Better::Higher),
+            ],
+        }
+    }
+
+    fn arm(variant: &str) -> Arm {
+        Arm { variant: variant.into(), point: Point::default() }
+    }
+
+    fn evaluate(test: Test, rows: &[[f64; 3]]) -> Result<Seen, TargetError> {
+        let slot_of = |arm: &Arm| usize::from(arm.variant != "a");
+        let tests = BoundTests::new(&[test], &spec(), slot_of);
+        let held = (0..rows.len()).collect();
+        tests.evaluate(&TrialValues { values: rows.as_flattened(), metrics: 3, held })
+    }
+
+    fn versus(metric: usize, scale: Scale, candidate: f64, baseline: f64) -> Result<Seen, TargetError> {
+        let (arms, bound) = ((arm("a"), arm("b")), Bound::AtLeast(if scale == Scale::Ratio { 1.0 } else { 0.0 }));
+        let test = Test::Versus { metric, candidate: arms.0, baseline: arms.1, scale, bound };
+        evaluate(test, &[[candidate; 3], [baseline; 3]])
+    }
+
+    #[test]
+    fn better_is_more_than_one_whichever_way_is_better() {
+        let statistic = |metric, scale, a, b| versus(metric, scale, a, b).unwrap().statistic.unwrap();
+        assert_eq!(statistic(0, Scale::Ratio, 2.0, 6.0), 3.0);
+        assert_eq!(statistic(2, Scale::Ratio, 6.0, 2.0), 3.0);
+        assert_eq!(statistic(0, Scale::Difference, 2.0, 6.0), 4.0);
+        assert_eq!(statistic(2, Scale::Difference, 6.0, 2.0), 4.0);
+    }
+
+    #[test]
+    fn only_equals_tie() {
+        let seen = |a, b| versus(0, Scale::Ratio, a, b).unwrap();
+        // The ratio of these rounds to 1 one way and not the other.
+        let (less, more) = (2.0_f64.next_down().next_down(), 2.0_f64.next_down());
+        assert_eq!((seen(less, more).tie, seen(less, more).success), (false, true));
+        assert_eq!((seen(more, less).tie, seen(more, less).success), (false, false));
+        assert!(seen(more, more).tie);
+        let timed_out = f64::INFINITY;
+        assert!(seen(timed_out, timed_out).tie);
+        assert_eq!((seen(timed_out, 1.0).success, seen(1.0, timed_out).success), (false, true));
+        assert!(versus(0, Scale::Difference, timed_out, timed_out).unwrap().tie);
+    }
+
+    #[test]
+    fn what_can_not_be_compared_is_an_error() {
+        for (candidate, baseline) in [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (-1.0, -1.0), (f64::NAN, 1.0)] {
+            assert!(versus(0, Scale::Ratio, candidate, baseline).is_err(), "{candidate} {baseline}");
+        }
+        assert!(versus(0, Scale::Difference, 1.0, f64::NAN).is_err());
+        assert!(versus(0, Scale::Difference, 0.0, -1.0).is_ok());
+    }
+
+    #[test]
+    fn exits_make_predicates_false() {
+        let success = |text: &str, wall, exit| {
+            let predicate = Predicate::parse(text, &spec().metrics).unwrap();
+            evaluate(Test::Predicate { arm: arm("a"), predicate }, &[[wall, exit, f64::NAN]]).unwrap().success
+        };
+        assert!(success("wall <= 5 ns", 5.0, 0.0));
+        assert!(!success("wall <= 5 ns", 5.0, 1.0));
+        assert!(!success("wall >= 5 ns", f64::INFINITY, f64::INFINITY), "a time-out");
+        assert!(success("wall <= 5 ns and exit != 0", 5.0, 1.0), "it speaks of the exit itself");
+        assert!(!success("exit != 0", f64::INFINITY, f64::INFINITY), "a time-out is no exit");
+        assert!(!success("rate >= 1 /s", 5.0, 0.0), "not observed");
+    }
+}

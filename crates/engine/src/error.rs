@@ -16,6 +16,16 @@ pub enum Error {
     /// The run's error can't be shared among its claims.
     #[error("{0}")]
     Budget(String),
+    /// A trial can't hold what a claim needs.
+    #[error("claim `{id}` needs {arms} arms in a trial, which holds at most {most}; make several claims of it")]
+    TooManyArms {
+        /// The claim.
+        id: String,
+        /// How many it needs.
+        arms: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// An experiment is not in this program.
     #[error("there is no experiment `{0}` in this program")]
     UnknownExperiment(String),

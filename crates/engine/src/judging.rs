@@ -5,7 +5,7 @@ use ascertain_stats::{Judge, MarginJudge, RateSequence, Tally, expected_growth, 
 use crate::bound::{BoundTests, Seen, TrialValues};
 use crate::claim::{Bound, Claim, Judging, Test};
 use crate::error::Error;
-use crate::experiment::{Arm, Spec, TargetError};
+use crate::experiment::{Arm, Spec};
 use crate::likeness::Likeness;
 use crate::outcome::{Asked, ClaimResult, Decision, Verdict};
 use crate::paired::Paired;
@@ -243,7 +243,7 @@ impl ClaimJudge {
             Rule::Order(_) | Rule::OrderWithin(_) => soonest_verdict(0.5, error / 2.0, error / 2.0),
             Rule::Exact => 1,
         };
-        trials.checked_next_multiple_of(self.claim.look_every).unwrap_or(u64::MAX)
+        trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
     }
 
     /// The log-evidence that a trial is expected to add, in nats.
@@ -257,7 +257,7 @@ impl ClaimJudge {
         };
         // What so many trials say of the growth may be off by about a nat among all of them: a claim
         // that began unluckily gets another chance before one that hardly moves has all of the time.
-        growth + 1.0 / (decided + 1.0)
+        growth + 1.0 / (self.trials as f64 + 1.0)
     }
 
     /// The claim's evidence and bounds in a few words, for progress.

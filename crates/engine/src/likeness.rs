@@ -29,18 +29,14 @@ impl Likeness {
         let correlation = self.lag_1(rate) / variance;
         if correlation.abs() * n.sqrt() > NOTABLE {
             let how = if correlation > 0.0 { "alike" } else { "opposite" };
-            signs.push(format!(
-                "neighbouring trials tend to come out {how} (lag-1 correlation {correlation:.2})"
-            ));
+            signs.push(format!("neighbouring trials tend to come out {how} (lag-1 correlation {correlation:.2})"));
         }
         let half = self.outcomes.len() / 2;
         let share = |part: &[bool]| part.iter().filter(|&&s| s).count() as f64 / part.len() as f64;
         let (early, late) = (share(&self.outcomes[..half]), share(&self.outcomes[half..]));
         if (late - early).abs() / (4.0 * variance / n).sqrt() > NOTABLE {
             let (early, late) = (early * 100.0, late * 100.0);
-            signs.push(format!(
-                "it drifts: {early:.1} % of the first half of the trials, {late:.1} % of the second"
-            ));
+            signs.push(format!("it drifts: {early:.1} % of the first half of the trials, {late:.1} % of the second"));
         }
         signs
     }

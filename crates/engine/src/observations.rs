@@ -1,8 +1,7 @@
 //! Every value of every metric of every arm, and the run's trial numbers.
 
-use std::collections::HashMap;
-
 use crate::experiment::{Arm, Spec};
+use crate::judging::Closed;
 use crate::outcome::LeftOut;
 
 /// One arm's values, by metric, in the order measured.
@@ -15,14 +14,15 @@ pub struct ArmValues {
     /// The values, by metric.
     pub by_metric: Vec<Vec<f64>>,
     evidence_id: usize,
-    left_out: Option<String>,
+    left_out: Option<Closed>,
 }
 
 /// What a run has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     arms: Vec<ArmValues>,
-    trials: HashMap<String, u64>,
+    /// The number of each experiment's next trial.
+    next_trials: Vec<(String, u64)>,
 }
 
 impl Observations {
@@ -54,14 +54,39 @@ impl Observations {
         self.arms[arm].evidence_id
     }
 
-    pub(crate) fn leave_out(&mut self, arm: usize, reason: String) {
-        self.arms[arm].left_out.get_or_insert(reason);
+    pub(crate) fn leave_out(&mut self, arm: usize, why: Closed) {
+        self.arms[arm].left_out.get_or_insert(why);
     }
 
-    /// The arms that were asked for and not measured to the end.
+    /// The arm's values turned out to be worth nothing.
+    pub(crate) fn forget(&mut self, arm: usize) {
+        self.arms[arm].by_metric.iter_mut().for_each(Vec::clear);
+    }
+
+    /// As [`forget`](Self::forget), where the arm has values.
+    pub(crate) fn take_back(&mut self, experiment: &str, arm: &Arm, reason: &str) {
+        let of_arm = |known: &ArmValues| known.experiment == experiment && known.arm == *arm;
+        let has_values = |known: &ArmValues| known.by_metric.iter().any(|values| !values.is_empty());
+        if let Some(arm) = self.arms.iter().position(|known| of_arm(known) && has_values(known)) {
+            self.forget(arm);
+            self.arms[arm].left_out = Some(Closed::Failed(reason.to_string()));
+        }
+    }
+
+    /// Whether an arm failed or gave a wrong answer.
+    pub(crate) fn any_failed(&self) -> bool {
+        self.arms.iter().any(|values| matches!(values.left_out, Some(Closed::Failed(_))))
+    }
+
+    /// The arms that were asked for and not measured, or not to the end.
     pub(crate) fn left_out(&self) -> Vec<LeftOut> {
         let left_out = self.arms.iter().filter_map(|values| {
-            let reason = values.left_out.clone()?;
+            let reason = match values.left_out.as_ref()? {
+                // Another lane had time for it.
+                Closed::Deferred(_) if values.by_metric.iter().any(|values| !values.is_empty()) => return None,
+                Closed::Unavailable(reason) | Closed::Failed(reason) | Closed::Deferred(reason) => reason.clone(),
+                Closed::Spent => return None,
+            };
             let (variant, at) = (values.arm.variant.clone(), values.arm.point.clone());
             Some(LeftOut { experiment: values.experiment.clone(), variant, at, reason })
         });
@@ -76,9 +101,9 @@ impl Observations {
         }
     }
 
-    /// The number of the experiment's next trial.
-    pub(crate) fn next_trial(&mut self, spec: &Spec) -> u64 {
-        let next = self.next_mut(&spec.id);
+    /// The number of the experiment's next trial, which is not given out again.
+    pub(crate) fn next_trial(&mut self, experiment: &str) -> u64 {
+        let next = self.next_mut(experiment);
         *next += 1;
         *next - 1
     }
@@ -86,13 +111,15 @@ impl Observations {
     /// A recorded trial's number is not given out again.
     pub(crate) fn skip_to(&mut self, experiment: &str, number: u64) {
         let next = self.next_mut(experiment);
-        *next = (*next).max(number + 1);
+        *next = (*next).max(number.saturating_add(1));
     }
 
     fn next_mut(&mut self, experiment: &str) -> &mut u64 {
-        if !self.trials.contains_key(experiment) {
-            self.trials.insert(experiment.to_string(), 0);
-        }
-        self.trials.get_mut(experiment).expect("inserted above")
+        let known = self.next_trials.iter().position(|(known, _)| known == experiment);
+        let index = known.unwrap_or_else(|| {
+            self.next_trials.push((experiment.to_string(), 0));
+            self.next_trials.len() - 1
+        });
+        &mut self.next_trials[index].1
     }
 }

@@ -8,9 +8,10 @@ use crate::claim::Claim;
 use crate::error::Error;
 use crate::experiment::{Arm, Experiment};
 use crate::judging::{ClaimJudge, Closed, Terms};
-use crate::lane::{Lane, MAX_ARMS};
+use crate::lane::Lane;
 use crate::observations::Observations;
 use crate::plan::{Plan, Registry};
+use crate::slots::MAX_ARMS;
 
 /// The error of each claim: its own, or an even share of what is left of the run's.
 ///
@@ -18,12 +19,15 @@ use crate::plan::{Plan, Registry};
 /// When the claims' own errors leave nothing for the others, or add up to more than the run's.
 pub fn share_error(claims: &[Claim], total: f64) -> Result<Vec<f64>, Error> {
     if !(total > 0.0 && total < 1.0) {
-        return Err(Error::Budget(format!("an error of {total} can't be kept to; give one between 0 and 1, such as 0.001")));
+        return Err(Error::Budget(format!(
+            "an error of {total} can't be kept to; give one between 0 and 1, such as 0.001"
+        )));
     }
     let own: f64 = claims.iter().filter_map(|claim| claim.error).sum();
     let sharing = claims.iter().filter(|claim| claim.error.is_none()).count();
-    let left = total - own;
-    if left < 0.0 || (sharing > 0 && left <= 0.0) {
+    // Shares that were written to add up to the whole may do so but for rounding.
+    let left = if own <= total * (1.0 + 1e-12) { (total - own).max(0.0) } else { -1.0 };
+    if left < 0.0 || (sharing > 0 && left == 0.0) {
         return Err(Error::Budget(format!(
             "the claims' own errors add up to {own}, and the run may only be wrong with {total}; raise --error above it, or lower theirs"
         )));
@@ -67,6 +71,9 @@ pub(crate) fn lanes<'a>(
     for (index, judge) in judges.iter_mut().enumerate() {
         let experiment = find(registry, &judge.claim.experiment)?;
         let arms: Vec<Arm> = judge.claim.arms().into_iter().cloned().collect();
+        if arms.len() > MAX_ARMS {
+            return Err(Error::TooManyArms { id: judge.claim.id.clone(), arms: arms.len(), most: MAX_ARMS });
+        }
         let missing = arms.iter().find_map(|arm| availability.reason(experiment, arm));
         if let Some(reason) = missing {
             judge.close(Closed::Unavailable(reason));
@@ -85,7 +92,7 @@ pub(crate) fn lanes<'a>(
         for arm in &table.arms {
             if let Some(reason) = availability.reason(experiment, arm) {
                 let number = observations.arm(experiment.spec(), arm);
-                observations.leave_out(number, reason);
+                observations.leave_out(number, Closed::Unavailable(reason));
                 continue;
             }
             add_table_arm(&mut lanes, experiment, arm, observations);
@@ -102,7 +109,8 @@ fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experimen
             && shared(lane) > 0
             && lane.arms.len() + arms.len() - shared(lane) <= MAX_ARMS
     };
-    let best = (0..lanes.len()).filter(|&lane| fits(&lanes[lane])).max_by_key(|&lane| shared(&lanes[lane]));
+    // Of several that share as many, the first.
+    let best = (0..lanes.len()).rev().filter(|&lane| fits(&lanes[lane])).max_by_key(|&lane| shared(&lanes[lane]));
     let index = best.unwrap_or_else(|| {
         lanes.push(Lane::new(experiment));
         lanes.len() - 1
@@ -121,7 +129,7 @@ fn add_table_arm<'a>(
     let mut found = false;
     for lane in lanes.iter_mut().filter(|lane| of_experiment(lane)) {
         if let Some(slot) = lane.arms.iter().position(|known| known == arm) {
-            lane.in_table[slot] = true;
+            lane.table = lane.table.with(slot);
             found = true;
         }
     }
@@ -134,7 +142,7 @@ fn add_table_arm<'a>(
         lanes.len() - 1
     });
     let slot = lanes[index].slot(arm, observations);
-    lanes[index].in_table[slot] = true;
+    lanes[index].table = lanes[index].table.with(slot);
 }
 
 /// Whether arms are available, each asked once.

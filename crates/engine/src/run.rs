@@ -13,8 +13,9 @@ use crate::experiment::TargetError;
 use crate::judging::{ClaimJudge, Closed};
 use crate::lane::{Bench, Lane};
 use crate::observations::Observations;
-use crate::outcome::{Outcome, SCHEMA};
-use crate::plan::{Plan, Registry};
+use crate::outcome::{Outcome, SCHEMA, Verdict};
+use crate::plan::{Config, Plan, Registry};
+use crate::unit::Unit;
 use crate::{planning, replay, summary};
 
 /// A lane keeps the machine to itself for that long before another may have it.
@@ -31,6 +32,9 @@ pub struct Run {
     pub observations: Observations,
     /// Where the evidence is, when it was kept.
     pub folder: Option<PathBuf>,
+    /// Whether a target failed or gave a wrong answer, also one that no claim speaks of, or whose claims
+    /// had been decided before.
+    pub target_failed: bool,
 }
 
 /// Where a run's evidence goes.
@@ -83,6 +87,9 @@ impl Observer for Silent {
 /// When the plan can't be carried out, or evidence can't be written. A target's failure is an outcome,
 /// not an error.
 pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mut dyn Observer) -> Result<Run, Error> {
+    if let Recording::Continue(parts) = &recording {
+        replay::check(&parts.1.header, registry)?;
+    }
     let machine = machine::describe();
     let mut observations = Observations::default();
     let mut judges = planning::judges(plan, registry)?;
@@ -94,17 +101,14 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
             observations.set_evidence_id(index, writer.add_arm(spec, &values.arm));
         }
     }
-    let mut bench = Bench {
-        claims: &mut judges,
-        observations: &mut observations,
-        evidence: writer.as_mut(),
-        seed: plan.config.seed,
-        table_trials: plan.config.table_trials,
-    };
-    if let Some(recorded) = recorded {
-        replay::replay(&mut lanes, recorded, &mut bench)?;
+    let mut bench =
+        Bench { claims: &mut judges, observations: &mut observations, evidence: writer.as_mut(), config: &plan.config };
+    if let Some(Recorded { header, trials }) = recorded {
+        replay::replay(&mut lanes, &header, trials, &mut bench)?;
     }
-    let mut runner = Runner { plan, lanes, start_ns: clock::now_ns(), next_progress_ns: 0, observer };
+    let start_ns = clock::now_ns();
+    let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
+    let mut runner = Runner { config: &plan.config, lanes, start_ns, ends_ns, next_progress_ns: 0, observer };
     let interrupted = match runner.go(&mut bench) {
         Ok(()) => interrupt::requested(),
         Err(Stop::Interrupted) => true,
@@ -127,8 +131,14 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
         claims: judges.iter_mut().map(ClaimJudge::result).collect(),
         left_out: observations.left_out(),
     };
+    let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
     let folder = writer.map(|writer| writer.finish(outcome.clone())).transpose()?;
-    Ok(Run { outcome, observations, folder })
+    Ok(Run { outcome, observations, folder, target_failed })
+}
+
+/// A time without end is 500 years.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 type Opened = (Option<Writer>, Option<Recorded>, String);
@@ -177,9 +187,10 @@ enum Stop {
 }
 
 struct Runner<'r, 'a> {
-    plan: &'r Plan,
+    config: &'r Config,
     lanes: Vec<Lane<'a>>,
     start_ns: u64,
+    ends_ns: u64,
     next_progress_ns: u64,
     observer: &'r mut dyn Observer,
 }
@@ -187,8 +198,8 @@ struct Runner<'r, 'a> {
 impl Runner<'_, '_> {
     fn go(&mut self, bench: &mut Bench) -> Result<(), Stop> {
         let pilots = match self.lanes.len() {
-            0 | 1 => self.plan.config.warmup_trials,
-            _ => self.plan.config.warmup_trials.max(1),
+            0 | 1 => self.config.warmup_trials,
+            _ => self.config.warmup_trials.max(1),
         };
         for index in 0..self.lanes.len() {
             self.pilot(index, pilots, bench)?;
@@ -200,51 +211,59 @@ impl Runner<'_, '_> {
     }
 
     fn time_left_ns(&self) -> u64 {
-        let budget_ns = self.plan.config.max_time.as_nanos() as u64;
-        budget_ns.saturating_sub(clock::now_ns() - self.start_ns)
+        self.ends_ns.saturating_sub(clock::now_ns())
     }
 
-    /// Opens a lane and learns what a trial of it costs. Claims whose shortest possible verdict does not
-    /// fit in the time that is left are deferred.
+    /// Opens a lane and learns what a trial of it costs.
     fn pilot(&mut self, index: usize, pilots: u64, bench: &mut Bench) -> Result<(), Stop> {
-        let left_ns = self.time_left_ns();
+        let ends_ns = self.ends_ns;
         let lane = &mut self.lanes[index];
-        let close_all = |lane: &Lane, why: Closed, bench: &mut Bench| {
-            lane.claims.iter().for_each(|&claim| bench.claims[claim].close(why.clone()));
-        };
-        if left_ns == 0 {
-            let why = "the time was up before it could be tried; give more with --max-time";
-            close_all(lane, Closed::Deferred(why.into()), bench);
+        if !lane.wants_more(bench) {
             return Ok(());
         }
-        if !lane_wants_more(lane, self.plan, bench) {
+        if ends_ns <= clock::now_ns() {
+            if lane.trials == 0 {
+                let why = "the time was up before it could be tried; give more with --max-time";
+                lane.give_up(&Closed::Deferred(why.into()), bench);
+            }
             return Ok(());
         }
-        let ready = lane.open(bench).and_then(|()| lane.warm_up(pilots, bench));
-        match ready {
+        match lane.open(bench) {
+            Ok(()) => {}
             Err(TargetError::Interrupted) => return Err(Stop::Interrupted),
             Err(error) => {
-                close_all(lane, Closed::Failed(error.to_string()), bench);
-                for &arm in &lane.observations {
-                    bench.observations.leave_out(arm, error.to_string());
-                }
-                lane.shut();
+                lane.give_up(&Closed::Failed(error.to_string()), bench);
                 return Ok(());
             }
-            Ok(()) => {}
         }
+        for _ in 0..pilots {
+            if ends_ns <= clock::now_ns() {
+                break;
+            }
+            self.lanes[index].warm_up(bench).map_err(|_| Stop::Interrupted)?;
+            self.report_progress_if_due(clock::now_ns(), index, bench);
+        }
+        self.defer(index, bench);
+        Ok(())
+    }
+
+    /// Defers the claims whose shortest possible verdict does not fit in the time that is left. Where there
+    /// is one lane alone nothing would be won: its figures are better than none.
+    fn defer(&self, index: usize, bench: &mut Bench) {
         let left_ns = self.time_left_ns() as f64;
         let lane = &self.lanes[index];
+        if self.lanes.len() == 1 || lane.trials > 0 || self.config.exact_trials.is_some() {
+            return;
+        }
         for &claim in &lane.claims {
             let judge = &mut bench.claims[claim];
             let need_ns = lane.cost_ns * judge.soonest_verdict() as f64;
-            if need_ns > left_ns && lane.trials == 0 && self.plan.config.exact_trials.is_none() {
-                let seconds = (need_ns / 1e9).ceil();
-                judge.close(Closed::Deferred(format!("its shortest possible verdict takes {seconds} s; give more with --max-time")));
+            if need_ns > left_ns {
+                let need = Unit::Nanosecond.human(need_ns);
+                let why = format!("its shortest possible verdict takes {need}; give more with --max-time");
+                judge.close(Closed::Deferred(why));
             }
         }
-        self.report_progress(index, bench);
-        Ok(())
     }
 
     /// The lane that is to have the next slice: tables fill first, then whichever expects most
@@ -258,11 +277,11 @@ impl Runner<'_, '_> {
             if !lane.is_open() {
                 continue;
             }
-            if !lane_wants_more(lane, self.plan, bench) {
+            if !lane.wants_more(bench) {
                 lane.shut();
                 continue;
             }
-            let waits = lane.table_waits(bench.table_trials);
+            let waits = lane.table_waits(self.config);
             let open = lane.claims.iter().map(|&claim| &bench.claims[claim]).filter(|judge| judge.is_open());
             let growth: f64 = open.map(ClaimJudge::expected_growth).sum();
             let score = match waits {
@@ -277,43 +296,51 @@ impl Runner<'_, '_> {
     }
 
     fn slice(&mut self, index: usize, bench: &mut Bench) -> Result<(), Stop> {
-        let slice_ends_ns = clock::now_ns() + SLICE_NS;
-        let run_ends_ns = self.start_ns + self.plan.config.max_time.as_nanos() as u64;
+        let slice_ends_ns = self.ends_ns.min(clock::now_ns().saturating_add(SLICE_NS));
         loop {
-            self.wait_for_gap(index, bench);
+            if !self.wait_for_gap(index, bench)? {
+                return Ok(());
+            }
             let lane = &mut self.lanes[index];
             lane.trial(bench).map_err(|_| Stop::Interrupted)?;
             let now_ns = clock::now_ns();
             if let Some(evidence) = bench.evidence.as_deref_mut() {
-                evidence.flush_if_due(now_ns).map_err(Stop::Evidence)?;
+                // What would be a second old at the end of the next trial is written before it.
+                let next_ends_ns = now_ns.saturating_add(lane.cost_ns as u64);
+                evidence.flush_if_due(next_ends_ns).map_err(Stop::Evidence)?;
             }
-            if now_ns >= self.next_progress_ns {
-                self.report_progress(index, bench);
-            }
-            if now_ns >= run_ends_ns.min(slice_ends_ns) || interrupt::requested() {
-                return Ok(());
-            }
-            if !lane_wants_more(&self.lanes[index], self.plan, bench) {
+            let goes_on = now_ns < slice_ends_ns && lane.wants_more(bench) && !interrupt::requested();
+            self.report_progress_if_due(now_ns, index, bench);
+            if !goes_on {
                 return Ok(());
             }
         }
     }
 
     /// Trials that are to be spread over time start at random moments: a fixed rhythm could beat with
-    /// what else the machine does.
-    fn wait_for_gap(&self, index: usize, bench: &Bench) {
-        let Some(gap) = self.plan.config.gap else { return };
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(bench.seed ^ self.lanes[index].trials.rotate_left(32));
+    /// what else the machine does. False when the run ends meanwhile.
+    fn wait_for_gap(&mut self, index: usize, bench: &mut Bench) -> Result<bool, Stop> {
+        let Some(gap) = self.config.gap else { return Ok(true) };
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.config.seed ^ self.lanes[index].trials.rotate_left(32));
         let wait_ns = (gap.as_nanos() as f64 * 2.0 * rng.random::<f64>()) as u64;
-        let until_ns = clock::now_ns() + wait_ns.min(self.time_left_ns());
-        while clock::now_ns() < until_ns && !interrupt::requested() {
-            let left_ns = until_ns.saturating_sub(clock::now_ns());
-            std::thread::sleep(Duration::from_nanos(left_ns.min(20_000_000)));
+        let until_ns = clock::now_ns().saturating_add(wait_ns).min(self.ends_ns);
+        loop {
+            let now_ns = clock::now_ns();
+            if now_ns >= until_ns || interrupt::requested() {
+                return Ok(now_ns < self.ends_ns && !interrupt::requested());
+            }
+            if let Some(evidence) = bench.evidence.as_deref_mut() {
+                evidence.flush_if_due(now_ns).map_err(Stop::Evidence)?;
+            }
+            self.report_progress_if_due(now_ns, index, bench);
+            std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(20_000_000)));
         }
     }
 
-    fn report_progress(&mut self, index: usize, bench: &Bench) {
-        let now_ns = clock::now_ns();
+    fn report_progress_if_due(&mut self, now_ns: u64, index: usize, bench: &Bench) {
+        if now_ns < self.next_progress_ns {
+            return;
+        }
         self.next_progress_ns = now_ns + PROGRESS_NS;
         let lane = &self.lanes[index];
         let mut open = lane.claims.iter().map(|&claim| &bench.claims[claim]).filter(|judge| judge.is_open());
@@ -322,24 +349,11 @@ impl Runner<'_, '_> {
             |judge| format!("{}: {}", judge.claim.id, judge.headline()),
         );
         self.observer.progress(&Progress {
-            elapsed: Duration::from_nanos(now_ns - self.start_ns),
-            max_time: self.plan.config.max_time,
+            elapsed: Duration::from_nanos(now_ns.saturating_sub(self.start_ns)),
+            max_time: self.config.max_time,
             claims_closed: bench.claims.iter().filter(|judge| !judge.is_open()).count(),
             claims: bench.claims.len(),
             headline,
         });
     }
-}
-
-/// Whether another trial of the lane serves a claim or a table.
-fn lane_wants_more(lane: &Lane, plan: &Plan, bench: &Bench) -> bool {
-    let open = lane.claims.iter().any(|&claim| bench.claims[claim].is_open());
-    let config = &plan.config;
-    let usable = (0..lane.arms.len()).any(|slot| lane.broken[slot].is_none());
-    usable
-        && match (config.exact_trials, config.max_trials) {
-            (Some(exact), _) => lane.trials < exact && (open || lane.claims.is_empty()),
-            (None, Some(most)) if lane.trials >= most => false,
-            _ => open || lane.table_waits(bench.table_trials),
-        }
 }

@@ -212,10 +212,8 @@ pub fn parse_quantity(text: &str, expected: Unit) -> Result<f64, QuantityError> 
         return Ok(0.0);
     }
     let known = SPELLINGS.iter().find(|(spelling, ..)| *spelling == unit_text);
-    let (_, unit, scale) = known.ok_or_else(|| QuantityError::UnknownUnit {
-        text: trimmed.to_string(),
-        unit: unit_text.to_string(),
-    })?;
+    let (_, unit, scale) =
+        known.ok_or_else(|| QuantityError::UnknownUnit { text: trimmed.to_string(), unit: unit_text.to_string() })?;
     if *unit != expected {
         return Err(QuantityError::WrongUnit { text: trimmed.to_string(), expected });
     }

@@ -30,7 +30,8 @@ fn specs_are_whole() {
     for experiment in ascertain_experiments::registry() {
         let spec = experiment.spec();
         assert!(!spec.variants.is_empty() && !spec.metrics.is_empty(), "{}", spec.id);
-        for heading in ["**Question.**", "**Source.**", "**Why the claim might be false", "**Design.**", "**Threats.**"] {
+        for heading in ["**Question.**", "**Source.**", "**Why the claim might be false", "**Design.**", "**Threats.**"]
+        {
             assert!(spec.readme.contains(heading), "{}: {heading}", spec.id);
         }
         let mut names: Vec<&str> = spec.variants.iter().map(|variant| variant.name.as_str()).collect();

@@ -31,9 +31,8 @@ pub use ascertain::function::{Group, Throughput};
 
 use ascertain::claim::Claim;
 use ascertain::experiment::{Arm, Experiment, Point};
-use ascertain::outcome::{Outcome, Verdict};
 use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::{Recording, Silent};
+use ascertain::run::{Recording, Run, Silent};
 use ascertain::unit::{Unit, parse_quantity};
 use ascertain_sys::{clock, interrupt};
 use lexopt::prelude::*;
@@ -75,8 +74,8 @@ pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
         measured = true;
         match measure(&group, &options) {
             Err(error) => return fail(&error, 2),
-            Ok(outcome) if outcome.interrupted => return ExitCode::from(130),
-            Ok(outcome) if failed(&outcome) => return ExitCode::from(5),
+            Ok(run) if run.outcome.interrupted => return ExitCode::from(130),
+            Ok(run) if run.target_failed => return ExitCode::from(5),
             Ok(_) => {}
         }
     }
@@ -88,11 +87,7 @@ fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn failed(outcome: &Outcome) -> bool {
-    outcome.claims.iter().any(|claim| claim.verdict == Verdict::Failed) || !outcome.left_out.is_empty()
-}
-
-fn measure(group: &Group, options: &Options) -> Result<Outcome, ascertain::Error> {
+fn measure(group: &Group, options: &Options) -> Result<Run, ascertain::Error> {
     let spec = group.spec();
     let arm = |name: &str| Arm { variant: name.to_string(), point: Point::default() };
     let arms: Vec<Arm> = spec.variants.iter().map(|variant| arm(&variant.name)).collect();
@@ -118,7 +113,7 @@ fn measure(group: &Group, options: &Options) -> Result<Outcome, ascertain::Error
         "markdown" => print!("{}", markdown::outcome(&run.outcome)),
         _ => println!("{}\n{}", spec.id, terminal::compare_table(&run.outcome, &Style { color: false, width: 100 })),
     }
-    Ok(run.outcome)
+    Ok(run)
 }
 
 /// One function alone has nothing to be compared with: this many batches describe it.

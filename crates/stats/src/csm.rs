@@ -70,11 +70,7 @@ pub fn csm_verdict(tally: Tally, rate: f64, error: f64) -> Result<Option<Verdict
         return Ok(None);
     }
     let above = excess(tally.trials as f64, tally.successes as f64, rate) > 0.0;
-    Ok(Some(if above {
-        Verdict::Holds
-    } else {
-        Verdict::Refuted
-    }))
+    Ok(Some(if above { Verdict::Holds } else { Verdict::Refuted }))
 }
 
 /// The sum of the logarithms, every step rounded up.
@@ -140,11 +136,7 @@ struct SumUp {
 impl SumUp {
     fn add(&mut self, term: f64) {
         let term = add_up(term, self.compensation);
-        let (large, small) = if self.sum.abs() >= term.abs() {
-            (self.sum, term)
-        } else {
-            (term, self.sum)
-        };
+        let (large, small) = if self.sum.abs() >= term.abs() { (self.sum, term) } else { (term, self.sum) };
         self.sum = large + small;
         self.compensation = small - (self.sum - large);
     }

@@ -27,15 +27,8 @@ use std::f64::consts::TAU;
 const ASYMPTOTIC_FROM: f64 = 12.0;
 
 /// `B(2k) / (2k (2k−1))` for k = 7, …, 1, with B the Bernoulli numbers: the coefficients of `n^(1−2k)` in `δ(n)`.
-const ASYMPTOTIC: [f64; 7] = [
-    1.0 / 156.0,
-    -691.0 / 360_360.0,
-    1.0 / 1188.0,
-    -1.0 / 1680.0,
-    1.0 / 1260.0,
-    -1.0 / 360.0,
-    1.0 / 12.0,
-];
+const ASYMPTOTIC: [f64; 7] =
+    [1.0 / 156.0, -691.0 / 360_360.0, 1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
 
 /// The remainder of Stirling's formula, `δ(n) = ln Γ(n+1) − [½ ln(2πn) + n ln n − n]`, for real `n > 0`; NaN below 0.
 ///
@@ -60,9 +53,7 @@ pub fn stirling_remainder(n: f64) -> f64 {
         shifted += 1.0;
     }
     let inverse_square = 1.0 / (shifted * shifted);
-    let series = ASYMPTOTIC
-        .iter()
-        .fold(0.0, |sum, c| sum * inverse_square + c);
+    let series = ASYMPTOTIC.iter().fold(0.0, |sum, c| sum * inverse_square + c);
     series / shifted + steps
 }
 
@@ -84,9 +75,7 @@ fn artanh_tail(y_squared: f64) -> f64 {
         ..0.12 => 19,
         _ => 30,
     };
-    let series = (0..terms)
-        .rev()
-        .fold(0.0, |sum, k| sum * y_squared + 1.0 / f64::from(2 * k + 3));
+    let series = (0..terms).rev().fold(0.0, |sum, k| sum * y_squared + 1.0 / f64::from(2 * k + 3));
     series * y_squared
 }
 
@@ -170,7 +159,6 @@ pub fn log_binomial(trials: f64, successes: f64, rate: f64) -> f64 {
         return trials * libm::log(rate);
     }
     let deviance = binomial_deviance(successes, failures, rate, excess(trials, successes, rate));
-    let remainders =
-        stirling_remainder(trials) - stirling_remainder(successes) - stirling_remainder(failures);
+    let remainders = stirling_remainder(trials) - stirling_remainder(successes) - stirling_remainder(failures);
     remainders - deviance - 0.5 * libm::log(TAU * failures * (successes / trials))
 }

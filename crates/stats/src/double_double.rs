@@ -17,28 +17,19 @@ impl DoubleDouble {
     pub(crate) fn sum(a: f64, b: f64) -> Self {
         let high = a + b;
         let b_part = high - a;
-        Self {
-            high,
-            low: (a - (high - b_part)) + (b - b_part),
-        }
+        Self { high, low: (a - (high - b_part)) + (b - b_part) }
     }
 
     /// `a + b` exactly, where `|a| ≥ |b|`.
     fn ordered_sum(a: f64, b: f64) -> Self {
         let high = a + b;
-        Self {
-            high,
-            low: b - (high - a),
-        }
+        Self { high, low: b - (high - a) }
     }
 
     /// `a · b` exactly, short of underflow.
     pub(crate) fn product(a: f64, b: f64) -> Self {
         let high = a * b;
-        Self {
-            high,
-            low: a.mul_add(b, -high),
-        }
+        Self { high, low: a.mul_add(b, -high) }
     }
 }
 
@@ -57,10 +48,7 @@ impl Sub for DoubleDouble {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        self + Self {
-            high: -other.high,
-            low: -other.low,
-        }
+        self + Self { high: -other.high, low: -other.low }
     }
 }
 

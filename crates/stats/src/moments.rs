@@ -91,8 +91,7 @@ impl Moments {
         let shift_sum = DoubleDouble::from(other.finite_count as f64) * shift;
         let twice_sum = other.sum + other.sum;
         self.sum = self.sum + other.sum + shift_sum;
-        self.sum_of_squares =
-            self.sum_of_squares + other.sum_of_squares + shift * (twice_sum + shift_sum);
+        self.sum_of_squares = self.sum_of_squares + other.sum_of_squares + shift * (twice_sum + shift_sum);
     }
 
     /// Values taken in.

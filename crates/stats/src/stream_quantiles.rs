@@ -198,10 +198,7 @@ fn empty_octave() -> Octave {
 /// The biased exponent of a positive value, and the leading bits of its mantissa.
 fn bucket_of(value: f64) -> (u16, usize) {
     let index = value.to_bits() >> (MANTISSA_BITS - BUCKET_BITS);
-    (
-        (index >> BUCKET_BITS) as u16,
-        index as usize % BUCKETS_PER_OCTAVE,
-    )
+    ((index >> BUCKET_BITS) as u16, index as usize % BUCKETS_PER_OCTAVE)
 }
 
 /// The value halfway through a bucket: its leading bits, and then a one.

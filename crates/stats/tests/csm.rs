@@ -42,10 +42,7 @@ fn false_verdicts_under_continuous_looking_stay_below_the_error() {
         for error in [0.05, 0.001] {
             let stopped = false_verdicts(rate, error, 10_000);
             assert!(stopped <= error, "{stopped} false at {rate} with {error}");
-            assert!(
-                stopped >= error / 100.0,
-                "{stopped} false at {rate} with {error}: is anything ever decided?"
-            );
+            assert!(stopped >= error / 100.0, "{stopped} false at {rate} with {error}: is anything ever decided?");
         }
     }
 }
@@ -62,14 +59,8 @@ fn the_published_comparison_of_fill_rates_stops_when_it_says() {
 
 #[test]
 fn verdicts_fall_on_the_side_of_the_observed_rate() {
-    assert_eq!(
-        csm_verdict(tally(4000, 3972), 0.98, 0.001),
-        Ok(Some(Verdict::Holds))
-    );
-    assert_eq!(
-        csm_verdict(tally(4000, 3860), 0.98, 0.001),
-        Ok(Some(Verdict::Refuted))
-    );
+    assert_eq!(csm_verdict(tally(4000, 3972), 0.98, 0.001), Ok(Some(Verdict::Holds)));
+    assert_eq!(csm_verdict(tally(4000, 3860), 0.98, 0.001), Ok(Some(Verdict::Refuted)));
     assert_eq!(csm_verdict(tally(4000, 3920), 0.98, 0.001), Ok(None));
     assert_eq!(csm_verdict(tally(0, 0), 0.98, 0.999), Ok(None));
 }
@@ -77,22 +68,13 @@ fn verdicts_fall_on_the_side_of_the_observed_rate() {
 #[test]
 fn what_is_no_rate_error_or_tally_is_refused() {
     for rate in [0.0, 1.0, -0.1, f64::NAN] {
-        assert!(matches!(
-            csm_verdict(tally(1, 1), rate, 0.1),
-            Err(Error::Rate { .. })
-        ));
+        assert!(matches!(csm_verdict(tally(1, 1), rate, 0.1), Err(Error::Rate { .. })));
         assert!(log_level(tally(1, 1), rate).is_nan());
     }
     for error in [0.0, 1.0, f64::NAN] {
-        assert!(matches!(
-            csm_verdict(tally(1, 1), 0.5, error),
-            Err(Error::ErrorProbability { .. })
-        ));
+        assert!(matches!(csm_verdict(tally(1, 1), 0.5, error), Err(Error::ErrorProbability { .. })));
     }
-    assert!(matches!(
-        csm_verdict(tally(1, 2), 0.5, 0.1),
-        Err(Error::SuccessesExceedTrials { .. })
-    ));
+    assert!(matches!(csm_verdict(tally(1, 2), 0.5, 0.1), Err(Error::SuccessesExceedTrials { .. })));
     assert!(log_level(tally(1, 2), 0.5).is_nan());
 }
 
@@ -100,8 +82,7 @@ fn what_is_no_rate_error_or_tally_is_refused() {
 fn tallies_at_a_rate() -> impl Strategy<Value = (Tally, f64)> {
     (0.0..48.0_f64, 1..1024_u32, 0..4_u8, 0.0..1.0_f64).prop_map(|(size, rate, kind, share)| {
         let (trials, rate) = (size.exp2() as u64, f64::from(rate) / 1024.0);
-        let near = trials as f64 * rate
-            + (share - 0.5) * 20.0 * (trials as f64 * rate * (1.0 - rate)).sqrt();
+        let near = trials as f64 * rate + (share - 0.5) * 20.0 * (trials as f64 * rate * (1.0 - rate)).sqrt();
         let successes = match kind {
             0 => 0,
             1 => trials,

@@ -18,10 +18,7 @@ fn exact_noise_moments(count: u64) -> (f64, f64) {
     }
     let n = u128::from(count);
     let scaled = n * squares - sum * sum;
-    (
-        sum as f64 / n as f64,
-        scaled as f64 / (n as f64 * (n - 1) as f64),
-    )
+    (sum as f64 / n as f64, scaled as f64 / (n as f64 * (n - 1) as f64))
 }
 
 #[test]
@@ -31,14 +28,8 @@ fn a_large_offset_costs_no_digits_in_ten_million_values() {
     for offset in [0.0, 1e9, 1e15] {
         let moments: Moments = (0..COUNT).map(|i| offset + noise(i) as f64).collect();
         let spacing = offset.next_up() - offset;
-        assert!(
-            (moments.mean().unwrap() - (offset + mean)).abs() <= spacing.max(1e-13),
-            "{offset}"
-        );
-        assert!(
-            (moments.variance().unwrap() / variance - 1.0).abs() < 1e-14,
-            "{offset}"
-        );
+        assert!((moments.mean().unwrap() - (offset + mean)).abs() <= spacing.max(1e-13), "{offset}");
+        assert!((moments.variance().unwrap() / variance - 1.0).abs() < 1e-14, "{offset}");
     }
 }
 
@@ -60,10 +51,7 @@ fn infinities_and_nan_show_in_the_moments() {
     let timed_out: Moments = [1.0, f64::INFINITY, 2.0].into_iter().collect();
     assert_eq!(timed_out.mean(), Some(f64::INFINITY));
     assert!(timed_out.variance().unwrap().is_nan());
-    assert_eq!(
-        (timed_out.min(), timed_out.max()),
-        (Some(1.0), Some(f64::INFINITY))
-    );
+    assert_eq!((timed_out.min(), timed_out.max()), (Some(1.0), Some(f64::INFINITY)));
     let broken: Moments = [1.0, f64::NAN].into_iter().collect();
     assert!(broken.mean().unwrap().is_nan());
     assert_eq!((broken.min(), broken.max()), (Some(1.0), Some(1.0)));
@@ -74,21 +62,9 @@ fn infinities_and_nan_show_in_the_moments() {
 #[test]
 fn few_values_have_few_moments() {
     let none = Moments::new();
-    assert_eq!(
-        (
-            none.count(),
-            none.mean(),
-            none.variance(),
-            none.min(),
-            none.max()
-        ),
-        (0, None, None, None, None)
-    );
+    assert_eq!((none.count(), none.mean(), none.variance(), none.min(), none.max()), (0, None, None, None, None));
     let one: Moments = [3.0].into_iter().collect();
-    assert_eq!(
-        (one.mean(), one.variance(), one.standard_deviation()),
-        (Some(3.0), None, None)
-    );
+    assert_eq!((one.mean(), one.variance(), one.standard_deviation()), (Some(3.0), None, None));
 }
 
 #[test]
@@ -110,45 +86,18 @@ fn sorted_quantiles_handle_the_edges() {
 #[test]
 fn a_stream_of_awkward_values_has_quantiles() {
     let mut stream = StreamQuantiles::new();
-    assert_eq!(
-        (
-            stream.count(),
-            stream.min(),
-            stream.max(),
-            stream.quantile(0.5)
-        ),
-        (0, None, None, None)
-    );
-    let awkward = [
-        f64::MAX,
-        -0.0,
-        f64::INFINITY,
-        5e-324,
-        f64::NEG_INFINITY,
-        -1.0,
-        f64::MIN_POSITIVE,
-        0.0,
-    ];
+    assert_eq!((stream.count(), stream.min(), stream.max(), stream.quantile(0.5)), (0, None, None, None));
+    let awkward = [f64::MAX, -0.0, f64::INFINITY, 5e-324, f64::NEG_INFINITY, -1.0, f64::MIN_POSITIVE, 0.0];
     for value in awkward {
         stream.push(value).unwrap();
     }
     assert_eq!(stream.push(f64::NAN), Err(Error::NotANumber));
     assert_eq!(stream.count(), 8);
     let quantiles = [0.0, 0.25, 0.5, 1.0].map(|q| stream.quantile(q).unwrap());
-    assert_eq!(
-        quantiles[..3],
-        [
-            f64::NEG_INFINITY,
-            -1.0 - StreamQuantiles::RELATIVE_ERROR,
-            0.0
-        ]
-    );
+    assert_eq!(quantiles[..3], [f64::NEG_INFINITY, -1.0 - StreamQuantiles::RELATIVE_ERROR, 0.0]);
     assert_eq!(quantiles[3], f64::INFINITY);
     assert!(stream.quantile(5.0 / 8.0).unwrap() < 2.2e-311);
-    assert!(
-        (stream.quantile(7.0 / 8.0).unwrap() / f64::MAX - 1.0).abs()
-            <= StreamQuantiles::RELATIVE_ERROR
-    );
+    assert!((stream.quantile(7.0 / 8.0).unwrap() / f64::MAX - 1.0).abs() <= StreamQuantiles::RELATIVE_ERROR);
     assert_eq!(stream.quantile(1.5), None);
 }
 

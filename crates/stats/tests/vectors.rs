@@ -1,9 +1,7 @@
 //! Every function against references of 80 digits, written by `vectors/make.py`: bounds are on their safe side, always,
 //! and as close as their documentation says.
 
-use ascertain_stats::{
-    Tally, bd0, credible_interval, log_e_holds, log_e_refuted, log_level, stirling_remainder,
-};
+use ascertain_stats::{Tally, bd0, credible_interval, log_e_holds, log_e_refuted, log_level, stirling_remainder};
 use serde_json::Value;
 
 /// Up to here an e-value's logarithm is good to 1e-9, from there on to 1e-6.
@@ -17,10 +15,7 @@ impl Row {
     }
 
     fn tally(&self) -> Tally {
-        Tally {
-            trials: self.0[0].parse().unwrap(),
-            successes: self.0[1].parse().unwrap(),
-        }
+        Tally { trials: self.0[0].parse().unwrap(), successes: self.0[1].parse().unwrap() }
     }
 }
 
@@ -43,18 +38,11 @@ fn tolerance(trials: u64, logarithm: f64) -> f64 {
 fn e_values_are_never_above_the_exact_ones() {
     for row in rows(include_str!("../vectors/judged.json")) {
         let (tally, rate) = (row.tally(), row.number(2));
-        for (computed, exact) in [
-            (log_e_holds(tally, rate), row.number(3)),
-            (log_e_refuted(tally, rate), row.number(4)),
-        ] {
-            assert!(
-                computed <= exact,
-                "{tally:?} at {rate}: {computed} above {exact}"
-            );
-            assert!(
-                exact - computed <= tolerance(tally.trials, exact),
-                "{tally:?} at {rate}: {computed} for {exact}"
-            );
+        for (computed, exact) in
+            [(log_e_holds(tally, rate), row.number(3)), (log_e_refuted(tally, rate), row.number(4))]
+        {
+            assert!(computed <= exact, "{tally:?} at {rate}: {computed} above {exact}");
+            assert!(exact - computed <= tolerance(tally.trials, exact), "{tally:?} at {rate}: {computed} for {exact}");
         }
     }
 }
@@ -65,29 +53,19 @@ fn csm_levels_are_never_below_the_exact_ones() {
         let (tally, rate, exact) = (row.tally(), row.number(2), row.number(5));
         let level = log_level(tally, rate);
         assert!(level >= exact, "{tally:?} at {rate}: {level} below {exact}");
-        let allowed = if tally.trials <= SMALL {
-            robbins_allowance(tally, rate)
-        } else {
-            tolerance(tally.trials, exact)
-        };
-        assert!(
-            level - exact <= allowed,
-            "{tally:?} at {rate}: {level} for {exact}"
-        );
+        let allowed =
+            if tally.trials <= SMALL { robbins_allowance(tally, rate) } else { tolerance(tally.trials, exact) };
+        assert!(level - exact <= allowed, "{tally:?} at {rate}: {level} for {exact}");
     }
 }
 
 /// What Robbins' bounds of the three factorials leave open, and rounding up.
 fn robbins_allowance(tally: Tally, rate: f64) -> f64 {
     let counts = [tally.successes as f64, tally.failures() as f64];
-    let gap: f64 = if counts.iter().all(|&k| k > 1.0) {
-        counts.iter().map(|k| 1.0 / (144.0 * k * k)).sum()
-    } else {
-        0.0
-    };
+    let gap: f64 =
+        if counts.iter().all(|&k| k > 1.0) { counts.iter().map(|k| 1.0 / (144.0 * k * k)).sum() } else { 0.0 };
     let n = tally.trials as f64;
-    let summed =
-        2.0 * (n + 1.0) * (n + 2.0).ln() - counts[0] * rate.ln() - counts[1] * (-rate).ln_1p();
+    let summed = 2.0 * (n + 1.0) * (n + 2.0).ln() - counts[0] * rate.ln() - counts[1] * (-rate).ln_1p();
     gap + 2e-15 * summed
 }
 
@@ -96,53 +74,27 @@ fn credible_intervals_reach_outward_and_no_further() {
     for row in rows(include_str!("../vectors/credible_interval.json")) {
         let (tally, error, low, high) = (row.tally(), row.number(2), row.number(3), row.number(4));
         let interval = credible_interval(tally, error).unwrap();
-        assert!(
-            interval.low <= low && interval.high >= high,
-            "{tally:?}: {interval:?} within {low}..{high}"
-        );
+        assert!(interval.low <= low && interval.high >= high, "{tally:?}: {interval:?} within {low}..{high}");
         // One step of a double is all there is where an end is next to 1.
         let slack = |end: f64| 1e-12 * end.min(1.0 - end) + (end.next_up() - end);
-        assert!(
-            low - interval.low <= slack(low),
-            "{tally:?}: {interval:?} for {low}"
-        );
-        assert!(
-            interval.high - high <= slack(high),
-            "{tally:?}: {interval:?} for {high}"
-        );
+        assert!(low - interval.low <= slack(low), "{tally:?}: {interval:?} for {low}");
+        assert!(interval.high - high <= slack(high), "{tally:?}: {interval:?} for {high}");
     }
 }
 
 /// Beta(3973, 29) with 0.0005 at each end. The article's own interval, 0.98821 to 0.99638, has 0.001 at each end.
 #[test]
 fn the_published_counts_have_this_credible_interval() {
-    let interval = credible_interval(
-        Tally {
-            trials: 4000,
-            successes: 3972,
-        },
-        0.001,
-    )
-    .unwrap();
-    assert!(
-        (interval.low - 0.987_526_321_508_827_5).abs() < 1e-14,
-        "{interval:?}"
-    );
-    assert!(
-        (interval.high - 0.996_376_923_004_850_6).abs() < 1e-14,
-        "{interval:?}"
-    );
+    let interval = credible_interval(Tally { trials: 4000, successes: 3972 }, 0.001).unwrap();
+    assert!((interval.low - 0.987_526_321_508_827_5).abs() < 1e-14, "{interval:?}");
+    assert!((interval.high - 0.996_376_923_004_850_6).abs() < 1e-14, "{interval:?}");
 }
 
 #[test]
 fn stirling_remainders_are_good_to_the_last_bit_or_so() {
     for row in rows(include_str!("../vectors/stirling_remainder.json")) {
         let (n, exact) = (row.number(0), row.number(1));
-        let allowed = if n < 1.0 {
-            1e-15 * exact.max(1.0)
-        } else {
-            1e-16
-        };
+        let allowed = if n < 1.0 { 1e-15 * exact.max(1.0) } else { 1e-16 };
         let error = stirling_remainder(n) - exact;
         assert!(error.abs() <= allowed, "{n}: off by {error}");
     }
@@ -153,9 +105,6 @@ fn bd0_is_good_to_the_last_bits_relative_to_itself() {
     for row in rows(include_str!("../vectors/bd0.json")) {
         let (x, m, exact) = (row.number(0), row.number(1), row.number(2));
         let error = bd0(x, m) - exact;
-        assert!(
-            error.abs() <= 2e-15 * exact,
-            "bd0({x}, {m}): off by {error}"
-        );
+        assert!(error.abs() <= 2e-15 * exact, "bd0({x}, {m}): off by {error}");
     }
 }

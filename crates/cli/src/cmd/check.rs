@@ -61,7 +61,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         (None, true) => &[],
         (None, false) => &[FailOn::Refuted, FailOn::Undecided],
     };
-    Ok(exit::code(&run.outcome, gates))
+    Ok(exit::code(&run, gates))
 }
 
 fn write_report(path: &std::path::Path, outcome: &Outcome, args: &Args) -> anyhow::Result<()> {

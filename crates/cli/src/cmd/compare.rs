@@ -90,7 +90,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let run = session::carry_out(&plan, &args.common)?;
     exports.finish(&run)?;
     output::outcome(&run.outcome, &args.common.display, Asks::Metrics, output::compared)?;
-    let code = exit::code(&run.outcome, &[]);
+    let code = exit::code(&run, &[]);
     Ok(if code == Code::Done { gate(args.fail_if, args.margin, &run.outcome) } else { code })
 }
 

@@ -43,7 +43,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let recording = Recording::Continue(Box::new((writer, recorded)));
     let run = session::carry_out_with(&plan, recording, args.display.quiet)?;
     output::outcome(&run.outcome, &args.display, Asks::Verdicts, table_of)?;
-    Ok(exit::code(&run.outcome, &args.fail_on))
+    Ok(exit::code(&run, &args.fail_on))
 }
 
 /// The table that the command which started the run would have printed.

@@ -53,7 +53,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = Plan { claims, tables, commands: Vec::new(), config };
     let run = session::carry_out(&plan, &args.common)?;
     output::outcome(&run.outcome, &args.common.display, Asks::Metrics, output::measured)?;
-    Ok(exit::code(&run.outcome, &args.fail_on))
+    Ok(exit::code(&run, &args.fail_on))
 }
 
 /// The experiment with this id.

@@ -61,7 +61,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
     let run = session::carry_out(&plan, &args.common)?;
     output::outcome(&run.outcome, &args.common.display, Asks::Verdicts, output::slo)?;
-    Ok(exit::code(&run.outcome, &args.fail_on))
+    Ok(exit::code(&run, &args.fail_on))
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {

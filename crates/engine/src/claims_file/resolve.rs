@@ -10,8 +10,8 @@ use super::{rules, subject};
 use crate::claim::{Claim, Test};
 use crate::command::CommandSet;
 use crate::experiment::{Point, Spec};
-use crate::slots::MAX_ARMS;
 use crate::plan::Registry;
+use crate::slots::MAX_ARMS;
 
 /// What one `[[claim]]` becomes.
 pub(super) struct Resolved {

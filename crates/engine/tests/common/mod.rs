@@ -6,7 +6,10 @@ use ascertain::experiment::{
     Arm, ArmId, Better, Experiment, Metric, Point, Reduce, Samples, Session, Setup, Spec, TargetError, Trial,
     Unavailable, Variant,
 };
+use ascertain::outcome::Outcome;
+use ascertain::plan::{Config, Plan};
 use ascertain::predicate::Predicate;
+use ascertain::run::{Recording, Silent, run};
 use ascertain::unit::Unit;
 use ascertain_sys::machine::Machine;
 
@@ -16,8 +19,8 @@ pub type Script = fn(variant: &str, trial: &Trial) -> Result<f64, TargetError>;
 pub struct Scripted {
     pub spec: Spec,
     pub script: Script,
-    /// Arms whose answer is wrong.
-    pub wrong: &'static [&'static str],
+    /// Whether an arm's answer is right, each time that it is checked.
+    pub is_right: fn(variant: &str) -> bool,
     /// Arms that this machine can't measure.
     pub missing: &'static [&'static str],
 }
@@ -40,7 +43,7 @@ impl Scripted {
             factors: Vec::new(),
             metrics: vec![metric],
         };
-        Scripted { spec, script, wrong: &[], missing: &[] }
+        Scripted { spec, script, is_right: |_| true, missing: &[] }
     }
 
     pub fn predicate(&self, id: &str, variant: &str, predicate: &str, rate: f64) -> Claim {
@@ -78,6 +81,26 @@ fn claim(id: &str, test: Test, judging: Judging, rate: f64) -> Claim {
     }
 }
 
+pub fn plan(claims: Vec<Claim>, config: Config) -> Plan {
+    Plan { claims, tables: Vec::new(), commands: Vec::new(), config: Config { seed: 7, ..config } }
+}
+
+pub fn outcome(experiment: &Scripted, plan: &Plan) -> Outcome {
+    let registry: [&dyn Experiment; 1] = [experiment];
+    run(plan, &registry, Recording::None, &mut Silent).unwrap().outcome
+}
+
+pub fn noisy(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
+    // `slow` takes 10 % longer than `fast`; the noise of a trial is shared by its arms and far larger.
+    let noise = 1.0 + (trial.seed % 1000) as f64;
+    Ok(match variant {
+        "fast" => 100.0 * noise,
+        "slow" => 110.0 * noise,
+        "even" => 105.0 + (trial.seed % 2) as f64,
+        _ => 105.0 + 1.0 - (trial.seed % 2) as f64,
+    })
+}
+
 impl Experiment for Scripted {
     fn spec(&self) -> &Spec {
         &self.spec
@@ -92,21 +115,21 @@ impl Experiment for Scripted {
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
         let variants = arms.iter().map(|arm| arm.variant.clone()).collect();
-        Ok(Box::new(Playing { variants, script: self.script, wrong: self.wrong }))
+        Ok(Box::new(Playing { variants, script: self.script, is_right: self.is_right }))
     }
 }
 
 struct Playing {
     variants: Vec<String>,
     script: Script,
-    wrong: &'static [&'static str],
+    is_right: fn(variant: &str) -> bool,
 }
 
 impl Session for Playing {
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        match self.wrong.contains(&self.variants[arm].as_str()) {
-            true => Err(TargetError::WrongAnswer("42".into())),
-            false => Ok(()),
+        match (self.is_right)(&self.variants[arm]) {
+            true => Ok(()),
+            false => Err(TargetError::WrongAnswer("42".into())),
         }
     }
 

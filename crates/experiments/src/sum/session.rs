@@ -98,7 +98,8 @@ impl<T: Element> Arrays<T> {
     fn get(&mut self, elements: u64, seed: u64, from: fn(f64) -> T) -> Array<T> {
         let make = || {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let data: Rc<[T]> = (0..elements).map(|_| from(rng.random::<f64>() * 2_f64.powi(rng.random_range(-12..=12)))).collect();
+            let data: Rc<[T]> =
+                (0..elements).map(|_| from(rng.random::<f64>() * 2_f64.powi(rng.random_range(-12..=12)))).collect();
             Array { exact: sum::exact(&data), data }
         };
         self.0.entry(elements).or_insert_with(make).clone()

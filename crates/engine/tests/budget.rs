@@ -1,0 +1,129 @@
+//! Runs on a scripted experiment: errors, trials and time are kept to.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::time::Duration;
+
+use ascertain::claim::{Bound, Claim, Judging};
+use ascertain::experiment::{Experiment, TargetError, Trial};
+use ascertain::outcome::{Outcome, Verdict};
+use ascertain::plan::{Config, Plan, Table};
+use ascertain::run::{Recording, Silent, run};
+use common::{Scripted, arm, noisy, outcome, plan, versus};
+
+#[test]
+fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
+    fn slow(_: &str, _: &Trial) -> Result<f64, TargetError> {
+        std::thread::sleep(Duration::from_millis(20));
+        Ok(1.0)
+    }
+    let experiment = Scripted::new(&["a", "b", "c", "d"], slow);
+    let claims = vec![
+        versus("one", "a", "b", Bound::AtLeast(1.0), Judging::Rate),
+        experiment.predicate("two", "c", "time <= 2 ns", 0.5),
+    ];
+    let config = Config { max_time: Duration::from_millis(200), ..Config::default() };
+    let outcome = outcome(&experiment, &plan(claims, config));
+    assert_eq!(outcome.claims[1].verdict, Verdict::Deferred);
+    assert!(outcome.claims[1].reason.as_ref().unwrap().contains("its shortest possible verdict takes"));
+}
+
+#[test]
+fn errors_are_shared_and_kept_to() {
+    let claims = || {
+        let claim = |id: &str, error| Claim { error, ..versus(id, "a", "b", Bound::AtLeast(1.0), Judging::Rate) };
+        vec![claim("own", Some(0.01)), claim("x", None), claim("y", None)]
+    };
+    let shared = ascertain::share_error(&claims(), 0.05).unwrap();
+    assert_eq!(shared[0], 0.01);
+    assert!((shared.iter().sum::<f64>() - 0.05).abs() < 1e-15);
+    assert!(ascertain::share_error(&claims(), 0.001).unwrap_err().to_string().contains("add up to 0.01"));
+    assert!(ascertain::share_error(&claims(), 0.0).is_err());
+}
+
+#[test]
+fn shares_that_add_up_to_the_whole_do_so_whatever_rounding_makes_of_it() {
+    let claim = |error| Claim { error, ..versus("own", "a", "b", Bound::AtLeast(1.0), Judging::Rate) };
+    let ten = vec![claim(Some(0.0001)); 10];
+    assert!(ten.iter().filter_map(|claim| claim.error).sum::<f64>() > 0.001, "the test wants a sum that is rounded up");
+    assert!(ascertain::share_error(&ten, 0.001).is_ok());
+    assert!(ascertain::share_error(&[ten, vec![claim(None)]].concat(), 0.001).is_err());
+    assert!(ascertain::share_error(&vec![claim(Some(0.0001)); 11], 0.001).is_err());
+}
+
+#[test]
+fn a_plan_that_can_not_be_carried_out_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().join("runs");
+    let variants: Vec<String> = (0..18).map(|number| number.to_string()).collect();
+    let names: Vec<&str> = variants.iter().map(String::as_str).collect();
+    let experiment = Scripted::new(&names, noisy);
+    let claim = |id: &str| versus(id, "1", "0", Bound::AtLeast(1.0), Judging::Rate);
+    let pairs = (0..9).map(|pair| versus("", names[2 * pair], names[2 * pair + 1], Bound::AtLeast(1.0), Judging::Rate));
+    let wide = Claim { tests: pairs.flat_map(|pair| pair.tests).collect(), ..claim("wide") };
+    let bad = [
+        (Claim { error: Some(0.5), ..claim("dear") }, "add up to 0.5"),
+        (Claim { rate: 1.0, ..claim("sure") }, "claim `sure`"),
+        (Claim { margin: Some(0.6), ..claim("broad") }, "claim `broad`"),
+        (wide, "claim `wide` needs 18 arms"),
+        (Claim { experiment: "absent".into(), ..claim("lost") }, "no experiment `absent`"),
+    ];
+    for (claim, message) in bad {
+        let recording = Recording::New { runs: runs.clone(), command_line: Vec::new() };
+        let registry: [&dyn Experiment; 1] = [&experiment];
+        let error = run(&plan(vec![claim], Config::default()), &registry, recording, &mut Silent).unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+        assert!(!runs.exists());
+    }
+}
+
+fn alone(config: Config) -> Outcome {
+    let experiment = Scripted::new(&["slow"], noisy);
+    let tables = vec![Table { experiment: "scripted".into(), arms: vec![arm("slow")] }];
+    outcome(&experiment, &Plan { tables, ..plan(Vec::new(), config) })
+}
+
+#[test]
+fn an_arm_without_claims_takes_as_many_trials_as_asked() {
+    let n = |config| alone(Config { table_trials: Some(30), max_time: Duration::from_secs(10), ..config }).points[0].n;
+    assert_eq!(n(Config { exact_trials: Some(50), ..Config::default() }), 50);
+    assert_eq!(n(Config { exact_trials: Some(1), ..Config::default() }), 1);
+    assert_eq!(n(Config { max_trials: Some(50), ..Config::default() }), 30);
+    assert_eq!(n(Config { max_trials: Some(7), ..Config::default() }), 7);
+    assert_eq!(n(Config::default()), 30);
+}
+
+#[test]
+fn exactly_so_many_trials_are_taken_whatever_is_decided() {
+    let experiment = Scripted::new(&["slow", "fast", "even"], noisy);
+    let order = |id: &str| versus(id, id, "slow", Bound::AtLeast(1.0), Judging::Order);
+    for trials in [1, 2, 100] {
+        let config = Config { exact_trials: Some(trials), max_time: Duration::MAX, ..Config::default() };
+        let outcome = outcome(&experiment, &plan(vec![order("fast"), order("even")], config));
+        assert!(outcome.claims.iter().all(|claim| claim.trials == trials));
+        assert!(outcome.points.iter().all(|point| point.n == trials));
+    }
+}
+
+/// Sixteen arms a trial at most: what does not fit goes into another lane, with its reference.
+#[test]
+fn many_arms_are_measured_in_several_lanes() {
+    let names: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    let experiment = Scripted::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), |variant, trial| {
+        Ok(100.0 + variant.parse::<f64>().unwrap() * 10.0 + (trial.seed % 5) as f64)
+    });
+    let claims = names[1..].iter().map(|name| versus(name, name, "0", Bound::AtLeast(1.0), Judging::Order)).collect();
+    let outcome = outcome(&experiment, &plan(claims, Config::default()));
+    assert!(outcome.claims.iter().all(|claim| claim.verdict == Verdict::Refuted));
+}
+
+#[test]
+fn no_trial_starts_after_the_time_is_up() {
+    let config = Config { max_time: Duration::from_millis(50), table_trials: Some(1000), ..Config::default() };
+    // The wait before the first trial is longer than that, and so is the warm-up.
+    assert_eq!(alone(Config { gap: Some(Duration::from_secs(1000)), ..config.clone() }).points[0].n, 0);
+    assert_eq!(alone(Config { warmup_trials: u64::MAX, ..config }).points[0].n, 0);
+    let never = alone(Config { max_time: Duration::ZERO, table_trials: Some(1000), ..Config::default() });
+    assert!(never.left_out[0].reason.contains("the time was up"), "never a silent skip");
+}

@@ -1,0 +1,156 @@
+//! Runs on a scripted experiment that end early and are continued from their evidence.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use ascertain::Error;
+use ascertain::claim::{Bound, Claim, Judging};
+use ascertain::evidence::{self, Writer};
+use ascertain::experiment::{Experiment, TargetError, Trial};
+use ascertain::outcome::Verdict;
+use ascertain::plan::{Config, Plan};
+use ascertain::run::{Recording, Run, Silent, run};
+use common::{Scripted, noisy, plan, versus};
+
+fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) -> Run {
+    let config = Config { max_trials: Some(trials), ..Config::default() };
+    let recording = Recording::New { runs: folder.into(), command_line: vec!["test".into()] };
+    run(&plan(claims, config), &[experiment], recording, &mut Silent).unwrap()
+}
+
+fn go_on(before: &Run, experiment: &Scripted, max_trials: Option<u64>) -> Result<Run, Error> {
+    let (writer, recorded) = Writer::resume(before.folder.as_ref().unwrap()).unwrap();
+    let plan = recorded.header.plan.clone();
+    let plan = Plan { config: Config { max_trials, ..plan.config.clone() }, ..plan };
+    run(&plan, &[experiment], Recording::Continue(Box::new((writer, recorded))), &mut Silent)
+}
+
+/// A run that is cut in two and continued says what one run would have said.
+#[test]
+fn continuing_is_as_good_as_going_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = Scripted::new(&["slow", "fast"], |variant, trial| {
+        let coin = trial.seed % 10 < 6;
+        Ok(if (variant == "fast") == coin { 100.0 } else { 110.0 })
+    });
+    let registry: [&dyn Experiment; 1] = [&experiment];
+    let claim = || versus("order", "fast", "slow", Bound::AtLeast(1.0), Judging::Order);
+    let recording = || Recording::New { runs: folder.path().into(), command_line: vec!["test".into()] };
+
+    let whole = run(&plan(vec![claim()], Config::default()), &registry, recording(), &mut Silent).unwrap();
+    let trials = whole.outcome.claims[0].trials;
+    assert!(trials > 40, "{trials}: the test wants a verdict that takes long");
+
+    let config = Config { max_trials: Some(40), ..Config::default() };
+    let first = run(&plan(vec![claim()], config), &registry, recording(), &mut Silent).unwrap();
+    assert_eq!(first.outcome.claims[0].verdict, Verdict::Undecided);
+    let second = go_on(&first, &experiment, None).unwrap();
+    assert_eq!(second.outcome.claims, whole.outcome.claims);
+    assert_eq!(second.outcome.points, whole.outcome.points);
+    let header = evidence::read_header(second.folder.as_ref().unwrap()).unwrap();
+    assert_eq!(header.outcome.unwrap().claims[0].trials, trials);
+}
+
+/// After an arm failed, trials hold the others alone: they say nothing of the claims that need it.
+#[test]
+fn what_had_failed_stays_failed() {
+    fn breaks_once(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
+        match (variant, trial.number) {
+            ("breaks", 5) => Err(TargetError::Failed("out of luck".into())),
+            _ => noisy(variant, trial),
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = Scripted::new(&["even", "odd", "breaks"], breaks_once);
+    let claims = vec![
+        experiment.predicate("alone", "breaks", "time > 0 ns", 0.9),
+        versus("paired", "breaks", "even", Bound::AtLeast(1e6), Judging::Rate),
+        versus("open", "even", "odd", Bound::AtLeast(1.0), Judging::Order),
+    ];
+    let first = begin(folder.path(), &experiment, claims, 60);
+    let second = go_on(&first, &experiment, Some(80)).unwrap();
+    for (before, after) in first.outcome.claims.iter().zip(&second.outcome.claims).take(2) {
+        assert_eq!((after.verdict, after.trials), (Verdict::Failed, 5));
+        assert_eq!(after.reason, before.reason);
+        assert!(after.reason.as_ref().unwrap().contains("out of luck"));
+    }
+    assert_eq!(second.outcome.claims[2].trials, 80);
+}
+
+/// A claim that was closed by its own time is judged by the trials that held its arm, and by no others.
+#[test]
+fn a_claim_is_judged_by_trials_that_held_its_arms() {
+    let folder = tempfile::tempdir().unwrap();
+    let experiment = Scripted::new(&["even", "odd", "fast"], noisy);
+    let mut brief = experiment.predicate("brief", "fast", "time > 0 ns", 0.9);
+    brief.max_time = Some(Duration::from_nanos(1));
+    let claims = vec![
+        versus("decided", "fast", "even", Bound::AtLeast(1e6), Judging::Rate),
+        versus("open", "even", "odd", Bound::AtLeast(1.0), Judging::Order),
+        brief,
+    ];
+    let first = begin(folder.path(), &experiment, claims, 200);
+    let decided = first.outcome.claims[0].trials;
+    assert_eq!((first.outcome.claims[2].verdict, first.outcome.claims[2].trials), (Verdict::Undecided, 1));
+    let second = go_on(&first, &experiment, Some(200)).unwrap();
+    assert_eq!(second.outcome.claims[..2], first.outcome.claims[..2]);
+    let brief = &second.outcome.claims[2];
+    assert_eq!((brief.verdict, brief.trials, brief.successes), (Verdict::Undecided, decided, decided));
+}
+
+/// Trials go back to the lanes that measured them, although lanes share arms.
+#[test]
+fn several_lanes_are_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    let experiment = Scripted::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), |variant, trial| {
+        let coin = (trial.seed >> (variant.parse::<u32>().unwrap() % 40)) % 10 < 5;
+        Ok(if coin { 100.0 } else { 110.0 })
+    });
+    let claims: Vec<Claim> =
+        names[1..].iter().map(|name| versus(name, name, "0", Bound::AtLeast(1.0), Judging::Order)).collect();
+    let first = begin(folder.path(), &experiment, claims, 60);
+    let second = go_on(&first, &experiment, Some(60)).unwrap();
+    assert_eq!(second.outcome.claims, first.outcome.claims);
+    let third = go_on(&second, &experiment, Some(90)).unwrap();
+    let open = third.outcome.claims.iter().filter(|claim| claim.verdict == Verdict::Undecided);
+    assert!(open.clone().count() > 0 && open.clone().all(|claim| claim.trials == 90));
+}
+
+/// A wrong answer, found late, has no time: nor has it one where the run goes on from what was recorded.
+#[test]
+fn what_was_taken_back_stays_so() {
+    static CHECKS: AtomicU32 = AtomicU32::new(0);
+    fn long(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
+        std::thread::sleep(Duration::from_micros(300));
+        noisy(variant, trial)
+    }
+    let is_right = |variant: &str| variant != "fast" || !(5..50).contains(&CHECKS.fetch_add(1, Relaxed));
+    let experiment = Scripted { is_right, ..Scripted::new(&["slow", "fast"], long) };
+    let folder = tempfile::tempdir().unwrap();
+    let claim = Claim { rate: 0.999_999, ..versus("claim", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate) };
+    let first = begin(folder.path(), &experiment, vec![claim], 400);
+    CHECKS.store(50, Relaxed);
+    let second = go_on(&first, &experiment, Some(400)).unwrap();
+    for run in [first, second] {
+        assert_eq!(run.outcome.claims[0].verdict, Verdict::Failed);
+        assert!(run.outcome.left_out[0].reason.contains("wrong answer"));
+        let n = |variant: &str| run.outcome.points.iter().find(|point| point.variant == variant).unwrap().n;
+        assert!(n("fast") == 0 && n("slow") > 0);
+    }
+}
+
+#[test]
+fn an_experiment_that_has_changed_is_not_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut experiment = Scripted::new(&["even", "odd"], noisy);
+    let claims = vec![versus("open", "even", "odd", Bound::AtLeast(1.0), Judging::Order)];
+    let first = begin(folder.path(), &experiment, claims, 10);
+    experiment.spec.metrics.clear();
+    let error = go_on(&first, &experiment, None).unwrap_err();
+    assert!(error.to_string().contains("`scripted` has other metrics"), "{error}");
+}
