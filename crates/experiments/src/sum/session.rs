@@ -112,7 +112,8 @@ impl Session for Targets {
         let target = &self.targets[arm];
         let (seen, exact) = ((target.result)(), target.exact);
         let tolerance = exact.abs() * f64::EPSILON * target.size.elements as f64;
-        if target.is_sum && !((seen - exact).abs() <= tolerance) {
+        let is_near = (seen - exact).abs() <= tolerance;
+        if target.is_sum && !is_near {
             return Err(TargetError::WrongAnswer(format!("it says {seen}, and the exact sum is {exact}")));
         }
         Ok(())
