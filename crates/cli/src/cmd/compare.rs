@@ -228,14 +228,17 @@ fn shown(arm: &Arm) -> String {
     levels.fold(arm.variant.clone(), |line, (name, level)| line.replace(&format!("{{{name}}}"), &level.to_string()))
 }
 
+/// Writes the commands' times in a format of hyperfine's.
+type Writing = fn(&[hyperfine::CommandTimes]) -> String;
+
 /// hyperfine's export files, each opened before the first trial.
 struct Exports {
-    files: Vec<(Export, fn(&[hyperfine::CommandTimes]) -> String)>,
+    files: Vec<(Export, Writing)>,
 }
 
 impl Exports {
     fn open(args: &Args) -> anyhow::Result<Exports> {
-        let wanted: [(&Option<PathBuf>, fn(&[hyperfine::CommandTimes]) -> String); 3] = [
+        let wanted: [(&Option<PathBuf>, Writing); 3] = [
             (&args.export_json, hyperfine::json),
             (&args.export_csv, hyperfine::csv),
             (&args.export_markdown, hyperfine::markdown),
