@@ -6,12 +6,12 @@ use crate::evidence;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A claim's numbers can't be judged.
-    #[error("claim `{id}`: {source}")]
+    #[error("claim `{id}`: {reason}")]
     Claim {
         /// The claim.
         id: String,
         /// What is wrong with it.
-        source: ascertain_stats::Error,
+        reason: ascertain_stats::Error,
     },
     /// The run's error can't be shared among its claims.
     #[error("{0}")]

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use ascertain::claim::{Bound, Claim, Judging};
@@ -74,6 +75,7 @@ fn a_plan_that_can_not_be_carried_out_leaves_nothing_behind() {
         let registry: [&dyn Experiment; 1] = [&experiment];
         let error = run(&plan(vec![claim], Config::default()), &registry, recording, &mut Silent).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
+        assert!(error.source().is_none(), "the message is whole: nothing is said twice");
         assert!(!runs.exists());
     }
 }
