@@ -49,7 +49,6 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code.into(),
-        Err(error) if output::is_broken_pipe(&error) => exit::Code::Done.into(),
         Err(error) => {
             // Nothing is left to be done about a standard error that is closed.
             let _ = writeln!(std::io::stderr(), "error: {error:#}");

@@ -12,18 +12,16 @@ use crate::options::{Color, Display, Format};
 /// Writes text to standard output.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("standard output")
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // The reader has seen enough; the exit code stays what it is.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output"),
+    }
 }
 
 /// Writes a line to standard error; nothing can be done when that is closed.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// Whether the reader of standard output went away: no error of ours.
-pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let cause = error.downcast_ref::<io::Error>();
-    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The style of tables: colours as asked, as wide as the terminal.
@@ -75,6 +73,7 @@ pub fn compared(outcome: &Outcome, style: &Style) -> String {
     parts(&[
         terminal::compare_table(outcome, style),
         terminal::sentences(outcome, style),
+        terminal::left_out(outcome, style),
         terminal::threats(outcome, style),
     ])
 }

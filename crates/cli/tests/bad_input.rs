@@ -19,6 +19,8 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "--prepare", "false", "true", "true"], 5, "prepar"),
     (&["compare", "-p", "true", "-p", "true", "true", "true", "true"], 2, "once for each"),
     (&["compare", "-P", "n", "9", "1", "echo {n}"], 2, "no values"),
+    (&["compare", "-L", "x", "1,1", "echo {x}"], 2, "twice"),
+    (&["compare", "-L", "x", "1,2", "-L", "x", "3,4", "echo {x}"], 2, "given twice"),
     (&["compare", "--fail-if", "slower", "true"], 2, "second command"),
     (&["compare", "--error", "0", "true", "true"], 2, "strictly between 0 and 1"),
     (&["compare", "--error", "1", "true", "true"], 2, "strictly between 0 and 1"),

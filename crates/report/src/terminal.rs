@@ -7,4 +7,4 @@ mod draw;
 mod tables;
 
 pub use draw::Style;
-pub use tables::{check_table, compare_table, judgement, points_table, sentences, slo, threats};
+pub use tables::{check_table, compare_table, judgement, left_out, points_table, sentences, slo, threats};

@@ -111,7 +111,7 @@ fn what_was_not_judged_says_why() {
         at: Point::default().with("elements", 4),
         reason: "needs NEON".into(),
     };
-    assert_eq!(sentence::left_out(&arm), "Not measured: `neon (elements=4)` of `sum`: needs NEON.");
+    assert_eq!(sentence::left_out(&arm), "Not measured to the end: `neon (elements=4)` of `sum`: needs NEON.");
 }
 
 #[test]

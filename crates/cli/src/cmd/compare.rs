@@ -139,7 +139,8 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         exact_trials: args.runs,
         warmup_trials: args.starting.warmup,
         table_trials: claims.is_empty().then_some(ALONE_TRIALS),
-        ..session::config(&args.common, MAX_TIME)
+        // Exactly so many trials take as long as they take.
+        ..session::config(&args.common, if args.runs.is_some() { Duration::MAX } else { MAX_TIME })
     };
     let tables = vec![Table { experiment: set.id.clone(), arms }];
     Ok(Plan { claims, tables, commands: vec![set], config })
@@ -189,7 +190,16 @@ fn parameters(args: &Args) -> anyhow::Result<Vec<Factor>> {
         default: levels[0].clone(),
         accepts: Accepts::OneOf(levels),
     };
-    lists.chain(scans).map(|parameter| parameter.map(factor)).collect()
+    let parameters = lists.chain(scans).collect::<anyhow::Result<Vec<_>>>()?;
+    for (index, (name, levels)) in parameters.iter().enumerate() {
+        if parameters[..index].iter().any(|(other, _)| other == name) {
+            bail!("the parameter `{name}` is given twice");
+        }
+        if let Some(level) = levels.iter().enumerate().find_map(|(at, l)| levels[..at].contains(l).then_some(l)) {
+            bail!("the parameter `{name}` has the value `{level}` twice; comparing it with itself says nothing");
+        }
+    }
+    Ok(parameters.into_iter().map(factor).collect())
 }
 
 /// The numbers from `min` to `max` by `step`, with as many decimals as these have.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use ascertain::evidence::{self, Writer};
 use ascertain::outcome::Outcome;
+use ascertain::plan::Plan;
 use ascertain::run::Recording;
 use ascertain_report::terminal::Style;
 
@@ -24,9 +25,12 @@ pub struct Args {
     /// Time for the continuation; without it, as much as the run had
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
-    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "nothing")]
-    fail_on: Vec<FailOn>,
+    /// Trials of each lane in all; without it, as many as the run had
+    #[arg(long, value_name = "N")]
+    max_trials: Option<u64>,
+    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing. Commands' claims gate by default
+    #[arg(long, value_enum, value_delimiter = ',')]
+    fail_on: Option<Vec<FailOn>>,
     #[command(flatten)]
     display: Display,
 }
@@ -40,19 +44,26 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let (writer, recorded) = Writer::resume(&folder)?;
     let mut plan = recorded.header.plan.clone();
     plan.config.max_time = args.max_time.unwrap_or(plan.config.max_time);
+    plan.config.max_trials = args.max_trials.or(plan.config.max_trials);
     let recording = Recording::Continue(Box::new((writer, recorded)));
     let run = session::carry_out_with(&plan, recording, args.display.quiet)?;
-    output::outcome(&run.outcome, &args.display, Asks::Verdicts, table_of)?;
-    Ok(exit::code(&run, &args.fail_on))
+    let (asks, table) = printed_as(&plan);
+    output::outcome(&run.outcome, &args.display, asks, table)?;
+    let gates: &[FailOn] = match (&args.fail_on, asks) {
+        (Some(gates), _) => gates,
+        (None, Asks::Verdicts) if !plan.commands.is_empty() => &[FailOn::Refuted, FailOn::Undecided],
+        (None, _) => &[],
+    };
+    Ok(exit::code(&run, gates))
 }
 
-/// The table that the command which started the run would have printed.
-fn table_of(outcome: &Outcome, style: &Style) -> String {
-    let experiment = outcome.points.first().map(|point| point.experiment.as_str());
-    match experiment {
-        Some("compare") => output::compared(outcome, style),
-        Some("slo") => output::slo(outcome, style),
-        _ => output::checked(outcome, style),
+/// What the command that started the run would have printed.
+fn printed_as(plan: &Plan) -> (Asks, fn(&Outcome, &Style) -> String) {
+    match plan.commands.first().map(|set| set.id.as_str()) {
+        Some("compare") => (Asks::Metrics, output::compared),
+        Some("slo") => (Asks::Verdicts, output::slo),
+        _ if plan.tables.is_empty() => (Asks::Verdicts, output::checked),
+        _ => (Asks::Metrics, output::measured),
     }
 }
 

@@ -99,7 +99,9 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
 }
 
 fn config(args: &Args) -> Config {
-    let shortest = soonest_verdict(args.at_least, args.common.error, args.common.error);
+    // The soonest that it could hold: refuting takes fewer trials, and an error that nothing reaches rules it out.
+    let rate = args.at_least - args.margin.unwrap_or(0.0);
+    let shortest = soonest_verdict(rate, args.common.error, f64::MIN_POSITIVE);
     let gap = args.spread.map(|spread| spread.div_f64(shortest as f64));
     // A verdict rarely comes at the soonest: leave room for four times as many trials.
     let max_time = args.spread.map_or(MAX_TIME, |spread| MAX_TIME + 4 * spread);

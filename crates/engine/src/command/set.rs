@@ -78,7 +78,7 @@ pub enum Output {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// The run ends: there is nothing to time.
+    /// There is nothing to time: the command is set aside with what is asked of it, and the others go on.
     #[default]
     Stop,
     /// It keeps its time, as if nothing had happened.

@@ -44,7 +44,12 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
 /// Why an arm has no figures.
 pub fn left_out(arm: &LeftOut) -> String {
     let name = Arm { variant: arm.variant.clone(), point: arm.at.clone() };
-    format!("Not measured: {} of {}: {}", quoted(&name.to_string()), quoted(&arm.experiment), ended(&arm.reason))
+    format!(
+        "Not measured to the end: {} of {}: {}",
+        quoted(&name.to_string()),
+        quoted(&arm.experiment),
+        ended(&arm.reason)
+    )
 }
 
 fn with_reason(opening: &str, claim: &ClaimResult) -> String {

@@ -48,9 +48,13 @@ pub fn points_table(outcome: &Outcome, style: &Style) -> String {
     let tables = grids::points(outcome);
     let tables: Vec<String> =
         tables.iter().map(|(heading, grid)| format!("{}{}", style.paragraph(heading), style.table(grid))).collect();
-    let left_out = outcome.left_out.iter().map(|arm| style.paragraph(&sentence::left_out(arm)));
-    let parts = tables.into_iter().chain([left_out.collect()]);
+    let parts = tables.into_iter().chain([left_out(outcome, style)]);
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// What was asked for and not measured to the end, with the reason, a line each.
+pub fn left_out(outcome: &Outcome, style: &Style) -> String {
+    outcome.left_out.iter().map(|arm| style.paragraph(&sentence::left_out(arm))).collect()
 }
 
 /// Each claim's verdict as a sentence, and what speaks against its trials being alike. With more than
