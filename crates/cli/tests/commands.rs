@@ -249,7 +249,7 @@ fn exports_are_hyperfines() {
     assert!(read("a.md").contains("| `sleep 0.001` |"));
 }
 
-/// SIGINT while a command is measured: exit code 130, the command is gone, the evidence can be continued.
+/// SIGTERM (SIGINT is ignored below `nohup` and `&`) while a command is measured: exit code 130, the command is gone, the evidence can be continued.
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupted_runs_keep_their_evidence_and_go_on() {
@@ -262,7 +262,7 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     for _ in 0..3 {
         assert_eq!(lines.next().unwrap().unwrap(), "began");
     }
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
