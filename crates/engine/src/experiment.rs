@@ -330,6 +330,13 @@ pub enum TargetError {
     Interrupted,
 }
 
+impl Metric {
+    /// A metric whose trial has one value.
+    pub fn new(name: &str, about: &str, unit: Unit, better: Better) -> Metric {
+        Metric { name: name.into(), about: about.into(), unit, better, reduce: Reduce::Value }
+    }
+}
+
 impl Spec {
     /// The metric's index.
     pub fn metric(&self, name: &str) -> Option<usize> {

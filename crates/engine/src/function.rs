@@ -7,8 +7,7 @@ use ascertain_sys::machine::Machine;
 
 use crate::batch;
 use crate::experiment::{
-    Arm, ArmId, Better, Experiment, Metric, Reduce, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable,
-    Variant,
+    Arm, ArmId, Better, Experiment, Metric, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable, Variant,
 };
 use crate::names;
 use crate::unit::Unit;
@@ -152,20 +151,13 @@ calls, equally many for every function: `time` is the mean of the batch, and qua
 speak of such means.";
 
 fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {
-    let metric = |name: &str, about: &str, unit, better| Metric {
-        name: name.into(),
-        about: about.into(),
-        unit,
-        better,
-        reduce: Reduce::Value,
-    };
-    let time = metric("time", "time of one call: the mean of a batch", Unit::Nanosecond, Better::Lower);
+    let time = Metric::new("time", "time of one call: the mean of a batch", Unit::Nanosecond, Better::Lower);
     let (unit, about) = match throughput {
         None => return vec![time],
         Some(Throughput::Bytes(_)) => (Unit::BytePerSecond, "bytes a second, over the same batch"),
         Some(Throughput::Elements(_)) => (Unit::PerSecond, "elements a second, over the same batch"),
     };
-    vec![time, metric("throughput", about, unit, Better::Higher)]
+    vec![time, Metric::new("throughput", about, unit, Better::Higher)]
 }
 
 /// A function that panicked is the program's end; its lock says nothing more.

@@ -53,6 +53,10 @@ impl Helper {
         // SAFETY: `signal` may be called between fork and exec.
         unsafe {
             command.pre_exec(|| {
+                // We may have been started with them ignored: below `nohup`, or by a shell with `&`.
+                [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
+                    .iter()
+                    .for_each(|&signal| _ = libc::signal(signal, libc::SIG_DFL));
                 ignored.iter().for_each(|&signal| _ = libc::signal(signal, libc::SIG_IGN));
                 Ok(())
             });

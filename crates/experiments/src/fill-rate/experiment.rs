@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Reduce, Samples, Session, Setup, Spec, TargetError, Trial,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
     Unavailable, Variant,
 };
 use ascertain::unit::Unit;
@@ -27,13 +27,6 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         default: default.into(),
         accepts: Accepts::Integers { min: 1, max },
     };
-    let metric = |name: &str, about: &str, unit, better| Metric {
-        name: name.into(),
-        about: about.into(),
-        unit,
-        better,
-        reduce: Reduce::Value,
-    };
     let variant = |name: &str, about: &str| Variant { name: name.into(), about: about.into() };
     Spec {
         id: "fill-rate".into(),
@@ -48,8 +41,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             factor("capacity", "balls that fit in a bin", 30_000, 100_000_000),
         ],
         metrics: vec![
-            metric("fill_rate", "share of all room in use when the first bin is full", Unit::One, Better::Higher),
-            metric("time", "time to sample one fill rate", Unit::Nanosecond, Better::Lower),
+            Metric::new("fill_rate", "share of all room in use when the first bin is full", Unit::One, Better::Higher),
+            Metric::new("time", "time to sample one fill rate", Unit::Nanosecond, Better::Lower),
         ],
     }
 });

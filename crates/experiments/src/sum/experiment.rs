@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Reduce, Session, Setup, Spec, TargetError, Unavailable,
-    Variant,
+    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_numeric::sum::Element;
@@ -20,13 +19,6 @@ pub(super) const THROUGHPUT: usize = 1;
 pub(super) const ERROR: usize = 2;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let metric = |name: &str, about: &str, unit, better| Metric {
-        name: name.into(),
-        about: about.into(),
-        unit,
-        better,
-        reduce: Reduce::Value,
-    };
     let factor = |name: &str, about: &str, default: Level, accepts| Factor {
         name: name.into(),
         about: about.into(),
@@ -56,9 +48,14 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
         ],
         metrics: vec![
-            metric("time", "time of one sum: the mean of a batch", Unit::Nanosecond, Better::Lower),
-            metric("throughput", "bytes summed a second, over the same batch", Unit::BytePerSecond, Better::Higher),
-            metric("error", "relative error against the exact sum; no chance in it", Unit::One, Better::Lower),
+            Metric::new("time", "time of one sum: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            Metric::new(
+                "throughput",
+                "bytes summed a second, over the same batch",
+                Unit::BytePerSecond,
+                Better::Higher,
+            ),
+            Metric::new("error", "relative error against the exact sum; no chance in it", Unit::One, Better::Lower),
         ],
     }
 });
