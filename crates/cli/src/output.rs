@@ -70,10 +70,13 @@ pub enum Asks {
 
 /// What `compare` prints: the table, a sentence for each command, and what threatens the result.
 pub fn compared(outcome: &Outcome, style: &Style) -> String {
+    // A claim that failed has said why.
+    let said = outcome.claims.iter().any(|claim| claim.reason.is_some());
+    let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };
     parts(&[
         terminal::compare_table(outcome, style),
         terminal::sentences(outcome, style),
-        terminal::left_out(outcome, style),
+        left_out,
         terminal::threats(outcome, style),
     ])
 }
