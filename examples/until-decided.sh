@@ -6,6 +6,14 @@
 #
 # Exit code: 0 it does, 1 it does not, 3 undecided after 2,000 runs.
 set -u
+if [ $# -eq 0 ]; then
+    echo "usage: $0 COMMAND [ARGUMENT...]" >&2
+    exit 2
+fi
+if ! command -v "$1" >/dev/null; then
+    echo "$0: there is no program $1" >&2
+    exit 2
+fi
 ascertain=${ASCERTAIN:-ascertain}
 successes=0
 trials=0

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 /// Puts performance claims on trial: randomised, paired trials that stop as soon as the evidence
 /// suffices, and are wrong at most a stated fraction of the time.
 #[derive(Parser)]
-#[command(version, propagate_version = true, max_term_width = 100, after_help = exit::HELP)]
+#[command(name = "ascertain", version, propagate_version = true, max_term_width = 100, after_help = exit::HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

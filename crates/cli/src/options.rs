@@ -87,8 +87,14 @@ pub fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A share above 0: `5%`, `0.01`, `1.5`.
+/// A share above 0 and below 1: `5%`, `0.01`.
 pub fn positive_share(text: &str) -> Result<f64, String> {
     let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
-    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(format!("`{text}` is not above 0")) }
+    match value {
+        v if v > 0.0 && v < 1.0 => Ok(v),
+        v if v >= 1.0 && !text.contains('%') => {
+            Err(format!("`{text}` is {v} times as much again; did you mean `{text}%`?"))
+        }
+        _ => Err(format!("`{text}` is not above 0 and below 100 %")),
+    }
 }

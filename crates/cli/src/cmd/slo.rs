@@ -68,8 +68,9 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let metrics = command::metrics();
     let within = args.within.as_ref().map(|time| format!("wall <= {time}"));
     let mut parts: Vec<String> = within.into_iter().chain(args.require.iter().cloned()).collect();
-    if parts.is_empty() {
-        parts.push("exit == 0".into());
+    // Said, so that a failing command is not taken for a slow one.
+    if !parts.iter().any(|part| part.contains("exit")) {
+        parts.insert(0, "exit == 0".into());
     }
     let predicate = Predicate::parse(&parts.join(" and "), &metrics)?;
     let requests = args.recorded.as_ref().map(read_requests).transpose()?;
@@ -124,10 +125,18 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
         shell: starting.shell.clone(),
         input: starting.input(),
         output: starting.output.clone(),
-        time_limit: Some(starting.time_limit()),
+        time_limit: Some(time_limit(args)?),
         on_failure: OnFailure::Observe,
         requests,
     })
+}
+
+/// What takes longer than is asked for can't succeed any more; ten times that still shows how slow it is.
+fn time_limit(args: &Args) -> anyhow::Result<Duration> {
+    match (&args.within, args.starting.time_limit) {
+        (Some(within), None) => Ok(duration(within).map_err(anyhow::Error::msg)?.saturating_mul(10)),
+        _ => Ok(args.starting.time_limit()),
+    }
 }
 
 fn read_requests(path: &PathBuf) -> anyhow::Result<Vec<String>> {

@@ -20,8 +20,6 @@ pub(super) struct Line {
     pub text: String,
     command: Command,
     request: Option<Place>,
-    /// Made when it is first needed: what is run beforehand may have to make the program.
-    prepared: Option<Prepared>,
 }
 
 /// Where a command gets its request.
@@ -60,7 +58,7 @@ impl Line {
             Output::File(path) => process::Output::File(path.clone()),
         };
         command.stderr = command.stdout.clone();
-        Ok(Line { what: "command", text, command, request, prepared: None })
+        Ok(Line { what: "command", text, command, request })
     }
 
     /// A line that is run before or after; `what` says which in messages. Its output is seen when
@@ -75,7 +73,7 @@ impl Line {
             command.stdout = process::Output::Inherit;
             command.stderr = process::Output::Inherit;
         }
-        Ok(Line { what, text, command, request: None, prepared: None })
+        Ok(Line { what, text, command, request: None })
     }
 
     /// Whether it gets its requests on standard input.
@@ -121,15 +119,15 @@ impl Line {
 
     /// Runs the command to its end, or to its time limit.
     ///
+    /// It is prepared anew each time: the small process that starts a command has a place on the machine,
+    /// and one that were kept would make of two equal commands one on the busy CPU and one on the other,
+    /// trial after trial. Nothing that lasts may belong to an arm.
+    ///
     /// # Errors
     /// When it can't be started, and when a signal asked for the end.
-    pub fn run(&mut self, request: Option<&str>, time_limit: Option<Duration>) -> Result<Usage, TargetError> {
-        let prepared = match (self.prepared.take(), request) {
-            (Some(prepared), None) => prepared,
-            // With another request it is another command.
-            _ => self.prepare(request).map_err(|error| TargetError::Failed(error.to_string()))?,
-        };
-        let usage = self.prepared.insert(prepared).run(time_limit);
+    pub fn run(&self, request: Option<&str>, time_limit: Option<Duration>) -> Result<Usage, TargetError> {
+        let prepared = self.prepare(request).map_err(|error| TargetError::Failed(error.to_string()))?;
+        let usage = prepared.run(time_limit);
         usage.map_err(|error| match error {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,
             error => TargetError::Failed(format!("{}: {error}", self.called())),
