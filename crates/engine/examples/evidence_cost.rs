@@ -99,6 +99,7 @@ fn spec() -> Spec {
         variants: variants.to_vec(),
         factors: vec![],
         metrics: vec![metric("time", Unit::Nanosecond), metric("memory_peak", Unit::Byte)],
+        plots: Vec::new(),
     }
 }
 

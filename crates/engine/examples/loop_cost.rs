@@ -73,6 +73,7 @@ fn main() {
         variants: vec![variant("a"), variant("b")],
         factors: Vec::new(),
         metrics: vec![metric],
+        plots: Vec::new(),
     });
     let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
     let plan = Plan {

@@ -145,6 +145,7 @@ mod tests {
             readme: String::new(),
             variants: Vec::new(),
             factors: Vec::new(),
+            plots: Vec::new(),
             metrics: vec![
                 metric("wall", Unit::Nanosecond, Better::Lower),
                 metric("exit", Unit::One, Better::Lower),

@@ -62,6 +62,44 @@ pub struct Spec {
     pub factors: Vec<Factor>,
     /// What is observed; the first is what tables and comparisons show first.
     pub metrics: Vec<Metric>,
+    /// What a report draws besides the pictures that it draws of every experiment.
+    #[serde(default)]
+    pub plots: Vec<Plot>,
+}
+
+/// A picture of an experiment, as data, so that a report needs no code of the experiment's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Plot {
+    /// A metric over a factor's levels: a line a variant, with its band.
+    Sweep {
+        /// The metric's name.
+        metric: String,
+        /// The factor's name.
+        factor: String,
+        /// The memory that a level touches, so that the picture can mark where the caches end; the first
+        /// that fits counts, and where none does nothing is marked.
+        footprints: Vec<Footprint>,
+    },
+    /// A metric with keys such as `0-3`: a cell each, coloured by the median.
+    Matrix {
+        /// The metric's name.
+        metric: String,
+    },
+    /// A metric over the time since the measurement began: a line a key, with its band.
+    Curve {
+        /// The metric's name.
+        metric: String,
+    },
+}
+
+/// How much memory one of a factor's units touches at some points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Footprint {
+    /// The levels that a point must have for this to be true of it.
+    pub at: Point,
+    /// Bytes for each unit of the swept factor.
+    pub bytes_each: f64,
 }
 
 /// One of the alternatives.
@@ -290,7 +328,12 @@ impl Samples {
 
     /// Adds a scalar with its status.
     pub fn push_with(&mut self, metric: usize, value: f64, status: Status) {
-        self.0.push(Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value, status });
+        self.push_sample(Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value, status });
+    }
+
+    /// Adds a sample of a series: a point of a curve, a cell of a matrix.
+    pub fn push_sample(&mut self, sample: Sample) {
+        self.0.push(sample);
     }
 }
 

@@ -74,6 +74,7 @@ impl<'a> Group<'a> {
             variants: Vec::new(),
             factors: Vec::new(),
             metrics: metrics(None),
+            plots: Vec::new(),
         };
         Group { spec, throughput: None, functions: Vec::new(), iterations: OnceLock::new() }
     }

@@ -385,6 +385,7 @@ mod tests {
             variants: Vec::new(),
             factors: Vec::new(),
             metrics: vec![metric],
+            plots: Vec::new(),
         }
     }
 

@@ -26,6 +26,7 @@ mod paired;
 pub mod plan;
 mod planning;
 pub mod predicate;
+pub mod recorded;
 mod replay;
 pub mod run;
 mod slots;

@@ -8,6 +8,7 @@ pub mod hyperfine;
 pub mod json;
 pub mod judgement;
 pub mod markdown;
+pub mod plot;
 pub mod sentence;
 pub mod terminal;
 

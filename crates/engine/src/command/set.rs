@@ -125,6 +125,7 @@ impl CommandSet {
             variants: named.commands.iter().map(variant).collect(),
             factors: self.parameters.clone(),
             metrics: metrics(),
+            plots: Vec::new(),
         }
     }
 

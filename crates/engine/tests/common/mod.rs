@@ -42,6 +42,7 @@ impl Scripted {
             variants: variants.collect(),
             factors: Vec::new(),
             metrics: vec![metric],
+            plots: Vec::new(),
         };
         Scripted { spec, script, is_right: |_| true, missing: &[] }
     }

@@ -40,6 +40,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             factor("bins", "number of bins", 1000, 1_000_000),
             factor("capacity", "balls that fit in a bin", 30_000, 100_000_000),
         ],
+        plots: Vec::new(),
         metrics: vec![
             Metric::new("fill_rate", "share of all room in use when the first bin is full", Unit::One, Better::Higher),
             Metric::new("time", "time to sample one fill rate", Unit::Nanosecond, Better::Lower),

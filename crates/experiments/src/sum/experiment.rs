@@ -47,6 +47,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),
         ],
+        plots: Vec::new(),
         metrics: vec![
             Metric::new("time", "time of one sum: the mean of a batch", Unit::Nanosecond, Better::Lower),
             Metric::new(

@@ -68,6 +68,7 @@ fn spec(id: &str, variants: &[&str], factors: Vec<Factor>, metrics: Vec<Metric>)
         variants: variants.iter().map(variant).collect(),
         factors,
         metrics,
+        plots: Vec::new(),
     })
 }
 

@@ -35,6 +35,7 @@ fn spec() -> Spec {
             default: Level::Integer(187_500),
             accepts: Accepts::Integers { min: 1, max: 1 << 30 },
         }],
+        plots: Vec::new(),
         metrics: vec![
             metric("time", Unit::Nanosecond, Better::Lower),
             metric("throughput", Unit::BytePerSecond, Better::Higher),

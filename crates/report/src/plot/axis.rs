@@ -1,0 +1,42 @@
+use ascertain::unit::Unit;
+
+/// How a number becomes a place.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scale {
+    /// Equal differences are equally long.
+    Linear,
+    /// Equal ratios are equally long; what is not above zero has no place on it.
+    Log,
+    /// Shares between 0 and 1, stretched at both ends so that 0.9, 0.99 and 0.999 are equally far apart
+    /// (log-odds); 0 and 1 have no place on it.
+    Nines,
+    /// Names in a row: the first is 0, the second 1. On the y axis the first is at the top.
+    Names(Vec<String>),
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, without the unit, which the ticks carry: `time`, `trial`.
+    pub label: String,
+    /// How its numbers become places.
+    pub scale: Scale,
+    /// What its numbers are in; [`Unit::One`] for numbers without one.
+    pub unit: Unit,
+    /// The least and the greatest number that must be seen; `None`: those of the marks.
+    pub domain: Option<(f64, f64)>,
+}
+
+impl Axis {
+    /// An axis as wide as its marks.
+    pub fn new(label: &str, scale: Scale, unit: Unit) -> Axis {
+        Axis { label: label.to_string(), scale, unit, domain: None }
+    }
+
+    /// The axis with these numbers in sight, whatever the marks are.
+    #[must_use]
+    pub fn showing(mut self, low: f64, high: f64) -> Axis {
+        self.domain = Some((low, high));
+        self
+    }
+}
