@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Footprint, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
+    Unavailable, Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_numeric::sum::Element;
@@ -47,7 +48,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),
         ],
-        plots: Vec::new(),
+        plots: vec![sweep("throughput"), sweep("error")],
         metrics: vec![
             Metric::new("time", "time of one sum: the mean of a batch", Unit::Nanosecond, Better::Lower),
             Metric::new(
@@ -60,6 +61,13 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         ],
     }
 });
+
+/// A metric over the size, with the caches' ends marked.
+fn sweep(metric: &str) -> Plot {
+    let footprint = |name: &str, bytes_each| Footprint { at: Point::default().with("type", name), bytes_each };
+    let footprints = vec![footprint("f32", 4.0), footprint("f64", 8.0)];
+    Plot::Sweep { metric: metric.into(), factor: "elements".into(), footprints }
+}
 
 impl Experiment for Sum {
     fn spec(&self) -> &Spec {
