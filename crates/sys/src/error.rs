@@ -88,6 +88,20 @@ pub enum Error {
     /// SIGINT, SIGTERM or SIGHUP arrived. The command's process group was killed.
     #[error("interrupted")]
     Interrupted,
+    /// The compiler refused a source.
+    #[error("`{compiler}` refused it: {said}")]
+    Compile {
+        /// The compiler's command.
+        compiler: String,
+        /// The first error that it named.
+        said: String,
+    },
+    /// Compiled code could not be loaded, or has no such function.
+    #[error("compiled code could not be loaded: {said}")]
+    Load {
+        /// What the dynamic loader said.
+        said: String,
+    },
     /// The thread could not be tied to a CPU.
     #[error("this thread could not be tied to CPU {cpu}: {source}")]
     Pin {

@@ -8,12 +8,14 @@
 //! - [`interrupt`]: SIGINT, SIGTERM and SIGHUP as a flag
 //! - [`machine`]: a description for the record, and what threatens a measurement here
 //! - [`affinity`]: which CPUs this thread may use
+//! - [`compiled`]: C and C++ of ours, compiled when it is needed
 //!
 //! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
 //! missing is absent from the description or an [`Error`] that says so.
 
 pub mod affinity;
 pub mod clock;
+pub mod compiled;
 mod error;
 pub mod interrupt;
 pub mod machine;

@@ -1,0 +1,115 @@
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::library::Library;
+use crate::Error;
+
+/// The language of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// C.
+    C,
+    /// C++.
+    Cpp,
+}
+
+/// What is to be compiled, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// Its language.
+    pub language: Language,
+    /// The code. It is part of this program: what it does with memory is this program's doing.
+    pub text: &'static str,
+    /// The compiler's command: `gcc`, `clang++`. At first the machine's own, `cc` or `c++`.
+    pub compiler: String,
+    /// Options, `-O3` and `-lfmt` among them. At first `-O3 -march=native`.
+    pub options: Vec<String>,
+}
+
+impl Source {
+    /// For the machine's own compiler, at its best for this machine.
+    pub fn new(language: Language, text: &'static str) -> Source {
+        let compiler = match language {
+            Language::C => "cc",
+            Language::Cpp => "c++",
+        };
+        Source { language, text, compiler: compiler.into(), options: vec!["-O3".into(), "-march=native".into()] }
+    }
+
+    /// With another compiler.
+    #[must_use]
+    pub fn compiler(mut self, command: &str) -> Source {
+        self.compiler = command.into();
+        self
+    }
+
+    /// With these options instead.
+    #[must_use]
+    pub fn options(mut self, options: &[&str]) -> Source {
+        self.options = options.iter().map(|&option| option.into()).collect();
+        self
+    }
+}
+
+/// Compiles a source into a shared object and loads it.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such compiler, [`Error::Compile`] with what it said when it
+/// refuses the source (a header or a library that is missing, an option that it doesn't know),
+/// [`Error::System`] when the object can't be written or loaded.
+pub fn compile(source: &Source) -> Result<Library, Error> {
+    let folder = Folder::new().map_err(Error::system("creating a folder for compiled code"))?;
+    let (file, object) = match source.language {
+        Language::C => (folder.0.join("source.c"), folder.0.join("source.so")),
+        Language::Cpp => (folder.0.join("source.cpp"), folder.0.join("source.so")),
+    };
+    fs::write(&file, source.text).map_err(Error::system("writing code to be compiled"))?;
+    let mut command = Command::new(&source.compiler);
+    command.args(["-shared", "-fPIC", "-o"]).arg(&object).arg(&file).args(&source.options);
+    let output = command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::NotFound { program: source.compiler.clone(), path: std::env::var("PATH").ok() }
+        }
+        _ => Error::system("starting the compiler")(error),
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let first = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("");
+        return Err(Error::Compile { compiler: source.compiler.clone(), said: first.trim().into() });
+    }
+    Library::load(&object, folder)
+}
+
+/// A folder that goes when its owner does.
+#[derive(Debug)]
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> io::Result<Folder> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let name = format!("ascertain-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let path = std::env::temp_dir().join(name);
+            // Fails where it exists, so that nobody else can have put anything there.
+            match create_private(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => return created.map(|()| Folder(path)),
+            }
+        }
+    }
+}
+
+fn create_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What can't be removed is left to the system's own cleaning.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

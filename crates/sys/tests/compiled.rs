@@ -1,0 +1,56 @@
+//! Code in C and C++, compiled by the compilers that this machine has.
+#![allow(missing_docs)]
+
+use ascertain_sys::Error;
+use ascertain_sys::compiled::{Language, Source, compile};
+
+const DOUBLE: &str = r#"
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C"
+#endif
+int64_t twice(const void *input, size_t count, void *output, size_t room) {
+    const double *from = (const double *)input;
+    double *to = (double *)output;
+    if (room < count) return -1;
+    for (size_t i = 0; i < count; i++) to[i] = 2 * from[i];
+    return (int64_t)count;
+}
+"#;
+
+#[test]
+fn code_is_compiled_called_and_removed() {
+    for language in [Language::C, Language::Cpp] {
+        let library = match compile(&Source::new(language, DOUBLE)) {
+            Ok(library) => library,
+            Err(Error::NotFound { .. }) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        let object = library.object().to_path_buf();
+        assert!(object.exists());
+        let twice = library.function("twice").unwrap();
+        drop(library);
+        let mut output = [0.0; 3];
+        assert_eq!(twice.call(&[1.0, -2.5, 1e300], &mut output), 3);
+        assert_eq!(output, [2.0, -5.0, 2e300]);
+        assert_eq!(twice.call(&[1.0, 2.0], &mut output[..1]), -1);
+        assert!(twice.library().function("thrice").unwrap_err().to_string().contains("thrice"));
+        drop(twice);
+        assert!(!object.exists(), "its folder goes with the last function");
+    }
+}
+
+#[test]
+fn what_cannot_be_compiled_says_why() {
+    let missing = compile(&Source::new(Language::C, DOUBLE).compiler("no-such-compiler-here")).unwrap_err();
+    assert!(matches!(&missing, Error::NotFound { program, .. } if program == "no-such-compiler-here"), "{missing}");
+    let broken = Source::new(Language::C, "#include <no_such_header.h>\n");
+    match compile(&broken) {
+        Err(Error::NotFound { .. }) => {}
+        Err(error) => assert!(error.to_string().contains("no_such_header.h"), "{error}"),
+        Ok(_) => panic!("there is no such header"),
+    }
+    let odd = Source::new(Language::C, DOUBLE).options(&["--no-such-option-here"]);
+    assert!(compile(&odd).is_err());
+}
