@@ -24,19 +24,21 @@ pub(crate) struct Seen {
 }
 
 /// A claim's tests, which a trial is put to without searching for its arms.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct BoundTests {
     tests: Vec<BoundTest>,
     /// The slots of all arms.
     pub slots: Slots,
 }
 
+#[derive(Clone)]
 enum BoundTest {
     Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Scale, bound: Bound },
     Predicate { slot: usize, predicate: Predicate, exit: Option<Exit> },
 }
 
 /// Which exits do not make a predicate false.
+#[derive(Clone)]
 enum Exit {
     /// 0 alone, of this metric.
     Success(usize),

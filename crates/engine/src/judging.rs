@@ -11,6 +11,7 @@ use crate::outcome::{Asked, ClaimResult, Decision, Verdict};
 use crate::paired::Paired;
 use crate::slots::Slots;
 
+#[derive(Clone)]
 enum Rule {
     Rate(Judge),
     Margin(MarginJudge),
@@ -38,6 +39,7 @@ pub(crate) enum Closed {
     Spent,
 }
 
+#[derive(Clone)]
 pub(crate) struct ClaimJudge {
     pub claim: Claim,
     asked: Asked,

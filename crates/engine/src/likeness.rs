@@ -2,7 +2,7 @@
 //! although the verdict on these does not.
 
 /// Outcomes in the order measured.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Likeness {
     outcomes: Vec<bool>,
 }

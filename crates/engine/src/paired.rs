@@ -4,7 +4,7 @@
 use ascertain_stats::{quantile_ranks, quantile_sorted};
 
 /// A trial's statistic, kept for its quantile.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Paired {
     quantile: f64,
     error_low: f64,

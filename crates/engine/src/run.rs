@@ -13,10 +13,11 @@ use crate::experiment::TargetError;
 use crate::judging::{ClaimJudge, Closed};
 use crate::lane::{Bench, Lane};
 use crate::observations::Observations;
-use crate::outcome::{Outcome, SCHEMA, Verdict};
+use crate::outcome::{ClaimResult, Outcome, Verdict};
 use crate::plan::{Config, Plan, Registry};
+use crate::summary::{self, Setting};
 use crate::unit::Unit;
-use crate::{planning, replay, summary};
+use crate::{planning, replay};
 
 /// A lane keeps the machine to itself for that long before another may have it.
 const SLICE_NS: u64 = 250_000_000;
@@ -56,6 +57,16 @@ pub enum Recording {
 pub trait Observer {
     /// How far it is; at most ten times a second.
     fn progress(&mut self, progress: &Progress);
+
+    /// Whether the outcome so far is wanted now. It is asked after `progress`, once something was measured;
+    /// `now_ns` is the clock's time.
+    fn outcome_due(&mut self, _now_ns: u64) -> bool {
+        false
+    }
+
+    /// The outcome so far, because it was wanted. Making it takes time, which no trial is charged with, and
+    /// changes nothing of what the run does.
+    fn outcome(&mut self, _outcome: &Outcome, _observations: &Observations) {}
 }
 
 /// How far a run is.
@@ -108,7 +119,9 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     }
     let start_ns = clock::now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
-    let mut runner = Runner { config: &plan.config, lanes, start_ns, ends_ns, next_progress_ns: 0, observer };
+    let setting = Setting { registry, machine: &machine, run_id: &run_id, seed: plan.config.seed };
+    let mut runner =
+        Runner { config: &plan.config, setting: &setting, lanes, start_ns, ends_ns, next_progress_ns: 0, observer };
     let interrupted = match runner.go(&mut bench) {
         Ok(()) => interrupt::requested(),
         Err(Stop::Interrupted) => true,
@@ -116,21 +129,8 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     };
     // Sessions end here: clean-up commands run before the outcome is written.
     drop(runner);
-    let mut points = Vec::new();
-    for values in observations.arms() {
-        points.extend(summary::summarise(values, planning::find(registry, &values.experiment)?.spec()));
-    }
-    let outcome = Outcome {
-        schema: SCHEMA.to_string(),
-        run_id,
-        threats: machine::threats(&machine),
-        machine,
-        seed: plan.config.seed,
-        interrupted,
-        points,
-        claims: judges.iter_mut().map(ClaimJudge::result).collect(),
-        left_out: observations.left_out(),
-    };
+    let claims = judges.iter_mut().map(ClaimJudge::result).collect();
+    let outcome = summary::outcome(&setting, &observations, claims, interrupted);
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
     let folder = writer.map(|writer| writer.finish(outcome.clone())).transpose()?;
     Ok(Run { outcome, observations, folder, target_failed })
@@ -188,6 +188,7 @@ enum Stop {
 
 struct Runner<'r, 'a> {
     config: &'r Config,
+    setting: &'r Setting<'r>,
     lanes: Vec<Lane<'a>>,
     start_ns: u64,
     ends_ns: u64,
@@ -355,5 +356,11 @@ impl Runner<'_, '_> {
             claims: bench.claims.len(),
             headline,
         });
+        if self.lanes.iter().any(|lane| lane.trials > 0) && self.observer.outcome_due(now_ns) {
+            // Looking at a judge moves its interval: copies are looked at, so that the run goes as it would have.
+            let claims: Vec<ClaimResult> = bench.claims.iter().map(|judge| judge.clone().result()).collect();
+            let outcome = summary::outcome(self.setting, bench.observations, claims, false);
+            self.observer.outcome(&outcome, bench.observations);
+        }
     }
 }

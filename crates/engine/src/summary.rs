@@ -1,16 +1,48 @@
-//! Each metric of each arm in a few numbers.
+//! What came of a run: each metric of each arm in a few numbers, beside the claims.
 
 use ascertain_stats::{Moments, quantile_ranks, quantile_sorted};
+use ascertain_sys::machine::{self, Machine};
 
 use crate::experiment::Spec;
-use crate::observations::ArmValues;
-use crate::outcome::PointSummary;
+use crate::observations::{ArmValues, Observations};
+use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA};
+use crate::plan::Registry;
 
 /// The error of each interval in a summary: they are at 95 % each, outside of the run's budget.
 const ERROR: f64 = 0.05;
 
+/// What an outcome says of a run before anything is measured.
+pub(crate) struct Setting<'a> {
+    pub registry: &'a Registry<'a>,
+    pub machine: &'a Machine,
+    pub run_id: &'a str,
+    pub seed: u64,
+}
+
+/// The outcome of what was observed, and of the claims about it.
+pub(crate) fn outcome(
+    setting: &Setting,
+    observations: &Observations,
+    claims: Vec<ClaimResult>,
+    interrupted: bool,
+) -> Outcome {
+    let spec = |id: &str| setting.registry.iter().map(|experiment| experiment.spec()).find(|spec| spec.id == id);
+    let with_spec = observations.arms().iter().filter_map(|values| Some((values, spec(&values.experiment)?)));
+    Outcome {
+        schema: SCHEMA.to_string(),
+        run_id: setting.run_id.to_string(),
+        machine: setting.machine.clone(),
+        threats: machine::threats(setting.machine),
+        seed: setting.seed,
+        interrupted,
+        points: with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect(),
+        claims,
+        left_out: observations.left_out(),
+    }
+}
+
 /// Summarises an arm's metrics.
-pub(crate) fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
+fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_metric);
     metrics
         .map(|(metric, observed)| {

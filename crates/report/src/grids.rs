@@ -35,7 +35,7 @@ pub(crate) fn claims(outcome: &Outcome) -> Grid {
 }
 
 /// The figure that a claim came to here, or why there is none.
-fn here(claim: &ClaimResult) -> String {
+pub(crate) fn here(claim: &ClaimResult) -> String {
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     if !is_judged {
         return claim.reason.clone().unwrap_or_default();
@@ -145,7 +145,7 @@ pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
 }
 
-fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (String, Grid) {
+pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (String, Grid) {
     let shared = shared_levels(points);
     let heading = match shared.0.is_empty() {
         true => experiment.to_string(),

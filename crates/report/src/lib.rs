@@ -4,6 +4,7 @@ pub mod bench;
 pub mod csv;
 pub mod export;
 pub mod figure;
+pub mod html;
 pub mod hyperfine;
 pub mod json;
 pub mod judgement;

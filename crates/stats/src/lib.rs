@@ -18,6 +18,7 @@
 //! | a claim whose trials come in | [`Judge`], with a margin [`MarginJudge`] |
 //! | a count that exists or that others keep | [`verdict()`], [`log_e_holds`], [`log_e_refuted`] |
 //! | which rates are possible | [`RateSequence`], [`rate_interval`]; after one look [`credible_interval`] |
+//! | a p-value that can only be sampled, as by reshuffling | [`BettingTest`] |
 //! | the published criterion of Robbins, to compare with | [`csm_verdict`], [`log_level`] |
 //! | between which values a quantile lies | [`quantile_ranks`] |
 //! | a summary of many values in little memory | [`Moments`], [`StreamQuantiles`] |
@@ -31,6 +32,7 @@
 //!
 //! This crate is probability only: no input or output, clock, threads or random numbers.
 
+mod betting;
 mod boundary;
 mod credible;
 mod csm;
@@ -52,6 +54,7 @@ mod root;
 mod stream_quantiles;
 mod tally;
 
+pub use betting::{BettingDecision, BettingTest, betting_log_wealth};
 pub use credible::credible_interval;
 pub use csm::{csm_verdict, log_level};
 pub use deviance::{bd0, binomial_deviance, excess, log_binomial, stirling_remainder};

@@ -22,6 +22,15 @@ pub struct ClaimsFile {
     ids: Vec<(String, Place)>,
 }
 
+impl ClaimsFile {
+    /// Where the claim with this id stands; one of several that one `[[claim]]` became (`id[elements=1024]`)
+    /// stands where that does.
+    pub fn place(&self, id: &str) -> Option<&Place> {
+        let written = id.split('[').next()?;
+        self.ids.iter().find(|(known, _)| known == written).map(|(_, place)| place)
+    }
+}
+
 /// Reads a claims file. `path` is what messages call it; nothing is read from there.
 ///
 /// # Errors

@@ -98,7 +98,7 @@ fn exact(claim: &ClaimResult) -> String {
 }
 
 /// The trials that count: those that were not ties.
-pub(super) fn counted(claim: &ClaimResult) -> u64 {
+pub(crate) fn counted(claim: &ClaimResult) -> u64 {
     claim.trials.saturating_sub(claim.ties)
 }
 

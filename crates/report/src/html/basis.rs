@@ -1,0 +1,179 @@
+//! What a verdict rests on: the line of figures, and what it says and does not say.
+
+use ascertain::claim::{Judging, Scale};
+use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
+use ascertain::recorded::ClaimPath;
+
+use crate::clause::ClaimFigure;
+use crate::figure::{Figure, chance, exact_percent};
+use crate::sentence::marked;
+
+/// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its
+/// interval, the evidence with its threshold, the error, and what makes the verdict valid. Empty where
+/// nothing was measured.
+pub(super) fn figures(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<String> {
+    if claim.trials == 0 || claim.asked.judging == Judging::Exact {
+        return Vec::new();
+    }
+    let mut parts = vec![counts(claim)];
+    parts.extend(estimate(claim));
+    parts.extend(path.and_then(|path| evidence(claim, path)));
+    parts.push(format!("error {}", chance(claim.error)));
+    parts.push(validity(claim).into());
+    parts
+}
+
+fn is_comparison(claim: &ClaimResult) -> bool {
+    matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }])
+}
+
+/// "16 of 16 pairs, 2 ties".
+fn counts(claim: &ClaimResult) -> String {
+    let noun = if is_comparison(claim) { "pairs" } else { "trials" };
+    let ties = match claim.ties {
+        0 => String::new(),
+        1 => " and 1 tie".into(),
+        ties => format!(" and {} ties", grouped(ties)),
+    };
+    format!("{} of {} {noun}{ties}", grouped(claim.successes), grouped(marked::counted(claim)))
+}
+
+/// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".
+fn estimate(claim: &ClaimResult) -> Option<String> {
+    let at_median = claim.rate_claimed == 0.5 || claim.asked.judging == Judging::Order;
+    match claim.asked.tests.as_slice() {
+        [AskedTest::Versus { scale, .. }] if claim.ratio.is_some() => {
+            let what = if *scale == Scale::Ratio { "ratio" } else { "difference" };
+            let figure = ClaimFigure::of(claim)?.short;
+            Some(match at_median {
+                true => format!("median {what} {figure}"),
+                false => format!("{what} in {} of the pairs {figure}", exact_percent(claim.rate_claimed)),
+            })
+        }
+        _ => {
+            let rate = claim.rate?;
+            let figure = Figure::of_share(Some(rate), claim.rate_low, claim.rate_high, claim.rate_claimed);
+            Some(format!("rate {figure} against {}", exact_percent(claim.rate_claimed)))
+        }
+    }
+}
+
+/// "e-value 65,536, threshold 2,000".
+fn evidence(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
+    let (holds, refuted) = (claim.log_e_holds?, claim.log_e_refuted?);
+    let (for_it, against) = (e_value(holds), e_value(refuted));
+    Some(match claim.verdict {
+        Verdict::Holds => format!("e-value {for_it}, threshold {}", e_value(path.log_threshold_holds)),
+        Verdict::Refuted => format!("e-value {against} against it, threshold {}", e_value(path.log_threshold_refuted)),
+        _ => {
+            let threshold = e_value(path.log_threshold_holds);
+            format!("e-value {for_it} for it and {against} against it, threshold {threshold}")
+        }
+    })
+}
+
+fn validity(claim: &ClaimResult) -> &'static str {
+    match (claim.asked.judging, claim.asked.margin) {
+        (Judging::Order, None) => "exact by randomisation",
+        (Judging::Order, Some(_)) => "read from the interval, if trials are alike",
+        _ => "valid for the average rate of these trials, independent or not",
+    }
+}
+
+/// What the verdict says, and what it does not.
+pub(super) fn reach(claim: &ClaimResult) -> &'static str {
+    match (claim.verdict, claim.asked.judging) {
+        (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => {
+            "No verdict: this says nothing about whether the claim is true."
+        }
+        (Verdict::Undecided, _) => {
+            "Undecided is not “no difference”: the budget ended before the evidence reached a threshold. The \
+             interval says what is still possible. The run may be continued, which costs nothing of its error budget."
+        }
+        (_, Judging::Exact) => {
+            "There is no chance in this figure, so it was checked once. It is that of this program on this input; \
+             another input may give another."
+        }
+        (_, Judging::Order) if claim.asked.margin.is_some() => {
+            "The answer was read from the ratio’s interval, which takes the trials to be alike: unlike “wins more \
+             often than it loses”, this is not exact by randomisation. It is about this machine while it was measured."
+        }
+        (_, Judging::Order) => {
+            "It means: wins more often than it loses. A coin drew the order in each trial, so for the trials \
+             measured this is exact, whatever else the machine did. How big the difference is, the ratio’s interval \
+             says, for trials that are alike. That it will be so on another day or another machine is your inference."
+        }
+        (_, Judging::Rate) => {
+            "The verdict is about the average rate over the trials measured, and for that it is valid whether or not \
+             they were alike or independent. It does not speak of other times or machines: carrying the rate, an \
+             interval or a quantile beyond these trials takes trials that are alike."
+        }
+    }
+}
+
+/// A number given by its natural logarithm: `0.031`, `412`, `65,536`, `1.2 × 10⁹`.
+fn e_value(log: f64) -> String {
+    let log10 = log / std::f64::consts::LN_10;
+    let exponent = log10.floor();
+    match log10 {
+        l if l.is_nan() => "-".into(),
+        l if l == f64::NEG_INFINITY => "0".into(),
+        l if l == f64::INFINITY => "∞".into(),
+        l if l >= 7.0 || l < -3.0 => {
+            let digits = format!("{:.1}", 10_f64.powf(log10 - exponent));
+            // Rounding may carry.
+            let (digits, exponent) =
+                if digits == "10.0" { ("1.0".into(), exponent + 1.0) } else { (digits, exponent) };
+            format!("{digits} × 10{}", superscript(exponent as i64))
+        }
+        l if l >= 2.0 => grouped(log.exp().round() as u64),
+        _ => {
+            let decimals = (1.0 - exponent).max(0.0) as usize;
+            format!("{:.decimals$}", log.exp())
+        }
+    }
+}
+
+fn superscript(exponent: i64) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let shown = exponent.to_string();
+    shown.chars().map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize])).collect()
+}
+
+/// A whole number with its thousands apart: `65,536`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_in_digits_that_mean_something() {
+        for (value, shown) in [
+            (65_536.0_f64, "65,536"),
+            (2000.0, "2,000"),
+            (412.4, "412"),
+            (1.0, "1.0"),
+            (0.0312, "0.031"),
+            (1.25e9, "1.2 × 10⁹"),
+            (9.97e9, "1.0 × 10¹⁰"),
+            (3e-7, "3.0 × 10⁻⁷"),
+        ] {
+            assert_eq!(e_value(value.ln()), shown);
+        }
+        assert_eq!(e_value(20_000.0 * std::f64::consts::LN_10 + 0.7), "2.0 × 10²⁰⁰⁰⁰");
+        assert_eq!(e_value(f64::NEG_INFINITY), "0");
+        assert_eq!(e_value(f64::NAN), "-");
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

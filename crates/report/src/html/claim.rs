@@ -1,0 +1,96 @@
+//! A claim with its verdict.
+
+use ascertain::claim::Judging;
+use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
+use ascertain::recorded::RecordedRun;
+
+use super::basis;
+use super::markup::Html;
+use super::picture::{self, Figure};
+use crate::clause::{Clause, arm_names};
+use crate::grids;
+use crate::sentence::marked;
+use crate::text::quoted;
+
+/// A claim as the template draws it.
+pub(super) struct Claim {
+    /// Its place in the page's addresses.
+    pub anchor: String,
+    /// The verdict's word, which the style sheet and the shapes go by.
+    pub verdict: &'static str,
+    /// The word that is shown: `compare` has its own.
+    pub answer: &'static str,
+    /// The claim itself, as a sentence.
+    pub heading: Html,
+    /// What was seen and what follows, as a sentence.
+    pub sentence: Html,
+    /// The figures in a row.
+    pub figures: Vec<Html>,
+    /// Signs that trials are not alike, and what that means.
+    pub warning: Option<Html>,
+    pub source: String,
+    pub source_value: String,
+    /// The figure here, where the source has one.
+    pub here: Html,
+    pub id: String,
+    pub analysis: Html,
+    pub restated: Html,
+    pub reach: &'static str,
+    pub pictures: Vec<Figure>,
+    /// Whether its evidence is in sight from the start.
+    pub is_open: bool,
+}
+
+/// With at most that many claims, the evidence for each is in sight from the start.
+const FEW: usize = 3;
+
+/// The claims of a run, in the order asked.
+pub(super) fn claims(run: &RecordedRun, prefix: &str) -> Vec<Claim> {
+    run.outcome.claims.iter().enumerate().map(|(index, claim)| view(run, index, claim, prefix)).collect()
+}
+
+fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> Claim {
+    let asked = run.header.plan.claims.iter().find(|asked| asked.id == claim.id);
+    let prose = |text: Option<&String>| text.map_or_else(Html::default, |text| Html::prose(text));
+    let source = claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string();
+    let here = if claim.source_value.is_empty() { Html::default() } else { Html::text(&grids::here(claim)) };
+    Claim {
+        anchor: format!("{prefix}claim-{}", index + 1),
+        verdict: claim.verdict.word(),
+        answer: grids::answer(claim),
+        heading: heading(claim),
+        sentence: Html::sentence(without_verdict(&marked::claim(claim), claim.verdict)),
+        figures: basis::figures(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
+        warning: marked::warning(claim).map(|warning| Html::sentence(&warning)),
+        source,
+        source_value: claim.source_value.clone(),
+        here,
+        id: claim.id.clone(),
+        analysis: prose(asked.map(|asked| &asked.analysis)),
+        restated: prose(asked.map(|asked| &asked.restated)),
+        reach: basis::reach(claim),
+        pictures: picture::of_claim(run, index, prefix),
+        is_open: run.outcome.claims.len() <= FEW,
+    }
+}
+
+/// The claim as its author put it, or else what it asks.
+pub(super) fn heading(claim: &ClaimResult) -> Html {
+    match (claim.asked.judging, claim.asked.tests.as_slice()) {
+        _ if !claim.says.is_empty() => Html::prose(&claim.says),
+        (Judging::Order, [AskedTest::Versus { candidate, baseline, .. }]) => {
+            let (candidate, baseline) = arm_names(candidate, baseline);
+            Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
+        }
+        _ => {
+            let Clause { subject, complement } = Clause::of(&claim.asked);
+            Html::sentence(&format!("{subject} is {complement}"))
+        }
+    }
+}
+
+/// The sentence without the word that stands beside it.
+fn without_verdict(sentence: &str, verdict: Verdict) -> &str {
+    let opening = sentence.split_once(": ").filter(|(word, _)| word.eq_ignore_ascii_case(verdict.word()));
+    opening.map_or(sentence, |(_, rest)| rest)
+}

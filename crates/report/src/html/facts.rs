@@ -1,0 +1,181 @@
+//! What was asked, when, where and with what: the head of a run.
+
+use ascertain::outcome::Outcome;
+use ascertain::recorded::{RecordedRun, State};
+use ascertain::unit::Unit;
+use ascertain_sys::machine::{Cache, Machine};
+
+use super::basis::grouped;
+use super::markup::Html;
+use crate::figure::chance;
+
+/// A name and what is known under it.
+pub(super) struct Fact {
+    pub name: &'static str,
+    pub value: Html,
+}
+
+/// All of them, in the order of the page.
+pub(super) fn facts(run: &RecordedRun) -> Vec<Fact> {
+    let header = &run.header;
+    let machine = &run.outcome.machine;
+    let text = |words: String| Html::text(&words);
+    let rows = [
+        ("Asked", Html(format!("<code>{}</code>", Html::text(&command_line(&header.command_line))))),
+        ("Started", text(moment(&header.started))),
+        ("State", text(state(run.state).into())),
+        ("CPU", text(cpu(machine))),
+        ("Caches", text(caches(&machine.caches))),
+        ("Memory", text(memory(machine))),
+        ("System", text(system(machine))),
+        ("Clock", text(clock(machine))),
+        ("Ascertain", text(format!("version {}", header.ascertain_version))),
+        ("Seed", text(run.outcome.seed.to_string())),
+        ("Error budget", text(budget(header.plan.config.error, &run.outcome))),
+        ("Observations", text(grouped(run.rows))),
+        ("Run", Html(format!("<code>{}</code>", Html::text(&header.run_id)))),
+    ];
+    let known = rows.into_iter().filter(|(_, value)| !value.0.is_empty());
+    known.map(|(name, value)| Fact { name, value }).collect()
+}
+
+/// A command line that a shell would read as these words.
+pub(super) fn command_line(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    let quoted = words.iter().enumerate().map(|(index, word)| match word.as_str() {
+        // Where the program is on that machine says nothing here.
+        path if index == 0 => path.rsplit('/').next().unwrap_or(path).to_string(),
+        word if !word.is_empty() && word.chars().all(is_plain) => word.to_string(),
+        word => format!("'{}'", word.replace('\'', r"'\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// `2026-11-21T09:30:12.000Z` for people.
+pub(super) fn moment(rfc3339: &str) -> String {
+    match rfc3339.split_once('T') {
+        Some((date, time)) => {
+            let time = time.trim_end_matches('Z');
+            format!("{date} {} UTC", time.split_once('.').map_or(time, |(seconds, _)| seconds))
+        }
+        None => rfc3339.to_string(),
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Finished => "finished",
+        State::Interrupted => "interrupted",
+        State::Running => "still running",
+        State::Killed => "killed before its end",
+    }
+}
+
+/// What must be said first of a run that did not come to its end.
+pub(super) fn notice(state: State) -> Option<&'static str> {
+    match state {
+        State::Finished => None,
+        State::Interrupted => Some(
+            "This run was interrupted before its end. What it had measured until then is judged here in full; claims \
+             that are undecided might have been decided later.",
+        ),
+        State::Running => Some(
+            "This run is still going on. The page shows what it had recorded when the page was made; make it again \
+             for what has come since. Verdicts that have fallen stay as they are.",
+        ),
+        State::Killed => Some(
+            "This run was killed before its end and wrote no outcome. Its recorded trials were judged again for this \
+             page; at most its last second is lost.",
+        ),
+    }
+}
+
+fn cpu(machine: &Machine) -> String {
+    let allowed = match (machine.cpus_allowed, machine.cpus_online) {
+        (allowed, online) if allowed == online => cpus(online),
+        (allowed, online) => format!("{allowed} of {}", cpus(online)),
+    };
+    let quota = machine.cpu_quota.map(|quota| format!("a quota of {quota} CPUs’ time"));
+    let governor = machine.governor.as_ref().map(|governor| format!("governor {governor}"));
+    let boost = machine.boost.map(|on| if on { "boost on" } else { "boost off" }.to_string());
+    let parts = [Some(machine.cpu_model.clone()), Some(machine.architecture.clone()), Some(allowed)];
+    joined(parts.into_iter().chain([quota, governor, boost]))
+}
+
+fn cpus(count: usize) -> String {
+    if count == 1 { "1 CPU".into() } else { format!("{count} CPUs") }
+}
+
+fn caches(caches: &[Cache]) -> String {
+    let cache = |cache: &Cache| {
+        let kind = match cache.kind.as_str() {
+            "Data" => "d",
+            "Instruction" => "i",
+            _ => "",
+        };
+        let shared = if cache.shared_by > 1 { format!(", shared by {}", cache.shared_by) } else { String::new() };
+        Some(format!("L{}{kind} {}{shared}", cache.level, binary(cache.size_bytes)))
+    };
+    caches.iter().filter_map(cache).collect::<Vec<_>>().join("; ")
+}
+
+/// Sizes of caches are powers of two.
+fn binary(bytes: u64) -> String {
+    match bytes {
+        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
+        b if b % (1 << 10) == 0 => format!("{} KiB", b >> 10),
+        b => format!("{b} B"),
+    }
+}
+
+fn memory(machine: &Machine) -> String {
+    let bytes = |bytes: u64| Unit::Byte.human(bytes as f64);
+    let limit = machine.memory_limit_bytes.map(|limit| format!("limited to {}", bytes(limit)));
+    joined([Some(machine.memory_bytes).filter(|&all| all > 0).map(bytes), limit])
+}
+
+fn system(machine: &Machine) -> String {
+    let virtualisation = match &machine.virtualisation {
+        Some(hypervisor) => format!("virtual machine ({hypervisor})"),
+        None => "no virtual machine seen".into(),
+    };
+    let container = machine.container.as_ref().map(|manager| format!("container ({manager})"));
+    joined([Some(machine.os.clone()), Some(machine.kernel.clone()), Some(virtualisation), container])
+}
+
+fn clock(machine: &Machine) -> String {
+    let step = (machine.clock_step_ns > 0.0)
+        .then(|| format!("steps of {}", Unit::Nanosecond.exact((machine.clock_step_ns * 10.0).round() / 10.0)));
+    joined([machine.clock_source.clone(), step])
+}
+
+fn budget(error: f64, outcome: &Outcome) -> String {
+    let claims = match outcome.claims.len() {
+        0 => return "nothing was judged".into(),
+        1 => "its one verdict".to_string(),
+        n => format!("any of the {n} verdicts"),
+    };
+    format!("{}: the chance that {claims} is wrong, at most", chance(error))
+}
+
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_can_be_pasted() {
+        let words = ["/opt/bin/ascertain", "compare", "sort -n", "it's", "--at=n=1,2", ""].map(String::from);
+        assert_eq!(command_line(&words), r"ascertain compare 'sort -n' 'it'\''s' --at=n=1,2 ''");
+    }
+
+    #[test]
+    fn moments_and_sizes_are_for_people() {
+        assert_eq!(moment("2026-11-21T09:30:12.000Z"), "2026-11-21 09:30:12 UTC");
+        assert_eq!(moment("then"), "then");
+        assert_eq!([48 << 10, 2 << 20, 1000].map(binary), ["48 KiB", "2 MiB", "1000 B"]);
+    }
+}

@@ -1,0 +1,22 @@
+//! A run, or several, as one HTML page that opens anywhere, offline, without any experiment's code.
+//!
+//! The verdicts come first, each as a plain sentence and a line of figures; then each experiment with its
+//! question, pictures, table and threats. Pictures are drawn here, as SVG, so that the page says everything
+//! without JavaScript; a script adds tooltips only. A content security policy lets nothing else run, and
+//! nothing be fetched.
+//!
+//! Templates, style and script are in the workspace's `web` folder.
+
+mod aligned;
+mod basis;
+mod claim;
+mod experiment;
+mod facts;
+mod markup;
+mod page;
+mod picture;
+mod policy;
+mod readme;
+mod table;
+
+pub use page::page;

@@ -1,0 +1,48 @@
+//! Tables.
+
+use crate::grid::{Cell, Grid, Kind};
+
+use super::markup::Html;
+
+/// A table as the template draws it.
+pub(super) struct Table {
+    /// What it shows, for those who can't see where it stands.
+    pub label: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Html>>,
+}
+
+pub(super) struct Column {
+    pub heading: String,
+    /// The class of its cells: `number`, `word` or `prose`.
+    pub class: &'static str,
+}
+
+impl Table {
+    /// `None` where there is nothing to show.
+    pub fn of(label: &str, grid: &Grid) -> Option<Table> {
+        let columns = grid.columns.iter().map(|column| Column {
+            heading: column.heading.clone(),
+            class: match column.kind {
+                Kind::Number => "number",
+                Kind::Word => "word",
+                Kind::Prose => "prose",
+            },
+        });
+        let rows = grid.rows.iter().map(|row| row.iter().map(cell).collect());
+        let table = Table { label: label.into(), columns: columns.collect(), rows: rows.collect() };
+        (!grid.is_empty()).then_some(table)
+    }
+
+    /// A row's cells, each with its column's class.
+    pub fn cells<'a>(&'a self, row: &'a [Html]) -> impl Iterator<Item = (&'a Html, &'static str)> {
+        row.iter().zip(self.columns.iter().map(|column| column.class))
+    }
+}
+
+fn cell(cell: &Cell) -> Html {
+    match cell {
+        Cell::Text(words) => Html::text(words),
+        Cell::Code(name) => Html(format!("<code>{}</code>", Html::text(name))),
+    }
+}
