@@ -1,3 +1,5 @@
 #![doc = include_str!("../README.md")]
 
+pub mod subset;
+pub mod cbrt;
 pub mod sum;

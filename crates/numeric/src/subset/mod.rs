@@ -1,0 +1,8 @@
+#![doc = include_str!("README.md")]
+
+mod portable;
+mod sum;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use sum::{additions, sum};
