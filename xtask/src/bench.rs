@@ -50,7 +50,7 @@ fn power(ascertain: &Path) -> anyhow::Result<()> {
     let (slow, fast) = (spin(iterations), spin(iterations * 100 / 105));
     let peer = tools::debian("hyperfine", "hyperfine");
     for (name, busy) in [("quiet", false), ("both cores busy", true)] {
-        let _load = busy.then(Load::start);
+        let _load = busy.then(Load::steady);
         let (mut pairs, mut seconds, mut right) = (Vec::new(), Vec::new(), 0);
         for _ in 0..40 {
             let begun = Instant::now();

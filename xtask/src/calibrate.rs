@@ -1,45 +1,114 @@
 //! How often is a command called faster or slower than itself, on a busy machine?
 
-use anyhow::Context;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
 use crate::load::Load;
-use crate::{tools, welch};
+use crate::{binomial, tools, welch};
 
-/// The nominal error of each comparison.
-const ERROR: f64 = 0.05;
-/// Pairs of each comparison: as many runs as hyperfine's defaults would take of a 20 ms command.
-const PAIRS: usize = 100;
+/// Comparisons in each condition, where nobody says: 10 minutes in all.
+const COMPARISONS: u64 = 200;
+/// Pairs of a comparison under steady load: as many runs as hyperfine's defaults would take of a 20 ms command.
+const PAIRS: &str = "100";
+/// A count that an honest method would reach with a smaller chance than this fails.
+const CHANCE: f64 = 1e-6;
 
-/// Compares a command with itself again and again, and hyperfine's samples of it by Welch's test.
+/// A command, compared with itself on a machine that is kept busy in some way.
+struct Condition {
+    name: &'static str,
+    about: &'static str,
+    command: fn() -> String,
+    load: fn() -> Load,
+    /// The nominal error of each comparison.
+    error: f64,
+    /// When a comparison ends that decides nothing.
+    ends: &'static [&'static str],
+    /// Whether hyperfine's samples are judged too, for the record.
+    with_peer: bool,
+}
+
+/// The second is where a version failed that kept something of each command between its observations: short
+/// commands, and load that comes and goes.
+const CONDITIONS: [Condition; 2] = [
+    Condition {
+        name: "steady",
+        about: "2 ms of work, all cores busy",
+        command: || spin(1_000_000),
+        load: Load::steady,
+        error: 0.05,
+        ends: &["--max-trials", PAIRS, "--max-time", "1min"],
+        with_peer: true,
+    },
+    Condition {
+        name: "bursts",
+        about: "`true` for a second, bursts of load",
+        command: || "true".into(),
+        load: Load::bursts,
+        error: 0.001,
+        ends: &["--max-time", "1s"],
+        with_peer: false,
+    },
+];
+
+/// Compares a command with itself again and again: so often in each condition that is named, or in all.
+///
+/// # Errors
+/// When more are decided than the error allows, but for a chance of one in a million.
 pub fn equals(words: &[String]) -> anyhow::Result<()> {
-    let comparisons: usize = words.first().map_or(Ok(300), |n| n.parse()).context("the number of comparisons")?;
-    let ascertain = tools::release_binary()?;
-    let spin = spin(1_000_000);
-    let peer = tools::debian("hyperfine", "hyperfine");
-    let _load = Load::start();
-    let (mut decided, mut significant) = (0, 0);
-    for index in 1..=comparisons {
-        decided += usize::from(decision(&ascertain, &spin)? != "undecided");
-        if peer.is_ok() {
-            significant += usize::from(hyperfine_differs(&spin)?);
+    let (mut comparisons, mut named) = (COMPARISONS, Vec::new());
+    for word in words {
+        match (word.parse(), CONDITIONS.iter().find(|condition| condition.name == word)) {
+            (Ok(number), _) if number > 0 => comparisons = number,
+            (_, Some(condition)) => named.push(condition),
+            _ => bail!("calibrate {word}: give a number of comparisons, or a condition: steady, bursts"),
         }
-        if index % 10 == 0 || index == comparisons {
-            let share = |count: usize| 100.0 * count as f64 / index as f64;
+    }
+    let conditions = if named.is_empty() { CONDITIONS.iter().collect() } else { named };
+    let ascertain = tools::release_binary()?;
+    let counted = conditions.iter().map(|condition| Ok((condition, count(condition, &ascertain, comparisons)?)));
+    let counted: Vec<_> = counted.collect::<anyhow::Result<_>>()?;
+    let mut failed = Vec::new();
+    for (Condition { name, about, error, .. }, decided) in counted {
+        let most = binomial::most(comparisons, *error, CHANCE);
+        let share = 100.0 * decided as f64 / comparisons as f64;
+        println!(
+            "{name} ({about}): {decided} of {comparisons} decided ({share:.1} %) at --error {error}; up to {most} may be by chance"
+        );
+        failed.extend((decided > most).then(|| format!("{name}: {decided} of {comparisons} decided, not {most}")));
+    }
+    ensure!(failed.is_empty(), "more than the error allows: {}", failed.join("; "));
+    Ok(())
+}
+
+/// How many comparisons are decided.
+fn count(condition: &Condition, ascertain: &Path, comparisons: u64) -> anyhow::Result<u64> {
+    let command = (condition.command)();
+    let peer = condition.with_peer.then(|| tools::debian("hyperfine", "hyperfine"));
+    let _load = (condition.load)();
+    let (mut decided, mut pairs, mut significant) = (0, 0, 0);
+    for index in 1..=comparisons {
+        let judged = compare(ascertain, condition, &command)?;
+        decided += u64::from(judged.is_decided);
+        pairs += judged.pairs;
+        if let Some(Ok(())) = peer {
+            significant += u64::from(hyperfine_differs(&command, condition.error)?);
+        }
+        if index % 20 == 0 || index == comparisons {
+            let peer = match &peer {
+                None => String::new(),
+                Some(Ok(())) => format!("; by Welch's test of hyperfine's samples {significant}"),
+                Some(Err(reason)) => format!("; hyperfine left out: {reason}"),
+            };
             println!(
-                "{index} comparisons of a command with itself: ascertain --error {ERROR} decides {decided} ({:.1} %); hyperfine's samples with Welch's test at {ERROR}: {significant} ({:.1} %)",
-                share(decided),
-                share(significant)
+                "  {}: {index} comparisons of {} pairs at the mean, {decided} decided{peer}",
+                condition.name,
+                pairs / index
             );
         }
     }
-    if let Err(reason) = peer {
-        println!("hyperfine left out: {reason}");
-    }
-    // At a true 5 % this many would be exceeded once in 1,000 calibrations.
-    let most = (ERROR + 3.1 * (ERROR * (1.0 - ERROR) / comparisons as f64).sqrt()) * comparisons as f64;
-    anyhow::ensure!(decided as f64 <= most, "{decided} of {comparisons} decided: more than {ERROR} allows");
-    Ok(())
+    Ok(decided)
 }
 
 /// The command that is compared: loops for a fixed number of iterations.
@@ -48,35 +117,32 @@ pub fn spin(iterations: u64) -> String {
     format!("{} {iterations}", program.display())
 }
 
-fn decision(ascertain: &std::path::Path, command: &str) -> anyhow::Result<String> {
-    let (error, pairs) = (ERROR.to_string(), PAIRS.to_string());
-    let arguments = [
-        "compare",
-        "--error",
-        &error,
-        "--max-trials",
-        &pairs,
-        "--max-time",
-        "1min",
-        "--no-evidence",
-        "--format",
-        "json",
-        command,
-        command,
-    ];
-    let output = tools::capture(ascertain, &arguments)?;
-    let json: Value = serde_json::from_slice(&output.stdout).context("ascertain's JSON")?;
-    Ok(json["claims"][0]["decision"].as_str().unwrap_or("undecided").to_string())
+/// What came of one comparison.
+struct Judged {
+    is_decided: bool,
+    pairs: u64,
 }
 
-fn hyperfine_differs(command: &str) -> anyhow::Result<bool> {
-    let file = tools::target().join("hyperfine.json");
-    let (path, runs) = (file.to_string_lossy().into_owned(), PAIRS.to_string());
-    tools::capture("hyperfine", &["-N", "--style", "none", "--runs", &runs, "--export-json", &path, command, command])?;
+fn compare(ascertain: &Path, condition: &Condition, command: &str) -> anyhow::Result<Judged> {
+    let error = condition.error.to_string();
+    let fixed = ["compare", "--error", &error, "--no-evidence", "--format", "json"];
+    let output = tools::capture(ascertain, &[&fixed[..], condition.ends, &[command, command]].concat())?;
+    ensure!(output.status.success(), "ascertain: {}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).context("ascertain's JSON")?;
+    let claim = &json["claims"][0];
+    let (decision, pairs) = (claim["decision"].as_str(), claim["trials"].as_u64());
+    let decision = decision.context("ascertain's JSON has no decision")?;
+    Ok(Judged { is_decided: decision != "undecided", pairs: pairs.unwrap_or(0) })
+}
+
+fn hyperfine_differs(command: &str, alpha: f64) -> anyhow::Result<bool> {
+    let file: PathBuf = tools::target().join("hyperfine.json");
+    let path = file.to_string_lossy().into_owned();
+    tools::capture("hyperfine", &["-N", "--style", "none", "--runs", PAIRS, "--export-json", &path, command, command])?;
     let json: Value = serde_json::from_slice(&std::fs::read(file)?).context("hyperfine's JSON")?;
     let times = |index: usize| -> Vec<f64> {
         let times = json["results"][index]["times"].as_array().cloned().unwrap_or_default();
         times.iter().filter_map(Value::as_f64).collect()
     };
-    Ok(welch::p_value(&times(0), &times(1)) < ERROR)
+    Ok(welch::p_value(&times(0), &times(1)) < alpha)
 }

@@ -1,38 +1,63 @@
-//! Keeping both cores busy by something else.
+//! Keeping the cores busy by something else.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-/// Spinning threads, one a core, until dropped.
+/// Threads that work and rest, until dropped. None is bound to a core.
 pub struct Load {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Load {
-    /// Starts them: each works for some milliseconds and rests for some, at random, as other people's
+    /// One thread a core: each works for some milliseconds and rests for some, at random, as other people's
     /// programs do, and is at work nine tenths of the time.
-    pub fn start() -> Load {
+    pub fn steady() -> Load {
+        Load::start(cores(), 1_000..21_000, |work_us| 111..work_us / 9 + 112)
+    }
+
+    /// Four threads more than there are cores, each on and off for 20 to 300 ms at a time: now and then all
+    /// cores are free, now and then three want each.
+    pub fn bursts() -> Load {
+        Load::start(cores() + 4, 20_000..300_000, |_| 20_000..300_000)
+    }
+
+    /// `rest_us` is asked how long a thread may rest that has worked for so long.
+    fn start(threads: usize, work_us: Range<u64>, rest_us: fn(u64) -> Range<u64>) -> Load {
         let stop = Arc::new(AtomicBool::new(false));
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        let spin = |index: usize, stop: Arc<AtomicBool>| {
-            let mut state = index as u64 + 1;
-            while !stop.load(Ordering::Relaxed) {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let work_us = 1000 + (state >> 33) % 20_000;
-                let begun = std::time::Instant::now();
-                while begun.elapsed().as_micros() < u128::from(work_us) {
-                    std::hint::black_box(state);
+        let hog = |index: usize| {
+            let (stop, work_us) = (Arc::clone(&stop), work_us.clone());
+            std::thread::spawn(move || {
+                let mut dice = Dice(index as u64 + 1);
+                while !stop.load(Ordering::Relaxed) {
+                    let work_us = dice.within(&work_us);
+                    let begun = Instant::now();
+                    while begun.elapsed().as_micros() < u128::from(work_us) {
+                        std::hint::black_box(work_us);
+                    }
+                    std::thread::sleep(Duration::from_micros(dice.within(&rest_us(work_us))));
                 }
-                std::thread::sleep(std::time::Duration::from_micros(work_us / 9));
-            }
+            })
         };
-        let threads = (0..cores).map(|index| {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || spin(index, stop))
-        });
-        Load { threads: threads.collect(), stop: Arc::clone(&stop) }
+        let threads = (0..threads).map(hog).collect();
+        Load { stop, threads }
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
+/// Numbers random enough for a load: a linear congruential generator's upper half.
+struct Dice(u64);
+
+impl Dice {
+    fn within(&mut self, range: &Range<u64>) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        range.start + (self.0 >> 33) % (range.end - range.start)
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod binomial;
 mod calibrate;
 mod load;
 mod schema;
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask test              every test, installing what it needs where it may
-cargo xtask calibrate [N]     N comparisons (300) of a command with itself on a busy machine
+cargo xtask calibrate [N] [steady] [bursts]
+                              N comparisons (200) of a command with itself under each load: 10 minutes
 cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence, size, build
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json";
 

@@ -2,6 +2,7 @@
 
 mod cmd;
 mod exit;
+mod exports;
 mod options;
 mod output;
 mod progress;
@@ -31,6 +32,7 @@ enum Command {
     List(cmd::list::Args),
     Explain(cmd::explain::Args),
     Judge(cmd::judge::Args),
+    Power(cmd::power::Args),
     Completions(cmd::completions::Args),
 }
 
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Command::List(args) => cmd::list::execute(args),
         Command::Explain(args) => cmd::explain::execute(args),
         Command::Judge(args) => cmd::judge::execute(args),
+        Command::Power(args) => cmd::power::execute(args),
         Command::Completions(args) => cmd::completions::execute::<Cli>(args),
     };
     match done {

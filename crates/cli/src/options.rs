@@ -6,6 +6,8 @@ use std::time::Duration;
 use ascertain::unit::{Unit, parse_quantity};
 use clap::ValueEnum;
 
+use crate::exports::Exports;
+
 /// Options of every command that measures.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Common {
@@ -29,6 +31,8 @@ pub struct Common {
     /// Keep no evidence
     #[arg(long, conflicts_with = "evidence", help_heading = "Output")]
     pub no_evidence: bool,
+    #[command(flatten)]
+    pub exports: Exports,
 }
 
 /// Options of every command that prints.
@@ -37,7 +41,7 @@ pub struct Display {
     /// How results are printed
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub format: Format,
-    /// Print no progress and no table
+    /// Print no progress and no table; why something failed is still said
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
     /// Colours: NO_COLOR is heeded

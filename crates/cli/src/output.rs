@@ -3,9 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
-use ascertain::outcome::Outcome;
-use ascertain_report::csv;
+use ascertain::outcome::{ClaimResult, Outcome, Verdict};
+use ascertain::run::Run;
 use ascertain_report::terminal::{self, Style};
+use ascertain_report::{csv, sentence};
 
 use crate::options::{Color, Display, Format};
 
@@ -39,14 +40,24 @@ pub fn style(display: &Display) -> Style {
     Style { color, width: width.clamp(60, 160) }
 }
 
-/// Prints an outcome as asked; `table` makes the form for people. In CSV, which has room for one table,
-/// those that ask for verdicts get the claims, and the others the metrics.
+/// Prints what came of a run as asked; `table` makes the form for people. In CSV, which has room for one table,
+/// those that ask for verdicts get the claims, and the others the metrics. Where that leaves no room for why
+/// something failed, standard error has it.
 pub fn outcome(
-    outcome: &Outcome,
+    run: &Run,
     display: &Display,
     asks: Asks,
     table: impl FnOnce(&Outcome, &Style) -> String,
 ) -> anyhow::Result<()> {
+    let outcome = &run.outcome;
+    let says_why = match display.format {
+        Format::Table => !display.quiet,
+        Format::Csv => asks == Asks::Verdicts,
+        Format::Json | Format::Markdown => true,
+    };
+    if !says_why {
+        failures(run).iter().for_each(|failure| note(failure));
+    }
     match display.format {
         Format::Json => print(&ascertain_report::json::outcome(outcome)),
         Format::Csv => print(&match asks {
@@ -57,6 +68,18 @@ pub fn outcome(
         Format::Table if display.quiet => Ok(()),
         Format::Table => print(&table(outcome, &style(display))),
     }
+}
+
+/// Why a target failed, or why nothing was measured: said by claims, or, where none says it, of arms.
+fn failures(run: &Run) -> Vec<String> {
+    let outcome = &run.outcome;
+    let is_empty = outcome.points.iter().all(|point| point.n == 0);
+    if !run.target_failed && !is_empty {
+        return Vec::new();
+    }
+    let says_why = |claim: &&ClaimResult| claim.verdict == Verdict::Failed || (is_empty && claim.reason.is_some());
+    let said: Vec<String> = outcome.claims.iter().filter(says_why).map(sentence::claim).collect();
+    if said.is_empty() { outcome.left_out.iter().map(sentence::left_out).collect() } else { said }
 }
 
 /// What somebody wants to know of an outcome first.

@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use ascertain::command::CommandExperiment;
 use ascertain::experiment::Experiment;
+use ascertain::observations::Observations;
+use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan};
-use ascertain::run::{Recording, Run};
-use ascertain_sys::{clock, interrupt};
+use ascertain::run::{Observer, Progress, Recording, Run};
+use ascertain_report::exports::{self, Files, Purpose, Results};
+use ascertain_sys::{clock, interrupt, process};
 
+use crate::exports::Exports;
 use crate::options::Common;
 use crate::output;
 use crate::progress::Line;
@@ -25,8 +29,9 @@ pub fn config(common: &Common, max_time: Duration) -> Config {
     }
 }
 
-/// Carries out a plan with the shipped experiments and the plan's own commands.
-pub fn carry_out(plan: &Plan, common: &Common) -> anyhow::Result<Run> {
+/// Carries out a plan with the shipped experiments and the plan's own commands. `purpose` is what exports
+/// say beside the results.
+pub fn carry_out(plan: &Plan, common: &Common, purpose: Purpose) -> anyhow::Result<Run> {
     let recording = match common.no_evidence {
         true => Recording::None,
         false => Recording::New {
@@ -34,25 +39,70 @@ pub fn carry_out(plan: &Plan, common: &Common) -> anyhow::Result<Run> {
             command_line: std::env::args().collect(),
         },
     };
-    let run = carry_out_with(plan, recording, common.display.quiet)?;
-    if let (Some(folder), false) = (&run.folder, common.display.quiet) {
+    let quiet = common.display.quiet;
+    let run = carry_out_with(plan, recording, &common.exports, purpose, quiet)?;
+    if let (Some(folder), false) = (&run.folder, quiet) {
         output::note(&format!("evidence: {}", folder.display()));
     }
     Ok(run)
 }
 
 /// Carries out a plan, its evidence going where it is told to.
-pub fn carry_out_with(plan: &Plan, recording: Recording, quiet: bool) -> anyhow::Result<Run> {
+pub fn carry_out_with(
+    plan: &Plan,
+    recording: Recording,
+    exports: &Exports,
+    purpose: Purpose,
+    quiet: bool,
+) -> anyhow::Result<Run> {
+    // Opened before anything is measured: a folder that can't be written to is found now.
+    let files = exports.open(purpose.clone())?;
     interrupt::install().context("Ctrl-C can't be caught")?;
     let commands = plan.commands.iter().cloned().map(CommandExperiment::new);
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
     let mut registry: Vec<&dyn Experiment> = ascertain_experiments::registry().to_vec();
     registry.extend(commands.iter().map(|command| command as &dyn Experiment));
-    let mut line = Line::new(quiet);
-    let run = ascertain::run::run(plan, &registry, recording, &mut line)?;
+    let mut watching = Watching { line: Line::new(quiet), files };
+    let run = ascertain::run::run(plan, &registry, recording, &mut watching)?;
+    let Watching { line, files } = watching;
     drop(line);
     for failure in commands.iter().flat_map(CommandExperiment::cleanup_failures) {
         output::note(&format!("warning: {failure}"));
     }
+    if exports.annotate.is_some() {
+        let results = Results::new(&run.outcome, &run.observations, &purpose, true);
+        exports::annotations(&results).lines().for_each(output::note);
+    }
+    let how_to_go_on = run.folder.as_ref().map(|folder| {
+        let words = ["ascertain", "continue", &folder.to_string_lossy()];
+        format!("`{}` goes on with it", process::join(&words))
+    });
+    if let (true, false, Some(how)) = (run.outcome.interrupted, quiet, &how_to_go_on) {
+        output::note(&format!("interrupted: {how}"));
+    }
+    files.finish(&run.outcome, &run.observations).map_err(|error| match how_to_go_on {
+        Some(how) => anyhow!("{error}; the run is kept: {how}, and writes exports anew"),
+        None => error.into(),
+    })?;
     Ok(run)
+}
+
+/// Who hears of a run: the line of progress, and the files that are written meanwhile.
+struct Watching {
+    line: Line,
+    files: Files,
+}
+
+impl Observer for Watching {
+    fn progress(&mut self, progress: &Progress) {
+        self.line.progress(progress);
+    }
+
+    fn outcome_due(&mut self, now_ns: u64) -> bool {
+        self.files.outcome_due(now_ns)
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
+        self.files.outcome(outcome, observations);
+    }
 }

@@ -79,6 +79,7 @@ fn header(run_id: &str, machine: &Machine) -> Header {
         machine: machine.clone(),
         experiments: vec![spec()],
         plan: Plan { claims: vec![], tables: vec![], commands: vec![], config: Config::default() },
+        unavailable: vec![],
         outcome: None,
     }
 }

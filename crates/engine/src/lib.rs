@@ -23,6 +23,7 @@ pub mod nearest;
 pub mod observations;
 pub mod outcome;
 mod paired;
+pub mod permutation;
 pub mod plan;
 mod planning;
 pub mod predicate;

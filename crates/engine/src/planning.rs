@@ -1,15 +1,16 @@
 //! From a plan to lanes: shares the error, says what this machine can't measure, groups arms.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use ascertain_sys::machine::Machine;
 
 use crate::claim::Claim;
 use crate::error::Error;
-use crate::experiment::{Arm, Experiment};
+use crate::experiment::{Arm, Experiment, Unavailable};
 use crate::judging::{ClaimJudge, Closed, Terms};
 use crate::lane::Lane;
 use crate::observations::Observations;
+use crate::outcome::LeftOut;
 use crate::plan::{Plan, Registry};
 use crate::slots::MAX_ARMS;
 
@@ -53,6 +54,12 @@ pub(crate) fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>
     judges.collect()
 }
 
+/// What is measured together, and what can't be measured.
+pub(crate) struct Lanes<'a> {
+    pub lanes: Vec<Lane<'a>>,
+    pub unavailable: Vec<LeftOut>,
+}
+
 /// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`].
 pub(crate) fn lanes<'a>(
     plan: &Plan,
@@ -60,14 +67,14 @@ pub(crate) fn lanes<'a>(
     machine: &Machine,
     judges: &mut [ClaimJudge],
     observations: &mut Observations,
-) -> Result<Vec<Lane<'a>>, Error> {
+) -> Result<Lanes<'a>, Error> {
     let mut lanes: Vec<Lane<'a>> = Vec::new();
     // Results are shown in the order in which the tables name their arms.
     for table in &plan.tables {
         let spec = find(registry, &table.experiment)?.spec();
         table.arms.iter().for_each(|arm| _ = observations.arm(spec, arm));
     }
-    let mut availability = Availability { machine, known: HashMap::new() };
+    let mut availability = Availability { machine, known: BTreeMap::new() };
     for (index, judge) in judges.iter_mut().enumerate() {
         let experiment = find(registry, &judge.claim.experiment)?;
         let arms: Vec<Arm> = judge.claim.arms().into_iter().cloned().collect();
@@ -98,7 +105,7 @@ pub(crate) fn lanes<'a>(
             add_table_arm(&mut lanes, experiment, arm, observations);
         }
     }
-    Ok(lanes)
+    Ok(Lanes { lanes, unavailable: availability.unavailable() })
 }
 
 /// The lane that shares most arms with these and has room for the rest; a new one when none shares any.
@@ -148,13 +155,21 @@ fn add_table_arm<'a>(
 /// Whether arms are available, each asked once.
 struct Availability<'m> {
     machine: &'m Machine,
-    known: HashMap<(String, Arm), Option<String>>,
+    known: BTreeMap<(String, Arm), Option<String>>,
 }
 
 impl Availability<'_> {
     fn reason(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<String> {
         let key = (experiment.spec().id.clone(), arm.clone());
-        let ask = || experiment.available(arm, self.machine).err().map(|unavailable| format!("{arm}: {unavailable}"));
-        self.known.entry(key).or_insert_with(ask).clone()
+        let ask = || experiment.available(arm, self.machine).err().map(|Unavailable(reason)| reason);
+        let reason = self.known.entry(key).or_insert_with(ask);
+        reason.as_ref().map(|reason| format!("{arm}: {reason}"))
+    }
+
+    fn unavailable(self) -> Vec<LeftOut> {
+        let missing = self.known.into_iter().filter_map(|((experiment, arm), reason)| {
+            Some(LeftOut { experiment, variant: arm.variant, at: arm.point, reason: reason? })
+        });
+        missing.collect()
     }
 }

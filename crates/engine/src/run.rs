@@ -13,11 +13,12 @@ use crate::experiment::TargetError;
 use crate::judging::{ClaimJudge, Closed};
 use crate::lane::{Bench, Lane};
 use crate::observations::Observations;
-use crate::outcome::{ClaimResult, Outcome, Verdict};
+use crate::outcome::{ClaimResult, LeftOut, Outcome, Verdict};
 use crate::plan::{Config, Plan, Registry};
+use crate::planning::{self, Lanes};
 use crate::summary::{self, Setting};
 use crate::unit::Unit;
-use crate::{planning, replay};
+use crate::replay;
 
 /// A lane keeps the machine to itself for that long before another may have it.
 const SLICE_NS: u64 = 250_000_000;
@@ -104,8 +105,9 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     let machine = machine::describe();
     let mut observations = Observations::default();
     let mut judges = planning::judges(plan, registry)?;
-    let mut lanes = planning::lanes(plan, registry, &machine, &mut judges, &mut observations)?;
-    let (mut writer, recorded, run_id) = open_evidence(plan, registry, recording, &machine)?;
+    let Lanes { mut lanes, unavailable } =
+        planning::lanes(plan, registry, &machine, &mut judges, &mut observations)?;
+    let (mut writer, recorded, run_id) = open_evidence(plan, registry, recording, &machine, unavailable)?;
     if let Some(writer) = &mut writer {
         for (index, values) in observations.arms().to_vec().iter().enumerate() {
             let spec = planning::find(registry, &values.experiment)?.spec();
@@ -148,6 +150,7 @@ fn open_evidence(
     registry: &Registry,
     recording: Recording,
     machine: &machine::Machine,
+    unavailable: Vec<LeftOut>,
 ) -> Result<Opened, Error> {
     let entropy = clock::now_ns() ^ plan.config.seed ^ u64::from(std::process::id());
     let run_id = evidence::new_run_id(clock::unix_ns(), entropy);
@@ -173,6 +176,7 @@ fn open_evidence(
                 machine: machine.clone(),
                 experiments: specs.filter(|spec| named(&spec.id)).cloned().collect(),
                 plan: plan.clone(),
+                unavailable,
                 outcome: None,
             };
             Ok((Some(Writer::create(&runs, header)?), None, run_id))

@@ -71,6 +71,11 @@ impl Unit {
         }
     }
 
+    /// The unit with this symbol.
+    pub(crate) fn of_symbol(symbol: &str) -> Option<Unit> {
+        SPELLINGS.iter().map(|(_, unit, _)| *unit).find(|unit| unit.symbol() == symbol)
+    }
+
     /// The spellings people may use for this unit, for error messages.
     pub fn spellings(self) -> Vec<&'static str> {
         let of_unit = SPELLINGS.iter().filter(|(_, unit, _)| *unit == self);

@@ -2,4 +2,5 @@
 
 pub mod subset;
 pub mod cbrt;
+mod code_size;
 pub mod sum;

@@ -1,7 +1,7 @@
 //! Exact cube roots: every cube, and what lies beside it.
 #![allow(missing_docs)]
 
-use ascertain_numeric::cbrt::{cbrt_u32, cbrt_u64};
+use ascertain_numeric::cbrt::{VARIANTS, cbrt_u32, cbrt_u64};
 
 /// The largest root of a 64-bit number.
 const MOST: u64 = 2_642_245;
@@ -45,5 +45,59 @@ fn every_number_of_32_bits() {
         let root = u64::from(cbrt_u32(x));
         assert!(root.pow(3) <= u64::from(x) && u64::from(x) < (root + 1).pow(3), "{x}: {root}");
         assert_eq!(cbrt_u64(u64::from(x)), root as u32);
+    }
+}
+
+/// Numbers of every length, and the ends.
+fn numbers() -> Vec<u64> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state
+    };
+    let spread = (0..50_000).map(|i| next() >> (i % 64));
+    spread.chain([0, 1, 7, 8, 26, 27, 63, 64, u64::MAX - 1, u64::MAX]).collect()
+}
+
+#[test]
+fn every_method_is_as_near_as_it_says() {
+    let numbers = numbers();
+    for variant in VARIANTS {
+        let mut roots = vec![0; numbers.len()];
+        variant.each(&numbers, &mut roots);
+        let mut error_sum = 0.0;
+        for (&number, &root) in numbers.iter().zip(&roots) {
+            let exact = cbrt_u64(number);
+            if variant.is_exact {
+                assert_eq!(root, exact, "{} of {number}", variant.name);
+            } else {
+                let error = f64::from(root.abs_diff(exact)) / f64::from(exact.max(1));
+                assert!(error <= 0.5 || exact < 10, "{} of {number}: {root} for {exact}", variant.name);
+                error_sum += if exact >= 1_000 { error } else { 0.0 };
+            }
+        }
+        let mean = error_sum / numbers.len() as f64;
+        assert!(mean < 0.05, "{}: mean error {mean}", variant.name);
+    }
+}
+
+#[test]
+fn a_chain_takes_the_same_roots() {
+    let numbers = numbers();
+    for variant in VARIANTS {
+        for number in &numbers[..100] {
+            let mut root = [0];
+            variant.each(&[*number], &mut root);
+            assert_eq!(variant.chain(&[1, *number]), root[0], "{}", variant.name);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_code_of_every_method_has_a_size() {
+    for variant in VARIANTS {
+        let bytes = variant.code_bytes().unwrap();
+        assert!((8..20_000).contains(&bytes), "{}: {bytes}", variant.name);
     }
 }

@@ -1,7 +1,7 @@
-//! Files for others to read. They are opened before anything is measured, so that a wrong path is found
+//! Files for others to read. They are tried before anything is measured, so that a wrong path is found
 //! then, and appear whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,9 @@ pub enum Error {
     /// The path names no file.
     #[error("can't export to `{0}`: name a file, not a folder")]
     NotAFile(PathBuf),
+    /// It is asked for twice.
+    #[error("two exports can't both be written to `{0}`; name a file for each")]
+    Twice(PathBuf),
     /// It can't be opened.
     #[error("can't export to `{path}`: {source}; choose a folder that exists and may be written to")]
     Open {
@@ -20,7 +23,7 @@ pub enum Error {
         source: io::Error,
     },
     /// It can't be written.
-    #[error("can't write `{path}`: {source}; what stood there before is untouched")]
+    #[error("can't write `{path}`: {source}; what stood there before is untouched: make room, or name another file")]
     Write {
         /// The file.
         path: PathBuf,
@@ -29,18 +32,20 @@ pub enum Error {
     },
 }
 
-/// A file that is open but does not show yet. Dropped unfinished, it never does.
+/// A file that may be written, and does not show before it is. What is written appears whole, in the place
+/// of what stood there.
 #[derive(Debug)]
 pub struct Export {
     target: PathBuf,
-    file: File,
-    /// The file that is renamed at the end; `None` where the target is a device or a pipe.
-    hidden: Option<PathBuf>,
+    /// Of the file that stood there.
+    permissions: Option<Permissions>,
+    /// The target itself, where it is a device or a pipe and can't be renamed to.
+    device: Option<File>,
 }
 
 impl Export {
-    /// Opens a hidden file beside the path. A device or a pipe, such as `/dev/stdout`, is opened itself;
-    /// through a symbolic link, what it points to is replaced.
+    /// Tries whether a file beside the path can be made. A device or a pipe, such as `/dev/stdout`, is
+    /// opened itself; through a symbolic link, what it points to is replaced.
     ///
     /// # Errors
     /// When the path is a folder, or its folder does not exist or may not be written to.
@@ -53,44 +58,94 @@ impl Export {
         let is_device = existing.as_ref().is_some_and(|metadata| !metadata.is_file());
         if is_device || path.starts_with("/dev") {
             let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
-            return Ok(Export { target: path.to_path_buf(), file, hidden: None });
+            return Ok(Export { target: path.to_path_buf(), permissions: None, device: Some(file) });
         }
         let target = match existing {
             Some(_) => replaceable(path).map_err(failed)?,
             None => path.to_path_buf(),
         };
-        let (file, hidden) = open_hidden(&target).map_err(failed)?;
-        let export = Export { target, file, hidden: Some(hidden) };
-        if let Some(metadata) = existing {
-            export.file.set_permissions(metadata.permissions()).map_err(failed)?;
-        }
-        Ok(export)
+        let permissions = existing.map(|metadata| metadata.permissions());
+        Hidden::beside(&target, permissions.as_ref()).map_err(failed)?;
+        Ok(Export { target, permissions, device: None })
+    }
+
+    /// Whether both are the same file.
+    pub fn is_same(&self, other: &Export) -> bool {
+        self.device.is_none() && self.target == other.target
+    }
+
+    /// Writes what is known so far and lets it appear. What goes to a device can't be taken back, so that
+    /// only [`finish`](Self::finish) writes there.
+    ///
+    /// # Errors
+    /// When it can't be written. What stood there before is untouched.
+    pub fn update(&self, text: &str) -> Result<(), Error> {
+        if self.device.is_some() { Ok(()) } else { self.put(text, false) }
     }
 
     /// Writes the text and lets the file appear under its name.
     ///
     /// # Errors
     /// When it can't be written (the disk is full) or renamed. What stood there before is untouched.
-    pub fn finish(mut self, text: &str) -> Result<(), Error> {
-        self.put(text).map_err(|source| Error::Write { path: self.target.clone(), source })
+    pub fn finish(self, text: &str) -> Result<(), Error> {
+        self.put(text, true)
     }
 
-    fn put(&mut self, text: &str) -> io::Result<()> {
-        self.file.write_all(text.as_bytes())?;
-        let Some(hidden) = &self.hidden else { return Ok(()) };
-        // Without it a crash soon after could leave an empty file under the final name.
-        self.file.sync_all()?;
-        fs::rename(hidden, &self.target)?;
-        self.hidden = None;
+    fn put(&self, text: &str, is_final: bool) -> Result<(), Error> {
+        let put = || -> io::Result<()> {
+            if let Some(mut device) = self.device.as_ref() {
+                return device.write_all(text.as_bytes());
+            }
+            let mut hidden = Hidden::beside(&self.target, self.permissions.as_ref())?;
+            hidden.file.write_all(text.as_bytes())?;
+            if is_final {
+                // Without it a crash soon after could leave an empty file under the final name. Before the
+                // end it would disturb what is measured.
+                hidden.file.sync_all()?;
+            }
+            hidden.rename(&self.target)
+        };
+        put().map_err(|source| Error::Write { path: self.target.clone(), source })
+    }
+}
+
+/// A new file under a name of its own, removed unless it is renamed.
+struct Hidden {
+    file: File,
+    path: Option<PathBuf>,
+}
+
+impl Hidden {
+    /// Makes a file beside the target that nobody else has.
+    fn beside(target: &Path, permissions: Option<&Permissions>) -> io::Result<Hidden> {
+        let mut number = 0;
+        loop {
+            let path = target.with_file_name(format!(".ascertain-{}-{number}.tmp", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
+                opened => {
+                    let hidden = Hidden { file: opened?, path: Some(path) };
+                    permissions.map_or(Ok(()), |permissions| hidden.file.set_permissions(permissions.clone()))?;
+                    return Ok(hidden);
+                }
+            }
+        }
+    }
+
+    fn rename(mut self, target: &Path) -> io::Result<()> {
+        if let Some(path) = &self.path {
+            fs::rename(path, target)?;
+        }
+        self.path = None;
         Ok(())
     }
 }
 
-impl Drop for Export {
+impl Drop for Hidden {
     fn drop(&mut self) {
-        if let Some(hidden) = &self.hidden {
+        if let Some(path) = &self.path {
             // A file left behind is hidden and harmless; there is nobody to tell.
-            let _ = fs::remove_file(hidden);
+            let _ = fs::remove_file(path);
         }
     }
 }
@@ -107,18 +162,6 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
 fn replaceable(path: &Path) -> io::Result<PathBuf> {
     OpenOptions::new().append(true).open(path)?;
     fs::canonicalize(path)
-}
-
-/// Makes a file beside the target that nobody else has.
-fn open_hidden(target: &Path) -> io::Result<(File, PathBuf)> {
-    let mut number = 0;
-    loop {
-        let hidden = target.with_file_name(format!(".ascertain-{}-{number}.tmp", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&hidden) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
-            opened => return opened.map(|file| (file, hidden)),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -157,6 +200,22 @@ mod tests {
         export.finish("new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(names(folder.path()), ["a"]);
+    }
+
+    #[test]
+    fn what_is_known_so_far_appears_and_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let export = Export::open(&path).unwrap();
+        for text in ["some", "more"] {
+            export.update(text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(names(folder.path()), ["a"]);
+        }
+        export.finish("all").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "all");
+        assert!(Export::open(&path).unwrap().is_same(&Export::open(&path).unwrap()));
+        assert!(!Export::open(&path).unwrap().is_same(&Export::open(&folder.path().join("b")).unwrap()));
     }
 
     #[test]

@@ -78,18 +78,19 @@ fn whole(bytes: &f64) -> Option<u64> {
 }
 
 /// NaN of nothing.
-fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The sample standard deviation; `None` of fewer than two.
-fn deviation(values: &[f64]) -> Option<f64> {
+pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
 }
 
-fn median(values: &[f64]) -> f64 {
+/// NaN of nothing.
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match (sorted.len(), sorted.len() / 2) {
@@ -157,6 +158,20 @@ pub fn asciidoc(commands: &[CommandTimes]) -> String {
         text.extend(cells.iter().map(|number| cell(number)));
     }
     text + "|===\n"
+}
+
+/// `--export-orgmode`: the table of [`markdown`].
+pub fn orgmode(commands: &[CommandTimes]) -> String {
+    let summary = Summary::of(commands);
+    let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = row(&summary.heading) + "|--+--+--+--+--|\n";
+    for (command, cells) in commands.iter().zip(&summary.rows) {
+        let name = harmless(&command.command);
+        // A bar ends a cell even in verbatim text, where the entity for one would not be replaced.
+        let name = if name.contains('|') { name.replace('|', "\\vert{}") } else { format!("={name}=") };
+        text += &row(&[&[name], cells.as_slice()].concat());
+    }
+    text
 }
 
 /// The cells of the tables, without the commands.

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod csv;
 pub mod export;
+pub mod exports;
 pub mod figure;
 pub mod html;
 pub mod hyperfine;
@@ -10,6 +11,7 @@ pub mod json;
 pub mod judgement;
 pub mod markdown;
 pub mod plot;
+pub mod power;
 pub mod sentence;
 pub mod terminal;
 

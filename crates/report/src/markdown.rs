@@ -37,7 +37,7 @@ pub fn judgement(judgement: &Judgement) -> String {
 }
 
 /// A sentence whose names are marked, the names as code.
-fn paragraph(sentence: &str) -> String {
+pub(crate) fn paragraph(sentence: &str) -> String {
     let pieces = sentence.split(NAME_START).enumerate().map(|(index, piece)| match piece.split_once(NAME_END) {
         Some((name, rest)) if index > 0 => code(name) + &text(rest),
         _ => text(piece),
@@ -45,7 +45,7 @@ fn paragraph(sentence: &str) -> String {
     pieces.collect::<String>() + "\n"
 }
 
-fn table(grid: &Grid) -> String {
+pub(crate) fn table(grid: &Grid) -> String {
     if grid.is_empty() {
         return String::new();
     }

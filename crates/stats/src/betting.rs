@@ -84,8 +84,14 @@ impl BettingTest {
     /// [`Error::ErrorProbability`], where it is not strictly between 0 and 1.
     pub fn new(alpha: f64) -> Result<BettingTest, Error> {
         let alpha = check_error(alpha)?;
-        let mut test =
-            BettingTest { alpha, tally: Tally::default(), reject_from: 0, futile_below: 0, log_peak: 0.0, decision: None };
+        let mut test = BettingTest {
+            alpha,
+            tally: Tally::default(),
+            reject_from: 0,
+            futile_below: 0,
+            log_peak: 0.0,
+            decision: None,
+        };
         test.find_edges();
         Ok(test)
     }

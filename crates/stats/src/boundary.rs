@@ -63,13 +63,18 @@ impl Boundary {
         boundary
     }
 
+    /// The same boundary, for counts that start at zero again.
+    pub fn anew(&self) -> Boundary {
+        Boundary::new(self.mixture.clone(), self.threshold)
+    }
+
     /// The e-process.
     pub fn mixture(&self) -> &Mixture {
         &self.mixture
     }
 
     /// By how much `ln e` exceeds the threshold.
-    pub fn surplus(&self, favourable: u64, against: u64) -> f64 {
+    fn surplus(&self, favourable: u64, against: u64) -> f64 {
         self.mixture.log_e(favourable as f64, against as f64) - self.threshold
     }
 

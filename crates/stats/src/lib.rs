@@ -22,7 +22,7 @@
 //! | the published criterion of Robbins, to compare with | [`csm_verdict`], [`log_level`] |
 //! | between which values a quantile lies | [`quantile_ranks`] |
 //! | a summary of many values in little memory | [`Moments`], [`StreamQuantiles`] |
-//! | how long it will take | [`power()`], [`expected_growth`], [`soonest_verdict`] |
+//! | how long it will take | [`power()`], [`power_growth`], [`expected_growth`], [`soonest_verdict`] |
 //!
 //! # Guarantee
 //!
@@ -64,7 +64,7 @@ pub use interval::Interval;
 pub use judge::{Judge, Verdict, soonest_verdict, verdict};
 pub use margin::MarginJudge;
 pub use moments::Moments;
-pub use power::{Power, power};
+pub use power::{Power, PowerGrowth, power, power_growth};
 pub use quantile::{median_sorted, quantile_sorted};
 pub use quantile_sequence::{QuantileRanks, quantile_ranks};
 pub use rate_sequence::{RateSequence, rate_interval};

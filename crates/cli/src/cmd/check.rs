@@ -8,6 +8,7 @@ use ascertain::claims_file::{self, ClaimsFile};
 use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan};
 use ascertain_report::export::Export;
+use ascertain_report::exports::Purpose;
 use ascertain_report::markdown;
 
 use crate::exit::{self, Code, FailOn};
@@ -50,9 +51,11 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     }
     let config = Config { table_trials: Some(0), ..session::config(&args.common, MAX_TIME) };
     file.commands.retain(|set| file.claims.iter().any(|claim| claim.experiment == set.id));
+    let places = file.claims.iter().filter_map(|claim| Some((claim.id.clone(), file.place(&claim.id)?.clone())));
+    let purpose = Purpose { places: places.collect(), ..Purpose::default() };
     let plan = Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config };
-    let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, Asks::Verdicts, output::checked)?;
+    let run = session::carry_out(&plan, &args.common, purpose)?;
+    output::outcome(&run, &args.common.display, Asks::Verdicts, output::checked)?;
     if let Some(folder) = &run.folder {
         write_report(&folder.join("report.md"), &run.outcome, args)?;
     }

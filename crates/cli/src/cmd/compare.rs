@@ -1,6 +1,5 @@
 //! `ascertain compare`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -9,9 +8,7 @@ use ascertain::command::{CommandExperiment, CommandSet, NamedCommand, OnFailure}
 use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain::outcome::{Decision, Outcome};
 use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::Run;
-use ascertain_report::export::Export;
-use ascertain_report::hyperfine;
+use ascertain_report::exports::Purpose;
 use clap::ValueEnum;
 
 use super::commands::Starting;
@@ -62,15 +59,6 @@ pub struct Args {
     /// Exit with 1 when a command is proven to be so, with 3 when that can't be excluded
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Judging")]
     fail_if: Option<FailIf>,
-    /// Write the times in hyperfine's JSON
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    export_json: Option<PathBuf>,
-    /// Write the times in hyperfine's CSV
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    export_csv: Option<PathBuf>,
-    /// Write the times in hyperfine's Markdown
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    export_markdown: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
@@ -83,13 +71,20 @@ enum FailIf {
     Faster,
 }
 
+impl FailIf {
+    fn decision(self) -> Decision {
+        match self {
+            FailIf::Slower => Decision::Slower,
+            FailIf::Faster => Decision::Faster,
+        }
+    }
+}
+
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
-    // Opened before anything is measured: a folder that can't be written to is found now.
-    let exports = Exports::open(args)?;
-    let run = session::carry_out(&plan, &args.common)?;
-    exports.finish(&run)?;
-    output::outcome(&run.outcome, &args.common.display, Asks::Metrics, output::compared)?;
+    let purpose = Purpose { failing: args.fail_if.map(FailIf::decision), ..Purpose::default() };
+    let run = session::carry_out(&plan, &args.common, purpose)?;
+    output::outcome(&run, &args.common.display, Asks::Metrics, output::compared)?;
     let code = exit::code(&run, &[]);
     Ok(if code == Code::Done { gate(args.fail_if, args.margin, &run.outcome) } else { code })
 }
@@ -97,10 +92,6 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 /// `--fail-if slower`: 1 when proven slower, 0 when proven not to be, 3 else.
 fn gate(fail_if: Option<FailIf>, margin: Option<f64>, outcome: &Outcome) -> Code {
     let Some(fail_if) = fail_if else { return Code::Done };
-    let failing = match fail_if {
-        FailIf::Slower => Decision::Slower,
-        FailIf::Faster => Decision::Faster,
-    };
     // With a margin it need not be decided between faster and same: one end of the interval tells.
     let excluded = |claim: &ascertain::outcome::ClaimResult| match (fail_if, margin) {
         (FailIf::Slower, Some(margin)) => claim.ratio_low.is_some_and(|low| low >= 1.0 / (1.0 + margin)),
@@ -108,7 +99,7 @@ fn gate(fail_if: Option<FailIf>, margin: Option<f64>, outcome: &Outcome) -> Code
         (_, None) => matches!(claim.decision, Some(decision) if decision != Decision::Undecided),
     };
     match () {
-        () if outcome.claims.iter().any(|claim| claim.decision == Some(failing)) => Code::GateFailed,
+        () if outcome.claims.iter().any(|claim| claim.decision == Some(fail_if.decision())) => Code::GateFailed,
         () if outcome.claims.iter().all(excluded) => Code::Done,
         () => Code::Undecided,
     }
@@ -230,63 +221,6 @@ fn points(parameters: &[Factor]) -> Vec<Point> {
             points.iter().flat_map(|point| levels.iter().map(|level| point.clone().with(&factor.name, level.clone())));
         widened.collect()
     })
-}
-
-/// What hyperfine calls a command: its name or its line, with the parameters filled in.
-fn shown(arm: &Arm) -> String {
-    let levels = arm.point.0.iter();
-    levels.fold(arm.variant.clone(), |line, (name, level)| line.replace(&format!("{{{name}}}"), &level.to_string()))
-}
-
-/// Writes the commands' times in a format of hyperfine's.
-type Writing = fn(&[hyperfine::CommandTimes]) -> String;
-
-/// hyperfine's export files, each opened before the first trial.
-struct Exports {
-    files: Vec<(Export, Writing)>,
-}
-
-impl Exports {
-    fn open(args: &Args) -> anyhow::Result<Exports> {
-        let wanted: [(&Option<PathBuf>, Writing); 3] = [
-            (&args.export_json, hyperfine::json),
-            (&args.export_csv, hyperfine::csv),
-            (&args.export_markdown, hyperfine::markdown),
-        ];
-        let opened = wanted.into_iter().filter_map(|(path, format)| {
-            let path = path.as_ref()?;
-            Some(Export::open(path).map(|file| (file, format)))
-        });
-        Ok(Exports { files: opened.collect::<Result<_, _>>()? })
-    }
-
-    fn finish(self, run: &Run) -> anyhow::Result<()> {
-        if self.files.is_empty() {
-            return Ok(());
-        }
-        let times: Vec<_> = run
-            .observations
-            .arms()
-            .iter()
-            .map(|values| {
-                let [wall, user, system, memory, exit] = values.by_metric.as_slice() else { unreachable!() };
-                let seconds = |ns: &[f64]| ns.iter().map(|ns| ns / 1e9).collect();
-                hyperfine::CommandTimes {
-                    command: shown(&values.arm),
-                    parameters: values.arm.point.0.iter().map(|(k, v)| (k.clone(), v.to_string())).collect(),
-                    wall_s: seconds(wall),
-                    user_s: seconds(user),
-                    system_s: seconds(system),
-                    memory_bytes: memory.clone(),
-                    exit_codes: exit.iter().map(|&code| code.is_finite().then_some(code as i32)).collect(),
-                }
-            })
-            .collect();
-        for (file, format) in self.files {
-            file.finish(&format(&times))?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,11 @@ use ascertain::evidence::{self, Writer};
 use ascertain::outcome::Outcome;
 use ascertain::plan::Plan;
 use ascertain::run::Recording;
+use ascertain_report::exports::Purpose;
 use ascertain_report::terminal::Style;
 
 use crate::exit::{self, Code, FailOn};
+use crate::exports::Exports;
 use crate::options::{Display, duration};
 use crate::output::{self, Asks};
 use crate::session;
@@ -33,6 +35,8 @@ pub struct Args {
     fail_on: Option<Vec<FailOn>>,
     #[command(flatten)]
     display: Display,
+    #[command(flatten)]
+    exports: Exports,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
@@ -46,9 +50,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     plan.config.max_time = args.max_time.unwrap_or(plan.config.max_time);
     plan.config.max_trials = args.max_trials.or(plan.config.max_trials);
     let recording = Recording::Continue(Box::new((writer, recorded)));
-    let run = session::carry_out_with(&plan, recording, args.display.quiet)?;
+    let run = session::carry_out_with(&plan, recording, &args.exports, Purpose::default(), args.display.quiet)?;
     let (asks, table) = printed_as(&plan);
-    output::outcome(&run.outcome, &args.display, asks, table)?;
+    output::outcome(&run, &args.display, asks, table)?;
     let gates: &[FailOn] = match (&args.fail_on, asks) {
         (Some(gates), _) => gates,
         (None, Asks::Verdicts) if !plan.commands.is_empty() => &[FailOn::Refuted, FailOn::Undecided],

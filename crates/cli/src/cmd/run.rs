@@ -6,6 +6,7 @@ use anyhow::bail;
 use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain::nearest::nearest;
 use ascertain::plan::{Config, Plan, Table};
+use ascertain_report::exports::Purpose;
 
 use crate::exit::{self, Code, FailOn};
 use crate::options::Common;
@@ -51,8 +52,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let max_time = MAX_TIME_EACH * args.experiments.len() as u32;
     let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
     let plan = Plan { claims, tables, commands: Vec::new(), config };
-    let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, Asks::Metrics, output::measured)?;
+    let run = session::carry_out(&plan, &args.common, Purpose::default())?;
+    output::outcome(&run, &args.common.display, Asks::Metrics, output::measured)?;
     Ok(exit::code(&run, &args.fail_on))
 }
 

@@ -9,6 +9,7 @@ use ascertain::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain::experiment::{Arm, Point};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::predicate::Predicate;
+use ascertain_report::exports::Purpose;
 use ascertain_stats::soonest_verdict;
 
 use super::commands::Starting;
@@ -59,8 +60,8 @@ pub struct Args {
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
-    let run = session::carry_out(&plan, &args.common)?;
-    output::outcome(&run.outcome, &args.common.display, Asks::Verdicts, output::slo)?;
+    let run = session::carry_out(&plan, &args.common, Purpose::default())?;
+    output::outcome(&run, &args.common.display, Asks::Verdicts, output::slo)?;
     Ok(exit::code(&run, &args.fail_on))
 }
 

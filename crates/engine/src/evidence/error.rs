@@ -80,6 +80,17 @@ pub enum Error {
         /// What is wrong there.
         reason: String,
     },
+    /// `trials.parquet` is not what Ascertain writes, and there is nothing else that has the rows.
+    #[error(
+        "{} is not what Ascertain writes ({reason}), and there is no trials.jsonl beside it; bring either back from where the run was copied from",
+        .path.display()
+    )]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 impl Error {
@@ -106,5 +117,15 @@ impl Error {
         let reason = if error.is_eof() { format!("cut off ({what})") } else { what.to_string() };
         let line = first_line + (error.line() as u64).saturating_sub(1);
         Error::Malformed { path: path.to_path_buf(), line, column: error.column() as u64, reason }
+    }
+    /// Adds what can be done about rows that are not what Ascertain writes.
+    pub(super) fn in_rows(mut self) -> Error {
+        if let Error::Malformed { line, reason, .. } = &mut self {
+            reason.push_str(&match line {
+                1 => "; bring the file back from where the run was copied from".to_string(),
+                _ => format!("; cut the file off before line {line} to read what was recorded until then"),
+            });
+        }
+        self
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::folder::{HEADER, replace};
 use crate::experiment::Spec;
-use crate::outcome::Outcome;
+use crate::outcome::{LeftOut, Outcome};
 use crate::plan::Plan;
 
 /// The name and version of the schema of `run.json` and of the rows beside it.
@@ -33,6 +33,9 @@ pub struct Header {
     pub experiments: Vec<Spec>,
     /// What was asked for, so that the run can be continued.
     pub plan: Plan,
+    /// The arms that this machine can't measure, and why, as it was when the run started.
+    #[serde(default)]
+    pub unavailable: Vec<LeftOut>,
     /// What came of it: `None` while it runs for the first time, or when it was killed then. A run that
     /// is being continued keeps its former outcome until it has another.
     pub outcome: Option<Outcome>,

@@ -42,9 +42,13 @@ mod error;
 mod folder;
 mod header;
 mod parquet;
+mod parquet_reader;
 mod reader;
 mod row;
 mod row_buffer;
+mod series;
+mod shape;
+mod trials;
 mod writer;
 
 #[cfg(test)]
@@ -53,6 +57,10 @@ mod tests;
 pub use error::Error;
 pub use folder::{new_run_id, rfc3339, runs_folder};
 pub use header::{Header, SCHEMA, read_header};
-pub use reader::{Rows, Trials, read_rows};
+pub use reader::{Rows, read_rows};
 pub use row::Row;
+pub use series::Series;
+pub use trials::Trials;
+pub(crate) use trials::{Observed, read_trials};
+pub(crate) use writer::is_going_on;
 pub use writer::{Recorded, Writer};

@@ -1,7 +1,5 @@
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Take};
-use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -40,36 +38,6 @@ impl Iterator for Rows {
     }
 }
 
-/// A run's rows, a trial at a time.
-#[derive(Debug)]
-pub struct Trials {
-    rows: Peekable<Rows>,
-}
-
-impl Trials {
-    pub(super) fn new(rows: Rows) -> Trials {
-        Trials { rows: rows.peekable() }
-    }
-}
-
-impl Iterator for Trials {
-    type Item = Result<Vec<Row>, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut trial: Vec<Row> = Vec::new();
-        let goes_on = |trial: &[Row], next: &Row| {
-            trial.first().is_none_or(|first| first.trial == next.trial && first.experiment == next.experiment)
-        };
-        while let Some(row) = self.rows.next_if(|row| row.as_ref().map_or(true, |row| goes_on(&trial, row))) {
-            match row {
-                Ok(row) => trial.push(row),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        (!trial.is_empty()).then_some(Ok(trial))
-    }
-}
-
 /// The whole lines of `trials.jsonl`.
 #[derive(Debug)]
 pub(super) struct Lines {
@@ -79,6 +47,7 @@ pub(super) struct Lines {
     number: u64,
     /// Where the line ends in the file.
     end: u64,
+    bytes: u64,
 }
 
 impl Lines {
@@ -88,10 +57,10 @@ impl Lines {
             let file = File::open(&path)?;
             // What is appended from now on is not read.
             let length = file.metadata()?.len();
-            Ok(BufReader::with_capacity(1 << 16, file.take(length)))
+            Ok((BufReader::with_capacity(1 << 16, file.take(length)), length))
         };
-        let input = open().map_err(Error::read(&path, LINES))?;
-        Ok(Lines { path, input, line: Vec::with_capacity(512), number: 0, end: 0 })
+        let (input, bytes) = open().map_err(Error::read(&path, LINES))?;
+        Ok(Lines { path, input, line: Vec::with_capacity(512), number: 0, end: 0, bytes })
     }
 
     /// Goes to the next line. False when there is none, or it is cut off.
@@ -115,32 +84,31 @@ impl Lines {
     }
 
     fn malformed(&self, error: &serde_json::Error) -> Error {
-        Error::malformed(&self.path, self.number, error)
+        Error::malformed(&self.path, self.number, error).in_rows()
     }
 
-    /// Where the last trial ends that is known to be whole: it is marked, or another follows.
-    pub fn whole_trials_end(mut self) -> Result<u64, Error> {
-        #[derive(Deserialize)]
-        struct Place<'a> {
-            #[serde(borrow)]
-            experiment: Cow<'a, str>,
-            trial: u64,
-        }
-        let mut whole_end = 0;
-        let mut end = 0;
-        let mut current: Option<(String, u64)> = None;
-        while self.advance()? {
-            let Place { experiment, trial } = self.parse()?;
-            let same = current.as_ref().is_some_and(|(name, number)| *name == experiment && *number == trial);
-            if !same {
-                whole_end = end;
-                current = Some((experiment.into_owned(), trial));
-            }
-            end = self.end;
-            if self.line.ends_with(b" ") {
-                whole_end = end;
-            }
-        }
-        Ok(whole_end)
+    /// What is wrong with the line, although it is JSON.
+    pub fn wrong(&self, reason: String) -> Error {
+        Error::Malformed { path: self.path.clone(), line: self.number, column: 1, reason }.in_rows()
+    }
+
+    /// The line, without its end.
+    pub fn text(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Whether the line is marked as the last of a trial.
+    pub fn ends_trial(&self) -> bool {
+        self.line.ends_with(b" ")
+    }
+
+    /// Where the line ends in the file.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// How much of the file there was to read when it was opened.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }

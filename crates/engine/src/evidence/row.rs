@@ -2,6 +2,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
+use super::trials::Names;
 use crate::experiment::{Point, Status};
 use crate::unit::Unit;
 
@@ -69,6 +70,17 @@ impl Line<'_> {
             Status::Censored => f64::INFINITY,
             Status::Ok | Status::Failed => f64::NAN,
         })
+    }
+
+    pub fn names(&self) -> Names<'_> {
+        Names {
+            experiment: self.experiment.as_bytes(),
+            variant: self.variant.as_bytes(),
+            point: self.point.as_bytes(),
+            metric: self.metric.as_bytes(),
+            unit: self.unit.symbol().as_bytes(),
+            key: self.key.as_bytes(),
+        }
     }
 
     /// # Errors

@@ -1,5 +1,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use ascertain_sys::clock;
 use jiff::Timestamp;
@@ -8,8 +10,9 @@ use super::error::Error;
 use super::folder::{LINES, PARQUET, replace};
 use super::header::{Header, read_header, write_header};
 use super::parquet;
-use super::reader::{Lines, Trials, read_rows};
+use super::reader::Lines;
 use super::row_buffer::RowBuffer;
+use super::trials::Trials;
 use crate::experiment::{Arm, Sample, Spec};
 use crate::outcome::Outcome;
 
@@ -33,7 +36,7 @@ pub struct Writer {
 pub struct Recorded {
     /// What `run.json` says.
     pub header: Header,
-    /// The trials in the order in which they were measured, each a list of rows, read when asked for.
+    /// The trials in the order in which they were measured.
     pub trials: Trials,
 }
 
@@ -79,9 +82,9 @@ impl Writer {
         let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
         lock(&lines, run)?;
         let header = read_header(run)?;
-        let whole_end = Lines::open(run)?.whole_trials_end()?;
+        let (trials, whole_end) = Trials::of_lines(Lines::open(run)?)?;
         lines.set_len(whole_end).map_err(Error::write(&path))?;
-        let recorded = Recorded { header: header.clone(), trials: Trials::new(read_rows(run)?) };
+        let recorded = Recorded { header: header.clone(), trials };
         Ok((Writer::new(run.to_path_buf(), header, lines), recorded))
     }
 
@@ -136,8 +139,25 @@ impl Writer {
     }
 }
 
+/// Whether a process is writing to the run. Finding that out changes nothing, and needs no more than to
+/// read the file.
+pub(crate) fn is_going_on(run: &Path) -> bool {
+    let locked = |lines: File| matches!(lines.try_lock_shared(), Err(TryLockError::WouldBlock));
+    File::open(run.join(LINES)).is_ok_and(locked)
+}
+
 fn lock(lines: &File, run: &Path) -> Result<(), Error> {
-    lines.try_lock().map_err(|error| match error {
+    /// Whoever asks whether the run is going on holds the lock for a moment.
+    const MOMENTS: u32 = 20;
+    let mut locked = lines.try_lock();
+    for _ in 0..MOMENTS {
+        if !matches!(locked, Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+        locked = lines.try_lock();
+    }
+    locked.map_err(|error| match error {
         TryLockError::WouldBlock => Error::Locked { run: run.to_path_buf() },
         TryLockError::Error(reason) => Error::Write { path: run.join(LINES), reason },
     })

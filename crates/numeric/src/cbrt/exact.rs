@@ -1,3 +1,4 @@
+use super::length::leading_zeros;
 use super::table::{LINE_BITS, LINES, PARABOLA_BITS, PARABOLAS};
 
 /// The cube root of a 64-bit number, rounded down: exact for all of them.
@@ -15,7 +16,7 @@ use super::table::{LINE_BITS, LINES, PARABOLA_BITS, PARABOLAS};
 #[inline]
 pub fn cbrt_u64(x: u64) -> u32 {
     // Zero is treated as one is, whose root the comparison then takes down.
-    let third = (x | 1).leading_zeros() / 3;
+    let third = leading_zeros(x | 1) / 3;
     let shifted = (x | 1) << (3 * third);
     let near = &PARABOLAS[(shifted >> 56) as usize];
     let fraction = shifted << 8;
@@ -38,7 +39,7 @@ pub fn cbrt_u64(x: u64) -> u32 {
 /// ```
 #[inline]
 pub fn cbrt_u32(x: u32) -> u32 {
-    let third = (x | 1).leading_zeros() / 3;
+    let third = (leading_zeros(u64::from(x | 1)) - 32) / 3;
     let shifted = (x | 1) << (3 * third);
     let near = &LINES[(shifted >> 24) as usize];
     let rise = (u64::from(shifted << 8) * u64::from(near.linear)) >> 32;

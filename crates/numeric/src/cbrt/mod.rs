@@ -1,6 +1,12 @@
 #![doc = include_str!("README.md")]
 
 mod exact;
+mod length;
+mod method;
 mod table;
+mod variant;
+mod variants;
 
 pub use exact::{cbrt_u32, cbrt_u64};
+pub use variant::Variant;
+pub use variants::VARIANTS;

@@ -122,8 +122,7 @@ fn e_value(log: f64) -> String {
         l if l >= 7.0 || l < -3.0 => {
             let digits = format!("{:.1}", 10_f64.powf(log10 - exponent));
             // Rounding may carry.
-            let (digits, exponent) =
-                if digits == "10.0" { ("1.0".into(), exponent + 1.0) } else { (digits, exponent) };
+            let (digits, exponent) = if digits == "10.0" { ("1.0".into(), exponent + 1.0) } else { (digits, exponent) };
             format!("{digits} × 10{}", superscript(exponent as i64))
         }
         l if l >= 2.0 => grouped(log.exp().round() as u64),

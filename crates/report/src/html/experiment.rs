@@ -55,9 +55,8 @@ fn view(run: &RecordedRun, spec: &Spec, prefix: &str) -> Experiment {
 
 fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
     let outcome = &run.outcome;
-    let is_comparison = |claim: &ascertain::outcome::ClaimResult| {
-        claim.experiment == spec.id && claim.asked.judging == Judging::Order
-    };
+    let is_comparison =
+        |claim: &ascertain::outcome::ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {
         return Table::of(&spec.title, &grids::compared(outcome));
     }

@@ -4,15 +4,21 @@
 //! scales, so that what a terminal shows is what a page shows.
 
 mod axis;
+mod ink;
+mod label;
 mod layer;
+mod names;
 mod scale;
+mod scene;
 pub mod svg;
 pub mod text;
 mod thin;
+mod ticks;
+mod values;
 
 pub use axis::{Axis, Scale};
 pub use layer::{Cell, Interval, Layer, Range, Which};
-pub use thin::{MOST_MARKS, thin};
+pub use thin::{MOST_MARKS, thin, thin_ranges};
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq)]

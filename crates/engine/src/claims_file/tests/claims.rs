@@ -149,6 +149,14 @@ fn over_each_makes_a_claim_of_each_point() {
 }
 
 #[test]
+fn a_claim_has_its_place() {
+    let file = file(&format!("{SWEEP}over = 'each'"));
+    let place = file.place(&file.claims[1].id).unwrap();
+    assert_eq!((file.claims[1].id.as_str(), place.line, place.column), ("x[elements=4096]", 2, 6));
+    assert_eq!(file.place("another"), None);
+}
+
+#[test]
 fn over_every_makes_a_test_of_each_point() {
     let claim = only(&format!("{SWEEP}over = 'every'"));
     assert_eq!(claim.id, "x");

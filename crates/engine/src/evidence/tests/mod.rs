@@ -65,6 +65,7 @@ fn header() -> Header {
         machine,
         experiments: vec![spec()],
         plan: Plan { claims: vec![], tables: vec![table], commands: vec![], config: Config::default() },
+        unavailable: vec![],
         outcome: None,
     }
 }

@@ -1,0 +1,96 @@
+//! `ascertain report`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use ascertain::evidence;
+use ascertain::nearest::nearest;
+use ascertain::recorded::{self, RecordedRun};
+use ascertain_report::plot::{Plot, svg};
+use ascertain_report::{export, html};
+
+use crate::exit::Code;
+use crate::{output, runs};
+
+/// Of several runs, unless another file is asked for.
+const SEVERAL: &str = "ascertain-report.html";
+
+/// Make the HTML report of a run, or of several side by side
+///
+/// One file that opens offline. It is made from the run's evidence alone, also of a run that was killed or is
+/// still going on.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Runs: a run's folder, its name, or a beginning or end that only its name has; without one, the latest
+    #[arg(value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// File to write, or `-` for standard output [default: report.html in the run's folder; of several runs:
+    /// ascertain-report.html]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// One plot as an SVG, to standard output unless there is a file to write; `--plots` names them
+    #[arg(long, value_name = "PLOT", conflicts_with = "plots")]
+    svg: Option<String>,
+    /// List the report's plots
+    #[arg(long, conflicts_with = "output")]
+    plots: bool,
+    /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
+    #[arg(long, value_name = "DIR")]
+    evidence: Option<PathBuf>,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let folders = match args.runs.as_slice() {
+        [] => vec![runs::find(None, &below)?],
+        names => names.iter().map(|name| runs::find(Some(name), &below)).collect::<anyhow::Result<_>>()?,
+    };
+    let read = folders.iter().map(|folder| recorded::read(folder));
+    let read: Vec<RecordedRun> = read.collect::<Result<_, _>>()?;
+    match (&args.svg, &folders[..]) {
+        _ if args.plots => list(&html::plots(&read))?,
+        (Some(id), _) => {
+            let file = args.output.clone().unwrap_or_else(|| "-".into());
+            put(&file, &svg::standalone(find(&html::plots(&read), id)?))?;
+        }
+        (None, [folder]) => {
+            put(&args.output.clone().unwrap_or_else(|| folder.join("report.html")), &html::page(&read))?
+        }
+        (None, _) => put(&args.output.clone().unwrap_or_else(|| SEVERAL.into()), &html::page(&read))?,
+    }
+    Ok(Code::Done)
+}
+
+/// Writes the report of a run that has just ended into its folder.
+pub fn write(folder: &Path, quiet: bool) -> anyhow::Result<()> {
+    let path = folder.join("report.html");
+    export::write(&path, &html::page(&[recorded::read(folder)?]))?;
+    if !quiet {
+        output::note(&format!("report:   {}", path.display()));
+    }
+    Ok(())
+}
+
+/// Writes a file and prints where it is, or prints the text itself.
+fn put(file: &Path, text: &str) -> anyhow::Result<()> {
+    if file == Path::new("-") {
+        return output::print(text);
+    }
+    export::write(file, text)?;
+    output::print(&format!("{}\n", file.display()))
+}
+
+fn list(plots: &[Plot]) -> anyhow::Result<()> {
+    let width = plots.iter().map(|plot| plot.id.len()).max().unwrap_or(0);
+    let lines = plots.iter().map(|plot| format!("{:width$}  {}\n", plot.id, plot.title));
+    output::print(&lines.collect::<String>())
+}
+
+fn find<'a>(plots: &'a [Plot], id: &str) -> anyhow::Result<&'a Plot> {
+    if let Some(found) = plots.iter().find(|plot| plot.id == id) {
+        return Ok(found);
+    }
+    let ids: Vec<&str> = plots.iter().map(|plot| plot.id.as_str()).collect();
+    let hint = nearest(id, ids.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+    bail!("the report has no plot `{id}`{}; it has: {}", hint.unwrap_or_default(), ids.join(", "))
+}

@@ -1,0 +1,69 @@
+//! Options for results in files of other tools, made of the list of their kinds.
+
+use std::path::{Path, PathBuf};
+
+use ascertain_report::exports::{Files, KINDS, Kind, Purpose};
+use clap::error::Error;
+use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueEnum, value_parser};
+
+/// Results for other tools.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Exports {
+    #[command(flatten)]
+    files: Wanted,
+    /// Print a line for each claim that failed or is undecided, which becomes an annotation there: at most ten
+    /// of each, on standard error
+    #[arg(long, value_enum, value_name = "WHERE", help_heading = HEADING)]
+    pub annotate: Option<Annotate>,
+}
+
+/// Who makes annotations of lines of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Annotate {
+    /// GitHub Actions.
+    Github,
+}
+
+const HEADING: &str = "Exports (written as results arrive; `-` is standard output)";
+
+impl Exports {
+    /// Opens the files that are asked for.
+    ///
+    /// # Errors
+    /// When one can't be written: said before anything is measured.
+    pub fn open(&self, purpose: Purpose) -> anyhow::Result<Files> {
+        let wanted = self.files.0.iter().map(|(kind, path)| (*kind, path.as_path()));
+        Ok(Files::open(wanted, purpose)?)
+    }
+}
+
+/// The files that are asked for, each with its kind.
+#[derive(Clone, Debug)]
+struct Wanted(Vec<(&'static Kind, PathBuf)>);
+
+impl clap::Args for Wanted {
+    fn augment_args(command: Command) -> Command {
+        let arg = |kind: &'static Kind| {
+            let arg = Arg::new(kind.option).long(kind.option).value_name("FILE").help(kind.about);
+            arg.value_parser(value_parser!(PathBuf)).help_heading(HEADING)
+        };
+        command.args(KINDS.iter().map(arg))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Wanted::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Wanted {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Wanted, Error> {
+        let path = |kind: &Kind| matches.get_one::<PathBuf>(kind.option).cloned();
+        let named = |path: PathBuf| if path == Path::new("-") { PathBuf::from("/dev/stdout") } else { path };
+        Ok(Wanted(KINDS.iter().filter_map(|kind| Some((kind, named(path(kind)?)))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Wanted::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Reads `trials.parquet` by its columns.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use parquet::basic::Type as Physical;
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::FileMetaData;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+
+use super::error::Error;
+use super::folder::PARQUET;
+use super::parquet::LINES_BYTES;
+use super::row::status_word;
+use super::trials::{Gathering, Names, NumberedRow, Trials, observed};
+use crate::experiment::Status;
+
+/// Rows that are decoded at once.
+const BATCH: usize = 1 << 12;
+
+/// Reads the file, unless it is not there, or was not made of `trials.jsonl` as it now is: its length is
+/// given, or None where it is no longer there.
+pub(super) fn read(path: &Path, lines_bytes: Option<u64>) -> Result<Option<Trials>, Error> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::read(path, PARQUET)(error)),
+    };
+    let broken = |reason: ParquetError| Error::Parquet { path: path.to_path_buf(), reason: reason.to_string() };
+    let reader = SerializedFileReader::new(file).map_err(broken)?;
+    if lines_bytes.is_some() && lines_bytes != lines_bytes_of(reader.metadata().file_metadata()) {
+        return Ok(None);
+    }
+    read_groups(&reader).map(Some).map_err(broken)
+}
+
+/// The length of the `trials.jsonl` that the file was made of.
+fn lines_bytes_of(metadata: &FileMetaData) -> Option<u64> {
+    let entry = metadata.key_value_metadata()?.iter().find(|entry| entry.key == LINES_BYTES)?;
+    entry.value.as_ref()?.parse().ok()
+}
+
+fn read_groups(reader: &SerializedFileReader<File>) -> Result<Trials, ParquetError> {
+    let mut gathering = Gathering::default();
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index)?;
+        read_group(&*group, &mut gathering)?;
+    }
+    gathering.end_trial();
+    Ok(gathering.into_trials())
+}
+
+fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(), ParquetError> {
+    let text = |name| Column::<ByteArrayType>::open(group, name);
+    let [mut experiments, mut variants, mut points] = [text("experiment")?, text("variant")?, text("point")?];
+    let [mut metrics, mut units, mut keys] = [text("metric")?, text("unit")?, text("key")?];
+    let mut statuses = text("status")?;
+    let mut trials = Column::<Int64Type>::open(group, "trial")?;
+    let mut offsets_ns = Column::<Int64Type>::open(group, "offset_ns")?;
+    let mut values = Column::<DoubleType>::open(group, "value")?;
+    let mut left = usize::try_from(group.metadata().num_rows())?;
+    while left > 0 {
+        let rows = left.min(BATCH);
+        left -= rows;
+        for texts in [&mut experiments, &mut variants, &mut points, &mut metrics, &mut units, &mut keys] {
+            texts.read(rows)?;
+        }
+        statuses.read(rows)?;
+        trials.read(rows)?;
+        offsets_ns.read(rows)?;
+        values.read(rows)?;
+        for row in 0..rows {
+            let names = Names {
+                experiment: experiments.values[row].data(),
+                variant: variants.values[row].data(),
+                point: points.values[row].data(),
+                metric: metrics.values[row].data(),
+                unit: units.values[row].data(),
+                key: keys.values[row].data(),
+            };
+            gathering.push(&NumberedRow {
+                series: gathering.series(&names).map_err(ParquetError::General)?,
+                trial: u64::try_from(trials.values[row])?,
+                offset_ns: u64::try_from(offsets_ns.values[row])?,
+                value: observed(values.values[row], status(&statuses.values[row])?),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn status(text: &ByteArray) -> Result<Status, ParquetError> {
+    let known = [Status::Ok, Status::Censored, Status::Failed];
+    let status = known.into_iter().find(|&status| status_word(status).as_bytes() == text.data());
+    status.ok_or_else(|| ParquetError::General("a status is none that Ascertain writes".into()))
+}
+
+/// A column of a group of rows, and the batch of it that was read last.
+struct Column<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    values: Vec<T::T>,
+}
+
+impl<T: DataType> Column<T> {
+    fn open(group: &dyn RowGroupReader, name: &str) -> Result<Self, ParquetError> {
+        let columns = group.metadata().columns();
+        let index = columns.iter().position(|column| column.column_path().string() == name);
+        let index = index.ok_or_else(|| ParquetError::General(format!("it has no column `{name}`")))?;
+        let physical: Physical = columns[index].column_type();
+        if physical != T::get_physical_type() || columns[index].column_descr().max_def_level() != 0 {
+            return Err(ParquetError::General(format!("its column `{name}` is of another type")));
+        }
+        let reader = get_typed_column_reader(group.get_column_reader(index)?);
+        Ok(Column { reader, values: Vec::with_capacity(BATCH) })
+    }
+
+    fn read(&mut self, rows: usize) -> Result<(), ParquetError> {
+        self.values.clear();
+        while self.values.len() < rows {
+            let (records, ..) = self.reader.read_records(rows - self.values.len(), None, None, &mut self.values)?;
+            if records == 0 {
+                return Err(ParquetError::EOF("a column has fewer values than there are rows".into()));
+            }
+        }
+        Ok(())
+    }
+}

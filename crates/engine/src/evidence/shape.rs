@@ -1,0 +1,111 @@
+//! A short cut through `trials.jsonl`: the lines of a series differ in nothing but five numbers, so that
+//! most lines need not be parsed as JSON, which takes six times as long.
+
+use std::collections::HashMap;
+
+use super::trials::{NumberedRow, observed};
+use crate::experiment::Status;
+
+/// What stands before each number of a line, in their order.
+const BEFORE: [&[u8]; 5] = [b"\"trial\":", b"\"position\":", b"\"offset_ns\":", b"\"value\":", b"\"start_ns\":"];
+/// As many as a lane has arms: the next line is of the same arm's next metric, or of another arm.
+const MOST_NEXT: usize = 16;
+
+/// The lines seen so far, without their numbers.
+#[derive(Default)]
+pub(super) struct Shapes {
+    shapes: Vec<Shape>,
+    known: HashMap<(u32, Status), usize>,
+    /// The last line's shape.
+    last: Option<usize>,
+}
+
+struct Shape {
+    /// What stands before, between and behind the numbers.
+    pieces: [Vec<u8>; 6],
+    series: u32,
+    status: Status,
+    /// The shapes that have come after it.
+    next: Vec<usize>,
+}
+
+impl Shapes {
+    /// Reads a line that has the shape of another that came at such a place.
+    pub fn read(&mut self, line: &[u8]) -> Option<NumberedRow> {
+        let next = &self.shapes[self.last?].next;
+        let (index, row) = next.iter().find_map(|&index| Some((index, self.shapes[index].read(line)?)))?;
+        self.last = Some(index);
+        Some(row)
+    }
+
+    /// Takes note of a line that was parsed.
+    pub fn learn(&mut self, line: &[u8], series: u32, status: Status) {
+        let known = self.known.get(&(series, status)).copied();
+        let index = known.or_else(|| {
+            self.shapes.push(Shape { pieces: cut(line)?, series, status, next: Vec::new() });
+            self.known.insert((series, status), self.shapes.len() - 1);
+            Some(self.shapes.len() - 1)
+        });
+        if let (Some(last), Some(index)) = (self.last, index) {
+            let next = &mut self.shapes[last].next;
+            if !next.contains(&index) {
+                next.insert(0, index);
+                next.truncate(MOST_NEXT);
+            }
+        }
+        self.last = index;
+    }
+}
+
+impl Shape {
+    /// None where the line is another than this with other numbers.
+    fn read(&self, line: &[u8]) -> Option<NumberedRow> {
+        let [head, position, offset, value, start, tail] = &self.pieces;
+        let (trial, rest) = integer(line.strip_prefix(head.as_slice())?)?;
+        let (_, rest) = integer(rest.strip_prefix(position.as_slice())?)?;
+        let (offset_ns, rest) = integer(rest.strip_prefix(offset.as_slice())?)?;
+        let (value, rest) = real(rest.strip_prefix(value.as_slice())?)?;
+        let (_, rest) = integer(rest.strip_prefix(start.as_slice())?)?;
+        let row = NumberedRow { series: self.series, trial, offset_ns, value: observed(value, self.status) };
+        (unmarked(rest) == tail.as_slice()).then_some(row)
+    }
+}
+
+/// Cuts the numbers out of a line. None where they are not in their order.
+fn cut(line: &[u8]) -> Option<[Vec<u8>; 6]> {
+    let mut pieces: [Vec<u8>; 6] = Default::default();
+    let mut rest = unmarked(line);
+    for (piece, before) in pieces.iter_mut().zip(BEFORE) {
+        // A name may have these words in it too, but with its quotes escaped.
+        let end = rest.windows(before.len()).position(|window| window == before)? + before.len();
+        *piece = rest[..end].to_vec();
+        rest = &rest[end..];
+        rest = &rest[rest.iter().position(|byte| b",}".contains(byte))?..];
+    }
+    pieces[5] = rest.to_vec();
+    Some(pieces)
+}
+
+/// The line without the mark of a trial's end.
+fn unmarked(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b" ").unwrap_or(line)
+}
+
+/// The digits at the start, and what comes after them. None where there are so many that they may not fit.
+fn integer(text: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = text[..digits].iter().fold(0, |number: u64, digit| {
+        number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
+    });
+    (1..=19).contains(&digits).then_some((number, &text[digits..]))
+}
+
+/// The number at the start, and what comes after it; not a number where it is null.
+fn real(text: &[u8]) -> Option<(f64, &[u8])> {
+    if let Some(rest) = text.strip_prefix(b"null") {
+        return Some((f64::NAN, rest));
+    }
+    let length = text.iter().take_while(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte)).count();
+    let (number, rest) = text.split_at(length);
+    Some((str::from_utf8(number).ok()?.parse().ok()?, rest))
+}

@@ -1,0 +1,252 @@
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use super::error::Error;
+use super::folder::{LINES, PARQUET};
+use super::parquet_reader;
+use super::reader::Lines;
+use super::row::Line;
+use super::series::Series;
+use super::shape::Shapes;
+use crate::experiment::{Arm, Status};
+use crate::unit::Unit;
+
+/// The rows of a run's whole trials, column by column. Names are kept once, not a row.
+#[derive(Debug, Default)]
+pub struct Trials {
+    /// In the order in which they began.
+    pub(crate) series: Vec<Series>,
+    /// Each experiment's id and arm, in the order in which they were first measured.
+    pub(crate) arms: Vec<(String, Arm)>,
+    /// The arm of each series.
+    arm_of: Vec<u32>,
+    /// The series of each row, in the order in which they were observed.
+    order: Vec<u32>,
+}
+
+/// A trial as it was recorded.
+pub(crate) struct RecordedTrial<'a> {
+    pub experiment: &'a str,
+    /// The trial's number within the experiment.
+    pub number: u64,
+    /// What was observed, arm by arm in the order in which they were measured.
+    pub observed: &'a [Observed],
+}
+
+/// A value of a trial.
+#[derive(Clone, Copy)]
+pub(crate) struct Observed {
+    /// Index into the arms.
+    pub arm: usize,
+    /// Index into the series.
+    pub series: usize,
+    /// Infinite when it was cut off.
+    pub value: f64,
+}
+
+/// Reads the rows of a run's whole trials, as far as they are written: from `trials.parquet` where that
+/// has all of them, since it is the faster, else from `trials.jsonl`. What a kill left of a last trial is
+/// left out.
+///
+/// # Errors
+/// When there are no rows' files. When `trials.jsonl` is not what Ascertain writes, and `trials.parquet`
+/// is not either or has not all of it.
+pub(crate) fn read_trials(run: &Path) -> Result<Trials, Error> {
+    let lines_bytes = fs::metadata(run.join(LINES)).map(|file| file.len()).ok();
+    match parquet_reader::read(&run.join(PARQUET), lines_bytes) {
+        Ok(Some(trials)) => Ok(trials),
+        Err(error) if lines_bytes.is_none() => Err(error),
+        Ok(None) | Err(_) => Ok(Trials::of_lines(Lines::open(run)?)?.0),
+    }
+}
+
+impl Trials {
+    /// Reads lines, and says where in the file the last trial ends that is known to be whole: it is
+    /// marked, or another follows.
+    pub(super) fn of_lines(mut lines: Lines) -> Result<(Trials, u64), Error> {
+        let mut gathering = Gathering::default();
+        let mut shapes = Shapes::default();
+        let mut whole_end = 0;
+        loop {
+            let before = lines.end();
+            if !lines.advance()? {
+                return Ok((gathering.into_trials(), whole_end));
+            }
+            let row = match shapes.read(lines.text()) {
+                Some(row) => row,
+                None => {
+                    let line: Line = lines.parse()?;
+                    let series = gathering.series(&line.names()).map_err(|reason| lines.wrong(reason))?;
+                    shapes.learn(lines.text(), series, line.status);
+                    let value = observed(line.value(), line.status);
+                    NumberedRow { series, trial: line.trial, offset_ns: line.offset_ns, value }
+                }
+            };
+            if gathering.push(&row) {
+                whole_end = before;
+            }
+            if lines.ends_trial() {
+                gathering.end_trial();
+                whole_end = lines.end();
+            }
+        }
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rows(&self) -> u64 {
+        self.order.len() as u64
+    }
+
+    /// Tells of each trial, in the order in which they were measured.
+    ///
+    /// # Errors
+    /// The first that `hear` gives.
+    pub(crate) fn each<E>(&self, mut hear: impl FnMut(&RecordedTrial) -> Result<(), E>) -> Result<(), E> {
+        let mut read = vec![0; self.series.len()];
+        let mut observed: Vec<Observed> = Vec::new();
+        let mut current: Option<(&str, u64)> = None;
+        for &series in &self.order {
+            let series = series as usize;
+            let arm = self.arm_of[series] as usize;
+            let row = read[series];
+            read[series] += 1;
+            let trial = (self.arms[arm].0.as_str(), self.series[series].trials[row]);
+            if let Some((experiment, number)) = current.filter(|current| *current != trial) {
+                hear(&RecordedTrial { experiment, number, observed: &observed })?;
+                observed.clear();
+            }
+            current = Some(trial);
+            observed.push(Observed { arm, series, value: self.series[series].values[row] });
+        }
+        match current {
+            Some((experiment, number)) => hear(&RecordedTrial { experiment, number, observed: &observed }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a series is known by, as a row has it.
+pub(super) struct Names<'a> {
+    pub experiment: &'a [u8],
+    pub variant: &'a [u8],
+    pub point: &'a [u8],
+    pub metric: &'a [u8],
+    pub unit: &'a [u8],
+    pub key: &'a [u8],
+}
+
+/// A row whose names are a number.
+pub(super) struct NumberedRow {
+    pub series: u32,
+    pub trial: u64,
+    pub offset_ns: u64,
+    pub value: f64,
+}
+
+/// A value that was cut off is worse than any.
+pub(super) fn observed(value: f64, status: Status) -> f64 {
+    if status == Status::Censored { f64::INFINITY } else { value }
+}
+
+/// Trials while they are read.
+#[derive(Default)]
+pub(super) struct Gathering {
+    trials: Trials,
+    known: HashMap<Vec<u8>, u32>,
+    names: Vec<u8>,
+    /// The arms' experiments as numbers.
+    experiments: Vec<u32>,
+    /// The experiment and number of the last row's trial.
+    trial: Option<(u32, u64)>,
+    /// The rows of trials that are known to be whole.
+    whole: usize,
+}
+
+impl Gathering {
+    /// The number of the series with these names.
+    ///
+    /// # Errors
+    /// When they are not what Ascertain writes.
+    pub fn series(&mut self, names: &Names) -> Result<u32, String> {
+        self.names.clear();
+        for name in [names.experiment, names.variant, names.point, names.metric, names.unit, names.key] {
+            self.names.extend_from_slice(&name.len().to_le_bytes());
+            self.names.extend_from_slice(name);
+        }
+        if let Some(&series) = self.known.get(&self.names) {
+            return Ok(series);
+        }
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|error| format!("a name: {error}"));
+        let point = serde_json::from_slice(names.point).map_err(|error| format!("the point: {error}"))?;
+        let unit = text(names.unit)?;
+        let unit = Unit::of_symbol(&unit).ok_or_else(|| format!("there is no unit `{unit}`"))?;
+        let (experiment, arm) = (text(names.experiment)?, Arm { variant: text(names.variant)?, point });
+        self.trials.arm_of.push(self.arm(&experiment, &arm));
+        let (metric, key) = (text(names.metric)?, text(names.key)?);
+        let (trials, offsets_ns, values) = (Vec::new(), Vec::new(), Vec::new());
+        self.trials.series.push(Series { experiment, arm, metric, unit, key, trials, offsets_ns, values });
+        let series = (self.trials.series.len() - 1) as u32;
+        self.known.insert(self.names.clone(), series);
+        Ok(series)
+    }
+
+    fn arm(&mut self, experiment: &str, arm: &Arm) -> u32 {
+        let arms = &mut self.trials.arms;
+        let known = arms.iter().position(|(id, known)| id == experiment && known == arm);
+        known.unwrap_or_else(|| {
+            let of_experiment = arms.iter().position(|(id, _)| id == experiment).unwrap_or(arms.len());
+            self.experiments.push(of_experiment as u32);
+            arms.push((experiment.to_string(), arm.clone()));
+            arms.len() - 1
+        }) as u32
+    }
+
+    /// Takes a row in. Whether a new trial begins with it.
+    pub fn push(&mut self, row: &NumberedRow) -> bool {
+        let trials = &mut self.trials;
+        let arm = trials.arm_of[row.series as usize];
+        let trial = Some((self.experiments[arm as usize], row.trial));
+        let begins = self.trial != trial;
+        if begins {
+            self.trial = trial;
+            self.whole = trials.order.len();
+        }
+        trials.order.push(row.series);
+        let series = &mut trials.series[row.series as usize];
+        if row.offset_ns != 0 && series.offsets_ns.is_empty() {
+            series.offsets_ns.resize(series.trials.len(), 0);
+        }
+        if row.offset_ns != 0 || !series.offsets_ns.is_empty() {
+            series.offsets_ns.push(row.offset_ns);
+        }
+        series.trials.push(row.trial);
+        series.values.push(row.value);
+        begins
+    }
+
+    /// The trial of the last row is whole.
+    pub fn end_trial(&mut self) {
+        self.whole = self.trials.order.len();
+    }
+
+    /// The trials that are whole.
+    pub fn into_trials(self) -> Trials {
+        let mut trials = self.trials;
+        for series in trials.order.drain(self.whole..) {
+            let series = &mut trials.series[series as usize];
+            series.trials.pop();
+            series.values.pop();
+            series.offsets_ns.truncate(series.trials.len());
+            if series.offsets_ns.iter().all(|&offset_ns| offset_ns == 0) {
+                series.offsets_ns.clear();
+            }
+        }
+        // What began with the half trial comes after everything else.
+        let begun = trials.series.iter().rposition(|series| !series.trials.is_empty()).map_or(0, |last| last + 1);
+        trials.series.truncate(begun);
+        trials.arm_of.truncate(begun);
+        trials.arms.truncate(trials.arm_of.iter().max().map_or(0, |&last| last as usize + 1));
+        trials
+    }
+}

@@ -1,0 +1,212 @@
+//! A column of numbers in a text file.
+
+use std::io::{self, Read};
+
+use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
+
+use super::error::ColumnError;
+use crate::nearest::nearest;
+
+/// Reads a column of numbers: CSV with quotes as RFC 4180 has them, or one number a line.
+///
+/// Fields are separated by commas or, where the first line has none, by semicolons or tabs. The first line is a heading if
+/// none of its fields is a number. `column` is a heading, or a column's number from 1; it may be left out where there is
+/// one column. Blank lines say nothing. `file` is the file's name for errors.
+///
+/// The file is read once, in pieces; memory is needed for the numbers alone.
+///
+/// # Errors
+/// When the file can't be read, has no numbers, has several columns of which none is named, has lines with more or fewer
+/// fields than the first, or a field of the column is empty, no number or not finite: with the line and the column.
+///
+/// ```
+/// use ascertain::permutation::read_column;
+/// let text = "name,wall\nfirst,1.5\n\"second, quoted\",2.5\n";
+/// assert_eq!(read_column(text.as_bytes(), "a.csv", Some("wall"))?, [1.5, 2.5]);
+/// let error = read_column("1\n2\nthree\n".as_bytes(), "b.txt", None).unwrap_err();
+/// assert!(error.to_string().starts_with("b.txt:3:1: `three` is not a number"));
+/// # Ok::<(), ascertain::permutation::ColumnError>(())
+/// ```
+pub fn read_column(input: impl Read, file: &str, column: Option<&str>) -> Result<Vec<f64>, ColumnError> {
+    let mut fields = Fields::open(input, file)?;
+    let mut first = Vec::new();
+    while let Some(field) = fields.next()? {
+        first.push((field, fields.text().to_vec()));
+        if field.is_last {
+            break;
+        }
+    }
+    let has_heading = first.iter().all(|(_, text)| std::str::from_utf8(text).map_or(true, |text| !is_number(text)));
+    let names: Vec<_> = first.iter().map(|(_, text)| String::from_utf8_lossy(text.trim_ascii())).collect();
+    let wanted = choose(&names, has_heading, file, column)?;
+    let mut numbers = Vec::new();
+    if !has_heading {
+        let (field, text) = &first[wanted];
+        numbers.push(number(text).map_err(|problem| fields.wrong(*field, wanted, problem))?);
+    }
+    let mut index = 0;
+    while let Some(field) = fields.next()? {
+        if index == wanted {
+            numbers.push(number(fields.text()).map_err(|problem| fields.wrong(field, wanted, problem))?);
+        }
+        index += 1;
+        if field.is_last {
+            let (found, expected) = (std::mem::take(&mut index), first.len());
+            if found != expected {
+                return Err(ColumnError::Ragged { file: file.into(), line: field.line, found, expected });
+            }
+        }
+    }
+    if numbers.is_empty() { Err(ColumnError::Empty { file: file.into() }) } else { Ok(numbers) }
+}
+
+/// Whether it is a number of any kind, also one that can't be compared.
+fn is_number(text: &str) -> bool {
+    text.trim().parse::<f64>().is_ok()
+}
+
+/// The finite number that the field is.
+fn number(field: &[u8]) -> Result<f64, String> {
+    let field = field.trim_ascii();
+    let number: Option<f64> = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
+    let shown = || String::from_utf8_lossy(&field[..field.len().min(60)]).escape_debug().to_string();
+    match number {
+        Some(number) if number.is_finite() => Ok(number),
+        Some(_) => Err(format!("`{}` is not a finite number", shown())),
+        None if field.is_empty() => Err("the field is empty".into()),
+        None => Err(format!("`{}` is not a number", shown())),
+    }
+}
+
+/// The index of the column that is meant.
+fn choose(
+    names: &[impl AsRef<str>],
+    has_heading: bool,
+    file: &str,
+    column: Option<&str>,
+) -> Result<usize, ColumnError> {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    let count = names.len();
+    let listed = || {
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
+        if has_heading { quoted.join(", ") } else { format!("a number from 1 to {count}") }
+    };
+    let Some(column) = column else {
+        return match count {
+            0 => Err(ColumnError::Empty { file: file.into() }),
+            1 => Ok(0),
+            count => Err(ColumnError::SeveralColumns { file: file.into(), count, columns: listed() }),
+        };
+    };
+    let by_name = names.iter().position(|name| has_heading && *name == column);
+    let by_number = || column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|index| *index < count);
+    by_name.or_else(by_number).ok_or_else(|| {
+        let near = nearest(column, names.iter().copied().filter(|_| has_heading));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        ColumnError::NoColumn { file: file.into(), column: column.into(), known: format!("there is {}{hint}", listed()) }
+    })
+}
+
+/// The fields of a file, one after the other.
+struct Fields<R> {
+    input: R,
+    file: String,
+    parser: Reader,
+    buffer: Vec<u8>,
+    /// What is in the buffer and not parsed yet.
+    unparsed: std::ops::Range<usize>,
+    /// The text of the last field, without its quotes, and how much of it there is. What does not fit is no number.
+    text: Vec<u8>,
+    length: usize,
+}
+
+/// Where a field was.
+#[derive(Clone, Copy)]
+struct Field {
+    line: u64,
+    is_last: bool,
+}
+
+const BUFFER_BYTES: usize = 1 << 17;
+/// Far more than any number has.
+const FIELD_BYTES: usize = 1 << 12;
+
+impl<R: Read> Fields<R> {
+    fn open(input: R, file: &str) -> Result<Fields<R>, ColumnError> {
+        let mut fields = Fields {
+            input,
+            file: file.into(),
+            parser: Reader::new(),
+            buffer: vec![0; BUFFER_BYTES],
+            unparsed: 0..0,
+            text: vec![0; FIELD_BYTES],
+            length: 0,
+        };
+        // As much as fits, so that the first line is most likely whole.
+        while fields.unparsed.end < BUFFER_BYTES && fields.read_more()? > 0 {}
+        let begun = &fields.buffer[..fields.unparsed.end];
+        fields.parser = ReaderBuilder::new().delimiter(delimiter(begun)).build();
+        if begun.starts_with(b"\xef\xbb\xbf") {
+            fields.unparsed.start = 3;
+        }
+        Ok(fields)
+    }
+
+    /// Appends to the buffer what the input has at once; 0 bytes at its end.
+    fn read_more(&mut self) -> Result<usize, ColumnError> {
+        loop {
+            match self.input.read(&mut self.buffer[self.unparsed.end..]) {
+                Ok(count) => {
+                    self.unparsed.end += count;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(reason) => return Err(ColumnError::Read { file: self.file.clone(), reason }),
+            }
+        }
+    }
+
+    /// Goes to the next field. None at the end.
+    fn next(&mut self) -> Result<Option<Field>, ColumnError> {
+        self.length = 0;
+        loop {
+            if self.unparsed.is_empty() {
+                self.unparsed = 0..0;
+                self.read_more()?;
+            }
+            let unparsed = &self.buffer[self.unparsed.clone()];
+            let (result, parsed, written) = self.parser.read_field(unparsed, &mut self.text[self.length..]);
+            let ended_line = parsed.checked_sub(1).is_some_and(|last| unparsed[last] == b'\n');
+            self.unparsed.start += parsed;
+            self.length += written;
+            match result {
+                ReadFieldResult::InputEmpty => {}
+                ReadFieldResult::OutputFull => self.length = 0,
+                ReadFieldResult::Field { record_end: is_last } => {
+                    let line = self.parser.line() - u64::from(is_last && ended_line);
+                    return Ok(Some(Field { line, is_last }));
+                }
+                ReadFieldResult::End => return Ok(None),
+            }
+        }
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+
+    fn wrong(&self, field: Field, column: usize, problem: String) -> ColumnError {
+        ColumnError::Field { file: self.file.clone(), line: field.line, column: column + 1, problem }
+    }
+}
+
+/// What separates the fields of the first line, outside of quotes.
+fn delimiter(text: &[u8]) -> u8 {
+    let mut is_quoted = false;
+    let first = text.iter().copied().take_while(|byte| *byte != b'\n').filter(|byte| {
+        is_quoted ^= *byte == b'"';
+        !is_quoted
+    });
+    let first: Vec<u8> = first.collect();
+    [b',', b';', b'\t'].into_iter().find(|delimiter| first.contains(delimiter)).unwrap_or(b',')
+}

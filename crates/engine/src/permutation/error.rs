@@ -1,0 +1,146 @@
+//! What can be wrong with samples, files and questions.
+
+use crate::evidence;
+
+/// Samples can't be compared as they were asked to be.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is nothing to compare with.
+    #[error("a comparison needs two samples or more, and this is {0}")]
+    TooFewSamples(usize),
+    /// A sample says next to nothing.
+    #[error("`{sample}` has {count} value{}: a sample needs two or more", if *.count == 1 { "" } else { "s" })]
+    TooFewValues {
+        /// The sample's name.
+        sample: String,
+        /// How many values it has.
+        count: usize,
+    },
+    /// NaN or an infinity.
+    #[error("value {number} of `{sample}` is {value}: only finite values can be compared; leave it out, or mend it")]
+    NotFinite {
+        /// The sample's name.
+        sample: String,
+        /// Which of its values, from 1.
+        number: usize,
+        /// The value.
+        value: f64,
+    },
+    /// Sums or squares of the values are more than a double holds.
+    #[error("the values are so large that their sums overflow: give them in a larger unit")]
+    TooLarge,
+    /// A ratio of what need not be positive.
+    #[error(
+        "value {number} of `{sample}` is {value}, and a ratio needs positive values (also without the shift of the null hypothesis): compare by difference"
+    )]
+    NotPositive {
+        /// The sample's name.
+        sample: String,
+        /// Which of its values, from 1.
+        number: usize,
+        /// The value.
+        value: f64,
+    },
+    /// A ratio to nothing.
+    #[error("the values of `{sample}` are all alike, so its standard deviation has no ratio: compare by difference")]
+    NoSpread {
+        /// The sample's name.
+        sample: String,
+    },
+    /// "Greater" says nothing of three samples.
+    #[error("{0} samples differ only two-sidedly, by the greatest and the least: leave the alternative out, or compare two")]
+    OneSidedOfMany(usize),
+    /// Only the second of two samples may be shifted or scaled.
+    #[error("a shift or a scale speaks of the second of two samples, and there are {0}: compare two at a time")]
+    NullOfMany(usize),
+    /// A null hypothesis that can't be undone.
+    #[error("the null hypothesis B = {scale} A + {shift} can't be undone: the scale is above 0, and both are finite")]
+    Null {
+        /// The shift that was given.
+        shift: f64,
+        /// The scale that was given.
+        scale: f64,
+    },
+    /// The statistic is not one that there is.
+    #[error("there is no statistic `{0}`; there are mean, median, std, a percentile such as p99, and a quantile such as q0.9")]
+    UnknownStatistic(String),
+    /// A level or an error that nothing can be decided at.
+    #[error(transparent)]
+    Level(#[from] ascertain_stats::Error),
+}
+
+/// A file or a run has no sample that could be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ColumnError {
+    /// The file could not be read.
+    #[error("{file} could not be read: {reason}")]
+    Read {
+        /// The file's name.
+        file: String,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// There is nothing in it.
+    #[error("{file} has no numbers in it")]
+    Empty {
+        /// The file's name.
+        file: String,
+    },
+    /// Which column is meant?
+    #[error("{file} has {} columns: name one with --column, {columns}", .count)]
+    SeveralColumns {
+        /// The file's name.
+        file: String,
+        /// How many there are.
+        count: usize,
+        /// Their names, or how to number them.
+        columns: String,
+    },
+    /// The column is not there.
+    #[error("{file} has no column `{column}`: {known}")]
+    NoColumn {
+        /// The file's name.
+        file: String,
+        /// What was asked for.
+        column: String,
+        /// What there is.
+        known: String,
+    },
+    /// A line has more or fewer fields than the first one.
+    #[error("{file}:{line}: {found} field{} where the first line has {expected}", if *.found == 1 { "" } else { "s" })]
+    Ragged {
+        /// The file's name.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// Its fields.
+        found: usize,
+        /// Those of the first line.
+        expected: usize,
+    },
+    /// What should be a number is not.
+    #[error("{file}:{line}:{column}: {problem}; leave the line out, mend it, or name another column with --column")]
+    Field {
+        /// The file's name.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// The column's number, from 1.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The run has no such arm, or several.
+    #[error("{run}: {problem}")]
+    Run {
+        /// The run's folder.
+        run: String,
+        /// What is wrong, and what there is.
+        problem: String,
+    },
+    /// The run can't be read.
+    #[error(transparent)]
+    Evidence(#[from] evidence::Error),
+}

@@ -1,0 +1,96 @@
+use std::fs;
+use std::path::Path;
+
+use ascertain::observations::Observations;
+use ascertain::outcome::Outcome;
+use ascertain::run::{Observer, Progress};
+use ascertain_sys::clock;
+
+use super::kind::Kind;
+use super::results::{Purpose, Results};
+use crate::export::{Error, Export};
+
+/// Files are written anew at most this often.
+const EVERY_NS: u64 = 2_000_000_000;
+/// And so seldom that it takes at most one part in so many of the time.
+const SHARE: u64 = 20;
+
+/// The files that a run writes for other tools. They are opened before anything is measured, so that a
+/// wrong path is found then, and written anew as results arrive: a run that is killed leaves what was known
+/// at most some seconds before.
+///
+/// It is an [`Observer`]: hand it to the run, and call [`finish`](Self::finish) with what came of it.
+#[derive(Debug)]
+pub struct Files {
+    files: Vec<ExportFile>,
+    purpose: Purpose,
+    next_ns: u64,
+    asked_ns: u64,
+}
+
+#[derive(Debug)]
+struct ExportFile {
+    kind: &'static Kind,
+    export: Export,
+    /// What stood in a job's summary, where other commands of the step have written.
+    before: String,
+}
+
+impl Files {
+    /// Opens the files. One that is the job's summary (`GITHUB_STEP_SUMMARY`) keeps what it has.
+    ///
+    /// # Errors
+    /// As [`Export::open`]; also when two are to be the same file.
+    pub fn open<'p>(
+        wanted: impl IntoIterator<Item = (&'static Kind, &'p Path)>,
+        purpose: Purpose,
+    ) -> Result<Files, Error> {
+        let summary = std::env::var_os("GITHUB_STEP_SUMMARY");
+        let mut files: Vec<ExportFile> = Vec::new();
+        for (kind, path) in wanted {
+            let export = Export::open(path)?;
+            if files.iter().any(|file| file.export.is_same(&export)) {
+                return Err(Error::Twice(path.to_path_buf()));
+            }
+            let is_summary = summary.as_ref().is_some_and(|summary| Path::new(summary) == path);
+            let before = if is_summary { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+            files.push(ExportFile { kind, export, before });
+        }
+        let next_ns = clock::now_ns() + EVERY_NS;
+        Ok(Files { files, purpose, next_ns, asked_ns: 0 })
+    }
+
+    /// Writes the files for the last time.
+    ///
+    /// # Errors
+    /// When one can't be written; the others are all the same.
+    pub fn finish(self, outcome: &Outcome, observations: &Observations) -> Result<(), Error> {
+        let results = Results::new(outcome, observations, &self.purpose, true);
+        let written = self.files.into_iter().map(|file| {
+            let text = file.before + &(file.kind.write)(&results);
+            file.export.finish(&text)
+        });
+        // Each is tried before the first that failed is said.
+        written.collect::<Vec<_>>().into_iter().collect()
+    }
+}
+
+impl Observer for Files {
+    fn progress(&mut self, _: &Progress) {}
+
+    fn outcome_due(&mut self, now_ns: u64) -> bool {
+        self.asked_ns = now_ns;
+        !self.files.is_empty() && now_ns >= self.next_ns
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
+        let results = Results::new(outcome, observations, &self.purpose, false);
+        for file in &self.files {
+            let text = file.before.clone() + &(file.kind.write)(&results);
+            // A run is not ended for it: if it still can't be written at the end, that is said then.
+            let _ = file.export.update(&text);
+        }
+        let now_ns = clock::now_ns();
+        self.next_ns = now_ns + EVERY_NS.max(now_ns.saturating_sub(self.asked_ns).saturating_mul(SHARE));
+    }
+}

@@ -1,0 +1,109 @@
+//! What GitHub shows of a job: its summary page, in Markdown, and annotations, which are lines of output
+//! that its runner reads. Both are cut on purpose, saying so, before GitHub drops what is too long.
+
+use ascertain::outcome::{ClaimResult, Verdict};
+
+use super::results::{Mark, Results};
+use crate::markdown;
+use crate::sentence::{self, marked};
+use crate::text::harmless;
+
+/// The longest summary. GitHub takes 1 MiB of a step, and nothing of one that is longer: a quarter leaves
+/// room for other commands of the step.
+const SUMMARY_BYTES: usize = 256 << 10;
+/// Failed claims that have a line above the tables.
+const SUMMARY_FAILURES: usize = 50;
+/// The annotations of a kind that GitHub makes of a step.
+const ANNOTATIONS: usize = 10;
+/// The longest message of an annotation, in characters: GitHub cuts at 4,096, and nobody reads so far.
+const MESSAGE: usize = 1000;
+/// The longest title of an annotation, in characters; GitHub takes 255.
+const TITLE: usize = 200;
+
+/// `--export-github`: the failed claims, a line each, and everything that `--format markdown` says.
+pub(super) fn summary(results: &Results) -> String {
+    let outcome = results.outcome;
+    let failed = failed(results);
+    let mut text = match (failed.len(), outcome.claims.len()) {
+        (_, 0) => "## Ascertain\n\n".to_string(),
+        (0, all) => format!("## Ascertain: none of {all} failed\n\n"),
+        (some, all) => format!("## Ascertain: {some} of {all} failed\n\n"),
+    };
+    if !results.is_final {
+        text += "Not final: the run was still going on when this was written.\n\n";
+    }
+    for claim in failed.iter().take(SUMMARY_FAILURES) {
+        text += &format!("- {}", markdown::paragraph(&marked::claim(claim)));
+    }
+    if failed.len() > SUMMARY_FAILURES {
+        text += &format!("- … and {} more\n", failed.len() - SUMMARY_FAILURES);
+    }
+    if !failed.is_empty() {
+        text += "\n";
+    }
+    text += &markdown::outcome(outcome);
+    let machine = &outcome.machine;
+    let said = format!("Run {}, seed {}, on {}, {}.", outcome.run_id, outcome.seed, machine.cpu_model, machine.kernel);
+    cut_lines(&text, SUMMARY_BYTES) + "\n" + &markdown::paragraph(&harmless(&said))
+}
+
+/// The claims that count as failures, in their order.
+fn failed<'a>(results: &Results<'a>) -> Vec<&'a ClaimResult> {
+    let is_failed = |claim: &&ClaimResult| matches!(results.mark(claim), Mark::Failed | Mark::Broken);
+    results.outcome.claims.iter().filter(is_failed).collect()
+}
+
+/// The lines that fit, and how many do not.
+fn cut_lines(text: &str, most_bytes: usize) -> String {
+    if text.len() <= most_bytes {
+        return text.to_string();
+    }
+    let end = text[..text.floor_char_boundary(most_bytes)].rfind('\n').map_or(0, |newline| newline + 1);
+    let (kept, rest) = text.split_at(end);
+    format!("{kept}\n… and {} more lines, which GitHub would not show.\n", rest.lines().count())
+}
+
+/// `--annotate github`: a workflow command for each claim that failed, and for each that came to no verdict
+/// in its time, with its place where it has one. GitHub makes annotations of the first ten of each kind: the
+/// tenth says how many more there are.
+///
+/// GitHub's runner reads them from standard output and standard error alike.
+pub fn annotations(results: &Results) -> String {
+    let has_no_verdict = |claim: &&ClaimResult| matches!(claim.verdict, Verdict::Undecided | Verdict::Deferred);
+    let undecided: Vec<&ClaimResult> = results.outcome.claims.iter().filter(has_no_verdict).collect();
+    of_kind("error", &failed(results), results) + &of_kind("warning", &undecided, results)
+}
+
+fn of_kind(kind: &str, claims: &[&ClaimResult], results: &Results) -> String {
+    let shown = if claims.len() > ANNOTATIONS { ANNOTATIONS - 1 } else { claims.len() };
+    let mut lines: String = claims[..shown].iter().map(|claim| annotation(kind, claim, results)).collect();
+    if shown < claims.len() {
+        lines += &format!("::{kind} title=Ascertain::… and {} more, which the output names\n", claims.len() - shown);
+    }
+    lines
+}
+
+fn annotation(kind: &str, claim: &ClaimResult, results: &Results) -> String {
+    let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
+        format!("file={},line={},col={},", property(&place.file.to_string_lossy()), place.line, place.column)
+    });
+    let title = cut(&harmless(&format!("{}: {}", claim.id, crate::grids::answer(claim))), TITLE);
+    format!("::{kind} {place}title={}::{}\n", property(&title), data(&cut(&sentence::claim(claim), MESSAGE)))
+}
+
+/// The message of a workflow command.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The value of a property of a workflow command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+fn cut(text: &str, most_characters: usize) -> String {
+    match text.char_indices().nth(most_characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}

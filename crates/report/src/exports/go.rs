@@ -1,0 +1,121 @@
+//! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat: configuration lines,
+//! what is better of each unit, and a line for each trial of each arm, so that benchstat has samples to
+//! do its own statistics on. Of more than 1,000 trials every so many stands. A time that met its limit is
+//! infinite, which benchstat takes no median of: it stands as 585 years.
+//!
+//! A name is experiment, variant and levels, `BenchmarkSum/kahan/elements=64-2`, ending as Go's do in the
+//! number of processors. benchstat makes a table of each configuration that differs, so that only what the
+//! machine and the experiment are is configuration; the run is a comment.
+
+use std::collections::BTreeSet;
+
+use ascertain::experiment::Better;
+use ascertain::outcome::{Outcome, PointSummary};
+use ascertain::unit::Unit;
+
+use super::results::{ArmResults, Names, Results, UNENDING_NS, thinned};
+use crate::text::harmless;
+
+/// `--export-go`.
+pub(super) fn write(results: &Results) -> String {
+    let Results { outcome, .. } = results;
+    let is_final = if results.is_final { "" } else { ", not final" };
+    let mut text = format!("# ascertain {}, seed {}{is_final}\n", word(&outcome.run_id), outcome.seed);
+    text += &configuration(outcome);
+    let arms = results.arms();
+    let mut units = BTreeSet::new();
+    for arm in &arms {
+        for (unit, (point, _)) in self::units(arm).iter().zip(&arm.metrics) {
+            if units.insert(unit.name.clone()) {
+                let better = if point.better == Better::Lower { "lower" } else { "higher" };
+                text += &format!("Unit {} better={better}\n", unit.name);
+            }
+        }
+    }
+    let mut names = Names::default();
+    let mut experiment = None;
+    for arm in &arms {
+        if experiment.replace(arm.experiment) != Some(arm.experiment) {
+            text += &format!("pkg: {}\n", word(arm.experiment));
+        }
+        let name = names.distinct(name(arm));
+        text += &lines(&format!("{name}-{}", outcome.machine.cpus_allowed.max(1)), arm);
+    }
+    text
+}
+
+fn configuration(outcome: &Outcome) -> String {
+    let machine = &outcome.machine;
+    let goarch = match machine.architecture.as_str() {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let goos = match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    };
+    let cpu = harmless(&machine.cpu_model);
+    format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
+}
+
+/// A line for each trial. A metric that was observed less often than others is missing from the last lines.
+fn lines(name: &str, arm: &ArmResults) -> String {
+    let units = units(arm);
+    let trials = arm.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
+    let line = |trial: usize| {
+        let known = units.iter().zip(&arm.metrics).filter_map(|(unit, (point, values))| {
+            let value = match point.unit {
+                Unit::Nanosecond => values.get(trial)?.min(UNENDING_NS),
+                _ => *values.get(trial).filter(|value| value.is_finite())?,
+            };
+            Some(format!(" {} {}", value / unit.factor, unit.name))
+        });
+        let values: String = known.collect();
+        if values.is_empty() { String::new() } else { format!("{name} 1{values}\n") }
+    };
+    thinned(trials).map(line).collect()
+}
+
+/// A unit as Go names them: what is measured, and in what.
+struct GoUnit {
+    name: String,
+    /// How much one of it is in the metric's own unit.
+    factor: f64,
+}
+
+/// The unit of each metric. benchstat turns `ns` into `sec`, but leaves a zero alone, which is the same in
+/// both and would have a table of its own: where there are zeros, seconds are written.
+fn units(arm: &ArmResults) -> Vec<GoUnit> {
+    let time = arm.time().map(|(point, _)| &point.metric);
+    let unit = |point: &PointSummary, values: &[f64]| {
+        let has_zeros = values.contains(&0.0);
+        let (symbol, factor) = match point.unit {
+            Unit::Nanosecond if has_zeros => ("sec/op", 1e9),
+            Unit::Nanosecond => ("ns/op", 1.0),
+            unit => (unit.symbol(), 1.0),
+        };
+        let metric = word(&point.metric);
+        let name = match point.unit {
+            Unit::Nanosecond if time == Some(&point.metric) => symbol.to_string(),
+            Unit::One => metric,
+            _ => format!("{metric}-{symbol}"),
+        };
+        GoUnit { name, factor }
+    };
+    arm.metrics.iter().map(|(point, values)| unit(point, values)).collect()
+}
+
+fn name(arm: &ArmResults) -> String {
+    let mut experiment = word(arm.experiment);
+    if let Some(first) = experiment.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let levels: String = arm.at.0.iter().map(|(factor, level)| format!("/{factor}={level}")).collect();
+    format!("Benchmark{experiment}/{}{}", word(arm.variant), word(&levels))
+}
+
+/// Text as one word: spaces become underlines, as `go test` has it, and what does not show an escape.
+fn word(text: &str) -> String {
+    harmless(text).replace(char::is_whitespace, "_")
+}

@@ -1,0 +1,97 @@
+//! JUnit XML as Jenkins, GitLab and others read it: a suite for each experiment, a test case for each
+//! claim. A refuted claim is a failure, one whose target failed an error, and one that came to no verdict
+//! is skipped, with the reason.
+
+use ascertain::outcome::{ClaimResult, Outcome};
+
+use super::results::{Mark, Results};
+use crate::sentence;
+
+/// `--export-junit`.
+pub(super) fn write(results: &Results) -> String {
+    let Results { outcome, .. } = results;
+    let all: Vec<&ClaimResult> = outcome.claims.iter().collect();
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    text += &format!("<testsuites name=\"ascertain\"{}>\n", counts(results, &all));
+    let mut experiments: Vec<&str> = Vec::new();
+    for claim in &outcome.claims {
+        if !experiments.contains(&claim.experiment.as_str()) {
+            experiments.push(&claim.experiment);
+        }
+    }
+    for experiment in experiments {
+        let claims: Vec<&ClaimResult> = all.iter().copied().filter(|claim| claim.experiment == experiment).collect();
+        text += &format!("  <testsuite name=\"{}\"{}>\n", escaped(experiment), counts(results, &claims));
+        text += &properties(outcome, results.is_final);
+        text.extend(claims.iter().map(|claim| test_case(results, claim)));
+        text += "  </testsuite>\n";
+    }
+    text + "</testsuites>\n"
+}
+
+fn counts(results: &Results, claims: &[&ClaimResult]) -> String {
+    let count = |mark| claims.iter().filter(|claim| results.mark(claim) == mark).count();
+    let [failed, broken, skipped] = [Mark::Failed, Mark::Broken, Mark::Skipped].map(count);
+    format!(" tests=\"{}\" failures=\"{failed}\" errors=\"{broken}\" skipped=\"{skipped}\"", claims.len())
+}
+
+fn properties(outcome: &Outcome, is_final: bool) -> String {
+    let properties = [
+        ("run", outcome.run_id.clone()),
+        ("seed", outcome.seed.to_string()),
+        ("final", is_final.to_string()),
+        ("interrupted", outcome.interrupted.to_string()),
+        ("cpu", outcome.machine.cpu_model.clone()),
+        ("kernel", outcome.machine.kernel.clone()),
+    ];
+    let property =
+        |(name, value): &(&str, String)| format!("      <property name=\"{name}\" value=\"{}\"/>\n", escaped(value));
+    format!("    <properties>\n{}    </properties>\n", properties.iter().map(property).collect::<String>())
+}
+
+fn test_case(results: &Results, claim: &ClaimResult) -> String {
+    let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
+        format!(" file=\"{}\" line=\"{}\"", escaped(&place.file.to_string_lossy()), place.line)
+    });
+    let mut said = sentence::claim(claim);
+    if let Some(warning) = sentence::warning(claim) {
+        said = format!("{said}\n{warning}");
+    }
+    let element = |name: &str, verdict: &str| {
+        let message = escaped(&sentence::claim(claim));
+        format!("      <{name}{verdict} message=\"{message}\"/>\n")
+    };
+    let verdict = format!(" type=\"{}\"", claim.verdict.word());
+    let result = match results.mark(claim) {
+        Mark::Passed => String::new(),
+        Mark::Failed => element("failure", &verdict),
+        Mark::Broken => element("error", &verdict),
+        Mark::Skipped => element("skipped", ""),
+    };
+    format!(
+        "    <testcase classname=\"{}\" name=\"{}\"{place}>\n{result}      <system-out>{}</system-out>\n    \
+         </testcase>\n",
+        escaped(&claim.experiment),
+        escaped(&claim.id),
+        escaped(&said)
+    )
+}
+
+/// Text for an element or an attribute that reads back as it is. Characters that XML 1.0 can't hold in any
+/// way are written as Rust's escapes: `\u{1b}`.
+fn escaped(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => written.push_str("&amp;"),
+            '<' => written.push_str("&lt;"),
+            '>' => written.push_str("&gt;"),
+            '"' => written.push_str("&quot;"),
+            // In an attribute they would read back as spaces, and a carriage return nowhere as itself.
+            '\t' | '\n' | '\r' => written.push_str(&format!("&#{};", u32::from(c))),
+            '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => written.extend(c.escape_unicode()),
+            _ => written.push(c),
+        }
+    }
+    written
+}

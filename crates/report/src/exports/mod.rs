@@ -1,0 +1,28 @@
+//! Results for the tools of others: each kind of file that they read, written while a run goes on.
+//!
+//! | kind | read by |
+//! |---|---|
+//! | `json`, `csv`, `markdown`, `asciidoc`, `orgmode` | whatever reads hyperfine's files |
+//! | `junit` | CI servers: a test case for each claim |
+//! | `github` | a job's summary page on GitHub |
+//! | `bencher` | Bencher: the Bencher Metric Format |
+//! | `go` | benchstat: the Go benchmark format |
+//! | `google-benchmark` | Google Benchmark's `compare.py` |
+//!
+//! [`KINDS`] is the one list of them: options, help and man page come from it. A new kind is one file and
+//! one line there. [`Files`] writes the files that a run was asked for.
+
+mod bencher;
+mod files;
+mod github;
+mod go;
+mod google_benchmark;
+mod junit;
+mod kind;
+mod results;
+mod times;
+
+pub use files::Files;
+pub use github::annotations;
+pub use kind::{KINDS, Kind};
+pub use results::{ArmResults, Mark, Purpose, Results};

@@ -1,0 +1,137 @@
+//! What is written beside a tick.
+
+use ascertain::unit::Unit;
+
+/// Labels of evenly spaced numbers, all with the prefix of the largest and with as many decimals as the step
+/// needs: `0`, `20 ms`, `40 ms`.
+pub(super) fn common(values: &[f64], step: f64, unit: Unit) -> Vec<String> {
+    let largest = values.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
+    let (factor, symbol) = unit.prefix(largest);
+    let write = |value: &f64| {
+        if value.abs() < step * 1e-6 { "0".to_string() } else { with_unit(&decimal(value / factor, step / factor), symbol) }
+    };
+    values.iter().map(write).collect()
+}
+
+/// The label of a number by itself, with the prefix that fits it: `1 µs`, `200 µs`, `10⁶`.
+pub(super) fn own(value: f64, unit: Unit) -> String {
+    // A hundred seconds are not 1.667 minutes.
+    let (factor, symbol) = match unit.prefix(value) {
+        (factor, _) if unit == Unit::Nanosecond && factor > 1e9 => unit.prefix(1e9),
+        fitting => fitting,
+    };
+    let number = value / factor;
+    let step = 10f64.powf(number.abs().log10().floor());
+    with_unit(&decimal(number, step), symbol)
+}
+
+/// The label of a power of two, or of a multiple of one: `64Ki`, `64 KiB`.
+pub(super) fn binary(value: f64, unit: Unit) -> String {
+    let prefixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
+    let rank = ((value.log2() / 10.0).floor().max(0.0) as usize).min(prefixes.len() - 1);
+    let number = value / 1024f64.powi(rank as i32);
+    match unit {
+        Unit::One => format!("{number}{}", prefixes[rank]),
+        unit => format!("{number} {}{}", prefixes[rank], unit.symbol().trim_start_matches('1')),
+    }
+}
+
+/// The label of a share as the quantile it is: `p50`, `p99.9`.
+pub(super) fn quantile(share: f64) -> String {
+    // As many decimals as are needed to see how far it is from either end.
+    let rest = share.min(1.0 - share) * 100.0;
+    let decimals = (1.0 - rest.log10().floor()).clamp(0.0, 14.0) as usize;
+    let text = format!("{:.decimals$}", share * 100.0);
+    format!("p{}", if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
+}
+
+fn with_unit(number: &str, symbol: &str) -> String {
+    if symbol.is_empty() { number.to_string() } else { format!("{number} {symbol}") }
+}
+
+/// A number in the digits that tell it from its neighbours a step away.
+fn decimal(value: f64, step: f64) -> String {
+    let digits_of_step = |step: f64| -(step.log10() + 1e-9).floor();
+    let decimals = digits_of_step(step);
+    if (1e-4..1e7).contains(&value.abs()) && decimals < 9.0 {
+        return grouped(&format!("{value:.*}", decimals.max(0.0) as usize));
+    }
+    let exponent = value.abs().log10().floor();
+    // Halved powers, since 10^-308 has no reciprocal.
+    let mantissa = value / 10f64.powf((exponent / 2.0).trunc()) / 10f64.powf(exponent - (exponent / 2.0).trunc());
+    let decimals = (decimals + exponent).clamp(0.0, 12.0) as usize;
+    match format!("{mantissa:.decimals$}").as_str() {
+        "1" => format!("10{}", raised(exponent as i32)),
+        "-1" => format!("-10{}", raised(exponent as i32)),
+        "10" => format!("10{}", raised(exponent as i32 + 1)),
+        mantissa => format!("{mantissa}×10{}", raised(exponent as i32)),
+    }
+}
+
+/// Digits in threes, from ten thousand on.
+fn grouped(number: &str) -> String {
+    let whole = number.trim_start_matches('-').split('.').next().map_or(0, str::len);
+    if whole < 5 {
+        return number.to_string();
+    }
+    let (sign, rest) = number.split_at(number.len() - number.trim_start_matches('-').len());
+    let mut text = sign.to_string();
+    for (index, c) in rest.chars().enumerate() {
+        if index > 0 && index < whole && (whole - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(c);
+    }
+    text
+}
+
+fn raised(exponent: i32) -> String {
+    let raise = |c: char| match c.to_digit(10) {
+        Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
+        None => '⁻',
+    };
+    exponent.to_string().chars().map(raise).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_say_how_many_decimals() {
+        assert_eq!(common(&[0.0, 2e7, 4e7], 2e7, Unit::Nanosecond), ["0", "20 ms", "40 ms"]);
+        assert_eq!(common(&[9.5e8, 1e9, 1.05e9], 5e7, Unit::Nanosecond), ["0.95 s", "1.00 s", "1.05 s"]);
+        assert_eq!(common(&[-0.5, 0.0, 0.5], 0.5, Unit::One), ["-0.5", "0", "0.5"]);
+        assert_eq!(common(&[20_000.0, 1_000_000.0], 2e4, Unit::One), ["20,000", "1,000,000"]);
+        assert_eq!(common(&[2e-9, 1e-8], 2e-9, Unit::One), ["2×10⁻⁹", "10⁻⁸"]);
+        assert_eq!(common(&[1e300, 2e300], 1e300, Unit::One), ["10³⁰⁰", "2×10³⁰⁰"]);
+    }
+
+    #[test]
+    fn single_numbers_have_their_own_prefix() {
+        for (value, unit, label) in [
+            (1e3, Unit::Nanosecond, "1 µs"),
+            (2e8, Unit::Nanosecond, "200 ms"),
+            (1e11, Unit::Nanosecond, "100 s"),
+            (0.5, Unit::Nanosecond, "0.5 ns"),
+            (1e7, Unit::One, "10⁷"),
+            (0.001, Unit::One, "0.001"),
+            (1e-300, Unit::One, "10⁻³⁰⁰"),
+            (5e9, Unit::BytePerSecond, "5 GB/s"),
+        ] {
+            assert_eq!(own(value, unit), label);
+        }
+        assert_eq!(binary(65536.0, Unit::Byte), "64 KiB");
+        assert_eq!(binary(1.0, Unit::One), "1");
+        assert_eq!(binary(3.0 * 1024.0 * 1024.0, Unit::One), "3Mi");
+    }
+
+    #[test]
+    fn quantiles_have_as_many_nines_as_they_need() {
+        for (share, label) in [(0.5, "p50"), (0.9, "p90"), (0.999, "p99.9"), (0.99999, "p99.999"), (0.01, "p1")] {
+            assert_eq!(quantile(share), label);
+        }
+        assert_eq!(quantile(0.001), "p0.1");
+        assert_eq!(quantile(0.65), "p65");
+    }
+}

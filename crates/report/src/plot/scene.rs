@@ -1,0 +1,94 @@
+use super::scale::Ruler;
+use super::thin::thinned;
+use super::{Axis, Layer, Plot, Scale, Which};
+use crate::text::harmless;
+
+/// A plot ready to be drawn: names harmless, marks thinned, axes with their ends.
+pub(super) struct Scene {
+    /// The plot, with what is left of its layers.
+    pub(super) plot: Plot,
+    pub(super) x: Ruler,
+    pub(super) y: Ruler,
+}
+
+impl Scene {
+    pub(super) fn new(plot: &Plot) -> Scene {
+        let (mut layers, all) = thinned(&plot.layers);
+        for layer in &mut layers {
+            if let Layer::Cells { label, .. } | Layer::Rule { label, .. } = layer {
+                *label = harmless(label);
+            }
+        }
+        let mut alt = harmless(&plot.alt);
+        if let Some(all) = all {
+            alt += &format!(" Of {all} marks those are drawn that are outermost in their stretch.");
+        }
+        let plot = Plot {
+            // An id that needs no escaping anywhere.
+            id: plot.id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect(),
+            title: harmless(&plot.title),
+            alt,
+            x: harmless_axis(&plot.x),
+            y: harmless_axis(&plot.y),
+            series: plot.series.iter().map(|name| harmless(name)).collect(),
+            layers,
+        };
+        let [x, y] = [(&plot.x, Which::X), (&plot.y, Which::Y)].map(|(axis, on)| Ruler::new(axis, &plot.layers, on));
+        Scene { plot, x, y }
+    }
+
+    /// Where a point is, as shares of both axes.
+    pub(super) fn place(&self, point: &[f64; 2]) -> Option<[f64; 2]> {
+        Some([self.x.share(point[0])?, self.y.share(point[1])?])
+    }
+
+    /// The points in runs without a break, as shares of both axes.
+    pub(super) fn runs(&self, points: &[[f64; 2]]) -> Vec<Vec<[f64; 2]>> {
+        let placed: Vec<Option<[f64; 2]>> = points.iter().map(|point| self.place(point)).collect();
+        placed.split(Option::is_none).filter(|run| !run.is_empty()).map(|run| run.iter().flatten().copied().collect()).collect()
+    }
+
+    /// The ranges of a band in runs without a break: x, low and high as shares.
+    pub(super) fn range_runs(&self, ranges: &[super::Range]) -> Vec<Vec<[f64; 3]>> {
+        let place = |range: &super::Range| {
+            Some([self.x.share(range.x)?, self.y.end(range.low)?, self.y.end(range.high)?])
+        };
+        let placed: Vec<Option<[f64; 3]>> = ranges.iter().map(place).collect();
+        placed.split(Option::is_none).filter(|run| !run.is_empty()).map(|run| run.iter().flatten().copied().collect()).collect()
+    }
+
+    /// The name of a series; a layer may name one that is not there.
+    pub(super) fn series_name(&self, series: Option<usize>) -> &str {
+        series.and_then(|index| self.plot.series.get(index)).map_or("", String::as_str)
+    }
+
+    /// How many names an axis has, if it is one of names.
+    pub(super) fn names(axis: &Ruler) -> Option<usize> {
+        match &axis.axis.scale {
+            Scale::Names(names) => Some(names.len().max(1)),
+            _ => None,
+        }
+    }
+}
+
+impl Layer {
+    /// Whose marks they are.
+    pub(super) fn series(&self) -> Option<usize> {
+        match self {
+            Layer::Line { series, .. }
+            | Layer::Band { series, .. }
+            | Layer::Dots { series, .. }
+            | Layer::Area { series, .. }
+            | Layer::Intervals { series, .. } => *series,
+            Layer::Cells { .. } | Layer::Rule { .. } => None,
+        }
+    }
+}
+
+fn harmless_axis(axis: &Axis) -> Axis {
+    let scale = match &axis.scale {
+        Scale::Names(names) => Scale::Names(names.iter().map(|name| harmless(name)).collect()),
+        scale => scale.clone(),
+    };
+    Axis { label: harmless(&axis.label), scale, ..axis.clone() }
+}

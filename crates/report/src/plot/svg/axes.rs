@@ -1,0 +1,208 @@
+//! Axes, the legend, and the labels of rules.
+
+use std::fmt::Write;
+
+use super::super::ink::{MODEL_DASH, SHAPES, dash, shape};
+use super::super::scene::Scene;
+use super::super::{Layer, Which};
+use super::layout::{LINE, Layout, TEXT, text_width};
+use super::path::{Path, px};
+use super::{Drawing, escaped};
+
+impl Drawing {
+    pub(super) fn write_axes(&self, layout: &Layout, svg: &mut String) {
+        let frame = &layout.frame;
+        let is_cells = super::colored_cells(&self.scene).is_some();
+        if !is_cells {
+            self.write_grid(layout, svg);
+        }
+        let _ = write!(svg, "<g {} fill=\"currentColor\">", self.color("muted"));
+        for tick in layout.y_ticks.iter().filter(|tick| !tick.label.is_empty()) {
+            let (x, y) = (px(frame.left - 7.0), px(frame.y(tick.share) + TEXT * 0.35));
+            let text = titled(&tick.label, tick.name.as_deref());
+            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{text}</text>");
+        }
+        for tick in layout.x_ticks.iter().filter(|tick| !tick.label.is_empty()) {
+            let text = titled(&tick.label, tick.name.as_deref());
+            let at = frame.x(tick.share);
+            if layout.is_slanted {
+                let (x, y) = (px(at + 4.0), px(frame.bottom + 13.0));
+                let _ = write!(
+                    svg,
+                    "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\" transform=\"rotate(-45 {x} {y})\">{text}</text>"
+                );
+            } else {
+                let (x, y) = (px(Layout::centered(&tick.label, at, layout.width)), px(frame.bottom + 18.0));
+                let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>");
+            }
+        }
+        *svg += "</g>";
+        self.write_axis_labels(layout, svg);
+    }
+
+    /// Lines behind the marks at written ticks, the axis below, and its short ticks.
+    fn write_grid(&self, layout: &Layout, svg: &mut String) {
+        let frame = &layout.frame;
+        let has_rows = Scene::names(&self.scene.y).is_some();
+        let mut grid = Path::new(10);
+        for tick in layout.y_ticks.iter().filter(|tick| !tick.label.is_empty()) {
+            grid.jump(frame.left, frame.y(tick.share));
+            grid.line(frame.right, frame.y(tick.share));
+        }
+        let written = layout.x_ticks.iter().filter(|tick| !tick.label.is_empty());
+        for tick in written.clone() {
+            grid.jump(frame.x(tick.share), frame.top);
+            grid.line(frame.x(tick.share), frame.bottom);
+        }
+        let dashed = if has_rows { " stroke-dasharray=\"1 3\"" } else { "" };
+        let color = self.color("grid");
+        let _ = write!(svg, "<path {color} stroke=\"currentColor\"{dashed} d=\"{}\"/>", grid.data());
+        let mut axis = Path::new(10);
+        axis.jump(frame.left, frame.bottom);
+        axis.line(frame.right, frame.bottom);
+        for tick in &layout.x_ticks {
+            axis.jump(frame.x(tick.share), frame.bottom);
+            axis.line(frame.x(tick.share), frame.bottom + if tick.label.is_empty() { 3.0 } else { 5.0 });
+        }
+        for tick in layout.y_ticks.iter().filter(|tick| tick.label.is_empty()) {
+            axis.jump(frame.left, frame.y(tick.share));
+            axis.line(frame.left - 3.0, frame.y(tick.share));
+        }
+        let color = self.color("muted");
+        let _ = write!(svg, "<path {color} stroke=\"currentColor\" fill=\"none\" d=\"{}\"/>", axis.data());
+    }
+
+    fn write_axis_labels(&self, layout: &Layout, svg: &mut String) {
+        let frame = &layout.frame;
+        if !layout.y_label.is_empty() {
+            let text = titled(&layout.y_label, (layout.y_label != self.scene.y.axis.label).then_some(&self.scene.y.axis.label));
+            let _ = write!(svg, "<text x=\"2\" y=\"{}\" fill=\"currentColor\">{text}</text>", px(frame.top - 9.0));
+        }
+        let whole = &self.scene.x.axis.label;
+        if !whole.is_empty() {
+            let label = super::layout::fitting(whole, layout.width - 8.0);
+            let x = Layout::centered(&label, f64::midpoint(frame.left, frame.right), layout.width);
+            let (x, y) = (px(x), px(layout.height - 6.0));
+            let text = titled(&label, (label != *whole).then_some(whole));
+            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"currentColor\">{text}</text>");
+        }
+    }
+
+    /// Each series with a sample of all that it is drawn with.
+    pub(super) fn write_legend(&self, layout: &Layout, svg: &mut String) {
+        for key in &layout.legend {
+            let series = key.series;
+            let (from, to, y) = (px(key.x), px(key.x + 26.0), px(key.y));
+            let _ = write!(svg, "<g {}>", self.color(&format!("s{}", series % super::LIGHT.len())));
+            let layers: Vec<&Layer> = self.scene.plot.layers.iter().filter(|l| l.series() == Some(series)).collect();
+            if layers.iter().any(|layer| matches!(layer, Layer::Band { .. } | Layer::Area { .. })) {
+                let top = px(key.y - 6.0);
+                let _ = write!(svg, "<rect x=\"{from}\" y=\"{top}\" width=\"26\" height=\"12\" fill=\"currentColor\" fill-opacity=\".2\"/>");
+            }
+            let line = layers.iter().find_map(|layer| match layer {
+                Layer::Line { dashed, .. } => Some(if *dashed { MODEL_DASH } else { self.line_dash(series) }),
+                Layer::Area { .. } => Some(self.line_dash(series)),
+                Layer::Intervals { .. } => Some(""),
+                _ => None,
+            });
+            if let Some(dash) = line {
+                let _ = write!(svg, "<path d=\"M{from} {y}H{to}\" stroke=\"currentColor\" stroke-width=\"2\"{}/>", dashes(dash));
+            }
+            let is_marked = layers.iter().any(|layer| match layer {
+                Layer::Dots { hollow, .. } => !hollow,
+                Layer::Intervals { .. } => true,
+                Layer::Line { points, .. } => self.has_markers() && !points.is_empty(),
+                _ => false,
+            });
+            let is_ring = layers.iter().any(|layer| matches!(layer, Layer::Dots { hollow: true, .. }));
+            let x = px(key.x + 13.0);
+            let outline = if self.draws_shapes() { SHAPES[shape(series)] } else { SHAPES[0] };
+            if is_marked {
+                let _ = write!(svg, "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"currentColor\"/>");
+            } else if is_ring {
+                let _ = write!(
+                    svg,
+                    "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\"/>"
+                );
+            }
+            let whole = &self.scene.plot.series[series];
+            let text = titled(&key.text, (key.text != *whole).then_some(whole));
+            let (x, y) = (px(key.x + super::legend::SAMPLE), px(key.y + TEXT * 0.35));
+            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text></g>", self.color("ink"));
+        }
+    }
+
+    /// The labels of rules over everything else, those of vertical ones with the rule drawn up to them.
+    pub(super) fn write_rule_labels(&self, layout: &Layout, svg: &mut String) {
+        let frame = &layout.frame;
+        let mut leaders = Path::new(10);
+        for (x, label) in layout.rules.iter().filter_map(|label| Some((label.rule_x?, label))) {
+            leaders.jump(x, frame.top);
+            leaders.line(x, label.y - TEXT + 2.0);
+        }
+        if !leaders.is_empty() {
+            let color = self.color("muted");
+            let _ = write!(svg, "<path {color} stroke=\"currentColor\" d=\"{}\"/>", leaders.data());
+        }
+        for label in &layout.rules {
+            let (x, y) = (px(label.x), px(label.y));
+            let text = escaped(&label.text);
+            if label.y > frame.top {
+                let (left, top) = (px(label.x - 3.0), px(label.y - TEXT));
+                let (width, height) = (px(text_width(&label.text) + 6.0), px(LINE - 1.0));
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"currentColor\" \
+                     fill-opacity=\".8\" {}/>",
+                    self.color("paper")
+                );
+            }
+            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text>", self.color("muted"));
+        }
+    }
+
+    /// The line of a rule, where it is in sight; its label is written elsewhere.
+    pub(super) fn write_rule(&self, on: Which, at: f64, label: &str, layout: &Layout, svg: &mut String) {
+        let ruler = if on == Which::X { &self.scene.x } else { &self.scene.y };
+        let (Some(std::cmp::Ordering::Equal), Some(share)) = (ruler.side(at), ruler.share(at)) else { return };
+        let frame = &layout.frame;
+        let mut path = Path::new(10);
+        match on {
+            Which::X => {
+                path.jump(frame.x(share), frame.bottom);
+                path.line(frame.x(share), frame.top);
+            }
+            Which::Y => {
+                path.jump(frame.left, frame.y(share));
+                path.line(frame.right, frame.y(share));
+            }
+        }
+        let _ = write!(
+            svg,
+            "<path {} stroke=\"currentColor\" stroke-width=\"1.25\" stroke-dasharray=\"5 3\" d=\"{}\"><title>{}</title></path>",
+            self.color("muted"),
+            path.data(),
+            escaped(label)
+        );
+    }
+}
+
+/// The attribute of a dash; a whole line needs none.
+pub(super) fn dashes(dash: &str) -> String {
+    if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") }
+}
+
+/// Text, with the whole of it as a title where it is shortened.
+fn titled(text: &str, whole: Option<&str>) -> String {
+    match whole {
+        Some(whole) => format!("{}<title>{}</title>", escaped(text), escaped(whole)),
+        None => escaped(text),
+    }
+}
+
+impl Drawing {
+    /// The dash of a series' lines: none where markers tell them apart.
+    pub(super) fn line_dash(&self, series: usize) -> &'static str {
+        if self.has_markers() { "" } else { dash(series) }
+    }
+}

@@ -1,0 +1,198 @@
+//! Where everything of a picture goes, so that nothing overlaps or leaves it.
+
+use super::super::names::{em_width, shortened};
+use super::super::scale::Ruler;
+use super::super::scene::Scene;
+use super::super::ticks::{Room, Tick, ticks};
+use super::super::Layer;
+use super::rules::{RuleLabel, above, beside};
+use super::{Size, legend};
+
+/// The size of text.
+pub(super) const TEXT: f64 = 12.0;
+/// From one line of text to the next.
+pub(super) const LINE: f64 = 17.0;
+
+/// The width of a text in pixels.
+pub(super) fn text_width(text: &str) -> f64 {
+    em_width(text) * TEXT
+}
+
+/// The text in no more than so many pixels.
+pub(super) fn fitting(text: &str, most: f64) -> String {
+    shortened(text, most, text_width)
+}
+
+/// The box that marks are in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) right: f64,
+    pub(super) bottom: f64,
+}
+
+impl Frame {
+    pub(super) fn x(&self, share: f64) -> f64 {
+        self.left + share * (self.right - self.left)
+    }
+
+    pub(super) fn y(&self, share: f64) -> f64 {
+        self.bottom - share * (self.bottom - self.top)
+    }
+}
+
+/// Where everything goes.
+pub(super) struct Layout {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) frame: Frame,
+    pub(super) title: Vec<String>,
+    pub(super) legend: Vec<legend::Key>,
+    /// Where the scale of a heat map's colours begins.
+    pub(super) colors_top: f64,
+    pub(super) x_ticks: Vec<Tick>,
+    pub(super) y_ticks: Vec<Tick>,
+    /// Whether the labels below are slanted.
+    pub(super) is_slanted: bool,
+    pub(super) y_label: String,
+    pub(super) rules: Vec<RuleLabel>,
+}
+
+impl Layout {
+    pub(super) fn new(scene: &Scene, size: Size, titled: bool, figures: &[String]) -> Layout {
+        let width = size.width();
+        let title = if titled { wrapped(&scene.plot.title, width - 8.0) } else { Vec::new() };
+        let legend_top = title.len() as f64 * 20.0;
+        let (legend, legend_height) = legend::arranged(scene, width, legend_top);
+        let has_colors = legend::colored_cells(scene).is_some();
+        let colors_top = legend_top + legend_height;
+        let y_label = fitting(&scene.y.axis.label, width * 0.5);
+
+        let cells = has_colors.then_some([Scene::names(&scene.x), Scene::names(&scene.y)]);
+        let height = plot_height(scene, size, cells.is_some());
+        let names_most = width * if size == Size::Wide { 0.3 } else { 0.36 };
+        let y_ticks = y_ticks(&scene.y, height, names_most);
+        let labels = y_ticks.iter().map(|tick| text_width(&tick.label)).fold(0.0, f64::max);
+        let left = (labels + 10.0).max(14.0).round();
+        let beside_rows = figures.iter().map(|figure| text_width(figure) + 14.0).fold(0.0, f64::max);
+        let mut right = (width - 14.0_f64.max(beside_rows)).round();
+        if let Some([Some(columns), _]) = cells {
+            right = right.min(left + columns as f64 * 96.0);
+        }
+        let height = match cells {
+            Some([Some(columns), Some(rows)]) => rows as f64 * ((right - left) / columns as f64).clamp(9.0, 40.0),
+            _ => height,
+        };
+
+        let mut frame = Frame { left, top: 0.0, right, bottom: height.round() };
+        let (x_ticks, is_slanted) = x_ticks(&scene.x, &frame, width);
+        let taken = if y_label.is_empty() { 0.0 } else { text_width(&y_label) + 8.0 };
+        let (mut rules, rows) = above(scene, &frame, width, taken);
+        let head = colors_top + if has_colors { 3.0 * LINE } else { 0.0 };
+        let top = (head + rows as f64 * LINE + 6.0).round();
+        frame.top += top;
+        frame.bottom += top;
+        rules.iter_mut().for_each(|label| label.y += top);
+        rules.extend(beside(scene, &frame));
+
+        let below = if is_slanted {
+            let longest = x_ticks.iter().map(|tick| text_width(&tick.label)).fold(0.0, f64::max);
+            longest * SLANT.sin() + 16.0
+        } else {
+            20.0
+        };
+        let label_below = if scene.x.axis.label.is_empty() { 0.0 } else { LINE };
+        let height = (frame.bottom + below + label_below + 4.0).round();
+        Layout { width, height, frame, title, legend, colors_top, x_ticks, y_ticks, is_slanted, y_label, rules }
+    }
+
+    /// Where a tick label below the frame stands, so that it stays in the picture: its centre.
+    pub(super) fn centered(label: &str, x: f64, width: f64) -> f64 {
+        let half = text_width(label) / 2.0 + 1.0;
+        x.min(width - half).max(half)
+    }
+}
+
+/// The angle of slanted labels.
+const SLANT: f64 = std::f64::consts::FRAC_PI_4;
+
+/// The height of the frame: for names as many rows as there are.
+fn plot_height(scene: &Scene, size: Size, is_cells: bool) -> f64 {
+    match Scene::names(&scene.y) {
+        Some(_) if is_cells => 0.0,
+        Some(rows @ 0..=2) => rows as f64 * 34.0,
+        Some(rows @ 3..=12) => rows as f64 * 26.0,
+        Some(rows) => rows as f64 * 19.0,
+        None => size.plot_height(),
+    }
+}
+
+fn y_ticks(ruler: &Ruler, height: f64, names_most: f64) -> Vec<Tick> {
+    let is_named = Scene::names(ruler).is_some();
+    // The cells of a heat map have no height yet; their rows are at least as high as a third of a line.
+    let (length, apart) = match Scene::names(ruler) {
+        Some(rows) if height == 0.0 => (rows as f64 * 14.0, 14.0),
+        Some(_) => (height, 13.0),
+        None => (height, 30.0),
+    };
+    let fits = |ticks: &[Tick]| {
+        ticks.windows(2).all(|pair| (pair[1].share - pair[0].share).abs() * length >= apart - 0.01)
+            && ticks.iter().all(|tick| is_named || text_width(&tick.label) <= names_most)
+    };
+    ticks(ruler, &Room { fits: &fits, name: &|name| fitting(name, names_most) })
+}
+
+/// The ticks below, and whether their labels are slanted: names that don't fit side by side.
+fn x_ticks(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
+    let length = frame.right - frame.left;
+    let beside = |ticks: &[Tick], gap: f64| {
+        let written: Vec<&Tick> = ticks.iter().filter(|tick| !tick.label.is_empty()).collect();
+        written.windows(2).all(|pair| {
+            let [a, b] = [pair[0], pair[1]].map(|tick| {
+                (Layout::centered(&tick.label, frame.x(tick.share), width), text_width(&tick.label) / 2.0)
+            });
+            b.0 - b.1 - (a.0 + a.1) >= gap
+        })
+    };
+    let Some(columns) = Scene::names(ruler) else {
+        let fits = |ticks: &[Tick]| beside(ticks, 14.0);
+        return (ticks(ruler, &Room { fits: &fits, name: &str::to_string }), false);
+    };
+    let whole = ticks(ruler, &Room { fits: &|_| true, name: &|name| fitting(name, length / 2.0) });
+    let are_numbers = whole.iter().all(|tick| tick.label.chars().all(|c| c.is_ascii_digit()));
+    if beside(&whole, 6.0) || are_numbers {
+        let fits = |ticks: &[Tick]| beside(ticks, 6.0);
+        return (ticks(ruler, &Room { fits: &fits, name: &|name| fitting(name, length / 2.0) }), false);
+    }
+    // A slanted label ends at its tick, and the first must not leave the picture on the left.
+    let column = length / columns as f64;
+    let most = ((frame.left + column / 2.0 - 4.0) / SLANT.cos()).clamp(24.0, 110.0);
+    let fits = |ticks: &[Tick]| ticks.windows(2).all(|pair| (pair[1].share - pair[0].share) * length >= TEXT * 1.4);
+    (ticks(ruler, &Room { fits: &fits, name: &|name| fitting(name, most) }), true)
+}
+
+/// The text in lines of a bold face.
+fn wrapped(text: &str, most: f64) -> Vec<String> {
+    let bold_width = |text: &str| em_width(text) * 14.0 * 1.12;
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let word = shortened(word, most, bold_width);
+        match lines.last_mut() {
+            Some(line) if bold_width(&format!("{line} {word}")) <= most => *line += &format!(" {word}"),
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// All marks as pixels, to see where there is room for a label.
+pub(super) fn marked_places(scene: &Scene, frame: &Frame) -> Vec<[f64; 2]> {
+    let points = scene.plot.layers.iter().flat_map(|layer| match layer {
+        Layer::Line { points, .. } | Layer::Dots { points, .. } | Layer::Area { points, .. } => points.clone(),
+        Layer::Band { ranges, .. } => ranges.iter().flat_map(|r| [[r.x, r.low], [r.x, r.high]]).collect(),
+        _ => Vec::new(),
+    });
+    let places = points.filter_map(|point| scene.place(&point));
+    places.map(|[x, y]| [frame.x(x), frame.y(y)]).collect()
+}

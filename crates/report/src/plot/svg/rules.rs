@@ -1,0 +1,110 @@
+//! Where the labels of rules stand: those of vertical rules in rows above the frame, those of level ones within,
+//! where there are fewest marks.
+
+use std::cmp::Ordering;
+
+use super::super::scene::Scene;
+use super::super::{Layer, Which};
+use super::layout::{Frame, LINE, TEXT, fitting, marked_places, text_width};
+
+/// A label of a rule.
+pub(super) struct RuleLabel {
+    /// What is written, possibly shortened; the whole is in the rule's title.
+    pub(super) text: String,
+    /// The left end of its baseline.
+    pub(super) x: f64,
+    pub(super) y: f64,
+    /// The vertical rule that it belongs to, drawn up to the label.
+    pub(super) rule_x: Option<f64>,
+}
+
+/// The most rows above the frame.
+const MOST_ROWS: usize = 5;
+
+/// The labels of vertical rules, their y counted from the frame's top, and how many rows there are. Row 0 is the
+/// lowest; its first `taken` pixels are the y axis's.
+pub(super) fn above(scene: &Scene, frame: &Frame, width: f64, taken: f64) -> (Vec<RuleLabel>, usize) {
+    let mut wanted: Vec<(f64, String, bool)> = Vec::new();
+    for layer in &scene.plot.layers {
+        let Layer::Rule { on: Which::X, at, label } = layer else { continue };
+        let (Some(side), Some(share)) = (scene.x.side(*at), scene.x.share(*at)) else { continue };
+        let text = match side {
+            Ordering::Less => format!("← {label}"),
+            Ordering::Equal => label.clone(),
+            Ordering::Greater => format!("{label} →"),
+        };
+        if !label.is_empty() {
+            wanted.push((frame.x(share), fitting(&text, (width - 8.0) * 0.6), side == Ordering::Equal));
+        }
+    }
+    wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut placed: Vec<(usize, f64, f64, f64)> = Vec::new();
+    if taken > 0.0 {
+        placed.push((0, 0.0, taken, -1.0));
+    }
+    let mut labels = Vec::new();
+    for (x, text, is_drawn) in wanted {
+        let length = text_width(&text);
+        let start = (x + 4.0).min(width - length - 2.0).max(2.0);
+        let span = (start - 4.0, start + length + 4.0);
+        let is_free = |row: usize| {
+            placed.iter().all(|&(other, from, to, rule)| {
+                let overlaps = other == row && span.0 < to && from < span.1;
+                // A rule is drawn up to its label and must not cross the labels below that.
+                let crosses = (other > row && (span.0 + 2.0..span.1).contains(&rule))
+                    || (other < row && (from..to).contains(&x));
+                !overlaps && !crosses
+            })
+        };
+        if let Some(row) = (0..MOST_ROWS).find(|row| is_free(*row)) {
+            placed.push((row, span.0, span.1, x));
+            labels.push(RuleLabel { text, x: start, y: -6.0 - row as f64 * LINE, rule_x: is_drawn.then_some(x) });
+        }
+    }
+    (labels, placed.iter().map(|(row, ..)| row + 1).max().unwrap_or(0))
+}
+
+/// The labels of level rules, in the frame.
+pub(super) fn beside(scene: &Scene, frame: &Frame) -> Vec<RuleLabel> {
+    let marks = marked_places(scene, frame);
+    let most = (frame.right - frame.left - 12.0).max(0.0);
+    let mut placed: Vec<[f64; 4]> = Vec::new();
+    let mut labels = Vec::new();
+    for layer in &scene.plot.layers {
+        let Layer::Rule { on: Which::Y, at, label } = layer else { continue };
+        let (Some(side), Some(share)) = (scene.y.side(*at), scene.y.share(*at)) else { continue };
+        if label.is_empty() {
+            continue;
+        }
+        let text = match side {
+            Ordering::Less => format!("↓ {label}"),
+            Ordering::Equal => label.clone(),
+            Ordering::Greater => format!("↑ {label}"),
+        };
+        let text = fitting(&text, most);
+        let (line, length) = (frame.y(share), text_width(&text));
+        let sides = [frame.right - 6.0 - length, frame.left + 6.0];
+        // Just above the rule, then below it, then ever further off.
+        let heights = [line - 5.0, line + 13.0, line - 20.0, line + 28.0, line - 35.0, line + 43.0];
+        let candidates = heights.iter().flat_map(|y| sides.map(|x| [x, y - TEXT, x + length, y + 4.0]));
+        let is_free = |area: &[f64; 4]| {
+            area[1] >= frame.top && area[3] <= frame.bottom && placed.iter().all(|other| !overlap(area, other))
+        };
+        let crowd = |area: &[f64; 4]| {
+            let inside = |p: &&[f64; 2]| (area[0]..area[2]).contains(&p[0]) && (area[1]..area[3]).contains(&p[1]);
+            marks.iter().filter(inside).count()
+        };
+        // The first pairs are next to the rule: marks there are put up with before a label goes astray.
+        let free: Vec<[f64; 4]> = candidates.filter(is_free).collect();
+        let near = &free[..free.len().min(4)];
+        if let Some(area) = near.iter().min_by_key(|area| crowd(area)) {
+            placed.push(*area);
+            labels.push(RuleLabel { text, x: area[0], y: area[3] - 4.0, rule_x: None });
+        }
+    }
+    labels
+}
+
+fn overlap(a: &[f64; 4], b: &[f64; 4]) -> bool {
+    a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]
+}

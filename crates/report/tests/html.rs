@@ -1,0 +1,209 @@
+//! The HTML page: well-formed, harmless, whole.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use ascertain::evidence::{Header, SCHEMA};
+use ascertain::experiment::{Spec, Variant};
+use ascertain::outcome::Outcome;
+use ascertain::plan::{Config, Plan};
+use ascertain::recorded::{ClaimPath, EvidencePoint, RecordedRun, State};
+use ascertain_report::html;
+use roxmltree::{Document, Node, ParsingOptions};
+
+/// A run with this outcome, and nothing recorded but how the first claims came to it.
+fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
+    let spec = |id: &&str| Spec {
+        id: id.to_string(),
+        title: format!("about {id}"),
+        readme: format!("# {id}\n\n**Question.** How fast is `{id}`?\n\n**Design.** Plain.\n\n**Threats.** Heat.\n"),
+        variants: vec![Variant { name: "naive".into(), about: "a plain loop".into() }],
+        factors: Vec::new(),
+        metrics: Vec::new(),
+        plots: Vec::new(),
+    };
+    let header = Header {
+        schema: SCHEMA.into(),
+        run_id: outcome.run_id.clone(),
+        started: "2026-11-21T09:30:00.000Z".into(),
+        ascertain_version: "0.1.0".into(),
+        command_line: ["/usr/bin/ascertain", "check", "it's mine.toml"].map(String::from).into(),
+        machine: outcome.machine.clone(),
+        experiments: experiments.iter().map(spec).collect(),
+        plan: Plan { claims: Vec::new(), tables: Vec::new(), commands: Vec::new(), config: Config::default() },
+        unavailable: Vec::new(),
+        outcome: Some(outcome.clone()),
+    };
+    let path = ClaimPath {
+        trials: (0..18).collect(),
+        successes: vec![Some(true); 18],
+        statistics: (0..18).map(|trial| 8.5 + f64::from(trial % 5) * 0.1).collect(),
+        evidence: (0..=18)
+            .map(|n| EvidencePoint { counted: n, log_e_holds: 0.6 * n as f64, log_e_refuted: -0.4 * n as f64 })
+            .collect(),
+        log_threshold_holds: 8.8,
+        log_threshold_refuted: 8.8,
+        decided_after: Some(15),
+    };
+    let paths = outcome.claims.iter().map(|_| path.clone()).collect();
+    let folder = "runs".into();
+    RecordedRun { folder, header, state: State::Finished, outcome, series: Vec::new(), paths, rows: 1290 }
+}
+
+fn check() -> RecordedRun {
+    run(common::check(), &["sum", "fill-rate"])
+}
+
+/// The page as a tree: whoever closes no tag, or leaves a `<` somewhere, does not get here. The script is code.
+fn tree_of<T>(page: &str, look: impl FnOnce(&Document) -> T) -> T {
+    let (before, after) = page.split_once("<script>").expect("there is a script");
+    let markup = format!("{before}<script>{}", &after[after.find("</script>").expect("and it ends")..]);
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    match Document::parse_with_options(&markup, options) {
+        Ok(tree) => look(&tree),
+        Err(error) => {
+            let line = markup.lines().nth(error.pos().row as usize - 1).unwrap_or_default();
+            panic!("{error}: {line}")
+        }
+    }
+}
+
+fn words(node: Node) -> String {
+    node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect()
+}
+
+#[test]
+fn a_small_page_is_as_it_was() {
+    let page = html::page(&[run(common::slo(), &["slo"])]);
+    // Style and script have tests of their own, in a browser.
+    let (head, rest) = page.split_once("<style>").unwrap();
+    let (body, script) = rest[rest.find("</style>").unwrap()..].split_once("<script>").unwrap();
+    let policy = head.find("style-src").unwrap()..head.find("; base-uri").unwrap();
+    let head = head.replace(&head[policy], "…");
+    let page = format!("{head}<style>…{body}<script>…{}", &script[script.find("</script>").unwrap()..]);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/report.html");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap_or_default() == page, "report.html differs; look, then bless it:\n{page}");
+}
+
+#[test]
+fn every_claim_is_there_with_its_verdict() {
+    let run = check();
+    tree_of(&html::page(std::slice::from_ref(&run)), |page| {
+        let claims: Vec<Node> = page.descendants().filter(|node| node.attribute("class") == Some("claim")).collect();
+        assert_eq!(claims.len(), run.outcome.claims.len());
+        for (node, claim) in claims.iter().zip(&run.outcome.claims) {
+            let text = words(*node);
+            assert!(text.contains(&claim.says) && text.contains(claim.verdict.word()), "{text}");
+            assert!(claim.unlike.is_empty() || text.contains("Careful"), "{text}");
+        }
+        let text = words(page.root());
+        for said in ["it'\\''s mine.toml", "Example 9000", "42", "0.001", "kahan-neon", "How fast is", "Heat.", "1,290"]
+        {
+            assert!(text.contains(said), "{said}");
+        }
+    });
+}
+
+#[test]
+fn headings_descend_by_one_and_addresses_are_unique() {
+    for runs in [vec![check()], vec![check(), run(common::compare(), &["compare"])]] {
+        tree_of(&html::page(&runs), |page| {
+            let levels =
+                page.descendants().filter_map(|node| node.tag_name().name().strip_prefix('h')?.parse::<u8>().ok());
+            let levels: Vec<u8> = levels.collect();
+            assert_eq!(levels[0], 1);
+            assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{levels:?}");
+            let mut ids: Vec<&str> = page.descendants().filter_map(|node| node.attribute("id")).collect();
+            ids.sort_unstable();
+            let all = ids.len();
+            ids.dedup();
+            assert_eq!(ids.len(), all);
+            let named = page.descendants().filter_map(|node| node.attribute("aria-labelledby"));
+            assert!(named.flat_map(str::split_whitespace).all(|id| ids.contains(&id)));
+        });
+    }
+}
+
+#[test]
+fn what_others_chose_does_nothing() {
+    let hostile = "</style><script>alert(1)</script>\" onload='x' \x1b[31m\u{202e}\u{0}";
+    let mut run = check();
+    run.header.command_line = vec!["ascertain".into(), hostile.into()];
+    run.header.run_id = hostile.into();
+    run.header.experiments[0].readme =
+        format!("**Question.** {hostile}\n\n## {hostile}\n\n![x](http://example.org/x.png)\n");
+    run.outcome.machine.cpu_model = hostile.into();
+    run.outcome.threats = vec![hostile.into()];
+    for claim in &mut run.outcome.claims {
+        (claim.says, claim.id, claim.source, claim.source_value) =
+            (hostile.into(), hostile.into(), hostile.into(), hostile.into());
+        claim.reason = Some(hostile.into());
+        claim.unlike = vec![hostile.into()];
+    }
+    for arm in &mut run.outcome.left_out {
+        (arm.variant, arm.reason) = (hostile.into(), hostile.into());
+    }
+    let page = html::page(&[run.clone(), run]);
+    assert_eq!(page.matches("<script>").count(), 1);
+    let steers = |c: char| {
+        c != '\n'
+            && (c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+    };
+    let line = page.lines().find(|line| line.contains(steers));
+    assert_eq!(line, None);
+    tree_of(&page, |page| {
+        for node in page.descendants() {
+            assert!(node.attributes().all(|attribute| !attribute.name().starts_with("on")), "{node:?}");
+            assert!(!["img", "iframe", "object", "link", "base"].contains(&node.tag_name().name()), "{node:?}");
+            assert!(node.attribute("src").is_none(), "{node:?}");
+        }
+    });
+}
+
+#[test]
+fn a_run_that_did_not_end_says_so_first() {
+    for (state, words_of_it) in [
+        (State::Killed, Some("was killed")),
+        (State::Running, Some("still going on")),
+        (State::Interrupted, Some("was interrupted")),
+        (State::Finished, None),
+    ] {
+        let page = html::page(&[RecordedRun { state, ..check() }]);
+        tree_of(&page, |page| {
+            let notice = page.descendants().find(|node| node.attribute("role") == Some("note")).map(words);
+            assert_eq!(notice.is_some(), words_of_it.is_some(), "{state:?}");
+            assert!(notice.unwrap_or_default().contains(words_of_it.unwrap_or_default()), "{state:?}");
+        });
+    }
+}
+
+#[test]
+fn the_same_claims_of_several_runs_stand_in_one_row() {
+    let (first, mut second) = (check(), check());
+    second.outcome.claims.swap(0, 1);
+    second.outcome.claims.pop();
+    tree_of(&html::page(&[first.clone(), second]), |page| {
+        let table = page.descendants().find(|node| node.attribute("class") == Some("aligned")).unwrap();
+        let rows: Vec<Node> = table.descendants().filter(|node| node.has_tag_name("tr")).skip(1).collect();
+        assert_eq!(rows.len(), first.outcome.claims.len());
+        for (row, claim) in rows.iter().zip(&first.outcome.claims) {
+            let cells: Vec<String> = row.children().filter(|node| node.has_tag_name("td")).map(words).collect();
+            assert!(words(*row).contains(&claim.says) && cells[0].contains(claim.verdict.word()));
+            let last = claim.id == first.outcome.claims.last().unwrap().id;
+            assert!(if last { cells[1] == "not asked" } else { cells[0] == cells[1] }, "{cells:?}");
+        }
+        assert!(words(page.root()).contains("between runs nothing is"));
+    });
+}
+
+#[test]
+fn nothing_is_fetched() {
+    let page = html::page(&[check()]);
+    assert!(page.contains("default-src &#39;none&#39;") && !page.contains("@import") && !page.contains("url("));
+}

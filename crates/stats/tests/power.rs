@@ -1,0 +1,87 @@
+//! What is computed of a judge's fate is what becomes of it: by trying every course that its trials can take.
+
+use ascertain_stats::{Judge, MarginJudge, Power, Verdict, power, power_growth, soonest_verdict};
+
+/// The fate of a judge over every sequence of so many outcomes, each with its probability.
+fn over_all_sequences(judge: &Judge, true_rate: f64, trials: u32) -> Power {
+    let mut fate = Power { holds: 0.0, refuted: 0.0, undecided: 0.0, expected_trials: 0.0 };
+    for outcomes in 0..1_u32 << trials {
+        let mut judge = judge.clone();
+        for trial in 0..trials {
+            judge.observe(outcomes >> trial & 1 == 1);
+        }
+        let successes = outcomes.count_ones() as i32;
+        let probability = true_rate.powi(successes) * (1.0 - true_rate).powi(trials as i32 - successes);
+        match judge.verdict() {
+            Some(Verdict::Holds) => fate.holds += probability,
+            Some(Verdict::Refuted) => fate.refuted += probability,
+            None => fate.undecided += probability,
+        }
+        fate.expected_trials += probability * judge.decided_at().map_or(f64::from(trials), |tally| tally.trials as f64);
+    }
+    fate
+}
+
+fn assert_alike(computed: Power, tried: Power) {
+    let pairs = [
+        (computed.holds, tried.holds),
+        (computed.refuted, tried.refuted),
+        (computed.undecided, tried.undecided),
+        (computed.expected_trials, tried.expected_trials),
+    ];
+    for (one, other) in pairs {
+        assert!((one - other).abs() < 1e-10, "{computed:?} {tried:?}");
+    }
+}
+
+#[test]
+fn every_sequence_counts() {
+    let judges = [
+        Judge::new(0.5, 0.3).unwrap(),
+        Judge::with_errors(0.5, 0.1, 0.4).unwrap(),
+        Judge::new(0.9, 0.05).unwrap(),
+        (*MarginJudge::new(0.5, 0.2, 0.2).unwrap()).clone(),
+        (*MarginJudge::new(0.6, 0.39, 0.6).unwrap()).clone(),
+    ];
+    for judge in &judges {
+        for true_rate in [0.05, 0.5, 0.7, 0.98] {
+            let growth = power_growth(judge, true_rate).unwrap();
+            for (trials, grown) in (1..=12).zip(growth) {
+                let tried = over_all_sequences(judge, true_rate, trials);
+                assert_alike(power(judge, true_rate, trials.into()).unwrap(), tried);
+                assert_alike(grown, tried);
+            }
+        }
+    }
+}
+
+#[test]
+fn it_grows_until_nothing_is_left() {
+    let judge = Judge::new(0.5, 0.05).unwrap();
+    let growth: Vec<Power> = power_growth(&judge, 0.9).unwrap().collect();
+    for pair in growth.windows(2) {
+        assert!(pair[0].holds <= pair[1].holds && pair[0].refuted <= pair[1].refuted);
+        assert!(pair[1].undecided <= pair[0].undecided + 1e-14 && pair[0].expected_trials <= pair[1].expected_trials);
+    }
+    let last = growth.last().unwrap();
+    assert!((last.holds + last.refuted - 1.0).abs() < 1e-12 && last.undecided < 1e-20, "{last:?}");
+    assert_eq!(power(&judge, 0.9, u64::MAX).unwrap(), *last);
+    assert_eq!(power(&judge, 0.9, 100).unwrap(), growth[99]);
+}
+
+#[test]
+fn the_first_chance_of_a_verdict_is_at_the_soonest() {
+    for (rate, error) in [(0.5, 0.0005), (0.98, 0.001), (0.1, 0.01)] {
+        let judge = Judge::new(rate, error).unwrap();
+        let before = power_growth(&judge, rate).unwrap().take_while(|power| power.holds + power.refuted == 0.0);
+        assert_eq!(before.count() as u64 + 1, soonest_verdict(rate, error, error));
+    }
+}
+
+#[test]
+fn a_rate_beyond_the_ends_is_refused() {
+    let judge = Judge::new(0.5, 0.05).unwrap();
+    for true_rate in [0.0, 1.0, -0.1, 2.0, f64::NAN] {
+        assert!(power_growth(&judge, true_rate).is_err() && power(&judge, true_rate, 1).is_err(), "{true_rate}");
+    }
+}

@@ -1,0 +1,1 @@
+// Tooltips for the pictures of a report.

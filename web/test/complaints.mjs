@@ -1,0 +1,114 @@
+// What is wrong with a page as it stands in the browser. The function runs in the page, so that it is whole in itself.
+
+export function complaintsOfPage({ mayBeEmpty }) {
+  const found = [];
+  const SLACK = 1;
+
+  // Whatever can be opened is looked at open.
+  for (const details of document.querySelectorAll("details")) details.open = true;
+
+  const root = document.documentElement;
+  if (root.scrollWidth > root.clientWidth) {
+    found.push(`the page is ${root.scrollWidth} px wide in a window of ${root.clientWidth}: ${widest()}`);
+  }
+  if (document.querySelectorAll("h1").length !== 1) found.push("there is not one h1");
+  const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (twice !== undefined) found.push(`two elements have the id ${twice}`);
+  for (const link of document.querySelectorAll("a[href^='#'], use")) {
+    const target = (link.getAttribute("href") ?? "").slice(1);
+    if (!ids.includes(target)) found.push(`a link leads to ${target}, which is not there`);
+  }
+
+  for (const picture of document.querySelectorAll("figure.picture")) {
+    const shown = [...picture.querySelectorAll("svg")].filter((svg) => svg.getClientRects().length > 0);
+    if (shown.length !== 1) found.push(`${picture.id}: ${shown.length} sizes are shown`);
+    for (const svg of shown) look(svg, picture.id);
+  }
+  for (const svg of document.querySelectorAll("svg")) {
+    for (const bad of svg.outerHTML.match(/\b(NaN|Infinity|undefined)\b(?=[\s",])/g) ?? []) found.push(`a picture has ${bad} in it`);
+  }
+  found.push(...contrasts());
+  return [...new Set(found)];
+
+  function look(svg, id) {
+    if (!mayBeEmpty && marksIn(svg) === 0) found.push(`${id}: no marks`);
+    const frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim() !== "" && isShown(text));
+    const boxes = texts.map((text) => ({ words: text.textContent.trim(), box: boxOf(text) }));
+    for (const { words, box } of boxes) {
+      const out = Math.max(frame.left - box.left, box.right - frame.right, frame.top - box.top, box.bottom - frame.bottom);
+      if (out > SLACK) found.push(`${id}: “${words}” leaves its picture by ${out.toFixed(1)} px`);
+    }
+    for (let i = 0; i < boxes.length; i += 1) {
+      for (let j = i + 1; j < boxes.length; j += 1) {
+        const [a, b] = [boxes[i].box, boxes[j].box];
+        const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (across > SLACK && down > SLACK) {
+          found.push(`${id}: “${boxes[i].words}” and “${boxes[j].words}” overlap by ${across.toFixed(1)} × ${down.toFixed(1)} px`);
+        }
+      }
+    }
+    const size = texts.length > 0 ? parseFloat(getComputedStyle(texts[0]).fontSize) * scaleOf(svg) : 12;
+    if (size < 9) found.push(`${id}: text is ${size.toFixed(1)} px high`);
+  }
+
+  // The ink of letters, not the line that they stand in: lines may be closer than their leading.
+  function boxOf(text) {
+    const box = text.getBoundingClientRect();
+    const lead = Math.min(box.width, box.height) * 0.12;
+    const upright = box.height > box.width && text.textContent.trim().length > 2;
+    return upright
+      ? { left: box.left + lead, right: box.right - lead, top: box.top, bottom: box.bottom }
+      : { left: box.left, right: box.right, top: box.top + lead, bottom: box.bottom - lead };
+  }
+
+  function isShown(element) {
+    const style = getComputedStyle(element);
+    return style.visibility !== "hidden" && style.display !== "none" && element.getClientRects().length > 0;
+  }
+
+  function scaleOf(svg) {
+    const view = svg.viewBox.baseVal;
+    return view && view.width > 0 ? svg.getBoundingClientRect().width / view.width : 1;
+  }
+
+  function marksIn(svg) {
+    const marks = svg.querySelectorAll(".marks path, .marks circle, .marks rect, .marks line, .marks polyline, .marks polygon, .marks use");
+    return [...marks].filter((mark) => mark.getClientRects().length > 0).length;
+  }
+
+  function widest() {
+    const elements = [...document.querySelectorAll("body *")].filter((element) => !element.closest(".scroll"));
+    const beyond = elements.filter((element) => element.getBoundingClientRect().right > root.clientWidth + SLACK);
+    return beyond.slice(0, 3).map((element) => `${element.tagName.toLowerCase()}.${element.className}`).join(", ");
+  }
+
+  // Text against the page: at least 4.5 : 1, as WCAG's AA asks.
+  function contrasts() {
+    const low = new Set();
+    const ground = luminance(getComputedStyle(document.body).backgroundColor);
+    for (const element of document.querySelectorAll("p, li, dt, dd, th, td, summary, code, .verdict, svg text")) {
+      if (!isShown(element) || element.closest("[aria-hidden]") || element.textContent.trim() === "") continue;
+      const isText = element instanceof SVGElement;
+      const style = getComputedStyle(element);
+      const painted = isText ? style.fill : style.color;
+      // Words on a coloured cell have that cell for their ground.
+      if (isText && element.closest("[data-ground]")) continue;
+      const ratio = contrast(luminance(painted), ground);
+      if (ratio < 4.5) low.add(`“${element.textContent.trim().slice(0, 30)}” has a contrast of ${ratio.toFixed(1)}`);
+    }
+    return [...low].slice(0, 5);
+  }
+
+  function contrast(one, other) {
+    return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+  }
+
+  function luminance(color) {
+    const channels = (color.match(/[\d.]+/g) ?? ["0", "0", "0"]).slice(0, 3).map((text) => Number(text) / 255);
+    const [red, green, blue] = channels.map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  }
+}
