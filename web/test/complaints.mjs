@@ -75,7 +75,7 @@ export function complaintsOfPage({ mayBeEmpty }) {
   }
 
   function marksIn(svg) {
-    const marks = svg.querySelectorAll(".marks path, .marks circle, .marks rect, .marks line, .marks polyline, .marks polygon, .marks use");
+    const marks = svg.querySelectorAll("[data-series] path[d^='M'], [data-series] use, [data-m='interval'], [data-m='cells'] *");
     return [...marks].filter((mark) => mark.getClientRects().length > 0).length;
   }
 

@@ -10,7 +10,7 @@ pub fn most(n: u64, p: f64, chance: f64) -> u64 {
     };
     // From the far end, where the terms are small: their sum loses nothing.
     let mut beyond = 0.0;
-    let is_beyond = |k: &u64| {
+    let mut is_beyond = |k: &u64| {
         beyond += probability(*k);
         beyond < chance
     };

@@ -7,6 +7,8 @@ use crate::slots::Slots;
 
 /// The values of a trial, by lane slot and metric; NaN where there is none.
 pub(crate) struct TrialValues<'a> {
+    /// The trial's number within the experiment.
+    pub number: u64,
     pub values: &'a [f64],
     pub metrics: usize,
     /// The slots that the trial held.
@@ -164,7 +166,7 @@ mod tests {
         let slot_of = |arm: &Arm| usize::from(arm.variant != "a");
         let tests = BoundTests::new(&[test], &spec(), slot_of);
         let held = (0..rows.len()).collect();
-        tests.evaluate(&TrialValues { values: rows.as_flattened(), metrics: 3, held })
+        tests.evaluate(&TrialValues { number: 0, values: rows.as_flattened(), metrics: 3, held })
     }
 
     fn versus(metric: usize, scale: Scale, candidate: f64, baseline: f64) -> Result<Seen, TargetError> {

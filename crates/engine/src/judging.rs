@@ -9,6 +9,7 @@ use crate::experiment::{Arm, Spec};
 use crate::likeness::Likeness;
 use crate::outcome::{Asked, ClaimResult, Decision, Verdict};
 use crate::paired::Paired;
+use crate::recorded::{ClaimPath, PathRecorder};
 use crate::slots::Slots;
 
 #[derive(Clone)]
@@ -20,6 +21,17 @@ enum Rule {
     /// The answer is read from the ratio's interval.
     OrderWithin(f64),
     Exact,
+}
+
+impl Rule {
+    /// The evidence for each direction, where there is evidence that grows.
+    fn log_e(&self) -> Option<(f64, f64)> {
+        match self {
+            Rule::Rate(judge) | Rule::Order(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
+            Rule::Margin(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
+            Rule::OrderWithin(_) | Rule::Exact => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -60,6 +72,7 @@ pub(crate) struct ClaimJudge {
     next_look: u64,
     spent_ns: u64,
     closed: Option<Closed>,
+    path: Option<PathRecorder>,
 }
 
 /// How the run wants its claims judged.
@@ -86,7 +99,7 @@ impl ClaimJudge {
                 None => Rule::Rate(Judge::new(claim.rate, error).map_err(invalid)?),
             },
         };
-        let end_error = if claim.judging == Judging::Order { half } else { error };
+        let end_error = direction_error(claim, error);
         Ok(ClaimJudge {
             paired: paired_quantile(claim).map(|quantile| Paired::new(quantile, end_error, end_error)),
             rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
@@ -106,7 +119,14 @@ impl ClaimJudge {
             next_look: 1,
             spent_ns: 0,
             closed: None,
+            path: None,
         })
+    }
+
+    /// Keeps the claim's path from now on.
+    pub fn keep_path(&mut self) {
+        let log_threshold = -direction_error(&self.claim, self.error).ln();
+        self.path = Some(PathRecorder::new(log_threshold, log_threshold));
     }
 
     /// Looks up the tests' arms among the lane's.
@@ -125,26 +145,34 @@ impl ClaimJudge {
             return;
         }
         match self.tests.evaluate(trial) {
-            Ok(seen) => self.count(&seen, elapsed_ns),
+            Ok(seen) => self.count(&seen, trial.number, elapsed_ns),
             Err(error) => self.close(Closed::Failed(error.to_string())),
         }
     }
 
-    fn count(&mut self, seen: &Seen, elapsed_ns: u64) {
+    fn count(&mut self, seen: &Seen, number: u64, elapsed_ns: u64) {
         self.trials += 1;
         self.spent_ns += elapsed_ns;
         if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic) {
             paired.push(value);
         }
-        if self.claim.judging == Judging::Order && seen.tie {
-            self.ties += 1;
-        } else {
-            self.successes += u64::from(seen.success);
-            self.likeness.push(seen.success);
-            self.judge(seen.success);
+        let success = (self.claim.judging != Judging::Order || !seen.tie).then_some(seen.success);
+        match success {
+            None => self.ties += 1,
+            Some(success) => {
+                self.successes += u64::from(success);
+                self.likeness.push(success);
+                self.judge(success);
+            }
         }
         if self.look_is_due() {
             self.look();
+        }
+        if let Some(path) = &mut self.path {
+            path.count(number, success, seen.statistic);
+            if self.unseen.trials == 0 {
+                path.look(self.answer.is_some(), || self.rule.log_e());
+            }
         }
         if self.claim.max_trials.is_some_and(|most| self.trials >= most)
             || self.claim.max_time.is_some_and(|most| u128::from(self.spent_ns) >= most.as_nanos())
@@ -283,11 +311,7 @@ impl ClaimJudge {
             let (low, high) = paired.interval();
             (finite(low), finite(high))
         });
-        let (log_e_holds, log_e_refuted) = match &self.rule {
-            Rule::Rate(judge) | Rule::Order(judge) => (Some(judge.log_e_holds()), Some(judge.log_e_refuted())),
-            Rule::Margin(judge) => (Some(judge.log_e_holds()), Some(judge.log_e_refuted())),
-            Rule::OrderWithin(_) | Rule::Exact => (None, None),
-        };
+        let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
         let is_rate = !matches!(self.rule, Rule::Exact) && seen.trials > 0;
         let mut unlike = self.likeness.signs();
         if self.paired.as_ref().is_some_and(Paired::is_empty) {
@@ -324,6 +348,14 @@ impl ClaimJudge {
         }
     }
 
+    /// How the claim came to its [result](Self::result), as far as its trials are judged; empty when it
+    /// was not asked for.
+    pub fn take_path(&mut self) -> ClaimPath {
+        let seen = self.seen().trials + self.ties;
+        let path = self.path.take();
+        path.map(|path| path.finish(seen, self.answer.is_some(), || self.rule.log_e())).unwrap_or_default()
+    }
+
     /// A latched answer stands whatever closed the claim later.
     fn verdict(&self) -> (Verdict, Option<String>) {
         match (self.answer, &self.closed) {
@@ -352,6 +384,12 @@ impl ClaimJudge {
     }
 }
 
+/// The error of a verdict in one direction. A rate can't be on the wrong side of both, so that each has
+/// all of it; a comparison asks two questions.
+fn direction_error(claim: &Claim, error: f64) -> f64 {
+    if claim.judging == Judging::Order { error / 2.0 } else { error }
+}
+
 /// The quantile of the paired statistic that a claim speaks of, when it compares two arms: "at least x
 /// in a share q of the trials" says that the (1-q)-quantile is at least x.
 fn paired_quantile(claim: &Claim) -> Option<f64> {
@@ -365,72 +403,4 @@ fn paired_quantile(claim: &Claim) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bound::TrialValues;
-    use crate::experiment::{Better, Metric, Point, Reduce};
-    use crate::predicate::Predicate;
-    use crate::unit::Unit;
-
-    fn spec() -> Spec {
-        let metric = Metric {
-            name: "time".into(),
-            about: String::new(),
-            unit: Unit::Nanosecond,
-            better: Better::Lower,
-            reduce: Reduce::Value,
-        };
-        Spec {
-            id: "judged".into(),
-            title: String::new(),
-            readme: String::new(),
-            variants: Vec::new(),
-            factors: Vec::new(),
-            metrics: vec![metric],
-            plots: Vec::new(),
-        }
-    }
-
-    fn judge(rate: f64, margin: Option<f64>, look_every: u64) -> ClaimJudge {
-        let arm = Arm { variant: "a".into(), point: Point::default() };
-        let predicate = Predicate::parse("time <= 1 ns", &spec().metrics).unwrap();
-        let claim = Claim { rate, margin, look_every, ..Claim::order("judged", &arm, &arm) };
-        let claim = Claim { judging: Judging::Rate, tests: vec![Test::Predicate { arm, predicate }], ..claim };
-        let terms = Terms { error: 0.001, margin: None, precision: None, exact_trials: false };
-        let mut judge = ClaimJudge::new(&claim, &spec(), &terms).unwrap();
-        judge.bind(&spec(), |_| 0);
-        judge
-    }
-
-    /// Whatever is judged, the soonest verdict is as soon as outcomes of one kind bring one.
-    #[test]
-    fn the_soonest_verdict_is_known_beforehand() {
-        for (rate, margin) in [(0.5, None), (0.99, None), (0.1, None), (0.99, Some(0.005)), (0.1, Some(0.05))] {
-            for look_every in [1, 7] {
-                let trials = [0.0, 2.0].map(|time| {
-                    let mut judge = judge(rate, margin, look_every);
-                    let held = [0].into_iter().collect();
-                    while judge.is_open() && judge.trials < 100_000 {
-                        judge.observe(&TrialValues { values: &[time], metrics: 1, held }, 0);
-                    }
-                    judge.trials
-                });
-                let soonest = judge(rate, margin, look_every).soonest_verdict();
-                assert_eq!(soonest, trials[0].min(trials[1]), "{rate} {margin:?} {look_every} {trials:?}");
-            }
-        }
-    }
-
-    /// A lane whose claim began unluckily is tried again before one that hardly moves has all the time.
-    #[test]
-    fn what_few_trials_say_does_not_starve_a_claim() {
-        let of = |trials: u64, share: f64| {
-            let mut judge = judge(0.5, None, 1);
-            (judge.trials, judge.successes) = (trials, (trials as f64 * share) as u64);
-            judge.expected_growth()
-        };
-        assert!(of(10, 0.5) > of(100_000, 0.505));
-        assert!(of(0, 0.0) > of(100, 0.8));
-        assert!(of(1000, 0.9) > of(1000, 0.6));
-    }
-}
+mod tests;

@@ -162,7 +162,7 @@ impl<'a> Lane<'a> {
         self.cost_ns += weight * (elapsed_ns as f64 - self.cost_ns);
         if whole {
             self.record(number, bench);
-            self.conclude(elapsed_ns, bench);
+            self.conclude(number, elapsed_ns, bench);
             self.verify_at_random(number, bench)?;
         }
         Ok(())
@@ -204,7 +204,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Reduces the trial's samples to one number a metric, and judges the open claims.
-    fn conclude(&mut self, elapsed_ns: u64, bench: &mut Bench) {
+    fn conclude(&mut self, number: u64, elapsed_ns: u64, bench: &mut Bench) {
         let metrics = &self.experiment.spec().metrics;
         self.trials += 1;
         self.values.clear();
@@ -215,29 +215,33 @@ impl<'a> Lane<'a> {
             bench.observations.push(self.observations[arm.slot], row);
         }
         let held = self.measured.iter().map(|arm| arm.slot).collect();
-        let values = TrialValues { values: &self.values, metrics: metrics.len(), held };
+        let values = TrialValues { number, values: &self.values, metrics: metrics.len(), held };
         for &claim in &self.claims {
             bench.claims[claim].observe(&values, elapsed_ns);
         }
     }
 
     /// How many open claims a trial of these slots would say something of.
-    pub fn learns_from(&self, slots: &[usize], bench: &Bench) -> usize {
-        let held: Slots = slots.iter().copied().collect();
+    pub fn learns_from(&self, slots: impl Iterator<Item = usize>, bench: &Bench) -> usize {
+        let held: Slots = slots.collect();
         let claims = self.claims.iter().map(|&claim| &bench.claims[claim]);
         claims.filter(|judge| judge.is_open() && held.contains(judge.slots())).count()
     }
 
-    /// Takes a recorded trial into account as if it had just been measured.
-    pub fn replay(&mut self, trial: impl Iterator<Item = (usize, Vec<Sample>)>, bench: &mut Bench) {
+    /// Takes a recorded trial into account as if it had just been measured: the slot, the metric and the
+    /// value of each sample, one slot after the other.
+    pub fn replay(&mut self, number: u64, samples: impl Iterator<Item = (usize, usize, f64)>, bench: &mut Bench) {
         self.samples.0.clear();
         self.measured.clear();
-        for (slot, samples) in trial {
+        for (slot, metric, value) in samples {
             let before = self.samples.0.len();
-            self.samples.0.extend(samples);
-            self.measured.push(Measured { slot, start_ns: 0, samples: before..self.samples.0.len() });
+            self.samples.push(metric, value);
+            match self.measured.last_mut() {
+                Some(arm) if arm.slot == slot => arm.samples.end += 1,
+                _ => self.measured.push(Measured { slot, start_ns: 0, samples: before..before + 1 }),
+            }
         }
-        self.conclude(0, bench);
+        self.conclude(number, 0, bench);
     }
 
     fn verify(&mut self, slot: usize, bench: &mut Bench) -> Result<(), TargetError> {

@@ -1,14 +1,15 @@
-//! Continuing a run: its recorded trials are judged again, in order, before new ones are measured.
+//! Judging a run's recorded trials again, in order: before new ones are measured, and for a report.
 
+use crate::claim::Test;
 use crate::error::Error;
-use crate::evidence::{Header, Row, Trials};
-use crate::experiment::{Arm, Sample};
+use crate::evidence::{Header, Observed, Trials};
+use crate::experiment::Arm;
 use crate::lane::{Bench, Lane};
 use crate::outcome::{LeftOut, PointSummary, Verdict};
 use crate::plan::Registry;
 use crate::planning;
 
-/// Whether the experiments still are what they were when the run began.
+/// Whether the experiments still are what they were when the run began, and have what its claims name.
 ///
 /// # Errors
 /// When one is not in this program, or has other metrics.
@@ -18,31 +19,68 @@ pub(crate) fn check(header: &Header, registry: &Registry) -> Result<(), Error> {
             return Err(Error::Replay(format!("`{}` has other metrics in this program; run it anew", then.id)));
         }
     }
+    for claim in &header.plan.claims {
+        let metrics = planning::find(registry, &claim.experiment)?.spec().metrics.len();
+        let knows = |test: &Test| match test {
+            Test::Versus { metric, .. } => *metric < metrics,
+            Test::Predicate { predicate, .. } => predicate.0.iter().all(|comparison| comparison.metric < metrics),
+        };
+        if !claim.tests.iter().all(knows) {
+            let (id, experiment) = (&claim.id, &claim.experiment);
+            return Err(Error::Replay(format!("claim `{id}` speaks of a metric that `{experiment}` has not")));
+        }
+    }
     Ok(())
 }
 
 /// Feeds recorded trials to the lanes that measured them.
-pub(crate) fn replay(lanes: &mut [Lane], header: &Header, trials: Trials, bench: &mut Bench) -> Result<(), Error> {
-    for trial in trials {
-        let trial = trial?;
-        let (experiment, number) = (&trial[0].experiment, trial[0].trial);
-        bench.observations.skip_to(experiment, number);
-        let arms: Vec<&[Row]> = trial.chunk_by(|a, b| a.position == b.position).collect();
-        let of = |lane: &Lane| -> Option<Vec<usize>> {
-            let slot_of = |rows: &&[Row]| lane.arms.iter().position(|arm| is_of(&rows[0], arm));
-            if lane.experiment.spec().id == *experiment { arms.iter().map(slot_of).collect() } else { None }
-        };
+pub(crate) fn replay(lanes: &mut [Lane], header: &Header, trials: &Trials, bench: &mut Bench) -> Result<(), Error> {
+    let slots: Vec<Vec<Option<usize>>> = lanes.iter().map(|lane| slots_of(lane, trials)).collect();
+    let metrics = metrics_of(lanes, trials);
+    let mut arms: Vec<usize> = Vec::new();
+    trials.each(|trial| {
+        bench.observations.skip_to(trial.experiment, trial.number);
+        arms.clear();
+        arms.extend(trial.observed.iter().map(|observed| observed.arm));
+        arms.dedup();
         // Where several lanes have the arms, the one that has most to learn from them measured them.
-        let fitting = lanes.iter_mut().rev().filter_map(|lane| of(lane).map(|slots| (lane, slots)));
-        let (lane, slots) = fitting.max_by_key(|(lane, slots)| lane.learns_from(slots, bench)).ok_or_else(|| {
+        let fits = |lane: &usize| arms.iter().all(|&arm| slots[*lane][arm].is_some());
+        let learns = |lane: &usize| {
+            let held = arms.iter().filter_map(|&arm| slots[*lane][arm]);
+            lanes[*lane].learns_from(held, bench)
+        };
+        let lane = (0..lanes.len()).rev().filter(fits).max_by_key(learns).ok_or_else(|| {
+            let (number, experiment) = (trial.number, trial.experiment);
             Error::Replay(format!("trial {number} of `{experiment}` has arms that no claim or table asks for"))
         })?;
-        let samples = arms.iter().map(|rows| rows.iter().map(|row| sample(lane, row)).collect());
-        let samples: Vec<Vec<Sample>> = samples.collect::<Result<_, _>>()?;
-        lane.replay(slots.into_iter().zip(samples), bench);
-    }
+        let sample = |observed: &Observed| Some((slots[lane][observed.arm]?, metrics[observed.series]?, observed.value));
+        if let Some(observed) = trial.observed.iter().find(|observed| metrics[observed.series].is_none()) {
+            let (experiment, metric) = (trial.experiment, &trials.series[observed.series].metric);
+            return Err(Error::Replay(format!("`{experiment}` has no metric `{metric}` in this program")));
+        }
+        lanes[lane].replay(trial.number, trial.observed.iter().filter_map(sample), bench);
+        Ok(())
+    })?;
     close_as_before(header, bench);
     Ok(())
+}
+
+/// The lane's slot of each recorded arm.
+fn slots_of(lane: &Lane, trials: &Trials) -> Vec<Option<usize>> {
+    let slot_of = |(experiment, arm): &(String, Arm)| {
+        let of_lane = lane.experiment.spec().id == *experiment;
+        lane.arms.iter().position(|known| of_lane && known == arm)
+    };
+    trials.arms.iter().map(slot_of).collect()
+}
+
+/// The number of each recorded series' metric.
+fn metrics_of(lanes: &[Lane], trials: &Trials) -> Vec<Option<usize>> {
+    let metric_of = |(experiment, metric): (&str, &str)| {
+        let mut specs = lanes.iter().map(|lane| lane.experiment.spec());
+        specs.find(|spec| spec.id == experiment)?.metric(metric)
+    };
+    trials.series.iter().map(|series| metric_of((&series.experiment, &series.metric))).collect()
 }
 
 /// The run ended with a look at everything. What had failed then stays failed: a target is not tried
@@ -65,16 +103,4 @@ fn close_as_before(header: &Header, bench: &mut Bench) {
             bench.observations.take_back(experiment, &arm, reason);
         }
     }
-}
-
-fn is_of(row: &Row, arm: &Arm) -> bool {
-    row.variant == arm.variant && row.point == arm.point
-}
-
-fn sample(lane: &Lane, row: &Row) -> Result<Sample, Error> {
-    let metric = lane.experiment.spec().metric(&row.metric);
-    let metric = metric
-        .ok_or_else(|| Error::Replay(format!("`{}` has no metric `{}` in this program", row.experiment, row.metric)))?;
-    let key = row.key.clone().into();
-    Ok(Sample { metric, key, offset_ns: row.offset_ns, value: row.value, status: row.status })
 }

@@ -117,7 +117,7 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     let mut bench =
         Bench { claims: &mut judges, observations: &mut observations, evidence: writer.as_mut(), config: &plan.config };
     if let Some(Recorded { header, trials }) = recorded {
-        replay::replay(&mut lanes, &header, trials, &mut bench)?;
+        replay::replay(&mut lanes, &header, &trials, &mut bench)?;
     }
     let start_ns = clock::now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));

@@ -114,8 +114,13 @@ impl Unit {
         }
         let (factor, symbol) = self.prefix(value);
         let rounded = format!("{:.11e}", value / factor);
-        let rounded = rounded.parse().unwrap_or(value / factor);
-        format!("{rounded} {symbol}").trim_end().to_string()
+        let rounded: f64 = rounded.parse().unwrap_or(value / factor);
+        // Nobody counts zeros.
+        let number = match rounded.abs() {
+            0.0 | 1e-5..1e12 => rounded.to_string(),
+            _ => format!("{rounded:e}"),
+        };
+        format!("{number} {symbol}").trim_end().to_string()
     }
 }
 
@@ -289,6 +294,8 @@ mod tests {
         assert_eq!(Unit::Nanosecond.exact(50e6), "50 ms");
         assert_eq!(Unit::Nanosecond.exact(16.7 * 1e6), "16.7 ms");
         assert_eq!(Unit::One.exact(0.975), "0.975");
+        assert_eq!(Unit::One.exact(1e-16), "1e-16");
+        assert_eq!(Unit::One.exact(-2.5e-7), "-2.5e-7");
         assert_eq!(Unit::Byte.exact(0.0), "0 B");
         assert_eq!(Unit::BytePerSecond.exact(f64::INFINITY), "∞");
     }

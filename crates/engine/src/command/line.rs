@@ -36,7 +36,7 @@ impl Line {
     /// # Errors
     /// When it can't be cut into words.
     pub fn measured(set: &CommandSet, line: &str, point: &Point) -> Result<Line, CommandError> {
-        let text = fill(line, point);
+        let text = point.fill(line);
         let request = set.requests.as_ref().map(|_| match (text.contains(REQUEST), &set.shell) {
             (false, _) => Place::StandardInput,
             (true, None) => Place::Arguments,
@@ -67,7 +67,7 @@ impl Line {
     /// # Errors
     /// When it can't be cut into words.
     pub fn around(set: &CommandSet, what: &'static str, line: &str, point: &Point) -> Result<Line, CommandError> {
-        let text = fill(line, point);
+        let text = point.fill(line);
         let mut command = command(what, set.shell.as_deref(), &text)?;
         if set.output == Output::Inherit {
             command.stdout = process::Output::Inherit;
@@ -156,28 +156,6 @@ fn command(what: &'static str, shell: Option<&str>, line: &str) -> Result<Comman
     Ok(Command { program: words.remove(0).into(), args, ..Command::default() })
 }
 
-/// The line with each `{name}` of a parameter replaced by its level. What else stands in braces stays.
-fn fill(line: &str, point: &Point) -> String {
-    let mut filled = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find('{') {
-        let (before, braced) = rest.split_at(at);
-        filled.push_str(before);
-        let level = braced.find('}').and_then(|end| Some((end, point.get(&braced[1..end])?)));
-        match level {
-            Some((end, level)) => {
-                filled.push_str(&level.to_string());
-                rest = &braced[end + 1..];
-            }
-            None => {
-                filled.push('{');
-                rest = &braced[1..];
-            }
-        }
-    }
-    filled + rest
-}
-
 /// A shell script in which `{request}` is the value of a variable, as one word.
 ///
 /// The request itself is never a part of the script: whatever it holds, the shell does not act on
@@ -225,7 +203,7 @@ mod tests {
             ("", ""),
             ("ü{n}é", "ü4é"),
         ] {
-            assert_eq!(fill(line, &point()), filled, "{line}");
+            assert_eq!(point().fill(line), filled, "{line}");
         }
     }
 

@@ -81,8 +81,9 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
                 unit: units.values[row].data(),
                 key: keys.values[row].data(),
             };
+            let series = gathering.series(&names).map_err(ParquetError::General)?;
             gathering.push(&NumberedRow {
-                series: gathering.series(&names).map_err(ParquetError::General)?,
+                series,
                 trial: u64::try_from(trials.values[row])?,
                 offset_ns: u64::try_from(offsets_ns.values[row])?,
                 value: observed(values.values[row], status(&statuses.values[row])?),

@@ -98,6 +98,11 @@ impl Trials {
         self.order.len() as u64
     }
 
+    /// Each metric of each arm under each key, in the order in which they began.
+    pub(crate) fn into_series(self) -> Vec<Series> {
+        self.series
+    }
+
     /// Tells of each trial, in the order in which they were measured.
     ///
     /// # Errors
@@ -182,7 +187,8 @@ impl Gathering {
         let unit = text(names.unit)?;
         let unit = Unit::of_symbol(&unit).ok_or_else(|| format!("there is no unit `{unit}`"))?;
         let (experiment, arm) = (text(names.experiment)?, Arm { variant: text(names.variant)?, point });
-        self.trials.arm_of.push(self.arm(&experiment, &arm));
+        let number = self.arm(&experiment, &arm);
+        self.trials.arm_of.push(number);
         let (metric, key) = (text(names.metric)?, text(names.key)?);
         let (trials, offsets_ns, values) = (Vec::new(), Vec::new(), Vec::new());
         self.trials.series.push(Series { experiment, arm, metric, unit, key, trials, offsets_ns, values });

@@ -36,6 +36,9 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>) -> Result
             break;
         }
     }
+    if first.is_empty() {
+        return Err(ColumnError::Empty { file: file.into() });
+    }
     let has_heading = first.iter().all(|(_, text)| std::str::from_utf8(text).map_or(true, |text| !is_number(text)));
     let names: Vec<_> = first.iter().map(|(_, text)| String::from_utf8_lossy(text.trim_ascii())).collect();
     let wanted = choose(&names, has_heading, file, column)?;
@@ -93,9 +96,8 @@ fn choose(
     };
     let Some(column) = column else {
         return match count {
-            0 => Err(ColumnError::Empty { file: file.into() }),
             1 => Ok(0),
-            count => Err(ColumnError::SeveralColumns { file: file.into(), count, columns: listed() }),
+            _ => Err(ColumnError::SeveralColumns { file: file.into(), count, columns: listed() }),
         };
     };
     let by_name = names.iter().position(|name| has_heading && *name == column);

@@ -1,10 +1,17 @@
 use std::path::{Path, PathBuf};
 
+use super::experiment::RecordedExperiment;
 use super::path::ClaimPath;
-use super::series::Series;
 use crate::error::Error;
-use crate::evidence::Header;
-use crate::outcome::Outcome;
+use crate::evidence::{self, Header, Series, Trials};
+use crate::experiment::Experiment;
+use crate::judging::{ClaimJudge, Closed};
+use crate::lane::Bench;
+use crate::observations::{ArmValues, Observations};
+use crate::outcome::{ClaimResult, Outcome};
+use crate::planning::{self, Lanes};
+use crate::replay;
+use crate::summary::{self, Setting};
 
 /// A run as its folder has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +41,117 @@ pub enum State {
     Interrupted,
     /// It is going on: another process holds its lock.
     Running,
-    /// It was killed: nobody holds its lock, and it wrote no outcome.
+    /// It was killed: nobody holds its lock, and it wrote no outcome, or none of its last trials.
     Killed,
+}
+
+/// Reads a run's folder as it is now. Nothing is changed there, and the folder need not be writable.
+///
+/// The rows are those of whole trials: what a kill left of a last one is left out. Each claim's path comes
+/// from judging them again, as the run did, and ends with the last trial that is judged, so that it has as
+/// many as the claim's result. Where the run has written no outcome, or has gone on since then, the outcome
+/// comes from there too; it is what the run would have said if it had ended with these rows, but for what
+/// rows do not tell: which targets failed, and which claims were deferred. Those claims are undecided.
+///
+/// # Errors
+/// When there is no run in the folder, its files are of another version or not what Ascertain writes, or
+/// its rows do not fit its plan. `trials.parquet` is not needed where `trials.jsonl` is whole, and the other
+/// way round.
+///
+/// ```
+/// let folder = std::env::temp_dir().join("no run");
+/// let error = ascertain::recorded::read(&folder).unwrap_err();
+/// assert!(error.to_string().contains("it has no run.json"));
+/// ```
+pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
+    // Asked first: a run that is seen to have ended has written all that it will.
+    let is_going_on = evidence::is_going_on(folder);
+    let header = evidence::read_header(folder)?;
+    let trials = evidence::read_trials(folder)?;
+    let written = header.outcome.as_ref().filter(|_| !is_going_on);
+    let mut again = judge_again(&header, &trials, written)?;
+    // A run that was continued keeps its former outcome until it has another: it may have been killed.
+    let written = written.filter(|outcome| !has_more(&again.observations, outcome));
+    if written.is_none() && !is_going_on && header.outcome.is_some() {
+        again = judge_again(&header, &trials, None)?;
+    }
+    let state = match written {
+        _ if is_going_on => State::Running,
+        None => State::Killed,
+        Some(outcome) if outcome.interrupted => State::Interrupted,
+        Some(_) => State::Finished,
+    };
+    let outcome = written.cloned().unwrap_or(again.outcome);
+    let (folder, rows) = (folder.to_path_buf(), trials.rows());
+    let series = in_order(trials.into_series(), &header, again.observations.arms());
+    Ok(RecordedRun { folder, state, outcome, series, paths: again.paths, rows, header })
+}
+
+/// What recorded trials say.
+struct Again {
+    outcome: Outcome,
+    paths: Vec<ClaimPath>,
+    observations: Observations,
+}
+
+/// Judges the trials as the run did: as far as the outcome that it has written, if it has.
+fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> Result<Again, Error> {
+    let specs = header.experiments.iter();
+    let experiments: Vec<_> = specs.map(|spec| RecordedExperiment::new(spec, header, trials)).collect();
+    let registry: Vec<&dyn Experiment> = experiments.iter().map(|experiment| experiment as &dyn Experiment).collect();
+    replay::check(header, &registry)?;
+    let (plan, machine) = (&header.plan, &header.machine);
+    let mut observations = Observations::default();
+    let mut judges = planning::judges(plan, &registry)?;
+    let Lanes { mut lanes, .. } = planning::lanes(plan, &registry, machine, &mut judges, &mut observations)?;
+    for judge in &mut judges {
+        judge.keep_path();
+        let result = written.and_then(|outcome| outcome.claims.iter().find(|result| result.id == judge.claim.id));
+        if let Some(result) = result {
+            end_with(judge, result);
+        }
+    }
+    let (claims, config) = (&mut judges, &plan.config);
+    let mut bench = Bench { claims, observations: &mut observations, evidence: None, config };
+    replay::replay(&mut lanes, header, trials, &mut bench)?;
+    let claims = judges.iter_mut().map(ClaimJudge::result).collect();
+    let setting = Setting { registry: &registry, machine, run_id: &header.run_id, seed: config.seed };
+    let outcome = summary::outcome(&setting, &observations, claims, false);
+    let paths = judges.iter_mut().map(ClaimJudge::take_path).collect();
+    Ok(Again { outcome, paths, observations })
+}
+
+/// Rows do not tell that a claim was deferred, or used up its own time: later trials may hold its arms.
+fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
+    match result.trials {
+        0 => judge.close(Closed::Spent),
+        trials => judge.claim.max_trials = Some(trials),
+    }
+}
+
+/// Whether there are values that the outcome does not speak of.
+fn has_more(observations: &Observations, outcome: &Outcome) -> bool {
+    observations.arms().iter().any(|values| {
+        let ArmValues { experiment, arm, by_metric, .. } = values;
+        let left_out = outcome.left_out.iter().any(|left_out| {
+            left_out.experiment == *experiment && left_out.variant == arm.variant && left_out.at == arm.point
+        });
+        // An arm's summaries are in the order of its metrics.
+        let points = outcome.points.iter().filter(|point| {
+            point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point
+        });
+        let mut known = points.map(|point| point.n);
+        !left_out && by_metric.iter().any(|values| known.next().is_some_and(|n| values.len() as u64 > n))
+    })
+}
+
+/// By experiment, by arm as tables and claims name them, by metric; keys as they were observed.
+fn in_order(mut series: Vec<Series>, header: &Header, arms: &[ArmValues]) -> Vec<Series> {
+    series.sort_by_cached_key(|series| {
+        let experiment = header.experiments.iter().position(|spec| spec.id == series.experiment);
+        let metric = experiment.and_then(|index| header.experiments[index].metric(&series.metric));
+        let arm = arms.iter().position(|values| values.experiment == series.experiment && values.arm == series.arm);
+        (experiment, arm, metric)
+    });
+    series
 }

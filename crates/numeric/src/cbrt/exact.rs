@@ -27,6 +27,26 @@ pub fn cbrt_u64(x: u64) -> u32 {
     root as u32 - u32::from(over > 0)
 }
 
+/// The cube root of each number, rounded down: as many as the shorter slice has.
+///
+/// Eight at a time where the machine has AVX-512 (F and DQ), else [`cbrt_u64`] for each.
+///
+/// ```
+/// let mut roots = [0; 3];
+/// ascertain_numeric::cbrt::cbrt_each(&[8, 26, 1_000_000], &mut roots);
+/// assert_eq!(roots, [2, 2, 100]);
+/// ```
+pub fn cbrt_each(numbers: &[u64], roots: &mut [u32]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+        // SAFETY: the machine has the instructions.
+        return unsafe { super::avx512::each(numbers, roots) };
+    }
+    for (number, root) in numbers.iter().zip(roots) {
+        *root = cbrt_u64(*number);
+    }
+}
+
 /// The cube root of a 32-bit number, rounded down: exact for all of them.
 ///
 /// As [`cbrt_u64`], with a table of 2 KB, a line instead of a parabola, and one multiplication for it.

@@ -1,5 +1,7 @@
 #![doc = include_str!("README.md")]
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod exact;
 mod length;
 mod method;
@@ -7,6 +9,6 @@ mod table;
 mod variant;
 mod variants;
 
-pub use exact::{cbrt_u32, cbrt_u64};
+pub use exact::{cbrt_each, cbrt_u32, cbrt_u64};
 pub use variant::Variant;
 pub use variants::VARIANTS;

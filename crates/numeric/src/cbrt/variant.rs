@@ -21,7 +21,7 @@ pub struct Variant {
     /// Whether it is the root rounded down, for every number.
     pub is_exact: bool,
     pub(super) each: fn(&[u64], &mut [u32]),
-    pub(super) chain: fn(&[u64]) -> u32,
+    pub(super) chain: Option<fn(&[u64]) -> u32>,
     pub(super) code_bytes: fn() -> Option<usize>,
 }
 
@@ -32,9 +32,10 @@ impl Variant {
     }
 
     /// The roots one after the other, each of a number that can't be known before the root of the number
-    /// before it is: what shows how long one takes from beginning to end. The last root is returned.
-    pub fn chain(&self, numbers: &[u64]) -> u32 {
-        (self.chain)(numbers)
+    /// before it: what shows how long one takes from beginning to end. The last root is returned; none where
+    /// the method takes several at a time.
+    pub fn chain(&self, numbers: &[u64]) -> Option<u32> {
+        self.chain.map(|chain| chain(numbers))
     }
 
     /// The machine code of one call, without tables and without the library functions that it calls.

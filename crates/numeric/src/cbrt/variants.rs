@@ -1,13 +1,13 @@
 //! Every method. A new one is a line here, and a function under `method`.
 
-use super::exact::cbrt_u64;
+use super::exact::{cbrt_each, cbrt_u64};
 use super::method;
 use super::variant::{Variant, chain, each};
 use crate::code_size::sized;
 
 macro_rules! variants {
     ($($function:path, $name:literal, $is_exact:literal, $about:literal;)*) => {
-        &[$({
+        &[EACH, $({
             sized!("cbrt" $name, alone, code_bytes, (x: u64) -> u32, $function);
             // The loops inline the method; `alone` is there to be measured, and must not be dropped.
             #[used]
@@ -17,12 +17,22 @@ macro_rules! variants {
                 about: $about,
                 is_exact: $is_exact,
                 each: |numbers, roots| each($function, numbers, roots),
-                chain: |numbers| chain($function, numbers),
+                chain: Some(|numbers| chain($function, numbers)),
                 code_bytes,
             }
         }),*]
     };
 }
+
+/// What [`cbrt_each`] chose for this machine.
+const EACH: Variant = Variant {
+    name: "exact-each",
+    about: "eight at a time with AVX-512 where the machine has it, else as exact",
+    is_exact: true,
+    each: cbrt_each,
+    chain: None,
+    code_bytes: || None,
+};
 
 /// Every method, under its name in the source; `exact` is [`cbrt_u64`].
 #[rustfmt::skip] // One variant, one line.

@@ -30,8 +30,8 @@ pub(super) struct Claim {
     pub warning: Option<Html>,
     pub source: String,
     pub source_value: String,
-    /// The figure here, where the source has one.
-    pub here: Html,
+    /// The figure here, if there is one.
+    pub here: Option<String>,
     pub id: String,
     pub analysis: Html,
     pub restated: Html,
@@ -53,13 +53,14 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
     let asked = run.header.plan.claims.iter().find(|asked| asked.id == claim.id);
     let prose = |text: Option<&String>| text.map_or_else(Html::default, |text| Html::prose(text));
     let source = claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string();
-    let here = if claim.source_value.is_empty() { Html::default() } else { Html::text(&grids::here(claim)) };
+    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
+    let here = Some(grids::here(claim)).filter(|here| is_judged && here != "-");
     Claim {
         anchor: format!("{prefix}claim-{}", index + 1),
         verdict: claim.verdict.word(),
         answer: grids::answer(claim),
         heading: heading(claim),
-        sentence: Html::sentence(without_verdict(&marked::claim(claim), claim.verdict)),
+        sentence: Html::sentence(&without_verdict(&marked::claim(claim), claim.verdict)),
         figures: basis::figures(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
         warning: marked::warning(claim).map(|warning| Html::sentence(&warning)),
         source,
@@ -77,11 +78,11 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
 /// The claim as its author put it, or else what it asks.
 pub(super) fn heading(claim: &ClaimResult) -> Html {
     match (claim.asked.judging, claim.asked.tests.as_slice()) {
-        _ if !claim.says.is_empty() => Html::prose(&claim.says),
         (Judging::Order, [AskedTest::Versus { candidate, baseline, .. }]) => {
             let (candidate, baseline) = arm_names(candidate, baseline);
             Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
         }
+        _ if !claim.says.is_empty() => Html::prose(&claim.says),
         _ => {
             let Clause { subject, complement } = Clause::of(&claim.asked);
             Html::sentence(&format!("{subject} is {complement}"))
@@ -90,7 +91,7 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
 }
 
 /// The sentence without the word that stands beside it.
-fn without_verdict(sentence: &str, verdict: Verdict) -> &str {
+fn without_verdict(sentence: &str, verdict: Verdict) -> String {
     let opening = sentence.split_once(": ").filter(|(word, _)| word.eq_ignore_ascii_case(verdict.word()));
-    opening.map_or(sentence, |(_, rest)| rest)
+    opening.map_or_else(|| sentence.to_string(), |(_, rest)| marked::capitalised(rest))
 }

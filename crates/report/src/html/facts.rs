@@ -1,4 +1,4 @@
-//! What was asked, when, where and with what: the head of a run.
+//! When, where and with what: the head of a run.
 
 use ascertain::outcome::Outcome;
 use ascertain::recorded::{RecordedRun, State};
@@ -21,7 +21,6 @@ pub(super) fn facts(run: &RecordedRun) -> Vec<Fact> {
     let machine = &run.outcome.machine;
     let text = |words: String| Html::text(&words);
     let rows = [
-        ("Asked", Html(format!("<code>{}</code>", Html::text(&command_line(&header.command_line))))),
         ("Started", text(moment(&header.started))),
         ("State", text(state(run.state).into())),
         ("CPU", text(cpu(machine))),
@@ -60,6 +59,13 @@ pub(super) fn moment(rfc3339: &str) -> String {
         }
         None => rfc3339.to_string(),
     }
+}
+
+/// The machine in a few words: what a figure can't do without.
+pub(super) fn in_short(machine: &Machine) -> String {
+    let virtualisation = machine.virtualisation.as_ref().map(|hypervisor| format!("virtual machine ({hypervisor})"));
+    let parts = [machine.cpu_model.clone(), cpus(machine.cpus_allowed), machine.kernel.clone()];
+    joined(parts.map(Some).into_iter().chain([virtualisation]))
 }
 
 fn state(state: State) -> &'static str {

@@ -7,10 +7,12 @@ use askama::Template;
 use super::aligned::{Aligned, aligned};
 use super::claim::{Claim, claims};
 use super::experiment::{Experiment, experiments};
-use super::facts::{Fact, command_line, facts, moment, notice};
+use super::facts::{Fact, command_line, facts, in_short, moment, notice};
 use super::markup::Html;
 use super::picture::{Figure, overview};
 use super::policy::policy;
+use crate::grids;
+use crate::plot::svg;
 use crate::sentence::marked;
 
 const STYLE: &str = include_str!("../../../../web/report.css");
@@ -20,7 +22,7 @@ const SCRIPT: &str = include_str!("../../../../web/plot.js");
 #[template(path = "report.html")]
 struct Page {
     title: String,
-    style: &'static str,
+    style: String,
     script: &'static str,
     policy: String,
     /// Where there are several runs: their claims side by side.
@@ -51,6 +53,7 @@ struct Run {
 /// How many claims came to a verdict.
 struct Count {
     verdict: &'static str,
+    answer: &'static str,
     count: usize,
 }
 
@@ -67,15 +70,22 @@ pub fn page(runs: &[RecordedRun]) -> String {
         [run] => run.title.clone(),
         runs => format!("{} runs side by side", runs.len()),
     };
+    let style = style();
     let page = Page {
         title,
-        style: STYLE,
+        policy: policy(&style, SCRIPT),
+        style,
         script: SCRIPT,
-        policy: policy(STYLE, SCRIPT),
         aligned: (runs.len() > 1).then(|| aligned(runs)),
         runs: views,
     };
     page.render().expect("texts go into a String")
+}
+
+/// The style sheet, with the colours of pictures before it: those for a dark ground not on paper.
+fn style() -> String {
+    let [light, dark] = [false, true].map(svg::properties);
+    format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{STYLE}")
 }
 
 fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
@@ -84,7 +94,7 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
     let left_out = run.outcome.left_out.iter().filter(|arm| !described(&arm.experiment));
     Run {
         title: title(run),
-        subtitle: format!("{}, {}", moment(&run.header.started), run.outcome.machine.cpu_model),
+        subtitle: format!("{}, on {}", moment(&run.header.started), in_short(&run.outcome.machine)),
         notice: notice(run.state),
         tally: tally(&run.outcome),
         facts: facts(run),
@@ -114,8 +124,9 @@ fn title(run: &RecordedRun) -> String {
     }
 }
 
+/// How many claims came to which verdict, or which answer where they are `compare`'s.
 fn tally(outcome: &Outcome) -> Vec<Count> {
-    let verdicts = [
+    const ORDER: [Verdict; 6] = [
         Verdict::Holds,
         Verdict::Refuted,
         Verdict::Undecided,
@@ -123,9 +134,15 @@ fn tally(outcome: &Outcome) -> Vec<Count> {
         Verdict::Unavailable,
         Verdict::Deferred,
     ];
-    let count = |verdict: Verdict| Count {
-        verdict: verdict.word(),
-        count: outcome.claims.iter().filter(|claim| claim.verdict == verdict).count(),
-    };
-    verdicts.map(count).into_iter().filter(|count| count.count > 0).collect()
+    let mut counts: Vec<Count> = Vec::new();
+    for verdict in ORDER {
+        for claim in outcome.claims.iter().filter(|claim| claim.verdict == verdict) {
+            let answer = grids::answer(claim);
+            match counts.iter_mut().find(|count| count.answer == answer) {
+                Some(count) => count.count += 1,
+                None => counts.push(Count { verdict: verdict.word(), answer, count: 1 }),
+            }
+        }
+    }
+    counts
 }

@@ -150,7 +150,7 @@ pub(super) fn wrong(claim: &ClaimResult) -> String {
     format!("wrong with a chance of at most {}", chance(claim.error))
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,0 +1,117 @@
+//! Reading a column of numbers.
+
+use std::io::{self, Read};
+
+use proptest::prelude::*;
+
+use crate::permutation::read_column;
+
+fn read(text: &str, column: Option<&str>) -> Result<Vec<f64>, String> {
+    read_column(text.as_bytes(), "f.csv", column).map_err(|error| error.to_string())
+}
+
+#[test]
+fn one_number_a_line() {
+    for text in ["1\n2.5\n-3e2\n", "1\r\n2.5\r\n-3e2", "\u{feff}1\n2.5\n-3e2\n", "wall\n1\n\n 2.5 \n+-3e2\n".replace("+-", "-").as_str()]
+    {
+        assert_eq!(read(text, None).unwrap(), [1.0, 2.5, -300.0], "{text:?}");
+    }
+}
+
+#[test]
+fn columns_by_name_and_by_number() {
+    let text = "name,wall (ms),2\nfirst,1,10\n\"second, with\n\"\"quotes\"\"\",\"2\",20\n";
+    assert_eq!(read(text, Some("wall (ms)")).unwrap(), [1.0, 2.0]);
+    assert_eq!(read(text, Some("2")).unwrap(), [10.0, 20.0], "a heading comes before a number");
+    assert_eq!(read(text, Some("3")).unwrap(), [10.0, 20.0]);
+    assert_eq!(read("1,x\n2,y\n", Some("1")).unwrap(), [1.0, 2.0], "no heading");
+    assert_eq!(read("a;b\n1;2\n3;4\n", Some("b")).unwrap(), [2.0, 4.0]);
+    assert_eq!(read("a\tb\n1\t2\n3\t4\n", Some("a")).unwrap(), [1.0, 3.0]);
+    assert_eq!(read("\"a;b\",c\n1,2\n", Some("c")).unwrap(), [2.0]);
+}
+
+#[test]
+fn mistakes_say_where_they_are_and_what_to_do() {
+    let wrong = |text: &str, column, message: &str| {
+        let said = read(text, column).unwrap_err();
+        assert!(said.contains(message), "{text:?}: {said}");
+    };
+    wrong("", None, "f.csv has no numbers in it");
+    wrong("\n\n", None, "f.csv has no numbers in it");
+    wrong("wall\n", None, "f.csv has no numbers in it");
+    wrong("", Some("wall"), "f.csv has no numbers in it");
+    wrong("1\n2\nfast\n", None, "f.csv:3:1: `fast` is not a number; leave the line out");
+    wrong("1\r\n\r\n2\r\nfast\r\n", None, "f.csv:4:1: `fast`");
+    wrong("1\n2\nfast", None, "f.csv:3:1: `fast`");
+    wrong("a,b\n1,2\n3,\n", Some("b"), "f.csv:3:2: the field is empty");
+    wrong("1\nNaN\n", None, "f.csv:2:1: `NaN` is not a finite number");
+    wrong("NaN\n1\n", None, "f.csv:1:1: `NaN` is not a finite number");
+    wrong("1\n-inf\n", None, "`-inf` is not a finite number");
+    wrong("1\n1e999\n", None, "`1e999` is not a finite number");
+    wrong("1\n\"1,5\"\n", None, "`1,5` is not a number");
+    wrong("1\n5 ms\n", None, "`5 ms` is not a number");
+    wrong("1\n\u{1b}[31m\n", None, "`\\u{1b}[31m` is not a number");
+    wrong("a,b\n1,2\n3\n", Some("a"), "f.csv:3: 1 field where the first line has 2");
+    wrong("a,b\n1,2\n3,4,5\n", Some("a"), "f.csv:3: 3 fields where the first line has 2");
+    wrong("1,2\n3,4\n", None, "f.csv has 2 columns: name one with --column, a number from 1 to 2");
+    wrong("wall,user\n3,4\n", None, "name one with --column, `wall`, `user`");
+    wrong("wall,user\n3,4\n", Some("wal"), "no column `wal`: there is `wall`, `user`; did you mean `wall`?");
+    wrong("wall,user\n3,4\n", Some("3"), "no column `3`");
+    wrong("wall,user\n3,4\n", Some("0"), "no column `0`");
+    wrong("3,4\n", Some("wall"), "no column `wall`: there is a number from 1 to 2");
+    wrong(&format!("1\n{}\n", "9".repeat(100_000)), None, "f.csv:2:1");
+    assert_eq!(read(&format!("x,{}\n1,\"{}\"\n", "n".repeat(5000), "long ".repeat(100_000)), Some("x")).unwrap(), [1.0]);
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    let error = read_column(&b"1\n\xff\xfe\n"[..], "f", None).unwrap_err();
+    assert!(error.to_string().starts_with("f:2:1: `\u{fffd}\u{fffd}` is not a number"), "{error}");
+}
+
+/// Input that comes in pieces, and fails in the end.
+struct Pieces<'a>(&'a [u8], usize, bool);
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.0.is_empty() && self.2 {
+            return Err(io::Error::other("the disk is gone"));
+        }
+        let count = self.1.min(self.0.len()).min(buffer.len());
+        buffer[..count].copy_from_slice(&self.0[..count]);
+        self.0 = &self.0[count..];
+        Ok(count)
+    }
+}
+
+#[test]
+fn a_failing_disk_is_named() {
+    let error = read_column(Pieces(b"1\n2\n", 3, true), "f", None).unwrap_err();
+    assert_eq!(error.to_string(), "f could not be read: the disk is gone");
+}
+
+/// More than a buffer's worth, of numbers whose lines lie across its ends.
+#[test]
+fn long_files_are_read_whole() {
+    let numbers: Vec<f64> = (0..60_000).map(|i| f64::from(i) * 0.37).collect();
+    let text: String = numbers.iter().map(|number| format!("{number},x\n")).collect();
+    assert_eq!(read(&text, Some("1")).unwrap(), numbers);
+}
+
+proptest! {
+    #[test]
+    fn numbers_are_read_as_they_were_written(
+        numbers in proptest::collection::vec(any::<f64>().prop_filter("finite", |x| x.is_finite()), 1..200),
+        piece in 1..40_usize,
+        end in prop_oneof![Just("\n"), Just("\r\n")],
+    ) {
+        let text: String = numbers.iter().map(|number| format!("{number:e}{end}")).collect();
+        prop_assert_eq!(read_column(Pieces(text.as_bytes(), piece, false), "f", None).unwrap(), numbers);
+    }
+
+    #[test]
+    fn nothing_makes_it_panic(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b','), Just(b'\n'), Just(b'"'), Just(b'1')], 0..300)) {
+        let _ = read_column(bytes.as_slice(), "f", Some("1"));
+        let _ = read_column(bytes.as_slice(), "f", None);
+    }
+}

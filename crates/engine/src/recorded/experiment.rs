@@ -1,0 +1,41 @@
+use ascertain_sys::machine::Machine;
+
+use crate::evidence::{Header, Trials};
+use crate::experiment::{Arm, Experiment, Session, Setup, Spec, TargetError, Unavailable};
+use crate::outcome::LeftOut;
+
+/// An experiment as a run has recorded it: its trials can be judged again, and it can't be measured.
+pub(super) struct RecordedExperiment<'a> {
+    spec: &'a Spec,
+    unavailable: Vec<&'a LeftOut>,
+}
+
+impl<'a> RecordedExperiment<'a> {
+    pub fn new(spec: &'a Spec, header: &'a Header, trials: &Trials) -> Self {
+        // A run may have been continued where more can be measured.
+        let measured = |left_out: &LeftOut| {
+            trials.arms.iter().any(|(id, arm)| *id == left_out.experiment && is_of(left_out, arm))
+        };
+        let of_spec = header.unavailable.iter().filter(|left_out| left_out.experiment == spec.id);
+        RecordedExperiment { spec, unavailable: of_spec.filter(|left_out| !measured(left_out)).collect() }
+    }
+}
+
+fn is_of(left_out: &LeftOut, arm: &Arm) -> bool {
+    left_out.variant == arm.variant && left_out.at == arm.point
+}
+
+impl Experiment for RecordedExperiment<'_> {
+    fn spec(&self) -> &Spec {
+        self.spec
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        let left_out = self.unavailable.iter().find(|left_out| is_of(left_out, arm));
+        left_out.map_or(Ok(()), |left_out| Err(Unavailable(left_out.reason.clone())))
+    }
+
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Err(TargetError::Failed("what was recorded can't be measured".into()))
+    }
+}

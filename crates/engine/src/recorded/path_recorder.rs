@@ -1,0 +1,82 @@
+use super::path::{ClaimPath, EvidencePoint};
+
+/// Points of evidence that are kept, the last one aside.
+const MOST_POINTS: usize = 1_999;
+
+/// Keeps a claim's path while it is judged.
+#[derive(Clone)]
+pub(crate) struct PathRecorder {
+    path: ClaimPath,
+    /// After so many trials points are two trials apart, after twice as many three, and so on.
+    dense: u64,
+    /// The next point is kept after so many trials.
+    next: u64,
+}
+
+impl PathRecorder {
+    pub fn new(log_threshold_holds: f64, log_threshold_refuted: f64) -> PathRecorder {
+        let path = ClaimPath { log_threshold_holds, log_threshold_refuted, ..ClaimPath::default() };
+        PathRecorder { path, dense: 1 << 11, next: 1 }
+    }
+
+    /// Counts a trial, `success` being `None` for a tie that was dropped.
+    pub fn count(&mut self, number: u64, success: Option<bool>, statistic: Option<f64>) {
+        self.path.trials.push(number);
+        self.path.successes.push(success);
+        self.path.statistics.extend(statistic);
+    }
+
+    /// Looks at the evidence after a trial, where a point is due or it has decided.
+    pub fn look(&mut self, is_decided: bool, log_e: impl FnOnce() -> Option<(f64, f64)>) {
+        let counted = self.path.trials.len() as u64;
+        let decides = is_decided && self.path.decided_after.is_none();
+        if decides {
+            self.path.decided_after = Some(counted);
+        }
+        if counted < self.next && !decides {
+            return;
+        }
+        self.next = after(counted, self.dense);
+        self.push(counted, log_e());
+        while self.path.evidence.len() > MOST_POINTS {
+            self.thin();
+        }
+    }
+
+    /// The path of the first trials, so many as are judged. The answer may have come late, or have been
+    /// taken back.
+    pub fn finish(mut self, judged: u64, is_decided: bool, log_e: impl FnOnce() -> Option<(f64, f64)>) -> ClaimPath {
+        let path = &mut self.path;
+        path.trials.truncate(judged as usize);
+        path.successes.truncate(judged as usize);
+        path.statistics.truncate(judged as usize);
+        path.decided_after = is_decided.then_some(path.decided_after.unwrap_or(judged));
+        if judged > 0 && path.evidence.last().is_none_or(|last| last.counted != judged) {
+            self.push(judged, log_e());
+        }
+        self.path
+    }
+
+    fn push(&mut self, counted: u64, log_e: Option<(f64, f64)>) {
+        let point = log_e.map(|(log_e_holds, log_e_refuted)| EvidencePoint { counted, log_e_holds, log_e_refuted });
+        self.path.evidence.extend(point);
+    }
+
+    fn thin(&mut self) {
+        self.dense = (self.dense / 2).max(1);
+        self.next = 1;
+        let decided_after = self.path.decided_after;
+        self.path.evidence.retain(|point| {
+            let stays = point.counted >= self.next || Some(point.counted) == decided_after;
+            if stays {
+                self.next = after(point.counted, self.dense);
+            }
+            stays
+        });
+    }
+}
+
+/// When the next point is kept.
+fn after(counted: u64, dense: u64) -> u64 {
+    counted + 1 + counted / dense
+}

@@ -1,0 +1,100 @@
+//! Eight exact roots at a time.
+
+use std::arch::x86_64::*;
+
+use super::exact::cbrt_u64;
+
+/// Roots of as many numbers as the shorter slice has.
+///
+/// In doubles: m^(−1/3) of the mantissa by a parabola on each eighth of 1 to 2 (off by less than 2^−16), from
+/// there m^(1/3) by one step of Newton's (2^−30), then the root of the power of two. That is within one of the
+/// integer root, and never below it after a nudge up; one comparison of the cube takes off what is too much.
+#[target_feature(enable = "avx512f,avx512dq")]
+pub fn each(numbers: &[u64], roots: &mut [u32]) {
+    let count = numbers.len().min(roots.len());
+    let (numbers, roots) = (&numbers[..count], &mut roots[..count]);
+    let (mut from, mut to) = (numbers.chunks_exact(8), roots.chunks_exact_mut(8));
+    for (eight, out) in (&mut from).zip(&mut to) {
+        // SAFETY: eight numbers are readable at `eight`, and eight roots writable at `out`.
+        unsafe {
+            let root = eight_roots(_mm512_loadu_epi64(eight.as_ptr().cast()));
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), root);
+        }
+    }
+    for (number, root) in from.remainder().iter().zip(to.into_remainder()) {
+        *root = cbrt_u64(*number);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn eight_roots(x: __m512i) -> __m256i {
+    let number = _mm512_cvtepu64_pd(x);
+    // number = mantissa · 2^exponent; the exponent of zero is −∞, and everything then comes to zero.
+    let exponent = _mm512_getexp_pd(number);
+    let mantissa = _mm512_getmant_pd::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_SRC>(number);
+    let eighth = _mm512_srli_epi64::<49>(_mm512_castpd_si512(mantissa));
+    let [a, b, c] = INVERSE_ROOTS.map(|column| {
+        let column = _mm512_setr_pd(
+            column[0], column[1], column[2], column[3], column[4], column[5], column[6], column[7],
+        );
+        _mm512_permutexvar_pd(eighth, column)
+    });
+    let inverse = _mm512_fmadd_pd(_mm512_fmadd_pd(c, mantissa, b), mantissa, a);
+    let root = _mm512_mul_pd(_mm512_mul_pd(mantissa, inverse), inverse);
+    // inverse³ · mantissa would be 1: root · (1 − ⅔·(that − 1)).
+    let near_one = _mm512_mul_pd(root, inverse);
+    let correction = _mm512_fnmadd_pd(_mm512_set1_pd(2.0 / 3.0), near_one, _mm512_set1_pd(5.0 / 3.0 + NUDGE));
+    let third = _mm512_mul_pd(exponent, _mm512_set1_pd(1.0 / 3.0 + 1e-9));
+    let third = _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(third);
+    let rest = _mm512_fnmadd_pd(third, _mm512_set1_pd(3.0), exponent);
+    // 0, 1 or 2, as the last bits of a large double.
+    let rest = _mm512_castpd_si512(_mm512_add_pd(rest, _mm512_set1_pd(4_503_599_627_370_496.0)));
+    let [one, two, four] = [1.0, 1.259_921_049_894_873_2, 1.587_401_051_968_199_5];
+    let power = _mm512_permutexvar_pd(rest, _mm512_setr_pd(one, two, four, one, one, one, one, one));
+    let root = _mm512_scalef_pd(_mm512_mul_pd(_mm512_mul_pd(root, correction), power), third);
+    let root = _mm512_cvttpd_epu64(root);
+    let cube = _mm512_mullo_epi64(_mm512_mullo_epi64(root, root), root);
+    // As in the scalar form, the difference is right where the cube wraps around.
+    let is_over = _mm512_cmpgt_epi64_mask(_mm512_sub_epi64(cube, x), _mm512_setzero_si512());
+    _mm512_cvtepi64_epi32(_mm512_mask_sub_epi64(root, is_over, root, _mm512_set1_epi64(1)))
+}
+
+/// Lifts every estimate above its root: more than the estimate's error, less than what would make two of one
+/// at 2^21.4.
+const NUDGE: f64 = 1e-8;
+
+/// Constant, linear and quadratic coefficients of parabolas for x^(−1/3) on each eighth of 1 to 2, through the
+/// Chebyshev points.
+const INVERSE_ROOTS: [[f64; 8]; 3] = [
+    [
+        1.5252435018071293,
+        1.4695747981646294,
+        1.4212474817048801,
+        1.378716953027033,
+        1.3408651202088986,
+        1.3068588254944886,
+        1.276062054580065,
+        1.2479792574532091,
+    ],
+    [
+        -0.7184870736628568,
+        -0.6192688393626911,
+        -0.5417860362119679,
+        -0.47981833447517375,
+        -0.4292772072830815,
+        -0.3873724403433041,
+        -0.35213926156600234,
+        -0.3221569514308107,
+    ],
+    [
+        0.19323449048044986,
+        0.1490142244846507,
+        0.11795096765005562,
+        0.09537513484925365,
+        0.07850163903843115,
+        0.06559061831336531,
+        0.05551238838021778,
+        0.04750907626566923,
+    ],
+];

@@ -1,0 +1,244 @@
+//! How a figure went from run to run.
+
+use std::collections::BTreeSet;
+
+use ascertain::experiment::{Better, Point};
+use ascertain::unit::Unit;
+use serde::Serialize;
+
+use super::words::minute;
+use crate::clause::arm_label;
+use crate::csv::{number, record};
+use crate::figure::Figure;
+use crate::grid::{Cell, Grid, Kind};
+use crate::plot::{Axis, Layer, Plot, Range, Scale, Which, text};
+use crate::terminal::Style;
+use crate::text::{ended, plain, quoted};
+use crate::{json, markdown};
+
+/// The name and version of the schema of [`Trend`] in JSON.
+pub const SCHEMA: &str = "ascertain.trend/1";
+
+/// A metric's median, or a ratio's, over runs. What is not known is `None`, in JSON `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trend {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The experiment.
+    pub experiment: String,
+    /// The metric.
+    pub metric: String,
+    /// The figures' unit: the metric's, or `1` for a ratio.
+    pub unit: Unit,
+    /// Which way is better; a ratio is better when it is higher.
+    pub better: Better,
+    /// What is compared with what within each run; `None` for the metric itself.
+    pub ratio: Option<Versus>,
+    /// A line for each arm, or for a ratio each point.
+    pub lines: Vec<TrendLine>,
+    /// What was left out, and why, in plain sentences.
+    pub notes: Vec<String>,
+}
+
+/// A ratio: how many times better the candidate is than the baseline in the same trial.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Versus {
+    /// The variant that the ratio speaks for.
+    pub candidate: String,
+    /// The variant that it is held against.
+    pub baseline: String,
+}
+
+/// One arm over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrendLine {
+    /// The variant; for a ratio the candidate.
+    pub variant: String,
+    /// Where.
+    pub at: Point,
+    /// The oldest run first; runs that did not measure it are left out.
+    pub runs: Vec<TrendPoint>,
+}
+
+/// A run's figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrendPoint {
+    /// The run.
+    pub run_id: String,
+    /// When it started: RFC 3339, UTC.
+    pub started: String,
+    /// The machine's CPU and kernel, to tell machines apart.
+    pub machine: String,
+    /// The median, in the trend's unit.
+    pub estimate: Estimate,
+}
+
+/// A median and its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// How many values.
+    pub n: u64,
+    /// Their median.
+    pub median: Option<f64>,
+    /// The lower end of its interval, at 95 %.
+    pub low: Option<f64>,
+    /// The upper end of its interval, at 95 %.
+    pub high: Option<f64>,
+}
+
+impl Estimate {
+    /// As people read it, in a unit.
+    pub(super) fn figure(&self, unit: Unit) -> Figure {
+        match unit {
+            Unit::One => Figure::new(self.median, self.low, self.high, &[1.0]),
+            unit => Figure::of_unit(unit, self.median, self.low, self.high),
+        }
+    }
+}
+
+/// More lines than this can't be told apart in a plot.
+const MOST_LINES: usize = 8;
+
+impl Trend {
+    /// What is shown.
+    fn title(&self) -> String {
+        match &self.ratio {
+            Some(Versus { candidate, baseline }) => format!(
+                "{}: how many times better {} is than {} in {}, median of the paired ratios",
+                quoted(&self.experiment),
+                quoted(candidate),
+                quoted(baseline),
+                quoted(&self.metric)
+            ),
+            None => format!("{}: median of {}", quoted(&self.experiment), quoted(&self.metric)),
+        }
+    }
+
+    /// What was left out, and what a reader must bear in mind.
+    fn cautions(&self) -> Vec<String> {
+        let mut cautions: Vec<String> = self.notes.iter().map(|note| ended(note)).collect();
+        let machines: BTreeSet<&str> =
+            self.lines.iter().flat_map(|line| &line.runs).map(|run| run.machine.as_str()).collect();
+        if machines.len() > 1 {
+            cautions.push(format!("Careful: the runs are of {} machines or kernels.", machines.len()));
+        }
+        if self.ratio.is_none() {
+            cautions.push(
+                "Careful: runs are not paired with one another; a change may be the machine's. A ratio within each run \
+                 (--ratio A/B) is free of that."
+                    .into(),
+            );
+        }
+        cautions
+    }
+
+    fn label(line: &TrendLine) -> String {
+        arm_label(&line.variant, &line.at)
+    }
+
+    fn grid(&self) -> Grid {
+        let figure = if self.ratio.is_some() { "Ratio" } else { "Median" };
+        let mut grid = Grid::new(&[
+            ("Variant", Kind::Prose),
+            ("Run", Kind::Word),
+            ("Started (UTC)", Kind::Word),
+            ("Trials", Kind::Number),
+            (figure, Kind::Number),
+            ("95 % interval", Kind::Number),
+        ])
+        .stacking(&["Started (UTC)", "95 % interval"]);
+        for line in &self.lines {
+            for (index, run) in line.runs.iter().enumerate() {
+                let Figure { value, range } = run.estimate.figure(self.unit);
+                let label = if index == 0 { Trend::label(line) } else { String::new() };
+                grid.rows.push(vec![
+                    Cell::Code(label),
+                    Cell::Code(run.run_id.clone()),
+                    minute(&run.started).into(),
+                    run.estimate.n.to_string().into(),
+                    value.into(),
+                    range.into(),
+                ]);
+            }
+        }
+        grid
+    }
+
+    /// The figure over the runs, a line an arm, with bands.
+    pub fn plot(&self) -> Plot {
+        let lines = &self.lines[..self.lines.len().min(MOST_LINES)];
+        let runs: BTreeSet<(&str, &str)> =
+            lines.iter().flat_map(|line| &line.runs).map(|run| (run.started.as_str(), run.run_id.as_str())).collect();
+        let place = |run: &TrendPoint| runs.range(..(run.started.as_str(), run.run_id.as_str())).count() as f64;
+        let mut layers = Vec::new();
+        if self.ratio.is_some() {
+            layers.push(Layer::Rule { on: Which::Y, at: 1.0, label: "equal".into() });
+        }
+        for (index, line) in lines.iter().enumerate() {
+            let series = Some(index);
+            let range = |run: &TrendPoint| Range {
+                x: place(run),
+                low: run.estimate.low.unwrap_or(f64::NEG_INFINITY),
+                high: run.estimate.high.unwrap_or(f64::INFINITY),
+            };
+            let ranges = line.runs.iter().map(range).collect();
+            let points: Vec<[f64; 2]> =
+                line.runs.iter().map(|run| [place(run), run.estimate.median.unwrap_or(f64::NAN)]).collect();
+            layers.push(Layer::Band { series, ranges });
+            layers.push(Layer::Line { series, points: points.clone(), steps: false, dashed: false });
+            layers.push(Layer::Dots { series, points, hollow: false });
+        }
+        let names = runs.iter().map(|(started, _)| minute(started)).collect();
+        Plot {
+            id: "trend".into(),
+            title: plain(&self.title()),
+            alt: format!("{} over {} runs, with 95 % intervals.", plain(&self.title()), runs.len()),
+            x: Axis::new("run", Scale::Names(names), Unit::One),
+            y: Axis::new(if self.ratio.is_some() { "ratio" } else { &self.metric }, Scale::Linear, self.unit),
+            series: lines.iter().map(Trend::label).collect(),
+            layers,
+        }
+    }
+}
+
+/// What is shown, the table, the plot, and what to bear in mind.
+pub fn table(trend: &Trend, style: &Style) -> String {
+    let cautions: String = trend.cautions().iter().map(|caution| style.paragraph(&plain(caution))).collect();
+    let plot = text::draw(&trend.plot(), style);
+    let more = match trend.lines.len().checked_sub(MOST_LINES) {
+        Some(more) if more > 0 => style.paragraph(&format!(
+            "The plot leaves out {more} more lines; choose with --variant and --at."
+        )),
+        _ => String::new(),
+    };
+    format!("{}{}\n{plot}{more}\n{cautions}", style.paragraph(&plain(&trend.title())), style.table(&trend.grid()))
+}
+
+/// What is shown, the table, and what to bear in mind.
+pub fn markdown(trend: &Trend) -> String {
+    let cautions = trend.cautions().join(" ");
+    let title = markdown::paragraph(&trend.title());
+    format!("{title}\n{}\n{}", markdown::table(&trend.grid()), markdown::paragraph(&cautions))
+}
+
+/// The trend as one object.
+pub fn json(trend: &Trend) -> String {
+    json::object(trend)
+}
+
+/// A line a run of each arm.
+pub fn csv(trend: &Trend) -> String {
+    let mut lines = String::from("experiment,metric,unit,variant,at,run_id,started,machine,n,median,median_low,median_high\n");
+    for line in &trend.lines {
+        for run in &line.runs {
+            let Estimate { n, median, low, high } = run.estimate;
+            let mut fields: Vec<String> = [&trend.experiment, &trend.metric].map(String::clone).into();
+            fields.extend([trend.unit.symbol().to_string(), line.variant.clone(), line.at.to_string()]);
+            fields.extend([&run.run_id, &run.started, &run.machine].map(String::clone));
+            fields.push(n.to_string());
+            fields.extend([median, low, high].map(number));
+            lines += &record(&fields);
+        }
+    }
+    lines
+}
