@@ -12,7 +12,7 @@ pub enum Code {
     Done,
     /// A gate failed: a claim is refuted, or `compare --fail-if slower`.
     GateFailed,
-    /// Wrong usage, or a bad file.
+    /// Wrong usage, or a file that can't be read or written.
     Usage,
     /// Undecided at the budget, where a gate needed it.
     Undecided,
@@ -24,12 +24,21 @@ pub enum Code {
     Interrupted,
 }
 
-/// The codes for `--help`.
-pub const HELP: &str = "Exit codes: 0 done; 1 a gate failed; 2 usage or a bad file; 3 undecided where a gate needed it;\n4 nothing to run here; 5 a target failed or gave a wrong answer; 130 interrupted.";
+/// Every code, and what it means.
+pub const CODES: [(Code, &str); 7] = [
+    (Code::Done, "done"),
+    (Code::GateFailed, "a gate failed"),
+    (Code::Usage, "usage, or a file that can't be read or written"),
+    (Code::Undecided, "undecided where a gate needed it"),
+    (Code::Nothing, "nothing to run here"),
+    (Code::TargetFailed, "a target failed or gave a wrong answer"),
+    (Code::Interrupted, "interrupted"),
+];
 
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> ExitCode {
-        ExitCode::from(match code {
+impl Code {
+    /// What the process ends with.
+    pub fn number(self) -> u8 {
+        match self {
             Code::Done => 0,
             Code::GateFailed => 1,
             Code::Usage => 2,
@@ -37,8 +46,20 @@ impl From<Code> for ExitCode {
             Code::Nothing => 4,
             Code::TargetFailed => 5,
             Code::Interrupted => 130,
-        })
+        }
     }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code.number())
+    }
+}
+
+/// The codes for `--help`.
+pub fn help() -> String {
+    let codes = CODES.map(|(code, meaning)| format!("{} {meaning}", code.number()));
+    format!("Exit codes: {}.", codes.join("; "))
 }
 
 /// Which verdicts fail a gate.

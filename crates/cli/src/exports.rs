@@ -24,7 +24,7 @@ pub enum Annotate {
     Github,
 }
 
-const HEADING: &str = "Exports (written as results arrive; `-` is standard output)";
+const HEADING: &str = "Exports, written as results arrive";
 
 impl Exports {
     /// Opens the files that are asked for.

@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 /// Puts performance claims on trial: randomised, paired trials that stop as soon as the evidence
 /// suffices, and are wrong at most a stated fraction of the time.
 #[derive(Parser)]
-#[command(name = "ascertain", version, propagate_version = true, max_term_width = 100, after_help = exit::HELP)]
+#[command(name = "ascertain", version, propagate_version = true, max_term_width = 100, after_help = exit::help())]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -34,6 +34,7 @@ enum Command {
     Judge(cmd::judge::Args),
     Power(cmd::power::Args),
     Completions(cmd::completions::Args),
+    Man(cmd::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Judge(args) => cmd::judge::execute(args),
         Command::Power(args) => cmd::power::execute(args),
         Command::Completions(args) => cmd::completions::execute::<Cli>(args),
+        Command::Man(args) => cmd::man::execute::<Cli>(args),
     };
     match done {
         Ok(code) => code.into(),

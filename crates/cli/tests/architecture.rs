@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-numeric", &[]),
     ("ascertain", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
     ("ascertain-experiments", &["ascertain", "ascertain-numeric", "ascertain-sys"]),
-    ("ascertain-report", &["ascertain", "ascertain-sys"]),
+    ("ascertain-report", &["ascertain", "ascertain-stats", "ascertain-sys"]),
     ("ascertain-cli", &["ascertain", "ascertain-experiments", "ascertain-report", "ascertain-stats", "ascertain-sys"]),
     ("xtask", &[]),
 ];

@@ -9,6 +9,7 @@ use crate::registry;
 /// Claims of the sources, by file.
 const SHIPPED: &[(&str, &str)] = &[
     ("claims/000_float-summation.toml", include_str!("../../../claims/000_float-summation.toml")),
+    ("claims/002_cube-root.toml", include_str!("../../../claims/002_cube-root.toml")),
     ("claims/003_balls-and-bins.toml", include_str!("../../../claims/003_balls-and-bins.toml")),
 ];
 

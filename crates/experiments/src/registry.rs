@@ -3,6 +3,8 @@
 use ascertain::experiment::Experiment;
 
 // A folder is named as its experiment is on the command line.
+#[path = "cbrt/mod.rs"]
+pub mod cbrt;
 #[path = "fill-rate/mod.rs"]
 pub mod fill_rate;
 #[path = "sum/mod.rs"]
@@ -10,5 +12,5 @@ pub mod sum;
 
 /// Every experiment that ships.
 pub fn registry() -> &'static [&'static dyn Experiment] {
-    &[&sum::Sum, &fill_rate::FillRate]
+    &[&sum::Sum, &cbrt::Cbrt, &fill_rate::FillRate]
 }

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-pub mod subset;
 pub mod cbrt;
 mod code_size;
+pub mod subset;
 pub mod sum;

@@ -24,7 +24,8 @@ fn every_cube_and_its_neighbours_as_slices() {
     let mut roots = [0; 3 * 1_001];
     for first in (1..=MOST).step_by(1_001) {
         let block = first..(first + 1_001).min(MOST + 1);
-        let numbers: Vec<u64> = block.clone().flat_map(|root| [root.pow(3) - 1, root.pow(3), root.pow(3) + 1]).collect();
+        let numbers: Vec<u64> =
+            block.clone().flat_map(|root| [root.pow(3) - 1, root.pow(3), root.pow(3) + 1]).collect();
         cbrt_each(&numbers, &mut roots);
         for (root, seen) in block.zip(roots.chunks(3)) {
             let root = root as u32;

@@ -5,7 +5,7 @@ use ascertain::experiment::{Arm, Better, Point};
 use ascertain::outcome::{Asked, AskedTest, ClaimResult, Measure};
 use ascertain::unit::Unit;
 
-use crate::figure::{Figure, exact_percent};
+use crate::figure::Figure;
 use crate::text::{harmless, quoted};
 
 /// Subject and complement, so that "`kahan` was at least 8 times as fast as `naive`" and "… is …" can be
@@ -69,10 +69,11 @@ pub(crate) fn in_metric(measure: &Measure) -> String {
     }
 }
 
-/// The two arms' names with the factors in which they differ.
+/// The two arms' names with the factors in which they differ, and with those that stand in a command line.
 pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     let name = |arm: &Arm, against: &Arm| {
-        let differing = arm.point.0.iter().filter(|(factor, level)| against.point.get(factor) != Some(level));
+        let differs = |factor: &str, level| against.point.get(factor) != Some(level) || arm.shows(factor);
+        let differing = arm.point.0.iter().filter(|(factor, level)| differs(factor, level));
         let differing = Point(differing.map(|(factor, level)| (factor.clone(), level.clone())).collect());
         Arm { variant: arm.variant.clone(), point: differing }.to_string()
     };
@@ -86,7 +87,7 @@ pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
 
 /// The figure of a claim with how to read it: a ratio, a difference, or a metric's quantile.
 pub(crate) struct ClaimFigure {
-    /// The whole as a clause: "at the median it was 6.1 times as fast (5.9 to 6.3)".
+    /// For sentences: "at the median 6.1 times (5.9 to 6.3)".
     pub clause: String,
     /// For tables: "6.1x (5.9 to 6.3)", "wall 43.10 ms (42.00 to 45.20)".
     pub short: String,
@@ -99,45 +100,32 @@ impl ClaimFigure {
         let [test] = claim.asked.tests.as_slice() else { return None };
         let (value, low, high) = (claim.ratio, claim.ratio_low, claim.ratio_high);
         let of_unit = |measure: &Measure| Figure::of_unit(measure.unit, value, low, high);
-        let range = |figure: &Figure| match claim.asked.judging {
-            Judging::Exact => String::new(),
-            _ => format!(" ({})", figure.range),
+        let is_exact = claim.asked.judging == Judging::Exact;
+        let lead = if is_exact { "" } else { "at the median " };
+        let written = |figure: Figure| if is_exact { figure.value } else { figure.to_string() };
+        // "6.1x (5.9 to 6.3)": what the number is stands right after it.
+        let times = |figure: &Figure, word: &str| match is_exact {
+            true => format!("{}{word}", figure.value),
+            false => format!("{}{word} ({})", figure.value, figure.range),
         };
-        match test {
-            AskedTest::Versus { measure, scale, bound, .. } => {
-                let figure = match scale {
-                    Scale::Ratio => Figure::new(value, low, high, &landmarks(*bound)),
-                    Scale::Difference => of_unit(measure),
-                };
-                let (good, better) = adjective(measure);
-                let (lead, relation) = quantile_words(claim, *bound);
-                let (value, range) = (&figure.value, range(&figure));
-                Some(match scale {
-                    Scale::Ratio => ClaimFigure {
-                        clause: format!("{lead}it was {relation}{value} times as {good}{range}"),
-                        short: format!("{value}x{range}"),
-                    },
-                    Scale::Difference => ClaimFigure {
-                        clause: format!("{lead}it was {better} by {relation}{value}{range}"),
-                        short: format!("{value}{range}"),
-                    },
-                })
+        Some(match test {
+            AskedTest::Versus { scale: Scale::Ratio, bound, .. } => {
+                let figure = Figure::new(value, low, high, &landmarks(*bound));
+                ClaimFigure { clause: format!("{lead}{}", times(&figure, " times")), short: times(&figure, "x") }
+            }
+            AskedTest::Versus { measure, scale: Scale::Difference, .. } => {
+                let short = written(of_unit(measure));
+                ClaimFigure { clause: format!("{lead}by {short}"), short }
             }
             AskedTest::Predicate { measure, .. } => {
                 let measure = measure.as_ref()?;
-                let figure = of_unit(measure);
-                let bound = match measure.better {
-                    Better::Lower => Bound::AtMost(f64::INFINITY),
-                    Better::Higher => Bound::AtLeast(f64::NEG_INFINITY),
-                };
-                let (lead, relation) = quantile_words(claim, bound);
-                let (value, range, metric) = (&figure.value, range(&figure), &measure.metric);
-                Some(ClaimFigure {
-                    clause: format!("{lead}{} was {relation}{value}{range}", quoted(metric)),
-                    short: format!("{} {value}{range}", harmless(metric)),
-                })
+                let figure = written(of_unit(measure));
+                ClaimFigure {
+                    clause: format!("{lead}{figure}"),
+                    short: format!("{} {figure}", harmless(&measure.metric)),
+                }
             }
-        }
+        })
     }
 }
 
@@ -146,23 +134,5 @@ pub(crate) fn landmarks(bound: Bound) -> Vec<f64> {
     match bound {
         Bound::AtLeast(mark) | Bound::AtMost(mark) => vec![1.0, mark],
         Bound::Within(low, high) => vec![1.0, low, high],
-    }
-}
-
-/// How the quantile that a figure stands for is said: the median, or "in 98 % of the trials … at least".
-fn quantile_words(claim: &ClaimResult, bound: Bound) -> (String, &'static str) {
-    if claim.asked.judging == Judging::Exact {
-        return (String::new(), "");
-    }
-    let at_median = claim.rate_claimed == 0.5 || claim.asked.judging == Judging::Order;
-    let relation = match bound {
-        _ if at_median => "",
-        Bound::AtLeast(_) => "at least ",
-        Bound::AtMost(_) => "at most ",
-        Bound::Within(..) => "",
-    };
-    match relation {
-        "" => ("at the median ".into(), ""),
-        relation => (format!("in {} of the trials ", exact_percent(claim.rate_claimed)), relation),
     }
 }

@@ -99,7 +99,13 @@ fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<u
     let largest = [value, low, high].into_iter().flatten().map(f64::abs).fold(0.0, f64::max);
     let says_something = half_width > 0.0 && half_width.is_finite() && largest < 1e10;
     let needed = -half_width.log10().floor();
-    (says_something && needed <= MOST_DECIMALS as f64).then_some(needed.max(0.0) as usize)
+    let decimals = (says_something && needed <= MOST_DECIMALS as f64).then_some(needed.max(0.0) as usize)?;
+    // A value near one end of a lopsided interval, 3.4 in 3.2 to 7.9, needs more to stand apart from it.
+    let value = value.unwrap_or(f64::NAN);
+    let hides = |decimals: usize| {
+        [low, high].into_iter().flatten().any(|end| end != value && rounds_onto(end, value, decimals))
+    };
+    Some((decimals..decimals + 2).find(|&decimals| !hides(decimals)).unwrap_or(decimals + 2).min(MOST_DECIMALS))
 }
 
 /// Whether both are written alike with so many decimals.
@@ -183,6 +189,8 @@ mod tests {
         assert_eq!(shown(-0.01, -0.2, 0.3, &[]), "0.0 (-0.2 to 0.3)");
         assert_eq!(shown(3e12, 2e12, 4e12, &[]), "3.000e12 (2.000e12 to 4.000e12)");
         assert_eq!(shown(2.0, 2.0, 2.0, &[]), "2.000 (2.000 to 2.000)");
+        assert_eq!(shown(3.4, 3.2, 7.9, &[]), "3.4 (3.2 to 7.9)");
+        assert_eq!(shown(7.9, 3.2, 7.9, &[]), "8 (3 to 8)", "it is the end");
     }
 
     #[test]

@@ -227,10 +227,13 @@ impl PowerAnalysis {
     }
 }
 
+/// Lines that the plot takes in a terminal.
+const PLOT_LINES: usize = 18;
+
 /// The sentences, the table and the plot.
 pub fn table(analysis: &PowerAnalysis, style: &Style) -> String {
     let sentences: String = analysis.sentences().iter().map(|sentence| style.paragraph(sentence)).collect();
-    let plot = text::draw(&analysis.plot(), style);
+    let plot = text::render(&analysis.plot(), style.width, PLOT_LINES, style.color);
     format!("{sentences}\n{}\n{plot}", style.table(&analysis.grid()))
 }
 

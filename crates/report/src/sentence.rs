@@ -1,7 +1,8 @@
 //! Each verdict as one plain sentence.
 //!
-//! A sentence says what was seen, what follows from it, and how sure that is. What follows is about the
-//! rate while it was measured: a verdict does not speak of other times or machines.
+//! A sentence says what was seen, what follows from it, and how sure that is, in two lines where names are short.
+//! What follows is about the rate while it was measured: a verdict does not speak of other times or machines.
+//! METHODOLOGY.md says so once, so that sentences need not.
 
 use ascertain::outcome::{ClaimResult, LeftOut};
 
@@ -14,9 +15,8 @@ mod order;
 /// backticks.
 ///
 /// ```text
-/// Holds: `kahan` was at least 8 times as fast as `naive` in 17 of 18 trials, so while it was measured
-/// this was true at least half of the time, wrong with a chance of at most 0.00003; at the median it was
-/// 9.1 times as fast (8.9 to 9.3).
+/// Holds: `kahan` was at least 8 times as fast as `naive` in 17 of 18 trials, at the median 9.1 times
+/// (8.9 to 9.3); wrong with a chance of at most 0.00003.
 /// ```
 pub fn claim(claim: &ClaimResult) -> String {
     plain(&marked::claim(claim))

@@ -19,7 +19,7 @@
 //! | a count that exists or that others keep | [`verdict()`], [`log_e_holds`], [`log_e_refuted`] |
 //! | which rates are possible | [`RateSequence`], [`rate_interval`]; after one look [`credible_interval`] |
 //! | a p-value that can only be sampled, as by reshuffling | [`BettingTest`] |
-//! | the published criterion of Robbins, to compare with | [`csm_verdict`], [`log_level`] |
+//! | the published criterion of Robbins, to compare with | [`csm_verdict`], [`csm_interval`], [`log_level`] |
 //! | between which values a quantile lies | [`quantile_ranks`] |
 //! | a summary of many values in little memory | [`Moments`], [`StreamQuantiles`] |
 //! | how long it will take | [`power()`], [`power_growth`], [`expected_growth`], [`soonest_verdict`] |
@@ -36,6 +36,7 @@ mod betting;
 mod boundary;
 mod credible;
 mod csm;
+mod csm_interval;
 mod deviance;
 mod double_double;
 mod eprocess;
@@ -57,6 +58,7 @@ mod tally;
 pub use betting::{BettingDecision, BettingTest, betting_log_wealth};
 pub use credible::credible_interval;
 pub use csm::{csm_verdict, log_level};
+pub use csm_interval::csm_interval;
 pub use deviance::{bd0, binomial_deviance, excess, log_binomial, stirling_remainder};
 pub use eprocess::{expected_growth, log_e_holds, log_e_refuted};
 pub use error::Error;

@@ -3,7 +3,7 @@
 #![allow(missing_docs)]
 
 use ascertain_stats::{
-    BettingDecision, BettingTest, Error, Tally, Verdict, betting_log_wealth, csm_verdict, log_level,
+    BettingDecision, BettingTest, Error, Tally, Verdict, betting_log_wealth, csm_interval, csm_verdict, log_level,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -168,4 +168,30 @@ fn the_confidence_sequence_method_stops_after_the_sources_2967_reshuffles() {
     assert_eq!(stops(0.01), Some(2967));
     assert!(stops(0.005) > Some(2967), "the lower threshold is not what stopped it");
     assert!(log_level(Tally { trials: 2966, successes: 0 }, 0.01) > share.ln());
+}
+
+/// The rates that the method rejects are those outside of its interval.
+#[test]
+fn csm_verdict_and_interval_are_one_event() {
+    for (trials, successes) in [(0, 0), (1, 0), (1, 1), (7, 3), (100, 0), (100, 1), (2967, 0), (5000, 260), (4000, 3972), (300, 300)]
+    {
+        let tally = Tally { trials, successes };
+        for error in [0.05, 0.001, 1e-9 / 3.0] {
+            let interval = csm_interval(tally, error).unwrap();
+            let share = successes as f64 / trials.max(1) as f64;
+            assert!(interval.contains(share), "{tally:?} {interval:?}");
+            for (end, outward, verdict) in [(interval.low, -1e-9, Verdict::Holds), (interval.high, 1e-9, Verdict::Refuted)] {
+                // Nothing bounds 0 or 1.
+                if end == 0.0 || end == 1.0 {
+                    continue;
+                }
+                let beyond = end * (1.0 + outward);
+                assert_eq!(csm_verdict(tally, beyond, error).unwrap(), Some(verdict), "{tally:?} {error} {beyond}");
+                let within = end * (1.0 - outward);
+                assert_eq!(csm_verdict(tally, within, error).unwrap(), None, "{tally:?} {error} {within}");
+            }
+        }
+    }
+    assert!(csm_interval(Tally { trials: 1, successes: 2 }, 0.05).is_err());
+    assert!(csm_interval(Tally::default(), 1.0).is_err());
 }

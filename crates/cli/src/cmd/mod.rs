@@ -7,6 +7,7 @@ pub mod completions;
 pub mod explain;
 pub mod judge;
 pub mod list;
+pub mod man;
 pub mod power;
 pub mod resume;
 pub mod run;

@@ -10,7 +10,7 @@ use crate::nearest::nearest;
 /// Reads a column of numbers: CSV with quotes as RFC 4180 has them, or one number a line.
 ///
 /// Fields are separated by commas or, where the first line has none, by semicolons or tabs. The first line is a heading if
-/// none of its fields is a number. `column` is a heading, or a column's number from 1; it may be left out where there is
+/// none of its fields is a number, or if `column` is a field of it that is none. `column` is a heading, or a column's number from 1; it may be left out where there is
 /// one column. Blank lines say nothing. `file` is the file's name for errors.
 ///
 /// The file is read once, in pieces; memory is needed for the numbers alone.
@@ -39,8 +39,10 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>) -> Result
     if first.is_empty() {
         return Err(ColumnError::Empty { file: file.into() });
     }
-    let has_heading = first.iter().all(|(_, text)| std::str::from_utf8(text).map_or(true, |text| !is_number(text)));
     let names: Vec<_> = first.iter().map(|(_, text)| String::from_utf8_lossy(text.trim_ascii())).collect();
+    // One that is asked for by its name is a heading, whatever stands beside it.
+    let is_asked_for = |name: &str| !is_number(name) && column == Some(name);
+    let has_heading = !names.iter().any(|name| is_number(name)) || names.iter().any(|name| is_asked_for(name));
     let wanted = choose(&names, has_heading, file, column)?;
     let mut numbers = Vec::new();
     if !has_heading {
@@ -65,7 +67,7 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>) -> Result
 
 /// Whether it is a number of any kind, also one that can't be compared.
 fn is_number(text: &str) -> bool {
-    text.trim().parse::<f64>().is_ok()
+    text.parse::<f64>().is_ok()
 }
 
 /// The finite number that the field is.

@@ -21,7 +21,7 @@ pub enum Method {
     Csm {
         /// Where the p-value is compared with.
         alpha: f64,
-        /// The chance that the p-value is put on the wrong side of it, at most; and that of each end of the interval.
+        /// The chance that the p-value is put on the wrong side of it, or outside of its interval, at most.
         error: f64,
     },
 }
@@ -94,7 +94,7 @@ pub struct Conclusion {
     pub log_wealth: Option<f64>,
     /// By CSM: the share of exceedances, which estimates the p-value.
     pub p: Option<f64>,
-    /// By CSM: which p-values are possible, each end wrong with a chance of at most `error` at whatever moment one stops.
+    /// By CSM: which p-values are possible ([`stats::csm_interval`]).
     pub p_interval: Option<Interval>,
     /// The time that the reshuffles took.
     pub elapsed: Duration,
@@ -200,7 +200,7 @@ impl Test {
             }
             Test::Csm { tally, error, .. } => Conclusion {
                 p: (shuffles > 0).then(|| exceedances as f64 / shuffles as f64),
-                p_interval: Some(stats::rate_interval(*tally, *error, *error)?),
+                p_interval: Some(stats::csm_interval(*tally, *error)?),
                 ..unknown
             },
         })

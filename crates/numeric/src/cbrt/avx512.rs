@@ -35,9 +35,8 @@ fn eight_roots(x: __m512i) -> __m256i {
     let mantissa = _mm512_getmant_pd::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_SRC>(number);
     let eighth = _mm512_srli_epi64::<49>(_mm512_castpd_si512(mantissa));
     let [a, b, c] = INVERSE_ROOTS.map(|column| {
-        let column = _mm512_setr_pd(
-            column[0], column[1], column[2], column[3], column[4], column[5], column[6], column[7],
-        );
+        let column =
+            _mm512_setr_pd(column[0], column[1], column[2], column[3], column[4], column[5], column[6], column[7]);
         _mm512_permutexvar_pd(eighth, column)
     });
     let inverse = _mm512_fmadd_pd(_mm512_fmadd_pd(c, mantissa, b), mantissa, a);

@@ -201,10 +201,13 @@ impl Trend {
     }
 }
 
+/// Lines that the plot takes in a terminal.
+const PLOT_LINES: usize = 18;
+
 /// What is shown, the table, the plot, and what to bear in mind.
 pub fn table(trend: &Trend, style: &Style) -> String {
     let cautions: String = trend.cautions().iter().map(|caution| style.paragraph(&plain(caution))).collect();
-    let plot = text::draw(&trend.plot(), style);
+    let plot = text::render(&trend.plot(), style.width, PLOT_LINES, style.color);
     let more = match trend.lines.len().checked_sub(MOST_LINES) {
         Some(more) if more > 0 => style.paragraph(&format!(
             "The plot leaves out {more} more lines; choose with --variant and --at."

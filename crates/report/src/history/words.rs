@@ -1,7 +1,5 @@
 //! Pieces of text that several tables of the history have.
 
-use ascertain::experiment::Point;
-
 use crate::text::harmless;
 
 /// `2026-11-21T09:30:12.000Z` to the minute: `2026-11-21 09:30`.
@@ -18,14 +16,6 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
         None => text,
-    }
-}
-
-/// Where a line of a table or plot is: the variant and the factors that others do not share.
-pub(super) fn label(variant: &str, at: &Point) -> String {
-    match at.0.is_empty() {
-        true => variant.to_string(),
-        false => format!("{variant} ({at})"),
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
     let of_run = |run: &RecordedRun, claim: &ClaimResult| {
         let found = run.outcome.claims.iter().find(|other| is_same(other, claim))?;
         let is_judged = matches!(found.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-        let figure = if is_judged { grids::here(found) } else { String::new() };
+        let figure = Some(grids::here(found)).filter(|figure| is_judged && figure != "-").unwrap_or_default();
         Some(Cell { verdict: found.verdict.word(), answer: grids::answer(found), figure })
     };
     let row = |claim: &ClaimResult| Row {

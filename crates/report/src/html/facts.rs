@@ -39,7 +39,7 @@ pub(super) fn facts(run: &RecordedRun) -> Vec<Fact> {
 }
 
 /// A command line that a shell would read as these words.
-pub(super) fn command_line(words: &[String]) -> String {
+pub(crate) fn command_line(words: &[String]) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
     let quoted = words.iter().enumerate().map(|(index, word)| match word.as_str() {
         // Where the program is on that machine says nothing here.

@@ -19,4 +19,5 @@ mod policy;
 mod readme;
 mod table;
 
+pub(crate) use facts::command_line;
 pub use page::page;

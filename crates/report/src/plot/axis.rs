@@ -1,7 +1,9 @@
 use ascertain::unit::Unit;
+use serde::Serialize;
 
 /// How a number becomes a place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Equal differences are equally long.
     Linear,
@@ -15,7 +17,7 @@ pub enum Scale {
 }
 
 /// An axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
     /// What it shows, without the unit, which the ticks carry: `time`, `trial`.
     pub label: String,

@@ -94,7 +94,7 @@ pub(super) fn ramp(share: f64) -> [u8; 3] {
 
 /// Whether black text is easier to read on the colour at a share of the scale than white.
 pub(super) fn is_light(share: f64) -> bool {
-    share > 0.55
+    share > 0.45
 }
 
 /// A colour as CSS writes it.

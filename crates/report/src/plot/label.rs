@@ -38,6 +38,9 @@ pub(super) fn binary(value: f64, unit: Unit) -> String {
 
 /// The label of a share as the quantile it is: `p50`, `p99.9`.
 pub(super) fn quantile(share: f64) -> String {
+    if share < 1e-8 {
+        return format!("p{}", own(share * 100.0, Unit::One));
+    }
     // As many decimals as are needed to see how far it is from either end.
     let rest = share.min(1.0 - share) * 100.0;
     let decimals = (1.0 - rest.log10().floor()).clamp(0.0, 14.0) as usize;
@@ -133,5 +136,6 @@ mod tests {
         }
         assert_eq!(quantile(0.001), "p0.1");
         assert_eq!(quantile(0.65), "p65");
+        assert_eq!(quantile(1e-12), "p10⁻¹⁰");
     }
 }

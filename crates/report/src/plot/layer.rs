@@ -1,8 +1,10 @@
 use ascertain::unit::Unit;
+use serde::Serialize;
 
 /// Marks of one kind. `series` is an index into the plot's series; `None` draws in the text's colour.
 /// A number that is not finite, or has no place on its axis, is not drawn and breaks a line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Layer {
     /// A line through points in the order given.
     Line {
@@ -66,7 +68,8 @@ pub enum Layer {
 }
 
 /// An axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Which {
     /// From left to right.
     X,
@@ -75,7 +78,7 @@ pub enum Which {
 }
 
 /// An interval of y at a place; an end that is not bounded is infinite and drawn to the plot's edge.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
     /// Where.
     pub x: f64,
@@ -86,7 +89,7 @@ pub struct Range {
 }
 
 /// An estimate and its interval; an end that is not bounded is infinite and drawn as an arrow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The row, on the y axis.
     pub y: f64,
@@ -99,7 +102,7 @@ pub struct Interval {
 }
 
 /// A cell of a heat map, at whole numbers of two axes of names.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cell {
     /// The column.
     pub x: usize,

@@ -16,12 +16,14 @@ mod thin;
 mod ticks;
 mod values;
 
+use serde::Serialize;
+
 pub use axis::{Axis, Scale};
 pub use layer::{Cell, Interval, Layer, Range, Which};
 pub use thin::{MOST_MARKS, thin, thin_ranges};
 
 /// A picture.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plot {
     /// Its name, unique in a report, in letters that an address may hold: `sum-time-quantiles`.
     pub id: String,

@@ -16,7 +16,7 @@ pub(super) struct Ruler {
 /// Beyond this, differences of two numbers overflow.
 const FARTHEST: f64 = 1e300;
 /// A rule further from the marks than so many times their own extent is told of at the edge instead.
-const RULE_REACH: f64 = 2.0;
+const RULE_REACH: f64 = 1.0;
 
 impl Ruler {
     /// The axis for these layers. It shows the numbers that it was asked to show and all marks, with a little air

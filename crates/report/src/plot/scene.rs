@@ -1,6 +1,6 @@
 use super::scale::Ruler;
 use super::thin::thinned;
-use super::{Axis, Layer, Plot, Scale, Which};
+use super::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::harmless;
 
 /// A plot ready to be drawn: names harmless, marks thinned, axes with their ends.
@@ -48,13 +48,26 @@ impl Scene {
         placed.split(Option::is_none).filter(|run| !run.is_empty()).map(|run| run.iter().flatten().copied().collect()).collect()
     }
 
-    /// The ranges of a band in runs without a break: x, low and high as shares.
-    pub(super) fn range_runs(&self, ranges: &[super::Range]) -> Vec<Vec<[f64; 3]>> {
-        let place = |range: &super::Range| {
-            Some([self.x.share(range.x)?, self.y.end(range.low)?, self.y.end(range.high)?])
-        };
-        let placed: Vec<Option<[f64; 3]>> = ranges.iter().map(place).collect();
-        placed.split(Option::is_none).filter(|run| !run.is_empty()).map(|run| run.iter().flatten().copied().collect()).collect()
+    /// The ranges of a band in runs without a break: x, low and high as shares. A run is bounded or open (then
+    /// `true`); where one goes over into the other they share a range.
+    pub(super) fn range_runs(&self, ranges: &[Range]) -> Vec<(bool, Vec<[f64; 3]>)> {
+        let mut runs: Vec<(bool, Vec<[f64; 3]>)> = Vec::new();
+        let mut before: Option<[f64; 3]> = None;
+        for range in ranges {
+            let is_open = range.low.is_infinite() || range.high.is_infinite();
+            let ends = self.x.share(range.x).zip(self.y.end(range.low)).zip(self.y.end(range.high));
+            let Some(place) = ends.map(|((x, low), high)| [x, low, high]) else {
+                before = None;
+                continue;
+            };
+            match runs.last_mut().filter(|_| before.is_some()) {
+                Some((open, run)) if *open == is_open => run.push(place),
+                // What is open begins level with what is bounded.
+                _ => runs.push((is_open, before.into_iter().chain([place]).collect())),
+            }
+            before = Some(place);
+        }
+        runs
     }
 
     /// The name of a series; a layer may name one that is not there.

@@ -25,8 +25,8 @@
 //! | | `data-x-names`, `data-y-names` | the names, a line each |
 //! | `g` | `data-series` | the name of the series that the marks inside belong to, possibly empty |
 //! | `path` | `data-m="line"`, `"dots"` | marks at all vertices (`M m l h v`, relative after the first) |
-//! | | `data-m="step"` | marks at the first vertex of each run and then at each that a vertical or slanted stroke, or a level one of no length, ends at |
-//! | | `data-m="band"` | closed runs: the upper line from left to right, then the lower line back |
+//! | | `data-m="step"` | of each run the first vertex is a mark, and every second after it |
+//! | | `data-m="band"` | closed runs: the upper line from left to right, then the lower line back. An end at the frame's edge is not bounded |
 //! | | `data-m="interval"` | one row: `data-at="x y"` in pixels, `data-text` its figure |
 //! | `use` | `x`, `y` | a mark, in a `g` with `data-m="dots"` |
 //! | `g` | `data-m="cells"` | `data-v`: the values of all cells by row, separated by commas, empty where there is none; `data-v-label`, `data-v-unit` |
@@ -218,7 +218,7 @@ fn style() -> String {
         let rules = declared.trim_end_matches(';').split(';').filter_map(|line| line.strip_prefix("--")?.split_once(':'));
         rules.map(|(name, color)| format!(".{name}{{color:{color}}}")).collect::<String>()
     };
-    format!("<style>{}@media (prefers-color-scheme:dark){{{}}}</style>", classes(false), classes(true))
+    format!("<style>{}@media screen and (prefers-color-scheme:dark){{{}}}</style>", classes(false), classes(true))
 }
 
 /// The attributes that say what places on an axis mean.

@@ -2,7 +2,7 @@
 
 use ascertain::claim::Judging;
 use ascertain::experiment::Arm;
-use ascertain::outcome::{ClaimResult, LeftOut, Verdict};
+use ascertain::outcome::{AskedTest, ClaimResult, LeftOut, Verdict};
 
 use super::order;
 use crate::clause::{ClaimFigure, Clause};
@@ -14,9 +14,7 @@ pub fn claim(claim: &ClaimResult) -> String {
     let sentence = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable, _) => return with_reason("Unavailable: this machine can't measure it", claim),
         (Verdict::Failed, _) => return with_reason("Failed", claim),
-        (Verdict::Deferred, _) => {
-            return with_reason("Deferred: its shortest possible verdict does not fit in the time given", claim);
-        }
+        (Verdict::Deferred, _) => return with_reason("Deferred", claim),
         (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("Undecided: no trial was finished", claim),
         (_, Judging::Order) => order::sentence(claim),
         (Verdict::Undecided, _) => undecided(claim),
@@ -32,13 +30,8 @@ pub fn claim(claim: &ClaimResult) -> String {
 /// What speaks against the trials being alike.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
     let signs: Vec<String> = claim.unlike.iter().map(|sign| harmless(sign.trim().trim_end_matches('.'))).collect();
-    (!signs.is_empty()).then(|| {
-        format!(
-            "Careful: {}. The verdict stands for the trials that were measured; its intervals, and what it \
-             says of other trials, would need trials that are alike.",
-            signs.join("; ")
-        )
-    })
+    let so = "The verdict stands for these trials; intervals need trials that are alike.";
+    (!signs.is_empty()).then(|| format!("Careful: {}. {so}", signs.join("; ")))
 }
 
 /// Why an arm has no figures.
@@ -54,9 +47,24 @@ pub fn left_out(arm: &LeftOut) -> String {
 
 fn with_reason(opening: &str, claim: &ClaimResult) -> String {
     match &claim.reason {
-        Some(reason) => format!("{opening}: {}", ended(reason)),
+        Some(reason) => format!("{opening}: {}", ended(without_its_arm(reason, claim))),
         None => format!("{opening}."),
     }
+}
+
+/// The reason without the name of the arm before it, where what follows has that name too: "`sleep x` ended with
+/// exit code 1", not "sleep x: `sleep x` ended …".
+fn without_its_arm<'a>(reason: &'a str, claim: &ClaimResult) -> &'a str {
+    let arms = claim.asked.tests.iter().flat_map(|test| match test {
+        AskedTest::Versus { candidate, baseline, .. } => vec![candidate, baseline],
+        AskedTest::Predicate { arm, .. } => vec![arm],
+    });
+    let names = arms.map(Arm::to_string);
+    let rests = names.filter_map(|name| {
+        let rest = reason.strip_prefix(&name)?.strip_prefix(": ")?;
+        rest.contains(&format!("`{name}`")).then_some(rest)
+    });
+    rests.last().unwrap_or(reason)
 }
 
 fn judged(claim: &ClaimResult) -> String {
@@ -65,25 +73,21 @@ fn judged(claim: &ClaimResult) -> String {
     let opening = if holds { "Holds" } else { "Refuted" };
     let only = if holds { "" } else { "only " };
     let seen = in_trials(claim.successes, counted(claim), only);
-    let so = time_share(claim, holds);
-    format!(
-        "{opening}: {subject} was {complement} {seen}{}, so while it was measured this was true {so}, {}{}.",
-        rate_clause(claim),
-        wrong(claim),
-        figure_clause(claim)
-    )
+    let so = if at_median(claim).is_some() { String::new() } else { format!(", so {}", time_share(claim, holds)) };
+    format!("{opening}: {subject} was {complement} {seen}{}{so}; {}.", figure_clause(claim), wrong(claim))
 }
 
 fn undecided(claim: &ClaimResult) -> String {
     let Clause { subject, complement } = Clause::of(&claim.asked);
     let seen = in_trials(claim.successes, counted(claim), "");
+    let question = match at_median(claim) {
+        Some(_) => String::new(),
+        None => format!(" whether at least {}", of_the_time(claim.rate_claimed)),
+    };
     format!(
-        "Undecided: {subject} was {complement} {seen}{}, too little to tell at error {} whether, while it was \
-         measured, this was true at least {}{}.",
-        rate_clause(claim),
-        chance(claim.error),
-        of_the_time(claim.rate_claimed),
-        figure_clause(claim)
+        "Undecided: {subject} was {complement} {seen}{}: too little to tell at error {}{question}.",
+        figure_clause(claim),
+        chance(claim.error)
     )
 }
 
@@ -93,8 +97,8 @@ fn exact(claim: &ClaimResult) -> String {
         Verdict::Holds => ("Holds", "is"),
         _ => ("Refuted", "is not"),
     };
-    let figure = figure_clause(claim);
-    format!("{opening}: {subject} {is} {complement}; there is no chance in this, so it was checked once{figure}.")
+    let figure = ClaimFigure::of(claim).map_or_else(String::new, |figure| format!(" ({})", figure.clause));
+    format!("{opening}: {subject} {is} {complement}{figure}; there is no chance in this, so it was checked once.")
 }
 
 /// The trials that count: those that were not ties.
@@ -133,17 +137,21 @@ fn of_the_time(rate: f64) -> String {
     if rate == 0.5 { "half of the time".into() } else { format!("{} of the time", exact_percent(rate)) }
 }
 
-/// ", a rate of 99.07 % (97.3 to 99.96)", where the rate is what the claim is about: not beside a ratio.
-fn rate_clause(claim: &ClaimResult) -> String {
-    if ClaimFigure::of(claim).is_some() && claim.rate_claimed == 0.5 {
-        return String::new();
-    }
-    let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-    if claim.rate.is_none() { String::new() } else { format!(", a rate of {figure}") }
+/// The figure at the median, where that decides the claim.
+fn at_median(claim: &ClaimResult) -> Option<ClaimFigure> {
+    ClaimFigure::of(claim).filter(|_| claim.rate_claimed == 0.5 && claim.asked.margin.is_none())
 }
 
+/// ", at the median 6.1 times (5.9 to 6.3)", or ", 99.07 % (97.3 to 99.96)" where it is about another rate.
 fn figure_clause(claim: &ClaimResult) -> String {
-    ClaimFigure::of(claim).map_or_else(String::new, |figure| format!("; {}", figure.clause))
+    match (at_median(claim), claim.rate) {
+        (Some(figure), _) => format!(", {}", figure.clause),
+        (None, None) => String::new(),
+        (None, rate) => {
+            let figure = Figure::of_share(rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
+            format!(", {figure}")
+        }
+    }
 }
 
 pub(super) fn wrong(claim: &ClaimResult) -> String {

@@ -35,44 +35,29 @@ fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
 }
 
 fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> String {
-    let how_much = if faster { gain(claim, sides) } else { loss(claim, sides) };
-    // Ties and skewed ratios can leave the median on the other side of 1: then only who won is said.
-    let agrees = claim.ratio.is_some_and(|ratio| if faster { ratio > 1.0 } else { ratio < 1.0 && ratio > 0.0 });
-    let opening = if agrees { how_much } else { plainly(sides, faster) };
     let counts = counts_of(claim, if faster { "won" } else { "lost" });
-    match margin {
-        None => format!("{opening}: it {counts}; {}.", wrong(claim)),
-        Some(margin) => format!(
-            "{opening}: that is beyond the margin of {}, {}; it {counts}. {INEXACT}",
-            exact_percent(margin),
-            wrong(claim)
-        ),
-    }
+    // Ties and skewed ratios can leave the median on the other side of 1: then only who won is said.
+    let agrees = claim.ratio.is_some_and(|ratio| if faster { ratio > 1.0 } else { ratio < 1.0 });
+    let how = match (margin, agrees) {
+        (None, true) => format!("{}, having {counts}; {}", times(claim, sides), wrong(claim)),
+        (None, false) => format!("it {counts}; {}", wrong(claim)),
+        (Some(_), _) => format!("{}; {}", times(claim, sides), by_interval(claim)),
+    };
+    let beyond = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
+    format!("{}{beyond}: {how}.", plainly(sides, faster))
 }
 
 /// What sets an answer from an interval apart.
-const INEXACT: &str =
-    "Read from the ratio's interval, this takes trials to be alike: it is not exact by randomisation.";
-
-/// "`B` is 1.052 times as fast as `A` (1.047 to 1.058)".
-fn gain(claim: &ClaimResult, Sides { measure, candidate, baseline }: &Sides) -> String {
-    let Figure { value, range } = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &[1.0]);
-    let (good, _) = adjective(measure);
-    format!("{candidate} is {value} times as {good} as {baseline}{} ({range})", in_metric(measure))
+fn by_interval(claim: &ClaimResult) -> String {
+    format!("{} if trials are alike, not exact by randomisation", wrong(claim))
 }
 
-/// "`B` takes 1.052 times as long as `A` (1.047 to 1.058)": the ratio the other way round.
-fn loss(claim: &ClaimResult, sides: &Sides) -> String {
-    let invert = |ratio: Option<f64>| ratio.filter(|&ratio| ratio > 0.0).map(f64::recip);
-    let [value, low, high] = [claim.ratio, claim.ratio_high, claim.ratio_low].map(invert);
-    let much = match (sides.measure.unit, sides.measure.better) {
-        (Unit::Nanosecond, Better::Lower) => "takes {} times as long as",
-        (Unit::Byte, Better::Lower) => "takes {} times as much as",
-        _ => return gain(claim, sides),
-    };
-    let Figure { value, range } = Figure::new(value, low, high, &[1.0]);
-    let Sides { measure, candidate, baseline } = sides;
-    format!("{candidate} {} {baseline}{} ({range})", much.replace("{}", &value), in_metric(measure))
+/// "1.052 times as fast (1.047 to 1.058)": the ratio as the table has it.
+fn times(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> String {
+    let marks = claim.asked.margin.map_or_else(|| vec![1.0], |margin| vec![1.0 / (1.0 + margin), 1.0, 1.0 + margin]);
+    let Figure { value, range } = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &marks);
+    let (good, _) = adjective(measure);
+    format!("{value} times as {good} ({range})")
 }
 
 fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> String {
@@ -86,38 +71,32 @@ fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> Stri
     format!("{candidate} is {word} than {baseline}{}", in_metric(measure))
 }
 
-fn same(claim: &ClaimResult, Sides { measure, candidate, baseline }: &Sides, margin: Option<f64>) -> String {
+fn same(claim: &ClaimResult, sides: &Sides, margin: Option<f64>) -> String {
+    let Sides { measure, candidate, baseline } = sides;
     let (good, _) = adjective(measure);
-    let within = margin.map_or_else(String::new, |margin| format!(" within the margin of {}", exact_percent(margin)));
+    let within = margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
     format!(
-        "{candidate} is as {good} as {baseline}{}{within}{}, {}; it {}. {INEXACT}",
+        "{candidate} is as {good} as {baseline}{}{within}: {}; {}.",
         in_metric(measure),
-        ratio_clause(claim, margin),
-        wrong(claim),
-        counts(claim)
+        times(claim, sides),
+        by_interval(claim)
     )
 }
 
-fn undecided(claim: &ClaimResult, Sides { measure, candidate, baseline }: &Sides) -> String {
+fn undecided(claim: &ClaimResult, sides: &Sides) -> String {
+    let Sides { measure, candidate, baseline } = sides;
     let (_, better) = adjective(measure);
-    let margin = claim.asked.margin;
-    let question = match margin {
-        Some(margin) => format!("how they compare within the margin of {}", exact_percent(margin)),
-        None => format!("which is {better}{}", in_metric(measure)),
+    let question = match claim.asked.margin {
+        Some(margin) => format!("how they compare within {}", exact_percent(margin)),
+        None => format!("which is {better}"),
     };
+    let how_much = claim.ratio.map_or_else(String::new, |_| format!(", {}", times(claim, sides)));
     format!(
-        "Undecided: against {baseline}, {candidate} {}{}, too little to tell at error {} {question}.",
+        "Undecided: {candidate} {} against {baseline}{}{how_much}: too little to tell at error {} {question}.",
         counts(claim),
-        ratio_clause(claim, margin),
+        in_metric(measure),
         chance(claim.error)
     )
-}
-
-/// ": 1.002 times (0.991 to 1.013)".
-fn ratio_clause(claim: &ClaimResult, margin: Option<f64>) -> String {
-    let marks = margin.map_or_else(|| vec![1.0], |margin| vec![1.0 / (1.0 + margin), 1.0 + margin]);
-    let Figure { value, range } = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &marks);
-    claim.ratio.map_or_else(String::new, |_| format!(", with a ratio of {value} ({range})"))
 }
 
 fn counts(claim: &ClaimResult) -> String {

@@ -5,9 +5,5 @@
 pub fn libm(x: u64) -> u32 {
     let root = (x as f64).cbrt() as u64;
     let beyond = |root: u64| root.wrapping_mul(root).wrapping_mul(root).wrapping_sub(x) as i64 > 0;
-    if beyond(root) {
-        root as u32 - 1
-    } else {
-        root as u32 + u32::from(!beyond(root + 1))
-    }
+    if beyond(root) { root as u32 - 1 } else { root as u32 + u32::from(!beyond(root + 1)) }
 }

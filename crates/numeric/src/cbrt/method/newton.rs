@@ -112,7 +112,7 @@ fn step(root: u64, quotient: u64) -> u64 {
     ((2 * root + quotient) / 3).max(1)
 }
 
-/// A third, nearly: 341/1024.
+/// A third, nearly: what a product of 32 bits has room for beside a sum of 22 is 341/1024.
 fn third(sum: u64) -> u64 {
     ((sum * 341) >> 10).max(1)
 }

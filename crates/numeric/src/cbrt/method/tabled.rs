@@ -36,5 +36,5 @@ pub fn tab1(x: u64) -> u32 {
     if root < 2 {
         return root as u32;
     }
-    (((2 * root + x / (root * (root - 1))) * 341) >> 10) as u32
+    (((2 * root + x / (root * (root - 1))) * 43_691) >> 17) as u32
 }

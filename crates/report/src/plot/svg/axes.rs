@@ -58,15 +58,20 @@ impl Drawing {
         let color = self.color("grid");
         let _ = write!(svg, "<path {color} stroke=\"currentColor\"{dashed} d=\"{}\"/>", grid.data());
         let mut axis = Path::new(10);
-        axis.jump(frame.left, frame.bottom);
+        if has_rows {
+            axis.jump(frame.left, frame.bottom);
+        } else {
+            axis.jump(frame.left, frame.top);
+            axis.line(frame.left, frame.bottom);
+        }
         axis.line(frame.right, frame.bottom);
         for tick in &layout.x_ticks {
             axis.jump(frame.x(tick.share), frame.bottom);
             axis.line(frame.x(tick.share), frame.bottom + if tick.label.is_empty() { 3.0 } else { 5.0 });
         }
-        for tick in layout.y_ticks.iter().filter(|tick| tick.label.is_empty()) {
+        for tick in layout.y_ticks.iter().filter(|_| !has_rows) {
             axis.jump(frame.left, frame.y(tick.share));
-            axis.line(frame.left - 3.0, frame.y(tick.share));
+            axis.line(frame.left - if tick.label.is_empty() { 2.5 } else { 4.0 }, frame.y(tick.share));
         }
         let color = self.color("muted");
         let _ = write!(svg, "<path {color} stroke=\"currentColor\" fill=\"none\" d=\"{}\"/>", axis.data());
@@ -76,7 +81,7 @@ impl Drawing {
         let frame = &layout.frame;
         if !layout.y_label.is_empty() {
             let text = titled(&layout.y_label, (layout.y_label != self.scene.y.axis.label).then_some(&self.scene.y.axis.label));
-            let _ = write!(svg, "<text x=\"2\" y=\"{}\" fill=\"currentColor\">{text}</text>", px(frame.top - 9.0));
+            let _ = write!(svg, "<text x=\"2\" y=\"{}\" fill=\"currentColor\">{text}</text>", px(frame.top - 11.0));
         }
         let whole = &self.scene.x.axis.label;
         if !whole.is_empty() {

@@ -59,7 +59,7 @@ impl Drawing {
         for (shade, path) in shades {
             let fill = hex(ramp(shade as f64 / SHADES));
             // A stroke of the same colour leaves no seams, and one of the ground's keeps large cells apart.
-            let edge = if width.min(height) >= 14.0 {
+            let edge = if width.min(height) >= 24.0 {
                 format!("stroke=\"currentColor\" {}", self.color("paper"))
             } else {
                 format!("stroke=\"{fill}\" stroke-width=\".4\"")

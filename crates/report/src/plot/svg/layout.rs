@@ -72,7 +72,7 @@ impl Layout {
         let cells = has_colors.then_some([Scene::names(&scene.x), Scene::names(&scene.y)]);
         let height = plot_height(scene, size, cells.is_some());
         let names_most = width * if size == Size::Wide { 0.3 } else { 0.36 };
-        let y_ticks = y_ticks(&scene.y, height, names_most);
+        let y_ticks = y_ticks_of(&scene.y, height, names_most);
         let labels = y_ticks.iter().map(|tick| text_width(&tick.label)).fold(0.0, f64::max);
         let left = (labels + 10.0).max(14.0).round();
         let beside_rows = figures.iter().map(|figure| text_width(figure) + 14.0).fold(0.0, f64::max);
@@ -84,13 +84,14 @@ impl Layout {
             Some([Some(columns), Some(rows)]) => rows as f64 * ((right - left) / columns as f64).clamp(9.0, 40.0),
             _ => height,
         };
+        let y_ticks = if cells.is_some() { y_ticks_of(&scene.y, height, names_most) } else { y_ticks };
 
         let mut frame = Frame { left, top: 0.0, right, bottom: height.round() };
-        let (x_ticks, is_slanted) = x_ticks(&scene.x, &frame, width);
+        let (x_ticks, is_slanted) = x_ticks_of(&scene.x, &frame, width);
         let taken = if y_label.is_empty() { 0.0 } else { text_width(&y_label) + 8.0 };
         let (mut rules, rows) = above(scene, &frame, width, taken);
         let head = colors_top + if has_colors { 3.0 * LINE } else { 0.0 };
-        let top = (head + rows as f64 * LINE + 6.0).round();
+        let top = (head + rows as f64 * LINE + 10.0).round();
         frame.top += top;
         frame.bottom += top;
         rules.iter_mut().for_each(|label| label.y += top);
@@ -128,11 +129,11 @@ fn plot_height(scene: &Scene, size: Size, is_cells: bool) -> f64 {
     }
 }
 
-fn y_ticks(ruler: &Ruler, height: f64, names_most: f64) -> Vec<Tick> {
+fn y_ticks_of(ruler: &Ruler, height: f64, names_most: f64) -> Vec<Tick> {
     let is_named = Scene::names(ruler).is_some();
-    // The cells of a heat map have no height yet; their rows are at least as high as a third of a line.
     let (length, apart) = match Scene::names(ruler) {
-        Some(rows) if height == 0.0 => (rows as f64 * 14.0, 14.0),
+        // How high the cells of a heat map are depends on how wide the longest name is.
+        Some(_) if height == 0.0 => (f64::INFINITY, 0.0),
         Some(_) => (height, 13.0),
         None => (height, 30.0),
     };
@@ -144,7 +145,7 @@ fn y_ticks(ruler: &Ruler, height: f64, names_most: f64) -> Vec<Tick> {
 }
 
 /// The ticks below, and whether their labels are slanted: names that don't fit side by side.
-fn x_ticks(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
+fn x_ticks_of(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
     let length = frame.right - frame.left;
     let beside = |ticks: &[Tick], gap: f64| {
         let written: Vec<&Tick> = ticks.iter().filter(|tick| !tick.label.is_empty()).collect();
@@ -167,7 +168,7 @@ fn x_ticks(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
     }
     // A slanted label ends at its tick, and the first must not leave the picture on the left.
     let column = length / columns as f64;
-    let most = ((frame.left + column / 2.0 - 4.0) / SLANT.cos()).clamp(24.0, 110.0);
+    let most = ((frame.left + column / 2.0 - 4.0) / SLANT.cos()).clamp(24.0, 130.0);
     let fits = |ticks: &[Tick]| ticks.windows(2).all(|pair| (pair[1].share - pair[0].share) * length >= TEXT * 1.4);
     (ticks(ruler, &Room { fits: &fits, name: &|name| fitting(name, most) }), true)
 }

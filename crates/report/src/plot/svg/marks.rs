@@ -44,7 +44,9 @@ impl Drawing {
             Layer::Band { ranges, .. } => self.write_band(ranges, layout, svg),
             Layer::Dots { series, points, hollow } => self.write_dots(points, *series, *hollow, layout, svg),
             Layer::Area { series, points } => self.write_area(points, *series, layout, svg),
-            Layer::Intervals { rows, .. } => rows.iter().for_each(|row| self.write_interval(row, layout, svg)),
+            Layer::Intervals { series, rows } => {
+                rows.iter().for_each(|row| self.write_interval(row, series.unwrap_or(1), layout, svg));
+            }
             Layer::Cells { .. } | Layer::Rule { .. } => {}
         }
         *svg += "</g>";
@@ -127,8 +129,9 @@ impl Drawing {
 
     fn write_band(&self, ranges: &[Range], layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
-        let mut path = Path::new(self.grain());
-        for mut run in self.scene.range_runs(ranges) {
+        let (mut bounded, mut open) = (Path::new(self.grain()), Path::new(self.grain()));
+        for (is_open, mut run) in self.scene.range_runs(ranges) {
+            let path = if is_open { &mut open } else { &mut bounded };
             if let [only] = run[..] {
                 // An interval at one place is a bar.
                 let half = 1.5 / (frame.right - frame.left);
@@ -139,7 +142,12 @@ impl Drawing {
             run.iter().rev().for_each(|[x, low, _]| path.line(frame.x(*x), frame.y(*low)));
             path.close();
         }
-        let _ = write!(svg, "<path data-m=\"band\" fill=\"currentColor\" fill-opacity=\".18\" d=\"{}\"/>", path.data());
+        for (path, opacity) in [(bounded, ".18"), (open, ".07")] {
+            if !path.is_empty() {
+                let data = path.data();
+                let _ = write!(svg, "<path data-m=\"band\" fill=\"currentColor\" fill-opacity=\"{opacity}\" d=\"{data}\"/>");
+            }
+        }
     }
 
     fn write_area(&self, points: &[[f64; 2]], series: Option<usize>, layout: &Layout, svg: &mut String) {
@@ -196,7 +204,7 @@ impl Drawing {
         *svg += "</g>";
     }
 
-    fn write_interval(&self, row: &Interval, layout: &Layout, svg: &mut String) {
+    fn write_interval(&self, row: &Interval, series: usize, layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
         let (Some(y), Some(low), Some(high)) =
             (self.scene.y.share(row.y), self.scene.x.end(row.low), self.scene.x.end(row.high))
@@ -229,8 +237,8 @@ impl Drawing {
             path.data()
         );
         if let Some(x) = value {
-            let (x, y) = (px(x - 4.0), px(y - 4.0));
-            let _ = write!(svg, "<rect x=\"{x}\" y=\"{y}\" width=\"8\" height=\"8\" rx=\"1\" fill=\"currentColor\"/>");
+            let (x, y, outline) = (px(x), px(y), SHAPES[shape(series)]);
+            let _ = write!(svg, "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"currentColor\"/>");
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) struct RuleLabel {
 }
 
 /// The most rows above the frame.
-const MOST_ROWS: usize = 5;
+const MOST_ROWS: usize = 8;
 
 /// The labels of vertical rules, their y counted from the frame's top, and how many rows there are. Row 0 is the
 /// lowest; its first `taken` pixels are the y axis's.
@@ -34,7 +34,7 @@ pub(super) fn above(scene: &Scene, frame: &Frame, width: f64, taken: f64) -> (Ve
             Ordering::Greater => format!("{label} →"),
         };
         if !label.is_empty() {
-            wanted.push((frame.x(share), fitting(&text, (width - 8.0) * 0.6), side == Ordering::Equal));
+            wanted.push((frame.x(share), text, side == Ordering::Equal));
         }
     }
     wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -44,8 +44,11 @@ pub(super) fn above(scene: &Scene, frame: &Frame, width: f64, taken: f64) -> (Ve
     }
     let mut labels = Vec::new();
     for (x, text, is_drawn) in wanted {
+        // To the right of its rule, or where there is more room on the left, there.
+        let (right, left) = (width - x - 8.0, x - 8.0);
+        let text = fitting(&text, right.max(left));
         let length = text_width(&text);
-        let start = (x + 4.0).min(width - length - 2.0).max(2.0);
+        let start = if length <= right { x + 4.0 } else { x - 4.0 - length };
         let span = (start - 4.0, start + length + 4.0);
         let is_free = |row: usize| {
             placed.iter().all(|&(other, from, to, rule)| {
@@ -58,7 +61,7 @@ pub(super) fn above(scene: &Scene, frame: &Frame, width: f64, taken: f64) -> (Ve
         };
         if let Some(row) = (0..MOST_ROWS).find(|row| is_free(*row)) {
             placed.push((row, span.0, span.1, x));
-            labels.push(RuleLabel { text, x: start, y: -6.0 - row as f64 * LINE, rule_x: is_drawn.then_some(x) });
+            labels.push(RuleLabel { text, x: start, y: -10.0 - row as f64 * LINE, rule_x: is_drawn.then_some(x) });
         }
     }
     (labels, placed.iter().map(|(row, ..)| row + 1).max().unwrap_or(0))
@@ -67,6 +70,7 @@ pub(super) fn above(scene: &Scene, frame: &Frame, width: f64, taken: f64) -> (Ve
 /// The labels of level rules, in the frame.
 pub(super) fn beside(scene: &Scene, frame: &Frame) -> Vec<RuleLabel> {
     let marks = marked_places(scene, frame);
+    let lines = rule_lines(scene, frame);
     let most = (frame.right - frame.left - 12.0).max(0.0);
     let mut placed: Vec<[f64; 4]> = Vec::new();
     let mut labels = Vec::new();
@@ -83,26 +87,42 @@ pub(super) fn beside(scene: &Scene, frame: &Frame) -> Vec<RuleLabel> {
         };
         let text = fitting(&text, most);
         let (line, length) = (frame.y(share), text_width(&text));
-        let sides = [frame.right - 6.0 - length, frame.left + 6.0];
+        let lefts = (0..6).map(|step| frame.right - 6.0 - length - (most - length) * f64::from(step) / 5.0);
         // Just above the rule, then below it, then ever further off.
         let heights = [line - 5.0, line + 13.0, line - 20.0, line + 28.0, line - 35.0, line + 43.0];
-        let candidates = heights.iter().flat_map(|y| sides.map(|x| [x, y - TEXT, x + length, y + 4.0]));
+        let areas = heights.iter().enumerate().flat_map(|(rank, y)| {
+            lefts.clone().map(move |x| (rank, [x, y - TEXT, x + length, y + 3.0]))
+        });
         let is_free = |area: &[f64; 4]| {
             area[1] >= frame.top && area[3] <= frame.bottom && placed.iter().all(|other| !overlap(area, other))
         };
-        let crowd = |area: &[f64; 4]| {
+        let cost = |(rank, area): &(usize, [f64; 4])| {
             let inside = |p: &&[f64; 2]| (area[0]..area[2]).contains(&p[0]) && (area[1]..area[3]).contains(&p[1]);
-            marks.iter().filter(inside).count()
+            let crossed = lines.iter().filter(|other| overlap(area, other)).count();
+            marks.iter().filter(inside).count() + 40 * crossed + 15 * (rank / 2)
         };
-        // The first pairs are next to the rule: marks there are put up with before a label goes astray.
-        let free: Vec<[f64; 4]> = candidates.filter(is_free).collect();
-        let near = &free[..free.len().min(4)];
-        if let Some(area) = near.iter().min_by_key(|area| crowd(area)) {
-            placed.push(*area);
-            labels.push(RuleLabel { text, x: area[0], y: area[3] - 4.0, rule_x: None });
+        if let Some((_, area)) = areas.filter(|(_, area)| is_free(area)).min_by_key(cost) {
+            placed.push(area);
+            labels.push(RuleLabel { text, x: area[0], y: area[3] - 3.0, rule_x: None });
         }
     }
     labels
+}
+
+/// The lines of all rules in sight, as areas.
+fn rule_lines(scene: &Scene, frame: &Frame) -> Vec<[f64; 4]> {
+    let line = |layer: &Layer| match layer {
+        Layer::Rule { on: Which::X, at, .. } => {
+            let x = frame.x(scene.x.share(*at)?);
+            Some([x - 1.0, frame.top, x + 1.0, frame.bottom])
+        }
+        Layer::Rule { on: Which::Y, at, .. } => {
+            let y = frame.y(scene.y.share(*at)?);
+            Some([frame.left, y - 1.0, frame.right, y + 1.0])
+        }
+        _ => None,
+    };
+    scene.plot.layers.iter().filter_map(line).collect()
 }
 
 fn overlap(a: &[f64; 4], b: &[f64; 4]) -> bool {

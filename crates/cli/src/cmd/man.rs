@@ -1,0 +1,94 @@
+//! `ascertain man`.
+
+use std::path::PathBuf;
+
+use ascertain_report::export;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use crate::exit::{CODES, Code};
+use crate::output;
+
+/// Print the manual page, or write one for each subcommand
+///
+/// `ascertain man | man -l -` shows it; `ascertain man --dir ~/.local/share/man/man1` installs all of them.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Write ascertain.1, and ascertain-SUBCOMMAND.1 for each subcommand, to this folder
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
+    let mut command = C::command();
+    command.build();
+    let Some(dir) = &args.dir else {
+        output::print(&page(&command)?)?;
+        return Ok(Code::Done);
+    };
+    for command in with_subcommands(&command) {
+        let path = dir.join(Man::new(command.clone()).get_filename());
+        export::write(&path, &page(command)?)?;
+    }
+    Ok(Code::Done)
+}
+
+/// A command and all below it, but for `help`, which has nothing to say that a page does not.
+fn with_subcommands(command: &Command) -> Vec<&Command> {
+    let below = command.get_subcommands().filter(|command| command.get_name() != "help");
+    std::iter::once(command).chain(below.flat_map(with_subcommands)).collect()
+}
+
+/// Where evidence is, and what else is written.
+const FILES: &[(&str, &str)] = &[
+    (
+        "~/.local/state/ascertain/runs",
+        "the evidence of every run, a folder each; below XDG_STATE_HOME where that is set",
+    ),
+    ("run.json", "in a run's folder: machine, plan, seed and outcome"),
+    ("trials.jsonl", "every observation, written while the run goes on"),
+    ("trials.parquet", "the same at its end"),
+];
+
+/// The variables that are heeded.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("XDG_STATE_HOME", "where evidence goes, instead of ~/.local/state"),
+    ("NO_COLOR", "no colours, unless --color always is given"),
+    ("COLUMNS", "how wide tables may be, instead of the terminal's width"),
+    ("GITHUB_STEP_SUMMARY", "a file that --export-github adds to, instead of replacing it"),
+];
+
+fn page(command: &Command) -> anyhow::Result<String> {
+    let man = Man::new(command.clone()).manual("Ascertain");
+    let is_main = command.get_display_name().is_none_or(|name| !name.contains('-'));
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let codes = CODES.map(|(code, meaning)| (code.number().to_string(), meaning));
+    section("EXIT STATUS", codes.iter().map(|(code, meaning)| (code.as_str(), *meaning))).to_writer(&mut page)?;
+    if is_main {
+        section("FILES", FILES.iter().copied()).to_writer(&mut page)?;
+        section("ENVIRONMENT", ENVIRONMENT.iter().copied()).to_writer(&mut page)?;
+        man.render_version_section(&mut page)?;
+    } else {
+        Roff::new().control("SH", ["SEE ALSO"]).text([bold("ascertain"), roman("(1)")]).to_writer(&mut page)?;
+    }
+    Ok(String::from_utf8(page)?)
+}
+
+/// A section of terms, each with what it means.
+fn section<'a>(heading: &str, terms: impl IntoIterator<Item = (&'a str, &'a str)>) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", [heading]);
+    for (term, meaning) in terms {
+        roff.control("TP", []).text([bold(term)]).text([roman(meaning)]);
+    }
+    roff
+}

@@ -1,0 +1,60 @@
+//! The experiment as data: every method of `numeric::cbrt`, over the length of the numbers.
+
+use std::sync::LazyLock;
+
+use ascertain::experiment::{
+    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+};
+use ascertain::unit::Unit;
+use ascertain_numeric::cbrt::VARIANTS;
+use ascertain_sys::machine::Machine;
+
+use super::session;
+
+/// Integer cube roots.
+pub struct Cbrt;
+
+pub(super) const TIME: usize = 0;
+pub(super) const LATENCY: usize = 1;
+pub(super) const ERROR: usize = 2;
+pub(super) const WORST: usize = 3;
+pub(super) const SIZE: usize = 4;
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| {
+    let variants = VARIANTS.iter().map(|v| Variant { name: v.name.into(), about: v.about.into() });
+    let lower = |name: &str, about: &str, unit| Metric::new(name, about, unit, Better::Lower);
+    Spec {
+        id: "cbrt".into(),
+        title: "Integer cube roots: speed, error and size of every method".into(),
+        readme: include_str!("README.md").into(),
+        variants: variants.collect(),
+        factors: vec![Factor {
+            name: "bits".into(),
+            about: "the numbers are random and below two to that power".into(),
+            default: 40.into(),
+            accepts: Accepts::Integers { min: 1, max: 64 },
+        }],
+        metrics: vec![
+            lower("time", "time of a root among independent ones: the mean of a batch", Unit::Nanosecond),
+            lower("latency", "time of a root that the next one waits for: the mean of a batch", Unit::Nanosecond),
+            lower("error", "mean of |root − ∛x| / ∛x; no chance in it", Unit::One),
+            lower("worst", "greatest |root − ⌊∛x⌋|; no chance in it", Unit::One),
+            lower("size", "machine code of one root, without tables and library calls", Unit::Byte),
+        ],
+        plots: Vec::new(),
+    }
+});
+
+impl Experiment for Cbrt {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        session::open(arms, setup)
+    }
+}

@@ -1,0 +1,105 @@
+//! Measuring roots: the same numbers for every method.
+
+use std::rc::Rc;
+
+use ascertain::batch::{self, Timed};
+use ascertain::black_box;
+use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_numeric::cbrt::{VARIANTS, Variant};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::experiment::{ERROR, LATENCY, SIZE, TIME, WORST};
+
+/// Roots in a batch's inner loop: numbers and roots fit in L1d, and no branch predictor learns them.
+const NUMBERS: usize = 2_048;
+
+struct Target {
+    variant: &'static Variant,
+    numbers: Rc<[u64]>,
+    time: Timed<'static>,
+    latency: Option<Timed<'static>>,
+    error: f64,
+    worst: f64,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+    iterations: u64,
+}
+
+/// Draws the numbers, and finds how many rounds of them are a batch.
+pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+    let mut targets = arms.iter().map(|arm| target(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
+    let iterations = batch::iterations(targets.iter_mut().map(|target| &mut target.time));
+    Ok(Box::new(Targets { targets, iterations }))
+}
+
+fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
+    let variant = VARIANTS.iter().find(|variant| variant.name == arm.variant);
+    let bits = arm.point.get("bits").and_then(|level| level.integer()).filter(|bits| (1..=64).contains(bits));
+    let (Some(variant), Some(bits)) = (variant, bits) else {
+        return Err(TargetError::Failed(format!("{arm}: no such method, or bits is not 1 to 64")));
+    };
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let numbers: Rc<[u64]> = (0..NUMBERS).map(|_| rng.random::<u64>() >> (64 - bits)).collect();
+    let mut roots = vec![0; NUMBERS];
+    variant.each(&numbers, &mut roots);
+    let (error, worst) = errors(&numbers, &roots);
+    let (independent, chained) = (Rc::clone(&numbers), Rc::clone(&numbers));
+    let time = batch::timed(move || {
+        variant.each(black_box(&independent), &mut roots);
+        black_box(&roots);
+    });
+    let has_chain = variant.chain(&[1]).is_some();
+    let latency = has_chain.then(|| batch::timed(move || variant.chain(black_box(&chained))));
+    Ok(Target { variant, numbers, time, latency, error, worst })
+}
+
+/// The mean relative distance to the true root, and the greatest distance to the rounded one.
+fn errors(numbers: &[u64], roots: &[u32]) -> (f64, f64) {
+    let positive = || numbers.iter().zip(roots).filter(|(number, _)| **number > 0);
+    let relative = |(number, root): (&u64, &u32)| {
+        let exact = (*number as f64).cbrt();
+        (f64::from(*root) - exact).abs() / exact
+    };
+    let rounded = |number: u64| ascertain_numeric::cbrt::cbrt_u64(number);
+    let worst = positive().map(|(number, root)| root.abs_diff(rounded(*number))).max().unwrap_or(0);
+    (positive().map(relative).sum::<f64>() / positive().count().max(1) as f64, f64::from(worst))
+}
+
+impl Session for Targets {
+    /// An exact method's root is held against its neighbours' cubes; an approximation may be off by half.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let Target { variant, numbers, .. } = &self.targets[arm];
+        let mut roots = vec![0; numbers.len()];
+        variant.each(numbers, &mut roots);
+        for (&number, &root) in numbers.iter().zip(&roots) {
+            let [below, above] = [u128::from(root).pow(3), (u128::from(root) + 1).pow(3)];
+            let number = u128::from(number);
+            let is_right = match variant.is_exact {
+                true => below <= number && number < above,
+                false => below <= 4 * number + 4 && number <= 8 * above,
+            };
+            if !is_right {
+                return Err(TargetError::WrongAnswer(format!("{root} for the cube root of {number}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &mut self.targets[arm];
+        let roots = (self.iterations * NUMBERS as u64) as f64;
+        out.push(TIME, (target.time)(self.iterations) as f64 / roots);
+        if let Some(latency) = &mut target.latency {
+            out.push(LATENCY, latency(self.iterations) as f64 / roots);
+        }
+        out.push(ERROR, target.error);
+        out.push(WORST, target.worst);
+        if let Some(bytes) = target.variant.code_bytes() {
+            out.push(SIZE, bytes as f64);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! Two runs side by side.
+
+use ascertain::experiment::{Better, Point};
+use ascertain::outcome::{AskedTest, ClaimResult};
+use ascertain::unit::{Unit, significant};
+use serde::Serialize;
+
+use super::list::RunState;
+use super::trend::Estimate;
+use super::words::minute;
+use crate::clause::{ClaimFigure, arm_label};
+use crate::csv::{number, record};
+use crate::figure::Figure;
+use crate::grid::{Cell, Grid, Kind};
+use crate::grids;
+use crate::html::command_line;
+use crate::terminal::Style;
+use crate::text::{plain, quoted};
+use crate::{json, markdown};
+
+/// The name and version of the schema of [`RunComparison`] in JSON.
+pub const SCHEMA: &str = "ascertain.comparison/1";
+
+/// Two runs side by side. Nothing is concluded of how they differ: trials are paired within a run, not between runs.
+/// What is not known is `None`, in JSON `null`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunComparison {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The first run and the second.
+    pub runs: [ComparedRun; 2],
+    /// What differs in machine, version, options and commands.
+    pub differences: Vec<Difference>,
+    /// What both measured.
+    pub points: Vec<ComparedPoint>,
+    /// What only one of them measured: `experiment, variant (point), metric`, by run.
+    pub unmatched_points: [Vec<String>; 2],
+    /// What both judged.
+    pub claims: Vec<ComparedClaim>,
+    /// The claims that only one of them judged, or judged otherwise, by run.
+    pub unmatched_claims: [Vec<String>; 2],
+}
+
+/// A run that is compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedRun {
+    /// The name of its folder.
+    pub id: String,
+    /// When it started: RFC 3339, UTC.
+    pub started: String,
+    /// How it ended, if it did.
+    pub state: RunState,
+    /// What asked for it.
+    pub command_line: Vec<String>,
+}
+
+/// A fact that differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Its place in `run.json`: `machine.kernel`, `plan.config.error`.
+    pub what: String,
+    /// What the first run and the second have there; text as it is, anything else as JSON, nothing as nothing.
+    pub values: [String; 2],
+}
+
+/// A metric of an arm in both runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedPoint {
+    /// The experiment.
+    pub experiment: String,
+    /// The arm's variant.
+    pub variant: String,
+    /// The arm's point.
+    pub at: Point,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// Its median in the first run and in the second.
+    pub estimates: [Estimate; 2],
+    /// The second median divided by the first: a description, with no interval, as nothing pairs the runs.
+    pub ratio: Option<f64>,
+}
+
+/// A claim in both runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedClaim {
+    /// Its experiment.
+    pub experiment: String,
+    /// Its name.
+    pub id: String,
+    /// The claim as a sentence.
+    pub says: String,
+    /// What became of it in the first run and in the second.
+    pub sides: [ClaimSide; 2],
+}
+
+/// What became of a claim in a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClaimSide {
+    /// `holds`, `refuted`, `undecided`, …; of `compare`: `faster`, `slower`, `same`.
+    pub answer: &'static str,
+    /// The trials that were judged.
+    pub trials: u64,
+    /// The ratio, or the difference in the metric's unit.
+    pub ratio: Option<f64>,
+    /// The lower end of its interval, at the claim's error.
+    pub ratio_low: Option<f64>,
+    /// The upper end of its interval, at the claim's error.
+    pub ratio_high: Option<f64>,
+    /// The share of trials in which it was true.
+    pub rate: Option<f64>,
+    /// The lower end of its interval, at the claim's error.
+    pub rate_low: Option<f64>,
+    /// The upper end of its interval, at the claim's error.
+    pub rate_high: Option<f64>,
+    /// The figure as people read it: `6.1x (5.9 to 6.3)`.
+    pub figure: String,
+}
+
+impl ClaimSide {
+    /// What became of the claim.
+    pub fn of(claim: &ClaimResult) -> ClaimSide {
+        let is_versus = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }]);
+        let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
+        let figure = ClaimFigure::of(claim).filter(|_| is_versus).map(|figure| figure.short);
+        ClaimSide {
+            answer: grids::answer(claim),
+            trials: claim.trials,
+            ratio: claim.ratio,
+            ratio_low: claim.ratio_low,
+            ratio_high: claim.ratio_high,
+            rate: claim.rate,
+            rate_low: claim.rate_low,
+            rate_high: claim.rate_high,
+            figure: figure.unwrap_or_else(|| if claim.rate.is_some() { rate.to_string() } else { String::new() }),
+        }
+    }
+}
+
+/// What every reader of such a table must know.
+const NO_VERDICT: &str = "Trials are paired within a run, not between runs: what differs between the medians may be the \
+                          machine's doing, so the last column describes and nothing is concluded of it. To know, \
+                          measure both in one run: ascertain compare.";
+
+impl RunComparison {
+    fn opening(&self) -> Vec<String> {
+        let run = |(index, run): (usize, &ComparedRun)| {
+            format!(
+                "Run {}: {}, {} UTC, {}: {}.",
+                index + 1,
+                quoted(&run.id),
+                minute(&run.started),
+                run.state.word(),
+                quoted(&command_line(&run.command_line))
+            )
+        };
+        self.runs.iter().enumerate().map(run).collect()
+    }
+
+    fn differences(&self) -> Grid {
+        let mut grid = Grid::new(&[("Differs", Kind::Prose), ("Run 1", Kind::Prose), ("Run 2", Kind::Prose)]);
+        for Difference { what, values: [first, second] } in &self.differences {
+            let value = |value: &String| if value.is_empty() { "-".into() } else { Cell::Code(value.clone()) };
+            grid.rows.push(vec![what.as_str().into(), value(first), value(second)]);
+        }
+        grid
+    }
+
+    fn points(&self) -> Grid {
+        let mut grid = Grid::new(&[
+            ("Variant", Kind::Prose),
+            ("Metric", Kind::Prose),
+            ("Run 1", Kind::Number),
+            ("Interval 1", Kind::Number),
+            ("Run 2", Kind::Number),
+            ("Interval 2", Kind::Number),
+            ("2 / 1", Kind::Number),
+        ])
+        .stacking(&["Metric", "Interval 1", "Interval 2"]);
+        let several = self.points.iter().any(|point| point.experiment != self.points[0].experiment);
+        for point in &self.points {
+            let label = arm_label(&point.variant, &point.at);
+            let [first, second] = point.estimates.map(|estimate| estimate.figure(point.unit));
+            grid.rows.push(vec![
+                Cell::Code(if several { format!("{}: {label}", point.experiment) } else { label }),
+                point.metric.as_str().into(),
+                first.value.into(),
+                first.range.into(),
+                second.value.into(),
+                second.range.into(),
+                point.ratio.map_or_else(|| "-".into(), significant).into(),
+            ]);
+        }
+        grid
+    }
+
+    fn claims(&self) -> Grid {
+        let mut grid = Grid::new(&[
+            ("Claim", Kind::Prose),
+            ("Run 1", Kind::Prose),
+            ("Verdict 1", Kind::Word),
+            ("Run 2", Kind::Prose),
+            ("Verdict 2", Kind::Word),
+        ]);
+        for claim in &self.claims {
+            let [first, second] = &claim.sides;
+            grid.rows.push(vec![
+                if claim.says.is_empty() { claim.id.as_str() } else { claim.says.as_str() }.into(),
+                first.figure.as_str().into(),
+                first.answer.into(),
+                second.figure.as_str().into(),
+                second.answer.into(),
+            ]);
+        }
+        grid
+    }
+
+    /// What has no counterpart, a sentence a run.
+    fn unmatched(&self) -> Vec<String> {
+        let said = |kind: &str, names: &[String], run: usize| {
+            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            (!names.is_empty()).then(|| format!("{kind} in run {run} alone: {}.", names.join(", ")))
+        };
+        let points = self.unmatched_points.iter().zip(1..).filter_map(|(names, run)| said("Measured", names, run));
+        let claims = self.unmatched_claims.iter().zip(1..).filter_map(|(names, run)| said("Judged", names, run));
+        points.chain(claims).collect()
+    }
+}
+
+/// Both runs, what differs, what both measured and judged, and what only one did.
+pub fn table(comparison: &RunComparison, style: &Style) -> String {
+    let paragraphs = |sentences: Vec<String>| -> String {
+        sentences.iter().map(|sentence| style.paragraph(&plain(sentence))).collect()
+    };
+    let note = if comparison.points.is_empty() { "Nothing was measured in both." } else { NO_VERDICT };
+    let parts = [
+        paragraphs(comparison.opening()),
+        style.table(&comparison.differences()),
+        style.table(&comparison.points()),
+        style.paragraph(note),
+        style.table(&comparison.claims()),
+        paragraphs(comparison.unmatched()),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The same.
+pub fn markdown(comparison: &RunComparison) -> String {
+    let paragraphs = |sentences: Vec<String>| sentences.iter().map(|sentence| markdown::paragraph(sentence)).collect();
+    let note = if comparison.points.is_empty() { "Nothing was measured in both." } else { NO_VERDICT };
+    let mut parts: Vec<String> = paragraphs(comparison.opening());
+    parts.push(markdown::table(&comparison.differences()));
+    parts.push(markdown::table(&comparison.points()));
+    parts.push(markdown::paragraph(note));
+    parts.push(markdown::table(&comparison.claims()));
+    parts.extend::<Vec<String>>(paragraphs(comparison.unmatched()));
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The comparison as one object.
+pub fn json(comparison: &RunComparison) -> String {
+    json::object(comparison)
+}
+
+/// What both measured, a line each.
+pub fn csv(comparison: &RunComparison) -> String {
+    let mut lines = String::from("experiment,variant,at,metric,unit");
+    for run in ["1", "2"] {
+        for field in ["n", "median", "median_low", "median_high"] {
+            lines += &format!(",{field}_{run}");
+        }
+    }
+    lines += ",ratio\n";
+    for point in &comparison.points {
+        let mut fields = vec![
+            point.experiment.clone(),
+            point.variant.clone(),
+            point.at.to_string(),
+            point.metric.clone(),
+            point.unit.symbol().to_string(),
+        ];
+        for Estimate { n, median, low, high } in point.estimates {
+            fields.push(n.to_string());
+            fields.extend([median, low, high].map(number));
+        }
+        fields.push(number(point.ratio));
+        lines += &record(&fields);
+    }
+    lines
+}

@@ -1,0 +1,32 @@
+//! Pictures of runs: what was recorded, turned into [`Plot`]s, each with a small table that says the same in
+//! numbers.
+//!
+//! A picture is there only if it has something to show. Values that were cut off are infinite: they take part in
+//! every rank, their quantiles and ends are drawn as unbounded, and where they can't be drawn the title says how
+//! many there are. Intervals and bands are those of a quantile at 95 % each ([`ascertain_stats::quantile_ranks`]),
+//! but for those of claims, which are at the claim's own error.
+
+mod claim;
+mod experiment;
+mod overview;
+mod table;
+mod terminal;
+
+use serde::Serialize;
+
+use crate::plot::Plot;
+
+pub use claim::of_claim;
+pub use experiment::of_experiment;
+pub use overview::overview;
+pub use table::Table;
+pub use terminal::for_terminal;
+
+/// A plot with what it says as a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Picture {
+    /// The plot.
+    pub plot: Plot,
+    /// Its key numbers.
+    pub table: Table,
+}
