@@ -4,6 +4,7 @@
 mod bench;
 mod binomial;
 mod calibrate;
+mod exports;
 mod load;
 mod schema;
 mod test;

@@ -4,13 +4,15 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::tools;
+use crate::{exports, tools};
 
 /// A part of the tests: its name, and what it says when it can't run here.
-type Part = (&'static str, fn() -> anyhow::Result<Done>);
+pub type Part = (&'static str, fn() -> anyhow::Result<Done>);
 
-enum Done {
+/// How a part ended, unless it failed.
+pub enum Done {
     Passed,
+    /// With the reason.
     LeftOut(String),
 }
 
@@ -29,7 +31,8 @@ const PARTS: &[Part] = &[
 /// Runs all parts; the first that fails ends it.
 pub fn all() -> anyhow::Result<()> {
     let mut left_out = Vec::new();
-    for (name, part) in PARTS {
+    let parts: Vec<&Part> = PARTS.iter().chain(exports::PARTS).collect();
+    for (name, part) in &parts {
         println!("\n== {name}");
         match part().with_context(|| format!("{name}: failed"))? {
             Done::Passed => {}
@@ -40,7 +43,7 @@ pub fn all() -> anyhow::Result<()> {
     for line in &left_out {
         println!("left out: {line}");
     }
-    println!("{} passed, 0 failed, {} skipped", PARTS.len() - left_out.len(), left_out.len());
+    println!("{} passed, 0 failed, {} skipped", parts.len() - left_out.len(), left_out.len());
     Ok(())
 }
 

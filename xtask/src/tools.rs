@@ -1,7 +1,7 @@
 //! Starting programs, and installing the ones that tests meet.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, bail};
@@ -44,18 +44,27 @@ pub fn has(program: &str) -> bool {
 
 /// Makes sure of a Debian package's program; the reason why it is left out otherwise.
 pub fn debian(program: &str, package: &str) -> Result<(), String> {
-    if has(program) {
+    debian_with(program, package, || has(program))
+}
+
+/// Makes sure of a Debian package's file, as [`debian`].
+pub fn debian_file(path: &str, package: &str) -> Result<(), String> {
+    debian_with(path, package, || Path::new(path).exists())
+}
+
+fn debian_with(what: &str, package: &str, is_there: impl Fn() -> bool) -> Result<(), String> {
+    if is_there() {
         return Ok(());
     }
     let root = capture("id", &["-u"]).is_ok_and(|output| output.stdout == b"0\n");
     if !root || !has("apt-get") {
-        return Err(format!("{program} is not installed (as root, `apt-get install {package}` would)"));
+        return Err(format!("{what} is not installed (as root, `apt-get install {package}` would)"));
     }
     let quiet = ["install", "-y", "-qq", "--no-install-recommends", package];
     let install = || capture("apt-get", &quiet).is_ok_and(|output| output.status.success());
     // The lists of a new machine are empty.
     let installed = install() || (capture("apt-get", &["update", "-qq"]).is_ok() && install());
-    if installed && has(program) { Ok(()) } else { Err(format!("{package} could not be installed")) }
+    if installed && is_there() { Ok(()) } else { Err(format!("{package} could not be installed")) }
 }
 
 /// A Python with a package from PyPI, in a folder of its own below `target`.
@@ -77,6 +86,17 @@ pub fn python_with(package: &str) -> Result<PathBuf, String> {
         let _ = capture(&python, &install);
     }
     if importable(&python) { Ok(python) } else { Err(format!("{package} could not be installed from PyPI")) }
+}
+
+/// A program of a Go module, in a folder of its own below `target`.
+pub fn go_tool(module: &str) -> Result<PathBuf, String> {
+    let folder = target().join("xtask-go");
+    let program = folder.join(module.rsplit('/').next().unwrap_or(module));
+    if !program.exists() {
+        let (bin, module) = (format!("GOBIN={}", folder.display()), format!("{module}@latest"));
+        let _ = capture("env", &[&*bin, "go", "install", &module]);
+    }
+    if program.exists() { Ok(program) } else { Err(format!("`go install {module}@latest` could not be done")) }
 }
 
 /// The release binary, built now.

@@ -6,6 +6,7 @@ mod exports;
 mod options;
 mod output;
 mod progress;
+mod runs;
 mod session;
 
 use std::io::Write;
@@ -31,8 +32,11 @@ enum Command {
     Continue(cmd::resume::Args),
     List(cmd::list::Args),
     Explain(cmd::explain::Args),
+    Report(cmd::report::Args),
     Judge(cmd::judge::Args),
+    Permute(cmd::permute::Args),
     Power(cmd::power::Args),
+    History(cmd::history::Args),
     Completions(cmd::completions::Args),
     Man(cmd::man::Args),
 }
@@ -47,8 +51,11 @@ fn main() -> ExitCode {
         Command::Continue(args) => cmd::resume::execute(args),
         Command::List(args) => cmd::list::execute(args),
         Command::Explain(args) => cmd::explain::execute(args),
+        Command::Report(args) => cmd::report::execute(args),
         Command::Judge(args) => cmd::judge::execute(args),
+        Command::Permute(args) => cmd::permute::execute(args),
         Command::Power(args) => cmd::power::execute(args),
+        Command::History(args) => cmd::history::execute(args),
         Command::Completions(args) => cmd::completions::execute::<Cli>(args),
         Command::Man(args) => cmd::man::execute::<Cli>(args),
     };

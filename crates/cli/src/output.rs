@@ -1,10 +1,13 @@
 //! Data goes to standard output, everything else to standard error.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use anyhow::Context;
-use ascertain::outcome::{ClaimResult, Outcome, Verdict};
+use ascertain::experiment::Arm;
+use ascertain::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
+use ascertain::plan::Table;
 use ascertain::run::Run;
+use ascertain_report::layout::Layout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, sentence};
 
@@ -27,17 +30,11 @@ pub fn note(text: &str) {
 
 /// The style of tables: colours as asked, as wide as the terminal.
 pub fn style(display: &Display) -> Style {
-    let terminal = io::stdout().is_terminal();
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let color = match display.color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => terminal && !no_color,
-    };
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let width =
-        columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))).unwrap_or(100);
-    Style { color, width: width.clamp(60, 160) }
+    Style::of_stdout(match display.color {
+        Color::Always => Some(true),
+        Color::Never => Some(false),
+        Color::Auto => None,
+    })
 }
 
 /// Prints what came of a run as asked; `table` makes the form for people. In CSV, which has room for one table,
@@ -82,6 +79,22 @@ fn failures(run: &Run) -> Vec<String> {
     if said.is_empty() { outcome.left_out.iter().map(sentence::left_out).collect() } else { said }
 }
 
+/// Prints a value as asked, given how it is said in JSON, CSV and Markdown, and to people.
+pub fn formatted<T>(
+    value: &T,
+    display: &Display,
+    [json, csv, markdown]: [fn(&T) -> String; 3],
+    table: fn(&T, &Style) -> String,
+) -> anyhow::Result<()> {
+    match display.format {
+        Format::Json => print(&json(value)),
+        Format::Csv => print(&csv(value)),
+        Format::Markdown => print(&markdown(value)),
+        Format::Table if display.quiet => Ok(()),
+        Format::Table => print(&table(value, &style(display))),
+    }
+}
+
 /// What somebody wants to know of an outcome first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
@@ -92,12 +105,12 @@ pub enum Asks {
 }
 
 /// What `compare` prints: the table, a sentence for each command, and what threatens the result.
-pub fn compared(outcome: &Outcome, style: &Style) -> String {
+pub fn compared(outcome: &Outcome, layout: &Layout, style: &Style) -> String {
     // A claim that failed has said why.
     let said = outcome.claims.iter().any(|claim| claim.reason.is_some());
     let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };
     parts(&[
-        terminal::compare_table(outcome, style),
+        terminal::compare_table(outcome, layout, style),
         terminal::sentences(outcome, style),
         left_out,
         terminal::threats(outcome, style),
@@ -118,13 +131,19 @@ pub fn checked(outcome: &Outcome, style: &Style) -> String {
     ])
 }
 
-/// What `run` prints: what was measured, and the claims about it.
-pub fn measured(outcome: &Outcome, style: &Style) -> String {
+/// What `run` prints: the tables of what was asked for, without the arms that only claims needed, and the claims.
+pub fn measured(outcome: &Outcome, tables: &[Table], style: &Style) -> String {
     let claims = match outcome.claims.is_empty() {
         true => String::new(),
         false => terminal::check_table(outcome, style),
     };
-    parts(&[terminal::points_table(outcome, style), claims, terminal::threats(outcome, style)])
+    let is_asked_for = |point: &PointSummary| {
+        let arm = Arm { variant: point.variant.clone(), point: point.at.clone() };
+        tables.iter().any(|table| table.experiment == point.experiment && table.arms.contains(&arm))
+    };
+    let asked_for = outcome.points.iter().filter(|point| is_asked_for(point)).cloned().collect();
+    let asked_for = Outcome { points: asked_for, ..outcome.clone() };
+    parts(&[terminal::points_table(&asked_for, style), claims, terminal::threats(outcome, style)])
 }
 
 fn parts(parts: &[String]) -> String {

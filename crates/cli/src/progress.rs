@@ -22,19 +22,24 @@ impl Line {
         });
         Line { bar }
     }
+
+    /// Draws how much is done, and what there is to say of it.
+    pub fn draw(&self, share: f64, message: impl FnOnce() -> String) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_position((share * 1000.0) as u64);
+        bar.set_message(message());
+    }
 }
 
 impl Observer for Line {
     fn progress(&mut self, progress: &Progress) {
-        let Some(bar) = &self.bar else { return };
         let share = progress.elapsed.as_secs_f64() / progress.max_time.as_secs_f64();
-        bar.set_position((share * 1000.0) as u64);
         let claims = match progress.claims {
             0 | 1 => String::new(),
             all => format!(" · {} of {all} decided", progress.claims_closed),
         };
         let seconds = progress.elapsed.as_secs();
-        bar.set_message(format!("{seconds} s{claims} · {}", progress.headline));
+        self.draw(share, || format!("{seconds} s{claims} · {}", progress.headline));
     }
 }
 

@@ -6,10 +6,10 @@ use anyhow::bail;
 use ascertain::nearest::nearest;
 
 /// The folder of a run: of the one that is named by its folder, its name, or a beginning or end that only its
-/// name has; without a name, of the latest. `runs` is the folder of runs.
+/// name has; without a name, or as `latest`, of the latest. `runs` is the folder of runs.
 pub fn find(run: Option<&Path>, runs: &Path) -> anyhow::Result<PathBuf> {
     let all = all(runs);
-    let Some(run) = run else {
+    let Some(run) = run.filter(|run| *run != Path::new("latest")) else {
         return match all.last() {
             Some(latest) => Ok(latest.clone()),
             None => bail!("there is no run in {}; name the folder of one", runs.display()),
@@ -29,7 +29,8 @@ pub fn find(run: Option<&Path>, runs: &Path) -> anyhow::Result<PathBuf> {
         [] => {
             let names: Vec<String> = all.iter().map(|folder| name(folder)).collect();
             let hint = nearest(&asked, names.iter().map(String::as_str));
-            let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let latest = names.last().map(|latest| format!("; the latest is `{latest}`")).unwrap_or_default();
+            let hint = hint.map_or(latest, |near| format!("; did you mean `{near}`?"));
             bail!("there is no run `{asked}` in {}{hint}", runs.display())
         }
         several => {
@@ -39,23 +40,42 @@ pub fn find(run: Option<&Path>, runs: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The folders of all runs, the oldest first.
+/// The folders of all runs, the oldest first, and before them those that have been given names of their own.
 pub fn all(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
     let mut all: Vec<PathBuf> =
         entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
     // Names begin with the time.
-    all.sort();
+    all.sort_by_cached_key(|folder| (is_id(&name(folder)), folder.clone()));
     all
 }
 
-fn name(folder: &Path) -> String {
+/// Whether a folder's name is one that runs are given: `20261121T093012000Z-0000`.
+pub fn is_id(name: &str) -> bool {
+    let Some((time, drawn)) = name.split_once("Z-") else { return false };
+    let Some((date, time)) = time.split_once('T') else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    date.len() == 8 && is_number(date) && time.len() >= 6 && is_number(time) && drawn.len() == 4
+}
+
+/// The name of a run's folder.
+pub fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_runs_are_given() {
+        for id in ["20261121T093012000Z-0a0z", "20261121T093012Z-0000"] {
+            assert!(is_id(id), "{id}");
+        }
+        for name in ["", "baseline", "20261121T093012000Z", "20261121T0930Z-0000", "20261121T093012000Z-0000.old"] {
+            assert!(!is_id(name), "{name}");
+        }
+    }
 
     #[test]
     fn a_run_is_found_by_what_only_it_has() {
@@ -68,15 +88,21 @@ mod tests {
         let find = |run: Option<&str>| super::find(run.map(Path::new), runs.path());
         for (asked, found) in [
             (None, "cccc"),
+            (Some("latest"), "cccc"),
             (Some("bbbb"), "bbbb"),
             (Some("20261122"), "cccc"),
             (Some("20261121T093000000Z-aaaa"), "aaaa"),
         ] {
             assert!(name(&find(asked).unwrap()).ends_with(found), "{asked:?}");
         }
+        std::fs::create_dir(runs.path().join("named")).unwrap();
+        std::fs::write(runs.path().join("named/run.json"), "{}").unwrap();
+        assert_eq!(name(&find(None).unwrap()), "20261122T093000000Z-cccc", "a name of somebody's says no time");
+        assert_eq!(name(&find(Some("named")).unwrap()), "named");
         let message = |asked| find(Some(asked)).unwrap_err().to_string();
         assert!(message("20261121").contains("fits 2 runs"), "{}", message("20261121"));
         assert!(message("20261121T093000000Z-aaab").contains("did you mean `20261121T093000000Z-aaaa`?"));
+        assert!(message("zebra").contains("the latest is `20261122T093000000Z-cccc`"), "{}", message("zebra"));
         let folder = runs.path().join("30000101T000000000Z-none");
         assert_eq!(find(folder.to_str()).unwrap(), folder, "a folder is taken as it is; reading it says what is wrong");
         assert!(super::find(None, &folder).unwrap_err().to_string().contains("there is no run in"));

@@ -23,10 +23,14 @@ pub fn config(common: &Common, max_time: Duration) -> Config {
         error: common.error,
         max_time: common.max_time.unwrap_or(max_time),
         max_trials: common.max_trials,
-        // Any seed is as good as another; the one taken is printed and stored.
-        seed: common.seed.unwrap_or_else(|| (clock::unix_ns() ^ u64::from(std::process::id())) % 1_000_000_007),
+        seed: seed(common.seed),
         ..Config::default()
     }
+}
+
+/// The seed that was given, or any: the one taken is printed and stored.
+pub fn seed(given: Option<u64>) -> u64 {
+    given.unwrap_or_else(|| (clock::unix_ns() ^ u64::from(std::process::id())) % 1_000_000_007)
 }
 
 /// Carries out a plan with the shipped experiments and the plan's own commands. `purpose` is what exports
@@ -64,7 +68,7 @@ pub fn carry_out_with(
     registry.extend(commands.iter().map(|command| command as &dyn Experiment));
     let mut watching = Watching { line: Line::new(quiet), files };
     let run = ascertain::run::run(plan, &registry, recording, &mut watching)?;
-    let Watching { line, files } = watching;
+    let Watching { line, mut files } = watching;
     drop(line);
     for failure in commands.iter().flat_map(CommandExperiment::cleanup_failures) {
         output::note(&format!("warning: {failure}"));
@@ -80,7 +84,8 @@ pub fn carry_out_with(
     if let (true, false, Some(how)) = (run.outcome.interrupted, quiet, &how_to_go_on) {
         output::note(&format!("interrupted: {how}"));
     }
-    files.finish(&run.outcome, &run.observations).map_err(|error| match how_to_go_on {
+    files.keep(&run.outcome, &run.observations);
+    files.finish().map_err(|error| match how_to_go_on {
         Some(how) => anyhow!("{error}; the run is kept: {how}, and writes exports anew"),
         None => error.into(),
     })?;

@@ -166,7 +166,7 @@ fn check_judges_a_file_and_gates() {
         (json["claims"][0]["verdict"].as_str(), json["claims"][1]["verdict"].as_str()),
         (Some("holds"), Some("holds"))
     );
-    assert!(runs(state.path()).pop().unwrap().join("report.md").is_file());
+    assert!(runs(state.path()).pop().unwrap().join("report.html").is_file());
     let text = "[[claim]]\nid = \"x\"\ncommand = \"false\"\npredicate = \"wall <= 5 s\"\nrate = 0.6\n";
     std::fs::write(state.path().join("claims.toml"), text).unwrap();
     assert_eq!(ascertain(state.path(), &["check", "claims.toml"]).code, Some(1));

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Command::new(env::current_exe()?).arg(&run).status()?;
         let _ = fs::remove_file(run.join("trials.parquet"));
     }
-    if env::var_os("KEEP").is_none() { fs::remove_dir_all(&runs)?; }
+    fs::remove_dir_all(&runs)?;
     Ok(())
 }
 

@@ -129,6 +129,15 @@ impl<'a> Group<'a> {
         (self.spec.variants, self.functions) = both.filter(|(variant, _)| keep(&variant.name)).unzip();
     }
 
+    /// Calls each function once, untimed, and says of each whether its answer is right: what a test of benches
+    /// does. One without a check is right.
+    pub fn call_each_once(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.spec.variants.iter().zip(&self.functions).map(|(variant, function)| {
+            lock(&function.batch)(1);
+            (variant.name.as_str(), function.check.as_ref().is_none_or(|check| lock(check)()))
+        })
+    }
+
     fn add(mut self, name: &str, batch: Batch<'a>) -> Self {
         let name = names::unused(name, |name| self.index(name).is_some());
         self.spec.variants.push(Variant { name, about: String::new() });
@@ -300,6 +309,17 @@ mod tests {
         session.verify(0).unwrap();
         session.verify(1).unwrap();
         assert!(matches!(session.verify(2), Err(TargetError::WrongAnswer(_))));
+    }
+
+    #[test]
+    fn each_is_called_once_where_nothing_is_timed() {
+        let calls = AtomicU64::new(0);
+        let group = Group::new("once")
+            .function("unchecked", || calls.fetch_add(1, Relaxed))
+            .function_with_setup("wrong", || 1, |one| calls.fetch_add(one, Relaxed))
+            .verify(|| false);
+        assert_eq!(group.call_each_once().collect::<Vec<_>>(), [("unchecked", true), ("wrong", false)]);
+        assert_eq!(calls.load(Relaxed), 2);
     }
 
     #[test]

@@ -7,4 +7,4 @@ mod claims;
 mod registry;
 
 pub use claims::shipped_claims;
-pub use registry::{fill_rate, registry, sum};
+pub use registry::{fill_rate, registry, reshuffle, sum};

@@ -7,10 +7,12 @@ use ascertain::experiment::Experiment;
 pub mod cbrt;
 #[path = "fill-rate/mod.rs"]
 pub mod fill_rate;
+#[path = "reshuffle/mod.rs"]
+pub mod reshuffle;
 #[path = "sum/mod.rs"]
 pub mod sum;
 
 /// Every experiment that ships.
 pub fn registry() -> &'static [&'static dyn Experiment] {
-    &[&sum::Sum, &cbrt::Cbrt, &fill_rate::FillRate]
+    &[&sum::Sum, &cbrt::Cbrt, &fill_rate::FillRate, &reshuffle::Reshuffle]
 }

@@ -2,5 +2,7 @@
 
 pub mod cbrt;
 mod code_size;
+mod features;
+pub mod polynomial;
 pub mod subset;
 pub mod sum;

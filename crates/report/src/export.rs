@@ -87,7 +87,7 @@ impl Export {
     ///
     /// # Errors
     /// When it can't be written (the disk is full) or renamed. What stood there before is untouched.
-    pub fn finish(self, text: &str) -> Result<(), Error> {
+    pub fn finish(&self, text: &str) -> Result<(), Error> {
         self.put(text, true)
     }
 

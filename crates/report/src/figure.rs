@@ -44,7 +44,12 @@ impl Figure {
     /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`.
     pub fn of_unit(unit: Unit, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
         let size = [value, low, high].into_iter().flatten().find(|v| v.is_finite()).unwrap_or(0.0);
-        let (factor, symbol) = unit.prefix(size);
+        Figure::with_prefix(unit.prefix(size), value, low, high)
+    }
+
+    /// The same with the prefix that is given: its factor and its symbol.
+    pub fn with_prefix(prefix: (f64, &str), value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
+        let (factor, symbol) = prefix;
         let [value, low, high] = [value, low, high].map(|number| number.map(|v| v / factor));
         let mut figure = Figure::new(value, low, high, &[]);
         if value.is_some_and(f64::is_finite) && !symbol.is_empty() {

@@ -1,30 +1,37 @@
 //! The tables of a run, as cells.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ascertain::claim::Judging;
-use ascertain::experiment::Point;
+use ascertain::experiment::{Arm, Point};
 use ascertain::outcome::{AskedTest, ClaimResult, Outcome, PointSummary, Verdict};
+use ascertain::unit::significant;
 
 use crate::clause::{ClaimFigure, arm_label};
 use crate::figure::Figure;
 use crate::grid::{Cell, Grid, Kind};
+use crate::layout::{Layout, Order};
 
-/// What is claimed, by whom, the source's figure, the figure here, the verdict.
+/// What is claimed, what it is called, by whom, the source's figure, the figure here, the verdict.
 pub(crate) fn claims(outcome: &Outcome) -> Grid {
     let mut grid = Grid::new(&[
         ("Claim", Kind::Prose),
+        ("Id", Kind::Prose),
         ("By", Kind::Prose),
         ("Said", Kind::Prose),
         ("Here", Kind::Prose),
         ("Verdict", Kind::Word),
     ])
-    .stacking(&["By"]);
+    .stacking(&["Id", "By"]);
     for claim in &outcome.claims {
-        let says = if claim.says.is_empty() { &claim.id } else { &claim.says };
+        let (says, id) = match claim.says.as_str() {
+            "" => (claim.id.as_str(), ""),
+            says => (says, claim.id.as_str()),
+        };
         let by = claim.source.strip_suffix(".txt").unwrap_or(&claim.source);
         grid.rows.push(vec![
-            says.as_str().into(),
+            says.into(),
+            id.into(),
             by.into(),
             claim.source_value.as_str().into(),
             here(claim).into(),
@@ -36,8 +43,7 @@ pub(crate) fn claims(outcome: &Outcome) -> Grid {
 
 /// The figure that a claim came to here, or why there is none.
 pub(crate) fn here(claim: &ClaimResult) -> String {
-    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    if !is_judged {
+    if !is_judged(claim) {
         return claim.reason.clone().unwrap_or_default();
     }
     let figure = ClaimFigure::of(claim).map(|figure| figure.short);
@@ -53,83 +59,123 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
 
 /// The word for a claim's verdict, or for `compare`'s decision.
 pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
-    match (claim.verdict, claim.decision) {
-        (Verdict::Holds | Verdict::Refuted | Verdict::Undecided, Some(decision)) => decision.word(),
-        (verdict, _) => verdict.word(),
+    match claim.decision.filter(|_| is_judged(claim)) {
+        Some(decision) => decision.word(),
+        None => claim.verdict.word(),
     }
+}
+
+/// Whether its trials were judged, with or without a result.
+fn is_judged(claim: &ClaimResult) -> bool {
+    matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided)
 }
 
 /// An arm's key in tables: where several metrics of it stand in one row.
 type ArmKey<'a> = (&'a str, &'a Point);
 
-/// A row for each command or function: its time with interval, what else was measured, ratio and decision.
-pub(crate) fn compared(outcome: &Outcome) -> Grid {
+/// A row for each command or function: its time with interval and range, what else was measured, ratio and decision.
+pub(crate) fn compared(outcome: &Outcome, layout: &Layout) -> Grid {
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
     let mut grid = Grid::new(&[
         (if are_commands { "Command" } else { "Function" }, Kind::Prose),
         ("Median", Kind::Number),
         ("95 % interval", Kind::Number),
+        ("Min to max", Kind::Number),
         ("User", Kind::Number),
         ("System", Kind::Number),
         ("Memory", Kind::Number),
         ("Throughput", Kind::Number),
-        ("Ratio", Kind::Number),
+        ("Trials", Kind::Number),
+        ("Times as fast", Kind::Number),
         ("Interval", Kind::Number),
         ("Answer", Kind::Word),
     ])
-    .stacking(&["95 % interval", "System", "Interval"]);
-    for key in arms_in_order(outcome) {
-        let of_arm: Vec<&PointSummary> =
-            outcome.points.iter().filter(|point| (point.variant.as_str(), &point.at) == key).collect();
+    .stacking(&["95 % interval", "Min to max", "System", "Memory", "Interval"]);
+    for (key, of_arm) in arms_in_order(outcome, layout.order) {
         let median = |metric: &str| {
-            let found = of_arm.iter().find(|point| point.metric == metric);
-            found.map_or_else(String::new, |point| plain(point, point.median))
+            let found = of_arm.iter().find(|point| point.metric == metric && point.n > 0);
+            found.and_then(|point| Some((point.unit, point.median?))).map_or_else(String::new, |(unit, value)| {
+                let (factor, symbol) = layout.prefix(unit, value);
+                format!("{} {symbol}", significant(value / factor))
+            })
         };
-        // An experiment's first metric is the one that it is about.
-        let Figure { value, range } = median_figure(of_arm[0]);
-        let [ratio, interval, decision] = comparison_cells(outcome, key);
+        let [value, interval, range] = time_cells(of_arm[0], layout);
+        let [ratio, ratio_interval, answer] = comparison_cells(outcome, key);
         grid.rows.push(vec![
             Cell::Code(arm_label(key.0, key.1)),
             value.into(),
+            interval.into(),
             range.into(),
             median("user").into(),
             median("system").into(),
             median("memory_peak").into(),
             median("throughput").into(),
+            of_arm[0].n.to_string().into(),
             ratio.into(),
-            interval.into(),
-            decision.into(),
+            ratio_interval.into(),
+            answer.into(),
         ]);
     }
     grid.without_empty_columns()
 }
 
-/// Each arm that was measured once: references before what is held against them, in the claims' order.
-fn arms_in_order(outcome: &Outcome) -> Vec<ArmKey<'_>> {
+/// Median, its interval, and from the least to the greatest of an arm's first metric, the one that it is about.
+fn time_cells(point: &PointSummary, layout: &Layout) -> [String; 3] {
+    if point.n == 0 {
+        return ["-".into(), String::new(), String::new()];
+    }
+    let PointSummary { median, median_low, median_high, min, max, .. } = *point;
+    let prefix = layout.prefix(point.unit, median.or(min).unwrap_or(0.0));
+    let Figure { value, range } = Figure::with_prefix(prefix, median, median_low, median_high);
+    [value, range, Figure::with_prefix(prefix, None, min, max).range]
+}
+
+/// Each arm with what was measured of it: references before what is held against them, in the claims' order, or
+/// the fastest first.
+fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>, Vec<&PointSummary>)> {
     let versus = outcome.claims.iter().flat_map(|claim| &claim.asked.tests).filter_map(|test| match test {
         AskedTest::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
         AskedTest::Predicate { .. } => None,
     });
     let claimed = versus.flatten().map(|arm| (arm.variant.as_str(), &arm.point));
-    let measured: Vec<ArmKey> = outcome.points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
-    let mut seen = BTreeSet::new();
-    let known: BTreeSet<ArmKey> = measured.iter().copied().collect();
-    claimed.chain(measured).filter(|key| known.contains(key) && seen.insert(*key)).collect()
+    let mut measured: BTreeMap<ArmKey, Vec<&PointSummary>> = BTreeMap::new();
+    for point in &outcome.points {
+        measured.entry((point.variant.as_str(), &point.at)).or_default().push(point);
+    }
+    let given = outcome.points.iter().map(|point| (point.variant.as_str(), &point.at));
+    let keys = claimed.chain(given);
+    let mut arms: Vec<_> = keys.filter_map(|key| Some((key, measured.remove(&key)?))).collect();
+    if order == Order::Time {
+        let time = |points: &[&PointSummary]| points[0].median.unwrap_or(f64::INFINITY);
+        arms.sort_by(|(_, a), (_, b)| time(a).total_cmp(&time(b)));
+    }
+    arms
 }
 
-/// Ratio, interval and answer of the command that is the arm; the reference says that it is.
+/// Ratio, interval and answer of the command that is the arm; the reference says that it is. What failed says so
+/// in its own row, and what is left without a partner by that, that it was not compared.
 fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
-    for claim in outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Order) {
-        let [AskedTest::Versus { candidate, baseline, .. }] = claim.asked.tests.as_slice() else { continue };
-        if (candidate.variant.as_str(), &candidate.point) == key {
-            let figure = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &[1.0]);
-            return [figure.value, figure.range, answer(claim).into()];
+    let is_key = |arm: &Arm| (arm.variant.as_str(), &arm.point) == key;
+    let is_left_out = outcome.left_out.iter().any(|arm| (arm.variant.as_str(), &arm.at) == key);
+    let versus = outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Order).filter_map(|claim| {
+        let [AskedTest::Versus { candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+        (is_key(candidate) || is_key(baseline)).then_some((claim, is_key(candidate)))
+    });
+    let mut versus: Vec<(&ClaimResult, bool)> = versus.collect();
+    versus.sort_by_key(|(claim, _)| is_judged(claim));
+    match versus.first() {
+        _ if is_left_out => {
+            let word = versus.first().filter(|(claim, _)| !is_judged(claim)).map_or("failed", |(claim, _)| answer(claim));
+            ["-".into(), String::new(), word.into()]
         }
-        if (baseline.variant.as_str(), &baseline.point) == key {
-            return ["1".into(), String::new(), "reference".into()];
+        None => Default::default(),
+        Some((_, false)) => ["1".into(), String::new(), "reference".into()],
+        Some((claim, true)) if !is_judged(claim) => ["-".into(), String::new(), "not compared".into()],
+        Some((claim, true)) => {
+            let figure = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &[1.0]);
+            [figure.value, figure.range, answer(claim).into()]
         }
     }
-    Default::default()
 }
 
 /// A table for each experiment: its heading, which says what all of its arms share, and a row for each

@@ -6,6 +6,7 @@ use ascertain::outcome::Outcome;
 use crate::grid::{Cell, Grid, Kind};
 use crate::grids;
 use crate::judgement::Judgement;
+use crate::layout::Layout;
 use crate::sentence::marked;
 use crate::text::{NAME_END, NAME_START, ended, harmless, quoted};
 
@@ -15,7 +16,7 @@ pub fn outcome(outcome: &Outcome) -> String {
     let compares = outcome.claims.iter().any(|claim| claim.asked.judging == Judging::Order);
     let mut parts = Vec::new();
     if compares {
-        parts.push(table(&grids::compared(outcome)));
+        parts.push(table(&grids::compared(outcome, &Layout::default())));
         parts.extend(outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim))));
     } else {
         parts.push(table(&grids::claims(outcome)));

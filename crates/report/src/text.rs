@@ -33,6 +33,34 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("{NAME_START}{}{NAME_END}", harmless(name))
 }
 
+/// A sentence in which long names have their middle left out, so that it stays short; unless two of its names
+/// would look alike then.
+pub(crate) fn shortened(sentence: &str) -> String {
+    let names = || sentence.split(NAME_START).skip(1).filter_map(|piece| piece.split_once(NAME_END));
+    let mut short = sentence.to_string();
+    for (name, _) in names() {
+        let cut = without_middle(name);
+        let is_clear = names().all(|(other, _)| other == name || without_middle(other) != cut);
+        if is_clear {
+            short = short.replace(&format!("{NAME_START}{name}{NAME_END}"), &format!("{NAME_START}{cut}{NAME_END}"));
+        }
+    }
+    short
+}
+
+/// The longest name that stands in a sentence whole, in characters.
+const LONGEST_NAME: usize = 40;
+
+fn without_middle(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= LONGEST_NAME {
+        return name.to_string();
+    }
+    let half = LONGEST_NAME / 2;
+    let (start, end) = (&chars[..half], &chars[chars.len() - half + 1..]);
+    start.iter().chain(&['…']).chain(end).collect()
+}
+
 /// A sentence as plain text: names between backticks.
 pub(crate) fn plain(sentence: &str) -> String {
     sentence.replace([NAME_START, NAME_END], "`")
@@ -58,6 +86,15 @@ mod tests {
     #[test]
     fn names_are_between_backticks() {
         assert_eq!(plain(&format!("{} won", quoted("a\u{1}b"))), r"`a\u{1}b` won");
+    }
+
+    #[test]
+    fn long_names_lose_their_middle_while_they_can_be_told_apart() {
+        let long = |middle: &str| format!("sort --buffer-size=50% {middle} --parallel=2 numbers.txt");
+        let sentence = format!("{} beats {}.", quoted(&long("")), quoted("cat"));
+        assert_eq!(plain(&shortened(&sentence)), "`sort --buffer-size=5…allel=2 numbers.txt` beats `cat`.");
+        let alike = format!("{} beats {}.", quoted(&long("-n")), quoted(&long("-g")));
+        assert_eq!(shortened(&alike), alike);
     }
 
     #[test]

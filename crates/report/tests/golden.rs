@@ -2,20 +2,10 @@
 
 mod common;
 
-use std::fs;
-use std::path::Path;
-
+use ascertain_report::layout::Layout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, hyperfine, json, markdown, sentence};
-
-fn compare_with_golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, text).unwrap();
-    }
-    let golden = fs::read_to_string(&path).unwrap_or_default();
-    assert!(golden == text, "{name} differs; look, then bless it\n--- is\n{text}\n--- was\n{golden}");
-}
+use common::compare_with_golden;
 
 /// Each line's width in columns, colours aside.
 fn widest(text: &str) -> usize {
@@ -30,8 +20,8 @@ fn terminal_tables_fit_their_width() {
         let style = Style { color: false, width };
         for (name, text) in [
             ("check", terminal::check_table(&check, &style)),
-            ("compare", terminal::compare_table(&compare, &style)),
-            ("functions", terminal::compare_table(&functions, &style)),
+            ("compare", terminal::compare_table(&compare, &Layout::default(), &style)),
+            ("functions", terminal::compare_table(&functions, &Layout::default(), &style)),
             ("compare-sentences", terminal::sentences(&compare, &style)),
             ("points", terminal::points_table(&check, &style)),
             ("sentences", terminal::sentences(&check, &style)),

@@ -7,6 +7,7 @@ use ascertain::experiment::{Better, Level, Point};
 use ascertain::outcome::{Asked, AskedTest, ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
 use ascertain::unit::Unit;
 use ascertain_report::hyperfine::{self, CommandTimes};
+use ascertain_report::layout::Layout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, json, markdown, sentence};
 use proptest::prelude::*;
@@ -224,7 +225,7 @@ proptest! {
         let style = Style { color: false, width };
         let texts = [
             terminal::check_table(&run, &style),
-            terminal::compare_table(&run, &style),
+            terminal::compare_table(&run, &Layout::default(), &style),
             terminal::points_table(&run, &style),
             terminal::sentences(&run, &style),
             terminal::slo(&run, &style),
@@ -243,7 +244,7 @@ proptest! {
         }
         // Colours change nothing else, and never panic on text that is cut at a byte.
         terminal::check_table(&run, &Style { color: true, width });
-        terminal::compare_table(&run, &Style { color: true, width });
+        terminal::compare_table(&run, &Layout::default(), &Style { color: true, width });
     }
 
     #[test]

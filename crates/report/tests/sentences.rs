@@ -27,21 +27,21 @@ fn a_rate_is_a_share_of_the_time_it_was_measured() {
     let holds = counted(with_rate(claim, 0.99, 0.99003, 0.99976), Verdict::Holds, 2190, 2196);
     assert_eq!(
         says(&holds),
-        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, a rate of 99.7 % (99.003 to 99.98), so \
-         while it was measured this was true at least 99 % of the time, wrong with a chance of at most 0.001."
+        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (99.003 to 99.98), so at least 99 % \
+         of the time; wrong with a chance of at most 0.001."
     );
     let refuted = counted(with_rate(holds, 0.99, 0.9, 0.98), Verdict::Refuted, 940, 1000);
     assert!(says(&refuted).contains("in only 940 of 1000 trials"), "{}", says(&refuted));
-    assert!(says(&refuted).contains("this was true less than 99 % of the time"), "{}", says(&refuted));
+    assert!(says(&refuted).contains(", so less than 99 % of the time; wrong"), "{}", says(&refuted));
 }
 
 #[test]
 fn a_margin_is_part_of_what_was_shown() {
     let mut claim = counted(predicate("x", "", "a", "wall <= 1 s"), Verdict::Holds, 96, 100);
     (claim.rate_claimed, claim.asked.margin) = (0.95, Some(0.02));
-    assert!(says(&claim).contains("true more than 93 % of the time (95 % less the margin of 2 %)"), "{}", says(&claim));
+    assert!(says(&claim).contains("so more than 93 % of the time (95 % less the margin of 2 %)"), "{}", says(&claim));
     claim.verdict = Verdict::Refuted;
-    assert!(says(&claim).contains("true less than 97 % of the time (95 % plus the margin of 2 %)"), "{}", says(&claim));
+    assert!(says(&claim).contains("so less than 97 % of the time (95 % plus the margin of 2 %)"), "{}", says(&claim));
 }
 
 #[test]
@@ -80,14 +80,18 @@ fn what_better_means_depends_on_the_metric() {
 fn figures_are_the_quantile_that_matches_the_rate() {
     let mut claim = with_ratio(at_least_8("x", ""), 7.2, 7.02, 7.41);
     claim = counted(claim, Verdict::Refuted, 0, 18);
-    assert!(says(&claim).ends_with("; at the median it was 7.2 times as fast (7.0 to 7.4)."), "{}", says(&claim));
+    let wrong = "; wrong with a chance of at most 0.001.";
+    let ends = |claim: &ClaimResult, end: &str| {
+        let text = says(claim);
+        assert!(text.ends_with(&format!("{end}{wrong}")), "{text}");
+    };
+    ends(&claim, ", at the median 7.2 times (7.0 to 7.4)");
     claim.rate_claimed = 0.98;
-    assert!(says(&claim).ends_with("; in 98 % of the trials it was at least 7.2 times as fast (7.0 to 7.4)."));
+    ends(&claim, " in none of 18 trials, 0 %, so less than 98 % of the time");
     let difference = versus("wall", Unit::Nanosecond, Better::Lower, Scale::Difference, Bound::AtLeast(5e6));
-    let difference = says(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6));
-    assert!(difference.ends_with("; at the median it was faster by 5.2 ms (5.1 to 5.3)."), "{difference}");
+    ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (5.1 to 5.3)");
     let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);
-    assert!(says(&counted(open, Verdict::Holds, 18, 18)).contains("9.0 times as fast (at least 8.5)"));
+    ends(&counted(open, Verdict::Holds, 18, 18), " times (at least 8.5)");
 }
 
 #[test]
@@ -102,9 +106,9 @@ fn what_was_not_judged_says_why() {
     assert_eq!(says(&claim), "Failed: wrong answer: 3 is not 4.");
     claim.verdict = Verdict::Deferred;
     claim.reason = None;
-    assert_eq!(says(&claim), "Deferred: its shortest possible verdict does not fit in the time given.");
+    assert_eq!(says(&claim), "Deferred.");
     let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
-    assert!(says(&undecided).contains("a rate of 56 % (31 to 79), too little to tell at error 0.001 whether"));
+    assert!(says(&undecided).ends_with("56 % (31 to 79): too little to tell at error 0.001 whether at least half of the time."));
     let arm = LeftOut {
         experiment: "sum".into(),
         variant: "neon".into(),
@@ -136,19 +140,42 @@ fn comparisons_name_both_commands() {
     let faster = decided(with_ratio(order("B", "A"), 1.0521, 1.0469, 1.0579), Decision::Faster, 41, 43, 1);
     assert_eq!(
         says(&faster),
-        "`B` is 1.052 times as fast as `A` (1.047 to 1.058): it won 41 of 43 pairs, 1 tie; wrong with a chance of at \
-         most 0.001."
+        "`B` is faster than `A`: 1.052 times as fast (1.047 to 1.058), having won 41 of 43 pairs, 1 tie; wrong with a \
+         chance of at most 0.001."
     );
     let slower = decided(with_ratio(order("B", "A"), 0.5, 0.4, 0.625), Decision::Slower, 1, 40, 0);
-    assert!(says(&slower).starts_with("`B` takes 2.0 times as long as `A` (1.6 to 2.5): it lost 39 of 40 pairs;"));
+    let text = says(&slower);
+    assert!(text.starts_with("`B` is slower than `A`: 0.5 times as fast (0.4 to 0.6), having lost 39 of 40"), "{text}");
     let skewed = decided(with_ratio(order("B", "A"), 1.0, 0.9, 1.1), Decision::Faster, 15, 43, 28);
     assert!(says(&skewed).starts_with("`B` is faster than `A`: it won 15 of 43 pairs, 28 ties;"), "{}", says(&skewed));
     let open = decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Undecided, 21, 43, 2);
     assert_eq!(
         says(&open),
-        "Undecided: against `A`, `B` won 21 of 43 pairs, 2 ties, with a ratio of 1.00 (0.99 to 1.01), too little to \
+        "Undecided: `B` is 1.00 times as fast as `A` (0.99 to 1.01), having won 21 of 43 pairs, 2 ties: too little to \
          tell at error 0.001 which is faster."
     );
+}
+
+#[test]
+fn a_failure_is_named_once() {
+    let mut claim = order("B", "sleep {t}");
+    let AskedTest::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    baseline.point = Point::default().with("t", 5);
+    claim.verdict = Verdict::Failed;
+    claim.reason = Some("sleep 5: command `sleep 5` ended with exit code 1".into());
+    assert_eq!(says(&claim), "Failed: command `sleep 5` ended with exit code 1.");
+    claim.reason = Some("B: command `make` ended with exit code 1".into());
+    assert_eq!(says(&claim), "Failed: B: command `make` ended with exit code 1.");
+}
+
+#[test]
+fn parameters_stand_in_the_command_line() {
+    let mut claim = decided(with_ratio(order("sleep {t}", "sleep {t}"), 0.5, 0.4, 0.6), Decision::Slower, 0, 20, 0);
+    let AskedTest::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    candidate.point = Point::default().with("t", 2).with("beside", 1);
+    baseline.point = Point::default().with("t", 1).with("beside", 0);
+    let text = says(&claim);
+    assert!(text.starts_with("`sleep 2 (beside=1)` is slower than `sleep 1 (beside=0)`"), "{text}");
 }
 
 #[test]
@@ -158,13 +185,12 @@ fn answers_from_an_interval_are_labelled() {
         says(&claim)
     };
     let same = margin(decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Same, 21, 43, 0));
-    assert!(
-        same.starts_with("`B` is as fast as `A` within the margin of 5 %, with a ratio of 1.00 (0.99 to 1.01), wrong")
-    );
+    assert!(same.starts_with("`B` is as fast as `A` within 5 %: 1.00 times as fast (0.99 to 1.01); wrong"), "{same}");
     let faster = margin(decided(with_ratio(order("B", "A"), 1.1, 1.06, 1.14), Decision::Faster, 43, 43, 0));
-    assert!(faster.starts_with("`B` is 1.10 times as fast as `A` (1.06 to 1.14): that is beyond the margin of 5 %"));
+    let start = "`B` is faster than `A` by more than 5 %: 1.10 times as fast (1.06 to 1.14); wrong";
+    assert!(faster.starts_with(start), "{faster}");
     for text in [&same, &faster] {
-        assert!(text.ends_with("it is not exact by randomisation."), "{text}");
+        assert!(text.ends_with("if trials are alike, not exact by randomisation."), "{text}");
     }
 }
 
@@ -174,5 +200,5 @@ fn signs_of_unlike_trials_are_a_warning() {
     assert_eq!(sentence::warning(&claim), None);
     claim.unlike = vec!["it drifts".into(), "runs are long.".into()];
     let warning = sentence::warning(&claim).unwrap();
-    assert!(warning.starts_with("Careful: it drifts; runs are long. The verdict stands"), "{warning}");
+    assert!(warning.starts_with("Careful: it drifts; runs are long. The verdict stands for these trials;"), "{warning}");
 }

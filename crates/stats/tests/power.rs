@@ -1,6 +1,8 @@
 //! What is computed of a judge's fate is what becomes of it: by trying every course that its trials can take.
 
 use ascertain_stats::{Judge, MarginJudge, Power, Verdict, power, power_growth, soonest_verdict};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The fate of a judge over every sequence of so many outcomes, each with its probability.
 fn over_all_sequences(judge: &Judge, true_rate: f64, trials: u32) -> Power {
@@ -51,6 +53,32 @@ fn every_sequence_counts() {
                 assert_alike(power(judge, true_rate, trials.into()).unwrap(), tried);
                 assert_alike(grown, tried);
             }
+        }
+    }
+}
+
+/// By the trial at which a share of the judges should have decided, that share of simulated judges has: within five
+/// standard deviations of it.
+#[test]
+fn simulated_verdicts_fall_when_computed() {
+    let runs = 2000;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(20_261_121);
+    for (judge, true_rate) in [
+        (Judge::with_errors(0.5, 0.0005, 0.0005).unwrap(), 0.8),
+        (Judge::new(0.98, 0.01).unwrap(), 0.9),
+        ((*MarginJudge::new(0.7, 0.1, 0.01).unwrap()).clone(), 0.7),
+    ] {
+        for share in [0.5, 0.8, 0.95] {
+            let growth = power_growth(&judge, true_rate).unwrap();
+            let (trials, power) = (1..).zip(growth).find(|(_, power)| power.holds + power.refuted >= share).unwrap();
+            let decides = |rng: &mut Xoshiro256PlusPlus| {
+                let mut judge = judge.clone();
+                (0..trials).any(|_| judge.observe(rng.random_bool(true_rate)).is_some())
+            };
+            let decided = (0..runs).filter(|_| decides(&mut rng)).count() as f64 / f64::from(runs);
+            let deviation = (share * (1.0 - share) / f64::from(runs)).sqrt();
+            let expected = power.holds + power.refuted;
+            assert!((decided - expected).abs() < 5.0 * deviation, "{decided} by {trials}, not {expected}");
         }
     }
 }

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ascertain::claims_file::{self, ClaimsFile};
-use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan};
-use ascertain_report::export::Export;
+use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
-use ascertain_report::markdown;
 
+use crate::cmd::report;
 use crate::exit::{self, Code, FailOn};
-use crate::options::{Common, Format};
+use crate::options::Common;
 use crate::output::{self, Asks};
 use crate::session;
 
@@ -57,22 +56,21 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let run = session::carry_out(&plan, &args.common, purpose)?;
     output::outcome(&run, &args.common.display, Asks::Verdicts, output::checked)?;
     if let Some(folder) = &run.folder {
-        write_report(&folder.join("report.md"), &run.outcome, args)?;
+        report::write(folder, args.common.display.quiet)?;
     }
-    let gates = match (&args.fail_on, args.files.is_empty()) {
-        (Some(gates), _) => gates.as_slice(),
-        (None, true) => &[],
-        (None, false) => &[FailOn::Refuted, FailOn::Undecided],
-    };
-    Ok(exit::code(&run, gates))
+    Ok(args.code(&run))
 }
 
-fn write_report(path: &std::path::Path, outcome: &Outcome, args: &Args) -> anyhow::Result<()> {
-    Export::open(path)?.finish(&markdown::outcome(outcome))?;
-    if args.common.display.format == Format::Table && !args.common.display.quiet {
-        output::note(&format!("report:   {}", path.display()));
+impl Args {
+    /// The exit code of such a run.
+    pub fn code(&self, run: &Run) -> Code {
+        let gates = match (&self.fail_on, self.files.is_empty()) {
+            (Some(gates), _) => gates.as_slice(),
+            (None, true) => &[],
+            (None, false) => &[FailOn::Refuted, FailOn::Undecided],
+        };
+        exit::code(run, gates)
     }
-    Ok(())
 }
 
 fn read(paths: &[PathBuf]) -> anyhow::Result<ClaimsFile> {

@@ -22,10 +22,13 @@ pub struct Starting {
     /// Run this once after the last trial (once for all commands, or one for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
     pub cleanup: Vec<String>,
-    /// Give command lines to a shell instead of starting the program itself
-    #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true,
-          default_missing_value = "sh", conflicts_with = "no_shell", help_heading = "Commands")]
-    pub shell: Option<String>,
+    /// Give command lines to a shell, to sh or to the one named, instead of starting the program itself
+    #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh",
+          conflicts_with_all = ["no_shell", "named_shell"], help_heading = "Commands")]
+    shell: Option<String>,
+    /// The same as --shell=SHELL
+    #[arg(short = 'S', value_name = "SHELL", conflicts_with = "no_shell", help_heading = "Commands")]
+    named_shell: Option<String>,
     /// Start the program itself, without a shell (the default; for those who are used to hyperfine)
     #[arg(short = 'N', long, help_heading = "Commands")]
     pub no_shell: bool,
@@ -34,7 +37,10 @@ pub struct Starting {
     pub input: Option<PathBuf>,
     /// Where each command's output goes: `null`, `pipe` (read and thrown away), `inherit`, or a file
     #[arg(long, value_name = "WHERE", default_value = "null", value_parser = output, help_heading = "Commands")]
-    pub output: Output,
+    output: Output,
+    /// Show what the commands print: the same as --output inherit
+    #[arg(long, conflicts_with = "output", help_heading = "Commands")]
+    show_output: bool,
     /// Stop an observation that takes longer; it counts as an infinite time
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Commands")]
     pub time_limit: Option<Duration>,
@@ -47,6 +53,28 @@ impl Starting {
     /// Where standard input comes from.
     pub fn input(&self) -> Input {
         self.input.clone().map_or(Input::Null, Input::File)
+    }
+
+    /// The shell that command lines are given to. hyperfine has words for two of them.
+    pub fn shell(&self) -> Option<String> {
+        match self.shell.as_ref().or(self.named_shell.as_ref())?.as_str() {
+            "none" => None,
+            "default" => Some("sh".into()),
+            shell => Some(shell.into()),
+        }
+    }
+
+    /// `--shell bash 'a' 'b'` would measure a shell that has nothing to do.
+    pub fn check_shell(&self, first: &str) -> anyhow::Result<()> {
+        match &self.shell {
+            Some(_) if is_shell(first) => anyhow::bail!("`{first}` is taken for a command; write --shell={first}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where each command's output goes.
+    pub fn output(&self) -> Output {
+        if self.show_output { Output::Inherit } else { self.output.clone() }
     }
 
     /// The limit of each observation: a command that hangs must end the trial, not the day.
@@ -66,6 +94,12 @@ impl Starting {
             ),
         }
     }
+}
+
+/// Whether the word names a shell, with or without its folder.
+pub fn is_shell(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    ["sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh"].contains(&name)
 }
 
 fn output(text: &str) -> Result<Output, String> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use anyhow::bail;
 use ascertain::claim::Claim;
 use ascertain::experiment::{Arm, Experiment};
 use ascertain_sys::machine::{self, Machine};
@@ -28,7 +29,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
             let experiments: Vec<Value> = listed.iter().map(Listed::json).collect();
             output::print(&format!("{:#}\n", json!({ "experiments": experiments })))?;
         }
-        _ => output::print(&listed.iter().map(Listed::text).collect::<Vec<_>>().join("\n"))?,
+        Format::Csv | Format::Markdown => bail!("`list` prints a table or --format json"),
+        Format::Table => output::print(&listed.iter().map(Listed::text).collect::<Vec<_>>().join("\n"))?,
     }
     Ok(Code::Done)
 }

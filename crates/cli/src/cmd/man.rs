@@ -21,7 +21,7 @@ pub struct Args {
 }
 
 pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
-    let mut command = C::command();
+    let mut command = C::command().disable_help_subcommand(true);
     command.build();
     let Some(dir) = &args.dir else {
         output::print(&page(&command)?)?;
@@ -34,10 +34,9 @@ pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
     Ok(Code::Done)
 }
 
-/// A command and all below it, but for `help`, which has nothing to say that a page does not.
+/// A command and all below it.
 fn with_subcommands(command: &Command) -> Vec<&Command> {
-    let below = command.get_subcommands().filter(|command| command.get_name() != "help");
-    std::iter::once(command).chain(below.flat_map(with_subcommands)).collect()
+    std::iter::once(command).chain(command.get_subcommands().flat_map(with_subcommands)).collect()
 }
 
 /// Where evidence is, and what else is written.
@@ -60,10 +59,11 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 fn page(command: &Command) -> anyhow::Result<String> {
-    let man = Man::new(command.clone()).manual("Ascertain");
-    let is_main = command.get_display_name().is_none_or(|name| !name.contains('-'));
-    let mut page = Vec::new();
-    man.render_title(&mut page)?;
+    let man = Man::new(command.clone());
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    // Written here, for `Man` leaves the quotes of an empty date out, and all that follows moves up.
+    let title = format!(".TH {} 1 \"\" \"ascertain {}\" \"\"\n", name.to_uppercase(), env!("CARGO_PKG_VERSION"));
+    let mut page = title.into_bytes();
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
@@ -73,7 +73,7 @@ fn page(command: &Command) -> anyhow::Result<String> {
     }
     let codes = CODES.map(|(code, meaning)| (code.number().to_string(), meaning));
     section("EXIT STATUS", codes.iter().map(|(code, meaning)| (code.as_str(), *meaning))).to_writer(&mut page)?;
-    if is_main {
+    if name == command.get_name() {
         section("FILES", FILES.iter().copied()).to_writer(&mut page)?;
         section("ENVIRONMENT", ENVIRONMENT.iter().copied()).to_writer(&mut page)?;
         man.render_version_section(&mut page)?;

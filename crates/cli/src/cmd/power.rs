@@ -10,7 +10,7 @@ use ascertain_report::power::{self, PowerAnalysis, PowerAt, SCHEMA};
 use ascertain_stats::{Judge, MarginJudge, expected_growth, power_growth};
 
 use crate::exit::Code;
-use crate::options::{Display, Format, positive_share, share};
+use crate::options::{Display, positive_share, share};
 use crate::output;
 
 /// How many trials it will take: the chance of each verdict, by the true rate, exactly
@@ -64,13 +64,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     if let Some(file) = &args.svg {
         export::write(file, &svg::standalone(&analysis.plot()))?;
     }
-    match args.display.format {
-        Format::Json => output::print(&power::json(&analysis))?,
-        Format::Csv => output::print(&power::csv(&analysis))?,
-        Format::Markdown => output::print(&power::markdown(&analysis))?,
-        Format::Table if args.display.quiet => {}
-        Format::Table => output::print(&power::table(&analysis, &output::style(&args.display)))?,
-    }
+    output::formatted(&analysis, &args.display, [power::json, power::csv, power::markdown], power::table)?;
     Ok(Code::Done)
 }
 
@@ -79,7 +73,7 @@ fn analyse(args: &Args) -> anyhow::Result<PowerAnalysis> {
     let (judging, rate) = args.at_least.map_or((Judging::Order, 0.5), |rate| (Judging::Rate, rate));
     let error = if args.two_sided || args.compare { args.error / 2.0 } else { args.error };
     let judge = match args.margin {
-        Some(margin) => MarginJudge::new(rate, margin, error)?.clone(),
+        Some(margin) => (*MarginJudge::new(rate, margin, error)?).clone(),
         None => Judge::new(rate, error)?,
     };
     let mut rates = args.true_rates.clone();

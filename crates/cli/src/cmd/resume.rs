@@ -4,25 +4,28 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
-use ascertain::evidence::{self, Writer};
+use ascertain::evidence::{self, Header, Writer};
 use ascertain::outcome::Outcome;
 use ascertain::plan::Plan;
-use ascertain::run::Recording;
+use ascertain::run::{Recording, Run};
 use ascertain_report::exports::Purpose;
 use ascertain_report::terminal::Style;
 
+use super::{check, compare, report, run, slo};
 use crate::exit::{self, Code, FailOn};
 use crate::exports::Exports;
 use crate::options::{Display, duration};
 use crate::output::{self, Asks};
-use crate::session;
+use crate::{runs, session};
 
 /// Go on with a run from its evidence: what is undecided is measured further
 ///
-/// The run's error budget stays what it was: continuing spends nothing, where starting anew would.
+/// The run's error budget stays what it was: continuing spends nothing, where starting anew would. Tables, gates
+/// and exit codes are those of the command that started it: `compare --fail-if slower` fails as it would have.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The run's folder, or its name below the folder of runs; without one, the latest
+    /// The run's folder, or its name, or a beginning or end that only its name has; without one, the latest of
+    /// this program's
     run: Option<PathBuf>,
     /// Time for the continuation; without it, as much as the run had
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -30,7 +33,7 @@ pub struct Args {
     /// Trials of each lane in all; without it, as many as the run had
     #[arg(long, value_name = "N")]
     max_trials: Option<u64>,
-    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing. Commands' claims gate by default
+    /// Verdicts that fail, instead of those that the run said: refuted (exit code 1), undecided (3), nothing
     #[arg(long, value_enum, value_delimiter = ',')]
     fail_on: Option<Vec<FailOn>>,
     #[command(flatten)]
@@ -40,43 +43,120 @@ pub struct Args {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let below = evidence::runs_folder();
     let folder = match &args.run {
-        Some(run) if run.is_dir() => run.clone(),
-        Some(run) => evidence::runs_folder().join(run),
-        None => latest(&evidence::runs_folder())?,
+        Some(run) => runs::find(Some(run), &below)?,
+        None => latest(&below)?,
     };
     let (writer, recorded) = Writer::resume(&folder)?;
     let mut plan = recorded.header.plan.clone();
     plan.config.max_time = args.max_time.unwrap_or(plan.config.max_time);
     plan.config.max_trials = args.max_trials.or(plan.config.max_trials);
+    let started = Started::read(&recorded.header);
+    if matches!(started, Started::Compare(_)) && args.fail_on.is_some() {
+        bail!("--fail-on is for claims; this run compares commands, and its --fail-if stays what it was");
+    }
     let recording = Recording::Continue(Box::new((writer, recorded)));
-    let run = session::carry_out_with(&plan, recording, &args.exports, Purpose::default(), args.display.quiet)?;
-    let (asks, table) = printed_as(&plan);
-    output::outcome(&run, &args.display, asks, table)?;
-    let gates: &[FailOn] = match (&args.fail_on, asks) {
-        (Some(gates), _) => gates,
-        (None, Asks::Verdicts) if !plan.commands.is_empty() => &[FailOn::Refuted, FailOn::Undecided],
-        (None, _) => &[],
+    let run = session::carry_out_with(&plan, recording, &args.exports, started.purpose(), args.display.quiet)?;
+    output::outcome(&run, &args.display, started.asks(), |outcome, style| started.printed(outcome, &plan, style))?;
+    // One that stands there is of the run as it was.
+    if started.has_report() || folder.join("report.html").is_file() {
+        report::write(&folder, args.display.quiet)?;
+    }
+    Ok(match &args.fail_on {
+        Some(gates) => exit::code(&run, gates),
+        None => started.code(&run),
+    })
+}
+
+/// What started a run, as its command line says. A line that this version does not understand leaves no gate.
+enum Started {
+    Compare(Option<compare::Args>),
+    Slo(Option<slo::Args>),
+    Check(Option<check::Args>),
+    Run(Option<run::Args>),
+}
+
+impl Started {
+    fn read(header: &Header) -> Started {
+        let line = &header.command_line;
+        match header.plan.commands.first().map(|set| set.id.as_str()) {
+            Some("compare") => Started::Compare(options(line)),
+            Some("slo") => Started::Slo(options(line)),
+            _ if header.plan.tables.is_empty() => Started::Check(options(line)),
+            _ => Started::Run(options(line)),
+        }
+    }
+
+    fn purpose(&self) -> Purpose {
+        match self {
+            Started::Compare(Some(args)) => args.purpose(),
+            _ => Purpose::default(),
+        }
+    }
+
+    fn asks(&self) -> Asks {
+        match self {
+            Started::Compare(_) | Started::Run(_) => Asks::Metrics,
+            Started::Slo(_) | Started::Check(_) => Asks::Verdicts,
+        }
+    }
+
+    fn printed(&self, outcome: &Outcome, plan: &Plan, style: &Style) -> String {
+        match self {
+            Started::Compare(Some(args)) => args.printed(outcome, style),
+            Started::Compare(None) => output::compared(outcome, &Default::default(), style),
+            Started::Slo(_) => output::slo(outcome, style),
+            Started::Check(_) => output::checked(outcome, style),
+            Started::Run(_) => output::measured(outcome, &plan.tables, style),
+        }
+    }
+
+    /// Whether the command makes a report without being asked.
+    fn has_report(&self) -> bool {
+        matches!(self, Started::Check(_) | Started::Run(_))
+    }
+
+    fn code(&self, run: &Run) -> Code {
+        match self {
+            Started::Compare(Some(args)) => args.code(run),
+            Started::Slo(Some(args)) => args.code(run),
+            Started::Check(Some(args)) => args.code(run),
+            Started::Run(Some(args)) => args.code(run),
+            _ => {
+                output::note("the command line of this run is not one of this version: no gate is taken from it");
+                exit::code(run, &[])
+            }
+        }
+    }
+}
+
+/// The options of a subcommand in a recorded command line: `["ascertain", "compare", "--fail-if", …]`.
+fn options<A: clap::Args>(line: &[String]) -> Option<A> {
+    let matches = A::augment_args(clap::Command::new("ascertain")).try_get_matches_from(line.iter().skip(1)).ok()?;
+    A::from_arg_matches(&matches).ok()
+}
+
+/// The latest run whose experiments are in this program.
+fn latest(below: &Path) -> anyhow::Result<PathBuf> {
+    for folder in runs::all(below).into_iter().rev() {
+        let header = evidence::read_header(&folder)?;
+        let Some(id) = missing(&header) else { return Ok(folder) };
+        output::note(&format!(
+            "passing over {}: `{id}` is not an experiment of this program; a bench of your own runs anew",
+            runs::name(&folder)
+        ));
+    }
+    bail!("there is no run in {} that this program could go on with; name the folder of one", below.display())
+}
+
+/// An experiment of the run that this program has not, or has with other metrics.
+fn missing(header: &Header) -> Option<&str> {
+    let is_here = |id: &str| {
+        let shipped = ascertain_experiments::registry().iter().find(|experiment| experiment.spec().id == id);
+        let then = header.experiments.iter().find(|spec| spec.id == id);
+        let is_shipped = shipped.zip(then).is_some_and(|(now, then)| now.spec().metrics == then.metrics);
+        is_shipped || header.plan.commands.iter().any(|set| set.id == id)
     };
-    Ok(exit::code(&run, gates))
-}
-
-/// What the command that started the run would have printed.
-fn printed_as(plan: &Plan) -> (Asks, fn(&Outcome, &Style) -> String) {
-    match plan.commands.first().map(|set| set.id.as_str()) {
-        Some("compare") => (Asks::Metrics, output::compared),
-        Some("slo") => (Asks::Verdicts, output::slo),
-        _ if plan.tables.is_empty() => (Asks::Verdicts, output::checked),
-        _ => (Asks::Metrics, output::measured),
-    }
-}
-
-fn latest(runs: &Path) -> anyhow::Result<PathBuf> {
-    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
-    // Names begin with the time.
-    let newest = entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).max();
-    match newest {
-        Some(run) => Ok(run),
-        None => bail!("there is no run in {}; name the folder of one", runs.display()),
-    }
+    header.experiments.iter().map(|spec| spec.id.as_str()).find(|id| !is_here(id))
 }

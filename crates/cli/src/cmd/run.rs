@@ -6,8 +6,10 @@ use anyhow::bail;
 use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain::nearest::nearest;
 use ascertain::plan::{Config, Plan, Table};
+use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
 
+use crate::cmd::report;
 use crate::exit::{self, Code, FailOn};
 use crate::options::Common;
 use crate::output::{self, Asks};
@@ -53,8 +55,20 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
     let plan = Plan { claims, tables, commands: Vec::new(), config };
     let run = session::carry_out(&plan, &args.common, Purpose::default())?;
-    output::outcome(&run, &args.common.display, Asks::Metrics, output::measured)?;
-    Ok(exit::code(&run, &args.fail_on))
+    output::outcome(&run, &args.common.display, Asks::Metrics, |outcome, style| {
+        output::measured(outcome, &plan.tables, style)
+    })?;
+    if let Some(folder) = &run.folder {
+        report::write(folder, args.common.display.quiet)?;
+    }
+    Ok(args.code(&run))
+}
+
+impl Args {
+    /// The exit code of such a run.
+    pub fn code(&self, run: &Run) -> Code {
+        exit::code(run, &self.fail_on)
+    }
 }
 
 /// The experiment with this id.

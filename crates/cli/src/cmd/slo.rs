@@ -9,10 +9,12 @@ use ascertain::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain::experiment::{Arm, Point};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::predicate::Predicate;
+use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
 use ascertain_stats::soonest_verdict;
+use ascertain_sys::process;
 
-use super::commands::Starting;
+use super::commands::{Starting, is_shell};
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Common, duration, share};
 use crate::output::{self, Asks};
@@ -30,17 +32,18 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     at_least: f64,
     /// A success takes at most that long: `200ms`
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
     /// What else a success is: comparisons of wall, user, system, memory_peak or exit, such as
     /// `memory_peak <= 50 MB and exit == 3`
     #[arg(long, value_name = "PREDICATE")]
     require: Vec<String>,
-    /// Spread the trials over that long: neighbours in time are alike, hours are not
+    /// Spread the fewest trials that can decide over that long: neighbours in time are alike, hours are not. Most
+    /// runs need more: --max-time is then 30 s and four times that long, unless it is given
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
     spread: Option<Duration>,
     /// Recorded requests, one a line: `{request}` in the command is replaced by one, or it is standard
-    /// input. Each set of trials takes every request once, in a fresh order, and is judged at its end
+    /// input. With --shell it is one word there, whatever it holds. Each set of trials takes every request once, in a fresh order, and is judged at its end
     #[arg(long, value_name = "FILE", help_heading = "Commands")]
     recorded: Option<PathBuf>,
     /// Rates this close to the one asked for need not be told apart, so that it always ends
@@ -62,7 +65,14 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
     let run = session::carry_out(&plan, &args.common, Purpose::default())?;
     output::outcome(&run, &args.common.display, Asks::Verdicts, output::slo)?;
-    Ok(exit::code(&run, &args.fail_on))
+    Ok(args.code(&run))
+}
+
+impl Args {
+    /// The exit code of such a run.
+    pub fn code(&self, run: &Run) -> Code {
+        exit::code(run, &self.fail_on)
+    }
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
@@ -75,6 +85,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     }
     let predicate = Predicate::parse(&parts.join(" and "), &metrics)?;
     let requests = args.recorded.as_ref().map(read_requests).transpose()?;
+    check_request(args)?;
     let line = command_line(&args.command);
     let arm = Arm { variant: line.clone(), point: Point::default() };
     let look_every = requests.as_ref().map_or(1, Vec::len) as u64;
@@ -123,9 +134,9 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
         id: "slo".into(),
         commands: vec![command],
         parameters: Vec::new(),
-        shell: starting.shell.clone(),
+        shell: starting.shell(),
         input: starting.input(),
-        output: starting.output.clone(),
+        output: starting.output(),
         time_limit: Some(time_limit(args)?),
         on_failure: OnFailure::Observe,
         requests,
@@ -149,10 +160,36 @@ fn read_requests(path: &PathBuf) -> anyhow::Result<Vec<String>> {
     Ok(requests)
 }
 
+/// A time that something may take; kept as it is written.
+fn bound(text: &str) -> Result<String, String> {
+    duration(text).map(|_| text.to_string())
+}
+
+/// `{request}` stands for something, and not for a part of somebody's script.
+fn check_request(args: &Args) -> anyhow::Result<()> {
+    let has_request = |word: &String| word.contains("{request}");
+    if args.recorded.is_none() && args.command.iter().any(has_request) {
+        bail!("`{{request}}` in the command stands for a recorded request; say where they are with --recorded FILE");
+    }
+    let words = match args.command.as_slice() {
+        [line] => process::split(line).unwrap_or_default(),
+        words => words.to_vec(),
+    };
+    let script = words.iter().position(|word| word.starts_with('-') && word.ends_with('c'));
+    let script = script.filter(|_| words.first().is_some_and(|word| is_shell(word))).and_then(|at| words.get(at + 1));
+    match script {
+        Some(script) if args.starting.shell().is_none() && has_request(script) => bail!(
+            "`{{request}}` stands in a script, which would run what the request holds; write --shell -- {}",
+            process::join(&[script])
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// One word is a command line; several are the program and its arguments, quoted where they need it.
 fn command_line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),
-        words => ascertain_sys::process::join(words),
+        words => process::join(words),
     }
 }

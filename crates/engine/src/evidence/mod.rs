@@ -62,5 +62,4 @@ pub use row::Row;
 pub use series::Series;
 pub use trials::Trials;
 pub(crate) use trials::{Observed, read_trials};
-pub(crate) use writer::is_going_on;
-pub use writer::{Recorded, Writer};
+pub use writer::{Recorded, Writer, is_going_on};

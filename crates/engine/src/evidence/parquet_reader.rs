@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
-use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -34,7 +34,10 @@ pub(super) fn read(path: &Path, lines_bytes: Option<u64>) -> Result<Option<Trial
     if lines_bytes.is_some() && lines_bytes != lines_bytes_of(reader.metadata().file_metadata()) {
         return Ok(None);
     }
-    read_groups(&reader).map(Some).map_err(broken)
+    // Some wrong bytes make the library panic.
+    let trials = panic::catch_unwind(AssertUnwindSafe(|| read_groups(&reader)));
+    let trials = trials.unwrap_or_else(|_| Err(ParquetError::General("its pages contradict each other".into())));
+    trials.map(Some).map_err(broken)
 }
 
 /// The length of the `trials.jsonl` that the file was made of.
@@ -54,10 +57,12 @@ fn read_groups(reader: &SerializedFileReader<File>) -> Result<Trials, ParquetErr
 }
 
 fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(), ParquetError> {
-    let text = |name| Column::<ByteArrayType>::open(group, name);
-    let [mut experiments, mut variants, mut points] = [text("experiment")?, text("variant")?, text("point")?];
-    let [mut metrics, mut units, mut keys] = [text("metric")?, text("unit")?, text("key")?];
-    let mut statuses = text("status")?;
+    let names = ["experiment", "variant", "point", "metric", "unit", "key"];
+    let mut texts = Vec::new();
+    for name in names {
+        texts.push(Column::<ByteArrayType>::open(group, name)?);
+    }
+    let mut statuses = Column::<ByteArrayType>::open(group, "status")?;
     let mut trials = Column::<Int64Type>::open(group, "trial")?;
     let mut offsets_ns = Column::<Int64Type>::open(group, "offset_ns")?;
     let mut values = Column::<DoubleType>::open(group, "value")?;
@@ -65,22 +70,15 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
     while left > 0 {
         let rows = left.min(BATCH);
         left -= rows;
-        for texts in [&mut experiments, &mut variants, &mut points, &mut metrics, &mut units, &mut keys] {
-            texts.read(rows)?;
+        for column in &mut texts {
+            column.read(rows)?;
         }
         statuses.read(rows)?;
         trials.read(rows)?;
         offsets_ns.read(rows)?;
         values.read(rows)?;
         for row in 0..rows {
-            let names = Names {
-                experiment: experiments.values[row].data(),
-                variant: variants.values[row].data(),
-                point: points.values[row].data(),
-                metric: metrics.values[row].data(),
-                unit: units.values[row].data(),
-                key: keys.values[row].data(),
-            };
+            let names: Names = std::array::from_fn(|column| texts[column].values[row].data());
             let series = gathering.series(&names).map_err(ParquetError::General)?;
             gathering.push(&NumberedRow {
                 series,
@@ -110,8 +108,8 @@ impl<T: DataType> Column<T> {
         let columns = group.metadata().columns();
         let index = columns.iter().position(|column| column.column_path().string() == name);
         let index = index.ok_or_else(|| ParquetError::General(format!("it has no column `{name}`")))?;
-        let physical: Physical = columns[index].column_type();
-        if physical != T::get_physical_type() || columns[index].column_descr().max_def_level() != 0 {
+        let column = &columns[index];
+        if column.column_type() != T::get_physical_type() || column.column_descr().max_def_level() != 0 {
             return Err(ParquetError::General(format!("its column `{name}` is of another type")));
         }
         let reader = get_typed_column_reader(group.get_column_reader(index)?);

@@ -73,14 +73,9 @@ impl Line<'_> {
     }
 
     pub fn names(&self) -> Names<'_> {
-        Names {
-            experiment: self.experiment.as_bytes(),
-            variant: self.variant.as_bytes(),
-            point: self.point.as_bytes(),
-            metric: self.metric.as_bytes(),
-            unit: self.unit.symbol().as_bytes(),
-            key: self.key.as_bytes(),
-        }
+        let texts = [&self.experiment, &self.variant, &self.point, &self.metric];
+        let [experiment, variant, point, metric] = texts.map(|text| text.as_bytes());
+        [experiment, variant, point, metric, self.unit.symbol().as_bytes(), self.key.as_bytes()]
     }
 
     /// # Errors

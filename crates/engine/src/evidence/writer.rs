@@ -141,7 +141,7 @@ impl Writer {
 
 /// Whether a process is writing to the run. Finding that out changes nothing, and needs no more than to
 /// read the file.
-pub(crate) fn is_going_on(run: &Path) -> bool {
+pub fn is_going_on(run: &Path) -> bool {
     let locked = |lines: File| matches!(lines.try_lock_shared(), Err(TryLockError::WouldBlock));
     File::open(run.join(LINES)).is_ok_and(locked)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ascertain_stats::{self as stats, BettingDecision, BettingTest, Interval, Tally, Verdict};
 use ascertain_sys::clock;
+use serde::Serialize;
 
 use super::error::Error;
 use super::reshuffles::Reshuffles;
@@ -54,7 +55,8 @@ pub struct Progress {
 }
 
 /// What was decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The null hypothesis is rejected: by betting at `alpha`; by CSM, the p-value is below `alpha`.
     Different,
@@ -65,7 +67,8 @@ pub enum Decision {
 }
 
 /// Why it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum End {
     /// It was decided.
     Decided,
@@ -75,6 +78,29 @@ pub enum End {
     MaxTime,
     /// Whoever watches said so.
     Interrupted,
+}
+
+impl Decision {
+    /// The word in outputs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Decision::Different => "different",
+            Decision::NotShown => "not_shown",
+            Decision::Undecided => "undecided",
+        }
+    }
+}
+
+impl End {
+    /// The word in outputs.
+    pub fn word(self) -> &'static str {
+        match self {
+            End::Decided => "decided",
+            End::MaxShuffles => "max_shuffles",
+            End::MaxTime => "max_time",
+            End::Interrupted => "interrupted",
+        }
+    }
 }
 
 /// What reshuffling came to. What a method does not say is `None`.

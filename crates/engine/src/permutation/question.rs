@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use super::error::Error;
 
 /// Values that were observed, all finite.
@@ -47,7 +49,8 @@ pub enum Statistic {
 }
 
 /// How the samples' statistics are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Comparison {
     /// The second's less the first's; of more than two, the greatest less the least.
     #[default]
@@ -57,7 +60,8 @@ pub enum Comparison {
 }
 
 /// Which differences count against the null hypothesis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Alternative {
     /// Both: the absolute value of the difference, or of the ratio's logarithm.
     #[default]
@@ -88,6 +92,27 @@ impl Null {
     /// Whether it says "one distribution", without a shift or a scale.
     pub fn is_plain(&self) -> bool {
         *self == Null::default()
+    }
+}
+
+impl Comparison {
+    /// The word in outputs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Comparison::Difference => "difference",
+            Comparison::Ratio => "ratio",
+        }
+    }
+}
+
+impl Alternative {
+    /// The word in outputs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Alternative::TwoSided => "two_sided",
+            Alternative::Greater => "greater",
+            Alternative::Less => "less",
+        }
     }
 }
 

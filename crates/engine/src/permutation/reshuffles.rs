@@ -193,12 +193,12 @@ fn undo_null(samples: &mut [Sample], question: &Question) -> Result<(), Error> {
     all_positive(samples, question)
 }
 
-/// All values, one sample after the other, each freed as soon as it is there.
+/// All values, one sample after the other; the first sample's place grows, so that it is not held twice.
 fn pooled(samples: Vec<Sample>) -> Vec<f64> {
-    let count = samples.iter().map(|sample| sample.values.len()).sum();
-    let mut values = Vec::with_capacity(count);
-    for sample in samples {
-        values.extend(sample.values);
-    }
+    let count: usize = samples.iter().map(|sample| sample.values.len()).sum();
+    let mut samples = samples.into_iter().map(|sample| sample.values);
+    let mut values = samples.next().unwrap_or_default();
+    values.reserve_exact(count - values.len());
+    samples.for_each(|more| values.extend(more));
     values
 }

@@ -1,5 +1,7 @@
 //! A variant: one method with one instruction set, by name.
 
+use crate::features::first_missing;
+
 /// A function of a variant; it may be called only where the CPU has what the variant requires.
 pub(super) type Kernel<T> = unsafe fn(&[T]) -> f64;
 
@@ -35,7 +37,7 @@ impl<T> Variant<T> {
     /// # Errors
     /// The first of the required CPU features that the machine lacks.
     pub fn is_available(&self) -> Result<(), &'static str> {
-        self.first_missing(has_feature).map_or(Ok(()), Err)
+        first_missing(self.requires).map_or(Ok(()), Err)
     }
 
     /// The function with so many accumulators, or none where the machine can't run it or it
@@ -48,47 +50,17 @@ impl<T> Variant<T> {
         // has the features, holds for as long as the program runs.
         Some(unsafe { std::mem::transmute::<Kernel<T>, fn(&[T]) -> f64>(*kernel) })
     }
-
-    fn first_missing(&self, has: impl Fn(&str) -> bool) -> Option<&'static str> {
-        self.requires.iter().copied().find(|feature| !has(feature))
-    }
-}
-
-/// The name of a CPU feature, and how to detect it.
-type Feature = (&'static str, fn() -> bool);
-
-/// The features that variants may require.
-#[cfg(target_arch = "x86_64")]
-const FEATURES: &[Feature] = &[
-    ("avx2", || is_x86_feature_detected!("avx2")),
-    ("fma", || is_x86_feature_detected!("fma")),
-    ("avx512f", || is_x86_feature_detected!("avx512f")),
-];
-#[cfg(not(target_arch = "x86_64"))]
-const FEATURES: &[Feature] = &[];
-
-fn has_feature(name: &str) -> bool {
-    FEATURES.iter().any(|(known, detect)| *known == name && detect())
 }
 
 #[cfg(test)]
 mod tests {
     use crate::sum::Element;
 
-    #[test]
-    fn names_the_first_missing_feature() {
-        let variant = f32::variant("kahan-avx2-fma").unwrap();
-        assert_eq!(variant.requires, ["avx2", "fma"]);
-        assert_eq!(variant.first_missing(|_| true), None);
-        assert_eq!(variant.first_missing(|_| false), Some("avx2"));
-        assert_eq!(variant.first_missing(|name| name == "avx2"), Some("fma"));
-    }
-
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn every_required_feature_can_be_detected() {
         for feature in f32::VARIANTS.iter().flat_map(|variant| variant.requires) {
-            assert!(super::FEATURES.iter().any(|(known, _)| known == feature), "{feature}");
+            assert!(crate::features::FEATURES.iter().any(|(known, _)| known == feature), "{feature}");
         }
     }
 

@@ -19,11 +19,13 @@ const SHARE: u64 = 20;
 /// wrong path is found then, and written anew as results arrive: a run that is killed leaves what was known
 /// at most some seconds before.
 ///
-/// It is an [`Observer`]: hand it to the run, and call [`finish`](Self::finish) with what came of it.
+/// It is an [`Observer`]: hand it to the run, [`keep`](Self::keep) what came of it, and [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Files {
     files: Vec<ExportFile>,
     purpose: Purpose,
+    /// What came of the runs so far, and the values behind each of its points.
+    kept: Option<(Outcome, Vec<Vec<f64>>)>,
     next_ns: u64,
     asked_ns: u64,
 }
@@ -57,22 +59,49 @@ impl Files {
             files.push(ExportFile { kind, export, before });
         }
         let next_ns = clock::now_ns() + EVERY_NS;
-        Ok(Files { files, purpose, next_ns, asked_ns: 0 })
+        Ok(Files { files, purpose, kept: None, next_ns, asked_ns: 0 })
     }
 
-    /// Writes the files for the last time.
+    /// Takes over what came of a run. Where several runs go into the same files, each is kept, one after the
+    /// other.
+    pub fn keep(&mut self, outcome: &Outcome, observations: &Observations) {
+        if self.files.is_empty() {
+            return;
+        }
+        let values = observations.arms().iter().flat_map(|arm| arm.by_metric.iter().cloned());
+        self.kept = Some(match self.kept.take() {
+            None => (outcome.clone(), values.collect()),
+            Some((earlier, known)) => (joined(&earlier, outcome), known.into_iter().chain(values).collect()),
+        });
+    }
+
+    /// Writes what was kept, for the last time.
     ///
     /// # Errors
-    /// When one can't be written; the others are all the same.
-    pub fn finish(self, outcome: &Outcome, observations: &Observations) -> Result<(), Error> {
-        let results = Results::new(outcome, observations, &self.purpose, true);
-        let written = self.files.into_iter().map(|file| {
-            let text = file.before + &(file.kind.write)(&results);
-            file.export.finish(&text)
+    /// When a file can't be written; the others are all the same.
+    pub fn finish(&self) -> Result<(), Error> {
+        let Some((outcome, values)) = &self.kept else { return Ok(()) };
+        let values = values.iter().map(Vec::as_slice).collect();
+        self.write(&Results { outcome, values, purpose: &self.purpose, is_final: true })
+    }
+
+    fn write(&self, results: &Results) -> Result<(), Error> {
+        let written = self.files.iter().map(|file| {
+            let text = file.before.clone() + &(file.kind.write)(results);
+            if results.is_final { file.export.finish(&text) } else { file.export.update(&text) }
         });
         // Each is tried before the first that failed is said.
         written.collect::<Vec<_>>().into_iter().collect()
     }
+}
+
+/// The outcomes of two runs as one.
+fn joined(earlier: &Outcome, outcome: &Outcome) -> Outcome {
+    let mut all = outcome.clone();
+    all.points.splice(..0, earlier.points.iter().cloned());
+    all.claims.splice(..0, earlier.claims.iter().cloned());
+    all.left_out.splice(..0, earlier.left_out.iter().cloned());
+    all
 }
 
 impl Observer for Files {
@@ -84,12 +113,15 @@ impl Observer for Files {
     }
 
     fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
-        let results = Results::new(outcome, observations, &self.purpose, false);
-        for file in &self.files {
-            let text = file.before.clone() + &(file.kind.write)(&results);
-            // A run is not ended for it: if it still can't be written at the end, that is said then.
-            let _ = file.export.update(&text);
+        let mut results = Results::new(outcome, observations, &self.purpose, false);
+        let all;
+        if let Some((earlier, values)) = &self.kept {
+            all = joined(earlier, outcome);
+            results.outcome = &all;
+            results.values.splice(..0, values.iter().map(Vec::as_slice));
         }
+        // A run is not ended for it: if one still can't be written at the end, that is said then.
+        let _ = self.write(&results);
         let now_ns = clock::now_ns();
         self.next_ns = now_ns + EVERY_NS.max(now_ns.saturating_sub(self.asked_ns).saturating_mul(SHARE));
     }

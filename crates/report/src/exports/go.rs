@@ -51,11 +51,9 @@ fn configuration(outcome: &Outcome) -> String {
         "aarch64" => "arm64",
         other => other,
     };
-    let goos = match std::env::consts::OS {
-        "macos" => "darwin",
-        other => other,
-    };
-    let cpu = harmless(&machine.cpu_model);
+    // "Linux 6.18.0", "Darwin 25.1.0".
+    let goos = machine.kernel.split(' ').next().unwrap_or_default().to_lowercase();
+    let (goos, cpu) = (word(&goos), harmless(&machine.cpu_model));
     format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
 }
 

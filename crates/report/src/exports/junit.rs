@@ -53,10 +53,8 @@ fn test_case(results: &Results, claim: &ClaimResult) -> String {
     let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
         format!(" file=\"{}\" line=\"{}\"", escaped(&place.file.to_string_lossy()), place.line)
     });
-    let mut said = sentence::claim(claim);
-    if let Some(warning) = sentence::warning(claim) {
-        said = format!("{said}\n{warning}");
-    }
+    let said = [Some(claim.says.clone()), Some(sentence::claim(claim)), sentence::warning(claim)];
+    let said: Vec<String> = said.into_iter().flatten().filter(|said| !said.is_empty()).collect();
     let element = |name: &str, verdict: &str| {
         let message = escaped(&sentence::claim(claim));
         format!("      <{name}{verdict} message=\"{message}\"/>\n")
@@ -73,7 +71,7 @@ fn test_case(results: &Results, claim: &ClaimResult) -> String {
          </testcase>\n",
         escaped(&claim.experiment),
         escaped(&claim.id),
-        escaped(&said)
+        escaped(&said.join("\n"))
     )
 }
 

@@ -6,9 +6,10 @@ use ascertain::recorded::RecordedRun;
 
 use super::basis;
 use super::markup::Html;
-use super::picture::{self, Figure};
+use super::picture::{Figure, figures};
 use crate::clause::{Clause, arm_names};
 use crate::grids;
+use crate::pictures;
 use crate::sentence::marked;
 use crate::text::quoted;
 
@@ -70,7 +71,7 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         analysis: prose(asked.map(|asked| &asked.analysis)),
         restated: prose(asked.map(|asked| &asked.restated)),
         reach: basis::reach(claim),
-        pictures: picture::of_claim(run, index, prefix),
+        pictures: figures(pictures::of_claim(run, index), prefix),
         is_open: run.outcome.claims.len() <= FEW,
     }
 }

@@ -6,10 +6,12 @@ use ascertain::outcome::PointSummary;
 use ascertain::recorded::RecordedRun;
 
 use super::markup::Html;
-use super::picture::{self, Figure};
+use super::picture::{Figure, figures, in_addresses};
 use super::readme::{Section, sections};
 use super::table::Table;
 use crate::grids;
+use crate::layout::Layout;
+use crate::pictures;
 use crate::sentence::marked;
 
 /// An experiment as the template draws it.
@@ -41,11 +43,11 @@ fn view(run: &RecordedRun, spec: &Spec, prefix: &str) -> Experiment {
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
     let left_out = run.outcome.left_out.iter().filter(|arm| arm.experiment == spec.id);
     Experiment {
-        anchor: format!("{prefix}{}", picture::in_addresses(&spec.id)),
+        anchor: format!("{prefix}{}", in_addresses(&spec.id)),
         id: spec.id.clone(),
         title: spec.title.clone(),
         question,
-        pictures: picture::of_experiment(run, &spec.id, prefix),
+        pictures: figures(pictures::of_experiment(run, &spec.id), prefix),
         table: table(run, spec),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),
         threats,
@@ -58,7 +60,7 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
     let is_comparison =
         |claim: &ascertain::outcome::ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {
-        return Table::of(&spec.title, &grids::compared(outcome));
+        return Table::of(&spec.title, &grids::compared(outcome, &Layout::default()));
     }
     let points: Vec<&PointSummary> =
         outcome.points.iter().filter(|point| point.n > 0 && point.experiment == spec.id).collect();

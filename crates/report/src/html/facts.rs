@@ -90,8 +90,8 @@ pub(super) fn notice(state: State) -> Option<&'static str> {
              for what has come since. Verdicts that have fallen stay as they are.",
         ),
         State::Killed => Some(
-            "This run was killed before its end and wrote no outcome. Its recorded trials were judged again for this \
-             page; at most its last second is lost.",
+            "This run was killed before its end. The trials that it had recorded were judged again for this page; at \
+             most its last second is lost.",
         ),
     }
 }

@@ -21,3 +21,4 @@ mod table;
 
 pub(crate) use facts::command_line;
 pub use page::page;
+pub use picture::plots;

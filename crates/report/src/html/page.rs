@@ -9,9 +9,10 @@ use super::claim::{Claim, claims};
 use super::experiment::{Experiment, experiments};
 use super::facts::{Fact, command_line, facts, in_short, moment, notice};
 use super::markup::Html;
-use super::picture::{Figure, overview};
+use super::picture::{Figure, figures, prefix};
 use super::policy::policy;
 use crate::grids;
+use crate::pictures;
 use crate::plot::svg;
 use crate::sentence::marked;
 
@@ -89,7 +90,7 @@ fn style() -> String {
 }
 
 fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
-    let prefix = if runs > 1 { format!("run-{}-", index + 1) } else { String::new() };
+    let prefix = prefix(index, runs);
     let described = |id: &str| run.header.experiments.iter().any(|spec| spec.id == id);
     let left_out = run.outcome.left_out.iter().filter(|arm| !described(&arm.experiment));
     Run {
@@ -99,7 +100,7 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
         tally: tally(&run.outcome),
         facts: facts(run),
         threats: run.outcome.threats.iter().map(|threat| Html::prose(threat)).collect(),
-        overview: overview(run, &prefix),
+        overview: figures(pictures::overview(run), &prefix),
         claims: claims(run, &prefix),
         experiments: experiments(run, &prefix),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),

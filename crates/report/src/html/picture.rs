@@ -1,9 +1,12 @@
-//! Pictures with their tables.
+//! Pictures, in the sizes that a page shows them in, with their tables.
 
 use ascertain::recorded::RecordedRun;
 
 use super::markup::Html;
 use super::table::Table;
+use crate::pictures::{self, Picture};
+use crate::plot::Plot;
+use crate::plot::svg::{self, Size};
 
 /// A picture as the template draws it: for wide and for narrow windows.
 pub(super) struct Figure {
@@ -14,16 +17,41 @@ pub(super) struct Figure {
     pub table: Option<Table>,
 }
 
-pub(super) fn of_claim(_run: &RecordedRun, _index: usize, _prefix: &str) -> Vec<Figure> {
-    Vec::new()
+/// All plots of the page of these runs, in its order, under the ids that they have there: what
+/// [`svg::standalone`] draws on its own.
+pub fn plots(runs: &[RecordedRun]) -> Vec<Plot> {
+    let of_run = |(index, run): (usize, &RecordedRun)| {
+        let prefix = prefix(index, runs.len());
+        let claims = (0..run.outcome.claims.len()).flat_map(|claim| pictures::of_claim(run, claim));
+        let experiments = run.header.experiments.iter().flat_map(|spec| pictures::of_experiment(run, &spec.id));
+        let all = pictures::overview(run).into_iter().chain(claims).chain(experiments);
+        all.map(|picture| renamed(picture.plot, &prefix)).collect::<Vec<_>>()
+    };
+    runs.iter().enumerate().flat_map(of_run).collect()
 }
 
-pub(super) fn of_experiment(_run: &RecordedRun, _id: &str, _prefix: &str) -> Vec<Figure> {
-    Vec::new()
+/// What the addresses of a run begin with: nothing, where it is the only one.
+pub(super) fn prefix(index: usize, runs: usize) -> String {
+    if runs > 1 { format!("run-{}-", index + 1) } else { String::new() }
 }
 
-pub(super) fn overview(_run: &RecordedRun, _prefix: &str) -> Vec<Figure> {
-    Vec::new()
+/// The pictures as a page shows them.
+pub(super) fn figures(pictures: Vec<Picture>, prefix: &str) -> Vec<Figure> {
+    let figure = |Picture { plot, table }: Picture| {
+        let plot = renamed(plot, prefix);
+        Figure {
+            wide: Html(svg::render(&plot, Size::Wide)),
+            narrow: Html(svg::render(&plot, Size::Narrow)),
+            table: Table::of(&plot.title, &table.grid()),
+            id: plot.id,
+            title: plot.title,
+        }
+    };
+    pictures.into_iter().map(figure).collect()
+}
+
+fn renamed(plot: Plot, prefix: &str) -> Plot {
+    Plot { id: format!("{prefix}{}", plot.id), ..plot }
 }
 
 /// A name with only what an address may hold.

@@ -6,11 +6,24 @@
 //! many there are. Intervals and bands are those of a quantile at 95 % each ([`ascertain_stats::quantile_ranks`]),
 //! but for those of claims, which are at the claim's own error.
 
+mod bounds;
 mod claim;
+mod curve;
+mod evidence;
 mod experiment;
+mod forest;
+mod matrix;
+mod measured;
+mod names;
 mod overview;
+mod paired;
+mod quantiles;
+mod rate;
+mod sweep;
 mod table;
 mod terminal;
+mod trials;
+mod values;
 
 use serde::Serialize;
 

@@ -1,8 +1,125 @@
+use ascertain::claim::{Bound, Judging, Scale as Compared};
+use ascertain::outcome::{AskedTest, ClaimResult, Outcome};
 use ascertain::recorded::RecordedRun;
+use ascertain::unit::Unit;
 
-use super::Picture;
+use super::claim::said;
+use super::{Picture, Table};
+use crate::figure::{Figure, exact_percent};
+use crate::grids::answer;
+use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
-/// All claims side by side.
-pub fn overview(_run: &RecordedRun) -> Vec<Picture> {
-    Vec::new()
+/// All claims in sight at once: of claims on ratios how far each measured ratio is from the claimed one, and of claims
+/// on rates each rate beside the claimed one. A picture of its own for either kind, where there are two of it.
+pub fn overview(run: &RecordedRun) -> Vec<Picture> {
+    [ratios(&run.outcome), rates(&run.outcome)].into_iter().flatten().collect()
+}
+
+/// A claim's figure, whose ends are infinite where nothing bounds them.
+struct Row<'a> {
+    claim: &'a ClaimResult,
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+fn ratios(outcome: &Outcome) -> Option<Picture> {
+    let rows: Vec<Row> = outcome.claims.iter().filter_map(relative).collect();
+    let is_order = rows.iter().all(|row| row.claim.asked.judging == Judging::Order);
+    let (title, label) = match is_order {
+        true => ("How many times as fast as the reference", "times as fast"),
+        false => ("Each ratio by the one that was claimed: as claimed at 1, better beyond", "measured by claimed"),
+    };
+    let rule = Layer::Rule { on: Which::X, at: 1.0, label: if is_order { "equal" } else { "as claimed" }.into() };
+    let x = Axis::new(label, Scale::Log, Unit::One);
+    let (series, mut layers) = by_answer(&rows)?;
+    layers.push(rule);
+    let mut table = Table::new(&["Claim", "Answer", "Ratio", "By the claimed one"]);
+    for Row { claim, value, low, high } in &rows {
+        let ratio = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &[]).to_string();
+        let relative = Figure::new(Some(*value), Some(*low), Some(*high), &[1.0]).to_string();
+        table.rows.push(vec![claim.id.clone(), answer(claim).into(), ratio, relative]);
+    }
+    let plot = plot("claims-ratios", title, x, &rows, (series, layers));
+    Some(Picture { plot, table })
+}
+
+/// A claim's ratio by the one that it claims, more than 1 on the side that keeps to it.
+fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
+    let [AskedTest::Versus { scale: Compared::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
+    let value = claim.ratio?;
+    let [low, high] = match claim.asked.judging {
+        // There is no chance in it.
+        Judging::Exact => [value, value],
+        _ => [claim.ratio_low.unwrap_or(0.0), claim.ratio_high.unwrap_or(f64::INFINITY)],
+    };
+    match *bound {
+        Bound::AtLeast(least) => Some(Row { claim, value: value / least, low: low / least, high: high / least }),
+        Bound::AtMost(most) => Some(Row { claim, value: most / value, low: most / high, high: most / low }),
+        Bound::Within(..) => None,
+    }
+}
+
+fn rates(outcome: &Outcome) -> Option<Picture> {
+    let is_rate = |claim: &&ClaimResult| {
+        let is_ratio = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { scale: Compared::Ratio, .. }]);
+        claim.asked.judging == Judging::Rate && !(is_ratio && claim.rate_claimed == 0.5)
+    };
+    let row = |claim| rate(claim);
+    let rows: Vec<Row> = outcome.claims.iter().filter(is_rate).filter_map(row).collect();
+    let (mut series, mut layers) = by_answer(&rows)?;
+    let claimed = rows.iter().enumerate().map(|(index, row)| [row.claim.rate_claimed, index as f64]);
+    layers.push(Layer::Dots { series: Some(series.len()), points: claimed.collect(), hollow: true });
+    series.push("claimed".into());
+    let mut table = Table::new(&["Claim", "Answer", "Rate", "Claimed"]);
+    for Row { claim, .. } in &rows {
+        let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed).to_string();
+        table.rows.push(vec![claim.id.clone(), answer(claim).into(), rate, exact_percent(claim.rate_claimed)]);
+    }
+    let x = Axis::new("rate of success", Scale::Linear, Unit::One);
+    let plot = plot("claims-rates", "Each rate beside the one that was claimed", x, &rows, (series, layers));
+    Some(Picture { plot, table })
+}
+
+fn rate(claim: &ClaimResult) -> Option<Row<'_>> {
+    let (low, high) = (claim.rate_low.unwrap_or(0.0), claim.rate_high.unwrap_or(1.0));
+    Some(Row { claim, value: claim.rate?, low, high })
+}
+
+/// The rows coloured by what was concluded; nothing where there are not two.
+fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
+    if rows.len() < 2 || !rows.iter().any(|row| row.value.is_finite()) {
+        return None;
+    }
+    let mut answers: Vec<&str> = Vec::new();
+    for row in rows {
+        if !answers.contains(&answer(row.claim)) {
+            answers.push(answer(row.claim));
+        }
+    }
+    let layers = answers.iter().enumerate().map(|(series, word)| {
+        let of_word = rows.iter().enumerate().filter(|(_, row)| answer(row.claim) == *word);
+        let interval =
+            |(index, row): (usize, &Row)| Interval { y: index as f64, value: row.value, low: row.low, high: row.high };
+        Layer::Intervals { series: Some(series), rows: of_word.map(interval).collect() }
+    });
+    Some((answers.iter().map(ToString::to_string).collect(), layers.collect()))
+}
+
+fn plot(id: &str, title: &str, x: Axis, rows: &[Row], (series, layers): (Vec<String>, Vec<Layer>)) -> Plot {
+    let said = rows.iter().take(3).map(|row| {
+        let figure = Figure::new(Some(row.value), Some(row.low), Some(row.high), &[1.0]);
+        format!("{}: {figure}, {}", said(row.claim), answer(row.claim))
+    });
+    let said = said.collect::<Vec<_>>().join("; ");
+    let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
+    Plot {
+        id: id.into(),
+        title: title.into(),
+        alt: format!("{title}. {said}{more}."),
+        x,
+        y: Axis::new("", Scale::Names(rows.iter().map(|row| row.claim.id.clone()).collect()), Unit::One),
+        series,
+        layers,
+    }
 }

@@ -10,6 +10,7 @@ mod layer;
 mod names;
 mod scale;
 mod scene;
+mod stairs;
 pub mod svg;
 pub mod text;
 mod thin;

@@ -18,7 +18,7 @@
 //!
 //! | on | attribute | means |
 //! |---|---|---|
-//! | `svg` | `data-x`, `data-y` | `log 1000 1e6 60 690`: the scale (`linear`, `log`, `nines`, `names`), the numbers at two ends, and their pixels. Between them `linear` is even in the number, `log` in its logarithm, `nines` in its log-odds; `names` is the number of a name, which is whole, the first 0 |
+//! | `svg` | `data-x`, `data-y` | `log 3 6 60 690`: the scale, the places of two ends, and their pixels. A place is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`nines`), or which name it is, from 0 (`names`) |
 //! | | `data-x-label`, `data-y-label` | the label of the axis |
 //! | | `data-x-unit`, `data-y-unit` | prefixes from the largest, `1e9 s,1e6 ms`: factor and symbol. A number is shown divided by the first factor that it reaches, else by the last |
 //! | | `data-x-whole`, `data-y-whole` | present where all marks are at whole numbers: round |
@@ -28,7 +28,7 @@
 //! | | `data-m="step"` | of each run the first vertex is a mark, and every second after it |
 //! | | `data-m="band"` | closed runs: the upper line from left to right, then the lower line back. An end at the frame's edge is not bounded |
 //! | | `data-m="interval"` | one row: `data-at="x y"` in pixels, `data-text` its figure |
-//! | `use` | `x`, `y` | a mark, in a `g` with `data-m="dots"` |
+//! | `g` | `data-m="marks"` | marks at the `x` and `y` of each `use` inside, in pixels |
 //! | `g` | `data-m="cells"` | `data-v`: the values of all cells by row, separated by commas, empty where there is none; `data-v-label`, `data-v-unit` |
 
 mod axes;
@@ -130,7 +130,7 @@ impl Drawing {
         let mut svg = self.opening(&layout);
         if self.is_document {
             svg += &style();
-            let _ = write!(svg, "<rect width=\"100%\" height=\"100%\" fill=\"currentColor\" {}/>", self.color("paper"));
+            let _ = write!(svg, "<rect x=\"-10\" y=\"-10\" width=\"100%\" height=\"100%\" fill=\"currentColor\" {}/>", self.color("paper"));
             for (index, line) in layout.title.iter().enumerate() {
                 let y = 16 + 20 * index;
                 let text = escaped(line);
@@ -185,8 +185,14 @@ impl Drawing {
             style => style.replacen("style=\"", "style=\"max-width:100%;height:auto;", 1),
         };
         let namespace = if self.is_document { " xmlns=\"http://www.w3.org/2000/svg\"" } else { "" };
+        // A document has a margin.
+        let view = if self.is_document {
+            format!("-10 -10 {} {}", px(layout.width + 20.0), px(layout.height + 20.0))
+        } else {
+            format!("0 0 {width} {height}")
+        };
         format!(
-            "<svg{namespace} viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
+            "<svg{namespace} viewBox=\"{view}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
              aria-labelledby=\"{title} {desc}\" {ground} font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,\
              'Helvetica Neue',Arial,sans-serif\" font-size=\"12\"{axes}><title id=\"{title}\">{}</title>\
              <desc id=\"{desc}\">{}</desc>",
@@ -223,7 +229,7 @@ fn style() -> String {
 
 /// The attributes that say what places on an axis mean.
 fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64) -> String {
-    let (from, to) = ruler.ends();
+    let (from, to) = ruler.places();
     let scale = match ruler.axis.scale {
         Scale::Linear => "linear",
         Scale::Log => "log",
@@ -235,14 +241,14 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64) -> String {
         " data-{name}=\"{scale} {from:e} {to:e} {} {}\" data-{name}-label=\"{label}\" data-{name}-unit=\"{}\"",
         px(from_px),
         px(to_px),
-        prefixes(ruler.axis.unit)
+        if ruler.is_binary { binary_prefixes(ruler.axis.unit) } else { prefixes(ruler.axis.unit) }
     );
     match &ruler.axis.scale {
         Scale::Names(names) => {
             let lines: Vec<String> = names.iter().map(|name| escaped(name)).collect();
             let _ = write!(text, " data-{name}-names=\"{}\"", lines.join("&#10;"));
         }
-        _ if ruler.is_whole => {
+        _ if ruler.is_whole && ruler.axis.unit == Unit::One => {
             let _ = write!(text, " data-{name}-whole=\"\"");
         }
         _ => {}
@@ -256,4 +262,11 @@ fn prefixes(unit: Unit) -> String {
     known.dedup();
     let write = |(factor, symbol): &(f64, &str)| format!("{factor:e} {symbol}");
     known.iter().map(write).collect::<Vec<_>>().join(",")
+}
+
+/// The same in powers of 1,024, as the ticks of such an axis are.
+fn binary_prefixes(unit: Unit) -> String {
+    let ranks = (0..4).rev().map(|rank| 1024f64.powi(rank));
+    let symbol = |factor: f64| super::label::binary(factor, unit).trim_start_matches(|c: char| c.is_ascii_digit()).trim().to_string();
+    ranks.map(|factor| format!("{factor:e} {}", symbol(factor))).collect::<Vec<_>>().join(",")
 }

@@ -1,8 +1,6 @@
 //! The sentence of a comparison of two commands.
 
-use ascertain::experiment::Better;
 use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure};
-use ascertain::unit::Unit;
 
 use super::marked::{counted, wrong};
 use crate::clause::{adjective, arm_names, in_metric};
@@ -18,7 +16,7 @@ struct Sides<'a> {
 
 /// Whether `compare`'s command is faster than its reference.
 pub(super) fn sentence(claim: &ClaimResult) -> String {
-    let Some(sides) = sides(claim) else { return format!("{}.", counts(claim)) };
+    let Some(sides) = sides(claim) else { return format!("{}.", counts_of(claim, "won")) };
     let decision = claim.decision.unwrap_or(Decision::Undecided);
     match (decision, claim.asked.margin) {
         (Decision::Undecided, _) => undecided(claim, &sides),
@@ -52,12 +50,16 @@ fn by_interval(claim: &ClaimResult) -> String {
     format!("{} if trials are alike, not exact by randomisation", wrong(claim))
 }
 
-/// "1.052 times as fast (1.047 to 1.058)": the ratio as the table has it.
+/// "1.052 times as fast (1.047 to 1.058)".
 fn times(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> String {
+    let Figure { value, range } = ratio(claim);
+    format!("{value} times as {} ({range})", adjective(measure).0)
+}
+
+/// The ratio as the table has it.
+fn ratio(claim: &ClaimResult) -> Figure {
     let marks = claim.asked.margin.map_or_else(|| vec![1.0], |margin| vec![1.0 / (1.0 + margin), 1.0, 1.0 + margin]);
-    let Figure { value, range } = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &marks);
-    let (good, _) = adjective(measure);
-    format!("{value} times as {good} ({range})")
+    Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &marks)
 }
 
 fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> String {
@@ -90,24 +92,21 @@ fn undecided(claim: &ClaimResult, sides: &Sides) -> String {
         Some(margin) => format!("how they compare within {}", exact_percent(margin)),
         None => format!("which is {better}"),
     };
-    let how_much = claim.ratio.map_or_else(String::new, |_| format!(", {}", times(claim, sides)));
-    format!(
-        "Undecided: {candidate} {} against {baseline}{}{how_much}: too little to tell at error {} {question}.",
-        counts(claim),
-        in_metric(measure),
-        chance(claim.error)
-    )
-}
-
-fn counts(claim: &ClaimResult) -> String {
-    counts_of(claim, "won")
+    let Figure { value, range } = ratio(claim);
+    let (good, _) = adjective(measure);
+    let is = match claim.ratio {
+        Some(_) => format!("{candidate} is {value} times as {good} as {baseline}{} ({range}),", in_metric(measure)),
+        None => format!("against {baseline}{}, {candidate}", in_metric(measure)),
+    };
+    let counts = counts_of(claim, if claim.ratio.is_some() { "having won" } else { "won" });
+    format!("Undecided: {is} {counts}: too little to tell at error {} {question}.", chance(claim.error))
 }
 
 /// "won 41 of 43 pairs, 1 tie".
 fn counts_of(claim: &ClaimResult, won_or_lost: &str) -> String {
     let number = match won_or_lost {
-        "won" => claim.successes,
-        _ => counted(claim).saturating_sub(claim.successes),
+        "lost" => counted(claim).saturating_sub(claim.successes),
+        _ => claim.successes,
     };
     let pairs = if claim.trials == 1 { "pair" } else { "pairs" };
     let ties = match claim.ties {

@@ -1,5 +1,7 @@
 //! Drawing on a terminal: tables without borders, wrapped paragraphs, colours for verdicts.
 
+use std::io::IsTerminal;
+
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::grid::{Column, Grid, Kind};
@@ -30,6 +32,16 @@ const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 const SPACED: TableStyle = PLAIN.row_separator(LineStyle::none().fill(' '));
 
 impl Style {
+    /// For standard output: as wide as the terminal or `COLUMNS` says, else 100 columns, and with colour as asked,
+    /// else on a terminal unless `NO_COLOR` is set.
+    pub fn of_stdout(color: Option<bool>) -> Style {
+        let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !no_color());
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(60, 160) }
+    }
+
     fn columns(self) -> u16 {
         self.width.clamp(LEAST_WIDTH, 1000) as u16
     }

@@ -6,8 +6,9 @@ use super::draw::Style;
 use crate::figure::{Figure, chance};
 use crate::grids;
 use crate::judgement::Judgement;
-use crate::sentence;
-use crate::text::ended;
+use crate::layout::Layout;
+use crate::sentence::{self, marked};
+use crate::text::{plain, shortened};
 
 /// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
 /// its interval, the verdict; and under it how many claims came to which verdict.
@@ -36,14 +37,15 @@ fn tally(outcome: &Outcome) -> String {
     format!("{claims}: {}.", parts.collect::<Vec<_>>().join(", "))
 }
 
-/// The table of `compare`: for each command, or function, its median time with interval, user and system
-/// time, peak memory or throughput, how many times as fast as the reference it is, with interval, and the
-/// answer.
-pub fn compare_table(outcome: &Outcome, style: &Style) -> String {
-    style.table(&grids::compared(outcome))
+/// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user
+/// and system time, peak memory or throughput, how many trials, how many times as fast as the reference it is, with
+/// interval, and the answer.
+pub fn compare_table(outcome: &Outcome, layout: &Layout, style: &Style) -> String {
+    style.table(&grids::compared(outcome, layout))
 }
 
-/// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was asked for and not measured, with the reason.
+/// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was
+/// asked for and not measured, with the reason.
 pub fn points_table(outcome: &Outcome, style: &Style) -> String {
     let tables = grids::points(outcome);
     let tables: Vec<String> =
@@ -57,14 +59,14 @@ pub fn left_out(outcome: &Outcome, style: &Style) -> String {
     outcome.left_out.iter().map(|arm| style.paragraph(&sentence::left_out(arm))).collect()
 }
 
-/// Each claim's verdict as a sentence, and what speaks against its trials being alike. With more than
-/// one claim each has its name before it, unless it says itself which commands it is about.
+/// Each claim's verdict as a sentence, long names shortened, and what speaks against its trials being alike. With
+/// more than one claim each has its name before it, unless it says itself which commands it is about.
 pub fn sentences(outcome: &Outcome, style: &Style) -> String {
     let is_named = |claim: &ClaimResult| outcome.claims.len() > 1 && claim.decision.is_none();
     let paragraphs = outcome.claims.iter().map(|claim| {
         let name = if is_named(claim) { style.paragraph(&claim.id) } else { String::new() };
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
-        name + &style.sentence(&sentence::claim(claim)) + &warning
+        name + &style.sentence(&plain(&shortened(&marked::claim(claim)))) + &warning
     });
     paragraphs.collect::<Vec<_>>().join("\n")
 }
@@ -74,10 +76,21 @@ pub fn slo(outcome: &Outcome, style: &Style) -> String {
     format!("{}\n{}", sentences(outcome, style), points_table(outcome, style))
 }
 
-/// What threatens a run's results, a line each; empty when nothing does.
+/// What threatens a run's results, in a line or two; empty when nothing does. What follows from each, the report
+/// says.
 pub fn threats(outcome: &Outcome, style: &Style) -> String {
-    let line = |threat: &String| style.paragraph(&format!("Careful: {}", ended(threat)));
-    outcome.threats.iter().map(line).collect()
+    let facts = outcome.threats.iter().map(|threat| {
+        let fact = threat.split_once(": ").map_or(threat.as_str(), |(fact, _)| fact);
+        uncapitalised(fact.trim_end_matches('.'))
+    });
+    let facts: Vec<String> = facts.collect();
+    if facts.is_empty() { String::new() } else { style.paragraph(&format!("Careful: {}.", facts.join("; "))) }
+}
+
+/// For the middle of a sentence.
+fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// What `judge` prints: the verdict as a sentence, and the intervals.

@@ -1,6 +1,9 @@
 //! Runs that are the same each time.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use std::fs;
+use std::path::Path;
+
 use ascertain::claim::{Bound, Judging, Scale};
 use ascertain::experiment::{Arm, Better, Point};
 use ascertain::outcome::{
@@ -10,6 +13,16 @@ use ascertain::unit::Unit;
 use ascertain_report::hyperfine::CommandTimes;
 use ascertain_report::judgement::Judgement;
 use ascertain_sys::machine::Machine;
+
+/// Compares a text with a file in `golden/`; `BLESS=1` writes the file anew.
+pub fn compare_with_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    assert!(golden == text, "{name} differs; look, then bless it\n--- is\n{text}\n--- was\n{golden}");
+}
 
 pub fn machine() -> Machine {
     Machine {

@@ -168,6 +168,7 @@ impl Shape {
                 commands: self.commands.clone(),
                 config: Config { seed: 42, ..Config::default() },
             },
+            unavailable: Vec::new(),
             outcome: None,
         }
     }

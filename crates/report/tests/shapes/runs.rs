@@ -178,7 +178,8 @@ fn sweep() -> Shape {
         };
         vec![scalar(random.time_ns(20.0 + each_ns * elements, 0.05))]
     });
-    let levels: Vec<u64> = (8..=24).step_by(2).map(|power| 1 << power).collect();
+    // A trial has 16 arms at most.
+    let levels: Vec<u64> = (8..=24).step_by(4).map(|power| 1 << power).collect();
     let mut shape = with_factor(shape, "elements", &levels);
     shape.spec.plots = vec![Plot::Sweep {
         metric: "time".into(),

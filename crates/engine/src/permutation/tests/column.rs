@@ -20,10 +20,11 @@ fn one_number_a_line() {
 
 #[test]
 fn columns_by_name_and_by_number() {
-    let text = "name,wall (ms),2\nfirst,1,10\n\"second, with\n\"\"quotes\"\"\",\"2\",20\n";
+    let text = "name,wall (ms),user\nfirst,1,10\n\"second, with\n\"\"quotes\"\"\",\"2\",20\n";
     assert_eq!(read(text, Some("wall (ms)")).unwrap(), [1.0, 2.0]);
-    assert_eq!(read(text, Some("2")).unwrap(), [10.0, 20.0], "a heading comes before a number");
+    assert_eq!(read(text, Some("2")).unwrap(), [1.0, 2.0]);
     assert_eq!(read(text, Some("3")).unwrap(), [10.0, 20.0]);
+    assert_eq!(read("name,2024\n1,2\n", Some("name")).unwrap(), [1.0], "asked for by name, so it is a heading");
     assert_eq!(read("1,x\n2,y\n", Some("1")).unwrap(), [1.0, 2.0], "no heading");
     assert_eq!(read("a;b\n1;2\n3;4\n", Some("b")).unwrap(), [2.0, 4.0]);
     assert_eq!(read("a\tb\n1\t2\n3\t4\n", Some("a")).unwrap(), [1.0, 3.0]);

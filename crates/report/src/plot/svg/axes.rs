@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::super::ink::{MODEL_DASH, SHAPES, dash, shape};
 use super::super::scene::Scene;
 use super::super::{Layer, Which};
+use super::legend::SPACE;
 use super::layout::{LINE, Layout, TEXT, text_width};
 use super::path::{Path, px};
 use super::{Drawing, escaped};
@@ -97,7 +98,7 @@ impl Drawing {
     pub(super) fn write_legend(&self, layout: &Layout, svg: &mut String) {
         for key in &layout.legend {
             let series = key.series;
-            let (from, to, y) = (px(key.x), px(key.x + 26.0), px(key.y));
+            let (from, to, y) = (px(key.x), px(key.x + key.sample), px(key.y));
             let _ = write!(svg, "<g {}>", self.color(&format!("s{}", series % super::LIGHT.len())));
             let layers: Vec<&Layer> = self.scene.plot.layers.iter().filter(|l| l.series() == Some(series)).collect();
             if layers.iter().any(|layer| matches!(layer, Layer::Band { .. } | Layer::Area { .. })) {
@@ -120,7 +121,7 @@ impl Drawing {
                 _ => false,
             });
             let is_ring = layers.iter().any(|layer| matches!(layer, Layer::Dots { hollow: true, .. }));
-            let x = px(key.x + 13.0);
+            let x = px(key.x + key.sample / 2.0);
             let outline = if self.draws_shapes() { SHAPES[shape(series)] } else { SHAPES[0] };
             if is_marked {
                 let _ = write!(svg, "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"currentColor\"/>");
@@ -132,7 +133,7 @@ impl Drawing {
             }
             let whole = &self.scene.plot.series[series];
             let text = titled(&key.text, (key.text != *whole).then_some(whole));
-            let (x, y) = (px(key.x + super::legend::SAMPLE), px(key.y + TEXT * 0.35));
+            let (x, y) = (px(key.x + key.sample + SPACE), px(key.y + TEXT * 0.35));
             let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text></g>", self.color("ink"));
         }
     }

@@ -63,7 +63,7 @@ impl Layout {
     pub(super) fn new(scene: &Scene, size: Size, titled: bool, figures: &[String]) -> Layout {
         let width = size.width();
         let title = if titled { wrapped(&scene.plot.title, width - 8.0) } else { Vec::new() };
-        let legend_top = title.len() as f64 * 20.0;
+        let legend_top = title.len() as f64 * 20.0 + if titled { 6.0 } else { 0.0 };
         let (legend, legend_height) = legend::arranged(scene, width, legend_top);
         let has_colors = legend::colored_cells(scene).is_some();
         let colors_top = legend_top + legend_height;

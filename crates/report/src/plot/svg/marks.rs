@@ -38,7 +38,7 @@ impl Drawing {
                 };
                 self.write_line(points, *steps, dash, layout, svg);
                 if self.has_markers() && !dashed && let Some(series) = series {
-                    self.write_uses(points, *series, "fill=\"currentColor\"", layout, svg);
+                    self.write_uses(points, *series, "fill=\"currentColor\"", true, layout, svg);
                 }
             }
             Layer::Band { ranges, .. } => self.write_band(ranges, layout, svg),
@@ -171,7 +171,7 @@ impl Drawing {
                 true => "fill=\"var(--paper,#fff)\" stroke=\"currentColor\" stroke-width=\"1.4\"",
                 false => "fill=\"currentColor\" fill-opacity=\".85\"",
             };
-            return self.write_uses(points, series.unwrap_or(0), paint, layout, svg);
+            return self.write_uses(points, series.unwrap_or(0), paint, false, layout, svg);
         }
         let mut path = Path::new(self.grain());
         for [x, y] in self.pixel_runs(points, layout).into_iter().flatten() {
@@ -195,9 +195,13 @@ impl Drawing {
     }
 
     /// The shape of a series at each point.
-    fn write_uses(&self, points: &[[f64; 2]], series: usize, paint: &str, layout: &Layout, svg: &mut String) {
+    fn write_uses(
+        &self, points: &[[f64; 2]], series: usize, paint: &str, is_on_line: bool, layout: &Layout, svg: &mut String,
+    ) {
         let shape = self.id(&format!("m{}", shape(series)));
-        let _ = write!(svg, "<g data-m=\"dots\" {paint}>");
+        // Where a line goes through the points, its vertices are the marks.
+        let kind = if is_on_line { "" } else { " data-m=\"marks\"" };
+        let _ = write!(svg, "<g{kind} {paint}>");
         for [x, y] in self.pixel_runs(points, layout).into_iter().flatten() {
             let _ = write!(svg, "<use href=\"#{shape}\" x=\"{}\" y=\"{}\"/>", hundredths(x), hundredths(y));
         }

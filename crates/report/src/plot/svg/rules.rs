@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use super::super::scene::Scene;
-use super::super::{Layer, Which};
+use super::super::{Layer, Which, stairs};
 use super::layout::{Frame, LINE, TEXT, fitting, marked_places, text_width};
 
 /// A label of a rule.
@@ -18,53 +18,18 @@ pub(super) struct RuleLabel {
     pub(super) rule_x: Option<f64>,
 }
 
-/// The most rows above the frame.
-const MOST_ROWS: usize = 8;
-
 /// The labels of vertical rules, their y counted from the frame's top, and how many rows there are. Row 0 is the
 /// lowest; its first `taken` pixels are the y axis's.
 pub(super) fn above(scene: &Scene, frame: &Frame, width: f64, taken: f64) -> (Vec<RuleLabel>, usize) {
-    let mut wanted: Vec<(f64, String, bool)> = Vec::new();
-    for layer in &scene.plot.layers {
-        let Layer::Rule { on: Which::X, at, label } = layer else { continue };
-        let (Some(side), Some(share)) = (scene.x.side(*at), scene.x.share(*at)) else { continue };
-        let text = match side {
-            Ordering::Less => format!("← {label}"),
-            Ordering::Equal => label.clone(),
-            Ordering::Greater => format!("{label} →"),
-        };
-        if !label.is_empty() {
-            wanted.push((frame.x(share), text, side == Ordering::Equal));
-        }
-    }
-    wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut placed: Vec<(usize, f64, f64, f64)> = Vec::new();
-    if taken > 0.0 {
-        placed.push((0, 0.0, taken, -1.0));
-    }
-    let mut labels = Vec::new();
-    for (x, text, is_drawn) in wanted {
-        // To the right of its rule, or where there is more room on the left, there.
-        let (right, left) = (width - x - 8.0, x - 8.0);
-        let text = fitting(&text, right.max(left));
-        let length = text_width(&text);
-        let start = if length <= right { x + 4.0 } else { x - 4.0 - length };
-        let span = (start - 4.0, start + length + 4.0);
-        let is_free = |row: usize| {
-            placed.iter().all(|&(other, from, to, rule)| {
-                let overlaps = other == row && span.0 < to && from < span.1;
-                // A rule is drawn up to its label and must not cross the labels below that.
-                let crosses = (other > row && (span.0 + 2.0..span.1).contains(&rule))
-                    || (other < row && (from..to).contains(&x));
-                !overlaps && !crosses
-            })
-        };
-        if let Some(row) = (0..MOST_ROWS).find(|row| is_free(*row)) {
-            placed.push((row, span.0, span.1, x));
-            labels.push(RuleLabel { text, x: start, y: -10.0 - row as f64 * LINE, rule_x: is_drawn.then_some(x) });
-        }
-    }
-    (labels, placed.iter().map(|(row, ..)| row + 1).max().unwrap_or(0))
+    let room = stairs::Room { width, taken, gap: 4.0, measure: &text_width };
+    let (steps, rows) = stairs::arranged(scene, |share| frame.x(share), &room);
+    let label = |step: stairs::Step| RuleLabel {
+        text: step.text,
+        x: step.from,
+        y: -10.0 - step.row as f64 * LINE,
+        rule_x: step.rule,
+    };
+    (steps.into_iter().map(label).collect(), rows)
 }
 
 /// The labels of level rules, in the frame.

@@ -1,0 +1,181 @@
+//! `ascertain history compare`.
+
+use std::path::PathBuf;
+
+use ascertain::evidence;
+use ascertain::outcome::{ClaimResult, PointSummary};
+use ascertain_report::history::comparison::{
+    self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison, SCHEMA,
+};
+use ascertain_report::history::trend::Estimate;
+use serde_json::{Map, Value, json};
+
+use super::loaded::Loaded;
+use crate::exit::Code;
+use crate::options::Display;
+use crate::{output, runs};
+
+/// Two runs side by side: medians, verdicts, and what differs in machine, version and options
+///
+/// Nothing is concluded of the difference: trials are paired within a run, not between runs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A run's folder, its name, a beginning or end that only its name has, or `latest`
+    #[arg(value_name = "RUN1")]
+    first: PathBuf,
+    /// The run to hold against it
+    #[arg(value_name = "RUN2")]
+    second: PathBuf,
+    /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    evidence: Option<PathBuf>,
+    #[command(flatten)]
+    display: Display,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let [first, second] = [&args.first, &args.second].map(|run| Loaded::read(&runs::find(Some(run), &below)?));
+    let comparison = compare([&first?, &second?]);
+    let formats = [comparison::json, comparison::csv, comparison::markdown];
+    output::formatted(&comparison, &args.display, formats, comparison::table)?;
+    Ok(Code::Done)
+}
+
+fn compare(runs: [&Loaded; 2]) -> RunComparison {
+    let [first, second] = runs;
+    let (points, unmatched_points) = matched(runs.map(|run| &run.outcome.points[..]), is_same_point, point_name);
+    let (claims, unmatched_claims) = matched(runs.map(|run| &run.outcome.claims[..]), is_same_claim, claim_name);
+    let mut differences = Vec::new();
+    differ("", &facts(first), &facts(second), &mut differences);
+    RunComparison {
+        schema: SCHEMA.into(),
+        runs: runs.map(|run| ComparedRun {
+            id: run.id.clone(),
+            started: run.header.started.clone(),
+            state: run.state,
+            command_line: run.header.command_line.clone(),
+        }),
+        differences,
+        points: points.into_iter().map(compared_point).collect(),
+        unmatched_points,
+        claims: claims.into_iter().map(compared_claim).collect(),
+        unmatched_claims,
+    }
+}
+
+/// The items that both have, in the first one's order, and the names of those that only one has.
+fn matched<T>(
+    [first, second]: [&[T]; 2],
+    is_same: fn(&T, &T) -> bool,
+    name: fn(&T) -> String,
+) -> (Vec<[&T; 2]>, [Vec<String>; 2]) {
+    let pair = |item| second.iter().find(|other| is_same(item, other)).map(|other| [item, other]);
+    let alone = |items: &[T], others: &[T]| -> Vec<String> {
+        items.iter().filter(|item| !others.iter().any(|other| is_same(item, other))).map(name).collect()
+    };
+    (first.iter().filter_map(pair).collect(), [alone(first, second), alone(second, first)])
+}
+
+fn is_same_point(one: &PointSummary, other: &PointSummary) -> bool {
+    let key = |point: &PointSummary| (point.experiment.clone(), point.variant.clone(), point.metric.clone(), point.unit);
+    key(one) == key(other) && one.at == other.at
+}
+
+fn point_name(point: &PointSummary) -> String {
+    let at = if point.at.0.is_empty() { String::new() } else { format!(" ({})", point.at) };
+    format!("{}, {}{at}, {}", point.experiment, point.variant, point.metric)
+}
+
+/// A claim of the same name that asks something else is another claim: `compare` with another reference.
+fn is_same_claim(one: &ClaimResult, other: &ClaimResult) -> bool {
+    one.experiment == other.experiment && one.id == other.id && one.asked.tests == other.asked.tests
+}
+
+fn claim_name(claim: &ClaimResult) -> String {
+    claim.id.clone()
+}
+
+fn compared_point(both: [&PointSummary; 2]) -> ComparedPoint {
+    let [first, second] = both;
+    let ratio = second.median.zip(first.median).map(|(second, first)| second / first);
+    ComparedPoint {
+        experiment: first.experiment.clone(),
+        variant: first.variant.clone(),
+        at: first.at.clone(),
+        metric: first.metric.clone(),
+        unit: first.unit,
+        better: first.better,
+        estimates: both.map(|point| Estimate {
+            n: point.n,
+            median: point.median,
+            low: point.median_low,
+            high: point.median_high,
+        }),
+        ratio: ratio.filter(|ratio| ratio.is_finite()),
+    }
+}
+
+fn compared_claim(both: [&ClaimResult; 2]) -> ComparedClaim {
+    let [first, _] = both;
+    ComparedClaim {
+        experiment: first.experiment.clone(),
+        id: first.id.clone(),
+        says: first.says.clone(),
+        sides: both.map(ClaimSide::of),
+    }
+}
+
+/// What may explain why two runs differ. The seed and the load differ between any two.
+fn facts(run: &Loaded) -> Value {
+    let mut facts = json!({
+        "ascertain_version": run.header.ascertain_version,
+        "machine": run.outcome.machine,
+        "config": run.header.plan.config,
+        "commands": run.header.plan.commands,
+    });
+    for (part, changing) in [("machine", "load_1m"), ("config", "seed")] {
+        facts[part].as_object_mut().map(|part| part.remove(changing));
+    }
+    // It is measured: to a tenth is what can be repeated.
+    if let Some(step_ns) = facts["machine"]["clock_step_ns"].as_f64() {
+        facts["machine"]["clock_step_ns"] = json!((step_ns * 10.0).round() / 10.0);
+    }
+    facts
+}
+
+/// Lists where two values of JSON differ. Lists of unequal length differ as a whole, but for what both have.
+fn differ(what: &str, first: &Value, second: &Value, differences: &mut Vec<Difference>) {
+    let below = |name: &str| if what.is_empty() { name.to_string() } else { format!("{what}.{name}") };
+    match (first, second) {
+        _ if first == second => {}
+        (Value::Object(first), Value::Object(second)) => {
+            let get = |map: &Map<String, Value>, name: &str| map.get(name).cloned().unwrap_or_default();
+            let names = first.keys().chain(second.keys().filter(|name| !first.contains_key(*name)));
+            for name in names {
+                differ(&below(name), &get(first, name), &get(second, name), differences);
+            }
+        }
+        (Value::Array(first), Value::Array(second)) if first.len() == second.len() => {
+            for (index, (first, second)) in first.iter().zip(second).enumerate() {
+                differ(&below(&index.to_string()), first, second, differences);
+            }
+        }
+        (Value::Array(first), Value::Array(second)) => {
+            let only = |these: &[Value], others: &[Value]| -> String {
+                let only = these.iter().filter(|value| !others.contains(value)).map(shown);
+                only.collect::<Vec<_>>().join(", ")
+            };
+            differences.push(Difference { what: what.into(), values: [only(first, second), only(second, first)] });
+        }
+        _ => differences.push(Difference { what: what.into(), values: [shown(first), shown(second)] }),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}

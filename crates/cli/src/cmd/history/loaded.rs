@@ -1,0 +1,34 @@
+use std::path::Path;
+
+use ascertain::evidence::{self, Header};
+use ascertain::outcome::Outcome;
+use ascertain::recorded;
+use ascertain_report::history::list::RunState;
+
+use crate::runs;
+
+/// A run with its outcome: the one that it wrote, or where it has none yet, the one that its rows say.
+pub struct Loaded {
+    pub id: String,
+    pub header: Header,
+    pub outcome: Outcome,
+    pub state: RunState,
+}
+
+impl Loaded {
+    /// Reads a run's folder; its rows only where they are needed.
+    pub fn read(folder: &Path) -> anyhow::Result<Loaded> {
+        let id = runs::name(folder);
+        let mut header = evidence::read_header(folder)?;
+        match header.outcome.take().filter(|_| !evidence::is_going_on(folder)) {
+            Some(outcome) => {
+                let state = if outcome.interrupted { RunState::Interrupted } else { RunState::Finished };
+                Ok(Loaded { id, header, outcome, state })
+            }
+            None => {
+                let run = recorded::read(folder)?;
+                Ok(Loaded { id, header: run.header, outcome: run.outcome, state: run.state.into() })
+            }
+        }
+    }
+}

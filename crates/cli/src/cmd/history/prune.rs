@@ -1,0 +1,160 @@
+//! `ascertain history prune`.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ascertain::evidence;
+use ascertain_report::history::prune::{self, PrunedRun, Pruning, SCHEMA, SparedRun};
+use ascertain_sys::clock;
+
+use super::brief;
+use crate::exit::Code;
+use crate::options::{Display, duration};
+use crate::{output, runs};
+
+/// Delete old runs
+///
+/// Whole folders, and only such as have the name that a run is given and a `run.json`: a folder that you have
+/// renamed stays. So does a run that is being written.
+#[derive(clap::Args)]
+#[group(id = "which", required = true, multiple = true, args = ["keep", "older_than"])]
+pub struct Args {
+    /// Keep the latest N
+    #[arg(long, value_name = "N")]
+    keep: Option<u64>,
+    /// Only those that started longer ago than that: `30d`, `12h`
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    older_than: Option<Duration>,
+    /// Say what would be deleted, and delete nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Folder of runs, instead of ~/.local/state/ascertain/runs
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    evidence: Option<PathBuf>,
+    #[command(flatten)]
+    display: Display,
+}
+
+/// A duration, also in days.
+fn age(text: &str) -> Result<Duration, String> {
+    let days = text.trim().strip_suffix('d').and_then(|days| days.trim_end().parse::<f64>().ok());
+    match days {
+        Some(days) => duration(&format!("{}h", days * 24.0)).map_err(|error| format!("`{text}`: {error}")),
+        None => duration(text),
+    }
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let all = match brief::all(&below) {
+        Ok(all) => all,
+        Err(code) => return Ok(code),
+    };
+    if !args.dry_run {
+        remove_leftovers(&below);
+    }
+    let mut pruning = Pruning {
+        schema: SCHEMA.into(),
+        folder: below.display().to_string(),
+        dry_run: args.dry_run,
+        removed: Vec::new(),
+        removed_bytes: 0,
+        kept: 0,
+        spared: Vec::new(),
+    };
+    for folder in chosen(&all, args.keep, args.older_than, clock::unix_ns()) {
+        let (id, bytes) = (runs::name(folder), brief::size_bytes(folder));
+        match remove(folder, args.dry_run) {
+            None => pruning.removed.push(PrunedRun { id, bytes }),
+            Some(reason) => pruning.spared.push(SparedRun { id, reason }),
+        }
+    }
+    pruning.removed_bytes = pruning.removed.iter().map(|run| run.bytes).sum();
+    pruning.kept = (all.len() - pruning.removed.len()) as u64;
+    output::formatted(&pruning, &args.display, [prune::json, prune::csv, prune::markdown], prune::table)?;
+    Ok(Code::Done)
+}
+
+/// Of all runs, the oldest first, those that are to go: what neither option would keep.
+fn chosen(all: &[PathBuf], keep: Option<u64>, older_than: Option<Duration>, now_ns: u64) -> Vec<&PathBuf> {
+    let given: Vec<&PathBuf> =
+        all.iter().filter(|folder| runs::is_id(&runs::name(folder)) && !folder.is_symlink()).collect();
+    let keep = keep.map_or(0, |keep| usize::try_from(keep).unwrap_or(usize::MAX));
+    // Names begin with the time, to the second in all versions.
+    let second = |id: &str| id.chars().take(15).collect::<String>();
+    let limit = older_than.map(|age| {
+        let age_ns = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+        second(&evidence::new_run_id(now_ns.saturating_sub(age_ns), 0))
+    });
+    let is_old = |folder: &&&PathBuf| limit.as_ref().is_none_or(|limit| second(&runs::name(folder)) < *limit);
+    given.iter().take(given.len().saturating_sub(keep)).filter(is_old).copied().collect()
+}
+
+/// What a run's folder is called while it is deleted: no run is named so.
+const LEFTOVER: &str = ".deleting-";
+
+/// Deletes a run's folder, unless there is a reason against it. It is renamed first, so that a run that is half
+/// deleted never looks like one.
+fn remove(folder: &Path, dry_run: bool) -> Option<String> {
+    // Held until the end: a run that is taken up again meanwhile finds itself locked out.
+    let lines = File::open(folder.join("trials.jsonl"));
+    if let Ok(lines) = &lines {
+        match lines.try_lock() {
+            Err(TryLockError::WouldBlock) => return Some("it is being written".into()),
+            Err(TryLockError::Error(error)) => return Some(format!("it can't be locked: {error}")),
+            Ok(()) => {}
+        }
+    }
+    if dry_run {
+        return None;
+    }
+    let aside = folder.with_file_name(format!("{LEFTOVER}{}", runs::name(folder)));
+    if let Err(error) = fs::rename(folder, &aside) {
+        return Some(format!("it can't be renamed: {error}"));
+    }
+    let removed = fs::remove_dir_all(&aside);
+    removed.err().map(|error| format!("it is now {}, as not all of it could be deleted: {error}", aside.display()))
+}
+
+/// Deletes what an earlier deletion that was interrupted has left.
+fn remove_leftovers(below: &Path) {
+    for entry in fs::read_dir(below).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.strip_prefix(LEFTOVER).is_some_and(runs::is_id) {
+            // What can't be deleted is hidden and harmless, and is tried again next time.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_go() {
+        let ids = ["baseline", "20261101T000000000Z-aaaa", "20261110T000000000Z-bbbb", "20261120T000000000Z-cccc"];
+        let all: Vec<PathBuf> = ids.iter().map(PathBuf::from).collect();
+        let now_ns = 1_795_253_412_000_000_000; // 2026-11-21T09:30:12Z
+        let day = Duration::from_secs(86_400);
+        let chosen = |keep, days: Option<u32>| -> Vec<String> {
+            chosen(&all, keep, days.map(|days| day * days), now_ns).into_iter().map(|run| runs::name(run)).collect()
+        };
+        assert_eq!(chosen(Some(1), None), ids[1..3]);
+        assert_eq!(chosen(Some(0), None), ids[1..]);
+        assert_eq!(chosen(Some(9), None), ids[..0]);
+        assert_eq!(chosen(None, Some(5)), ids[1..3]);
+        assert_eq!(chosen(None, Some(15)), ids[1..2]);
+        assert_eq!(chosen(Some(2), Some(5)), ids[1..2], "both must let it go");
+        assert_eq!(chosen(None, Some(1_000_000)), ids[..0]);
+    }
+
+    #[test]
+    fn ages_may_be_in_days() {
+        assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(age("1.5 d"), Ok(Duration::from_secs(36 * 3600)));
+        assert_eq!(age("12h"), Ok(Duration::from_secs(12 * 3600)));
+        assert!(age("30").is_err() && age("d").is_err() && age("-1d").is_err() && age("1e30d").is_err());
+    }
+}

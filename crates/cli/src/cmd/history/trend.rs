@@ -1,0 +1,221 @@
+//! `ascertain history trend`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use ascertain::evidence::{self, Header};
+use ascertain::experiment::{Better, Level, Metric, Point};
+use ascertain::nearest::nearest;
+use ascertain::recorded;
+use ascertain::unit::Unit;
+use ascertain_report::export;
+use ascertain_report::history::trend::{self, SCHEMA, Trend, TrendPoint, Versus};
+use ascertain_report::plot::svg;
+
+use super::brief::{self, Brief};
+use super::figures::{ArmFigure, lines, medians, ratios};
+use super::loaded::Loaded;
+use crate::exit::Code;
+use crate::options::Display;
+use crate::{output, runs};
+
+/// How a figure went from run to run: a metric's median, or the ratio of two variants within each run
+#[derive(clap::Args)]
+pub struct Args {
+    /// The experiment; runs of commands are `compare` and `slo`
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: String,
+    /// The metric [default: the experiment's first]
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
+    /// A variant, or a command as it was given; may be given again [default: those of the latest run]
+    #[arg(long, value_name = "NAME")]
+    variant: Vec<String>,
+    /// Only where a factor has this level; may be given again
+    #[arg(long, value_name = "FACTOR=LEVEL", value_parser = at)]
+    at: Vec<(String, String)>,
+    /// How many times better variant A is than B: the median of the paired ratios within each run
+    #[arg(long, value_name = "A/B", conflicts_with = "variant")]
+    ratio: Option<String>,
+    /// So many runs, the latest
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// Write the plot as an SVG
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    svg: Option<PathBuf>,
+    /// Folder of runs, instead of ~/.local/state/ascertain/runs
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    evidence: Option<PathBuf>,
+    #[command(flatten)]
+    display: Display,
+}
+
+fn at(text: &str) -> Result<(String, String), String> {
+    let (factor, level) = text.split_once('=').ok_or("write FACTOR=LEVEL")?;
+    Ok((factor.trim().to_string(), level.trim().to_string()))
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let all = match brief::all(&below) {
+        Ok(all) => all,
+        Err(code) => return Ok(code),
+    };
+    let trend = trend(args, &all, &below)?;
+    if let Some(file) = &args.svg {
+        export::write(file, &svg::standalone(&trend.plot()))?;
+    }
+    output::formatted(&trend, &args.display, [trend::json, trend::csv, trend::markdown], trend::table)?;
+    Ok(Code::Done)
+}
+
+fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
+    let mut notes = Vec::new();
+    let measured = measured(args, all, below, &mut notes)?;
+    let metric = metric(args, &measured)?;
+    let versus = args.ratio.as_ref().map(|ratio| versus(ratio, &measured)).transpose()?;
+    check_names(args, &measured)?;
+    let mut figures = Vec::new();
+    for Measured { folder, header } in &measured {
+        let of_run = match &versus {
+            None => Loaded::read(folder).map(|run| medians(&run.outcome.points, &args.experiment, &metric.name)),
+            Some(versus) => recorded::read(folder)
+                .map(|run| ratios(&run.series, &args.experiment, &metric, versus))
+                .map_err(anyhow::Error::from),
+        };
+        match of_run {
+            Ok(of_run) => {
+                let wanted = |figure: &ArmFigure| is_wanted(args, figure);
+                figures.push((described(folder, header), of_run.into_iter().filter(wanted).collect()));
+            }
+            Err(error) => notes.push(format!("left out: {error:#}")),
+        }
+    }
+    let lines = lines(figures, args.variant.is_empty() && versus.is_none(), &mut notes);
+    if lines.is_empty() {
+        let what = if versus.is_some() { "no trial has both" } else { "none of them has a value" };
+        bail!("{what} of `{}` there, in {} runs of `{}`", metric.name, measured.len(), args.experiment);
+    }
+    let (unit, better) = if versus.is_some() { (Unit::One, Better::Higher) } else { (metric.unit, metric.better) };
+    let (experiment, metric) = (args.experiment.clone(), metric.name);
+    Ok(Trend { schema: SCHEMA.into(), experiment, metric, unit, better, ratio: versus, lines, notes })
+}
+
+/// A run that measured the experiment.
+struct Measured {
+    folder: PathBuf,
+    header: Header,
+}
+
+/// The latest runs of the experiment, the oldest first.
+fn measured(args: &Args, all: &[PathBuf], below: &Path, notes: &mut Vec<String>) -> anyhow::Result<Vec<Measured>> {
+    let mut known = BTreeSet::new();
+    let mut found = Vec::new();
+    for folder in all.iter().rev() {
+        if found.len() as u64 == args.runs {
+            break;
+        }
+        let brief = match Brief::read(folder) {
+            Ok(brief) => brief,
+            Err(reason) => {
+                notes.push(format!("left out: {reason}"));
+                continue;
+            }
+        };
+        if brief.experiments.iter().any(|experiment| experiment.id == args.experiment) {
+            match evidence::read_header(folder) {
+                Ok(header) => found.push(Measured { folder: folder.clone(), header }),
+                Err(error) => notes.push(format!("left out: {error}")),
+            }
+        }
+        known.extend(brief.experiments.into_iter().map(|experiment| experiment.id));
+    }
+    if found.is_empty() {
+        let asked = &args.experiment;
+        bail!("no run in {} measured `{asked}`{}", below.display(), among(asked, known.iter().map(String::as_str)));
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// "; did you mean `sum`? There are: sum, fill-rate".
+fn among<'a>(asked: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let hint = nearest(asked, known.clone()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    format!("{hint}; there are: {}", known.collect::<Vec<_>>().join(", "))
+}
+
+impl Measured {
+    /// The names of the experiment's variants when the run was made.
+    fn variants(&self, experiment: &str) -> impl Iterator<Item = &str> {
+        let spec = self.header.experiments.iter().find(move |spec| spec.id == experiment);
+        spec.into_iter().flat_map(|spec| spec.variants.iter().map(|variant| variant.name.as_str()))
+    }
+}
+
+/// The metric that is asked for, as the latest run has it.
+fn metric(args: &Args, measured: &[Measured]) -> anyhow::Result<Metric> {
+    let latest = measured.last().map(|run| &run.header.experiments);
+    let spec = latest.and_then(|experiments| experiments.iter().find(|spec| spec.id == args.experiment));
+    let metrics = spec.map_or(&[][..], |spec| &spec.metrics);
+    let found = match &args.metric {
+        None => metrics.first(),
+        Some(name) => metrics.iter().find(|metric| metric.name == *name),
+    };
+    let Some(found) = found else {
+        let asked = args.metric.as_deref().unwrap_or_default();
+        let names = metrics.iter().map(|metric| metric.name.as_str());
+        bail!("`{}` has no metric `{asked}`{}", args.experiment, among(asked, names));
+    };
+    Ok(found.clone())
+}
+
+/// The two variants of `A/B`, each of which may have slashes of its own.
+fn versus(text: &str, measured: &[Measured]) -> anyhow::Result<Versus> {
+    let experiment = measured.iter().flat_map(|run| &run.header.experiments);
+    let known: BTreeSet<&str> = experiment.flat_map(|spec| spec.variants.iter().map(|v| v.name.as_str())).collect();
+    let splits = || text.match_indices('/').map(|(place, _)| (text[..place].trim(), text[place + 1..].trim()));
+    if let Some((candidate, baseline)) = splits().find(|(a, b)| known.contains(a) && known.contains(b)) {
+        return Ok(Versus { candidate: candidate.into(), baseline: baseline.into() });
+    }
+    match splits().next() {
+        None => bail!("--ratio {text}: write A/B, two variants"),
+        Some((a, b)) => {
+            let unknown = if known.contains(a) { b } else { a };
+            bail!("--ratio {text}: there is no variant `{unknown}`{}", among(unknown, known.iter().copied()))
+        }
+    }
+}
+
+/// A variant or factor that none of the runs has is a mistake.
+fn check_names(args: &Args, measured: &[Measured]) -> anyhow::Result<()> {
+    let variants: BTreeSet<&str> = measured.iter().flat_map(|run| run.variants(&args.experiment)).collect();
+    let specs = measured.iter().flat_map(|run| &run.header.experiments).filter(|spec| spec.id == args.experiment);
+    let factors: BTreeSet<&str> = specs.flat_map(|spec| spec.factors.iter().map(|f| f.name.as_str())).collect();
+    let variants_asked = args.variant.iter().map(|name| ("variant", name, &variants));
+    let factors_asked = args.at.iter().map(|(name, _)| ("factor", name, &factors));
+    for (kind, name, known) in variants_asked.chain(factors_asked) {
+        if !known.contains(name.as_str()) {
+            bail!("`{}` has no {kind} `{name}`{}", args.experiment, among(name, known.iter().copied()));
+        }
+    }
+    Ok(())
+}
+
+fn is_wanted(args: &Args, figure: &ArmFigure) -> bool {
+    let is_there = |at: &Point, (factor, level): &(String, String)| {
+        at.get(factor).is_some_and(|found| found.to_string() == *level || *found == Level::parse(level))
+    };
+    (args.variant.is_empty() || args.variant.contains(&figure.variant))
+        && args.at.iter().all(|wanted| is_there(&figure.at, wanted))
+}
+
+/// A run's point of the trend, without its figure.
+fn described(folder: &Path, header: &Header) -> TrendPoint {
+    TrendPoint {
+        run_id: runs::name(folder),
+        started: header.started.clone(),
+        machine: format!("{}, {}", header.machine.cpu_model, header.machine.kernel),
+        estimate: trend::Estimate::default(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Parameters of command lines: `{n}` is replaced by each of some values.
+
+use anyhow::{Context, bail};
+use ascertain::command::{CommandError, CommandSet};
+use ascertain::experiment::{Accepts, Factor, Level, Point};
+
+/// What stands in braces in command lines.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Parameters {
+    /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated
+    #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], help_heading = "Commands")]
+    parameter_list: Vec<String>,
+    /// A parameter from MIN to MAX
+    #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], help_heading = "Commands")]
+    parameter_scan: Vec<String>,
+    /// The step of the last --parameter-scan
+    #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", help_heading = "Commands")]
+    parameter_step_size: Option<String>,
+}
+
+impl Parameters {
+    /// The parameters as factors.
+    pub fn factors(&self) -> anyhow::Result<Vec<Factor>> {
+        let lists = self.parameter_list.chunks_exact(2).map(|list| {
+            let levels: Vec<Level> = list[1].split(',').map(|level| Level::Text(level.to_string())).collect();
+            Ok((list[0].clone(), levels))
+        });
+        let scans = self.parameter_scan.chunks_exact(3).map(|scan| {
+            let step = self.parameter_step_size.as_deref().unwrap_or("1");
+            let levels =
+                scan_levels(&scan[1], &scan[2], step).with_context(|| format!("--parameter-scan {}", scan[0]))?;
+            Ok((scan[0].clone(), levels))
+        });
+        let factor = |(name, levels): (String, Vec<Level>)| Factor {
+            name,
+            about: "parameter of the command line".into(),
+            default: levels[0].clone(),
+            accepts: Accepts::OneOf(levels),
+        };
+        let parameters = lists.chain(scans).collect::<anyhow::Result<Vec<_>>>()?;
+        for (index, (name, levels)) in parameters.iter().enumerate() {
+            if parameters[..index].iter().any(|(other, _)| other == name) {
+                bail!("the parameter `{name}` is given twice");
+            }
+            if let Some(level) = levels.iter().enumerate().find_map(|(at, l)| levels[..at].contains(l).then_some(l)) {
+                bail!("the parameter `{name}` has the value `{level}` twice; comparing it with itself says nothing");
+            }
+        }
+        Ok(parameters.into_iter().map(factor).collect())
+    }
+}
+
+/// The numbers from `min` to `max` by `step`, with as many decimals as these have.
+fn scan_levels(min: &str, max: &str, step: &str) -> anyhow::Result<Vec<Level>> {
+    let texts = [min, max, step];
+    let decimals = texts.map(|text| text.split_once('.').map_or(0, |(_, decimals)| decimals.len())).into_iter().max();
+    let decimals = decimals.unwrap_or(0);
+    // In units of the last decimal, so that no step is rounded.
+    let whole = |text: &str| {
+        let number: f64 = text.parse().with_context(|| format!("`{text}` is not a number"))?;
+        let scaled = (number * 10_f64.powi(decimals as i32)).round();
+        anyhow::ensure!(scaled.abs() < 1e15, "`{text}` is out of range");
+        Ok::<i64, anyhow::Error>(scaled as i64)
+    };
+    let (first, last, by) = (whole(min)?, whole(max)?, whole(step)?);
+    if first > last || by <= 0 || (last - first) / by >= 10_000 {
+        bail!("{min} to {max} by {step} has no values, or more than 10,000");
+    }
+    let text = |value: i64| format!("{:.decimals$}", value as f64 / 10_f64.powi(decimals as i32));
+    Ok((first..=last).step_by(by as usize).map(|value| Level::Text(text(value))).collect())
+}
+
+/// Every combination of the parameters' levels.
+pub fn points(parameters: &[Factor]) -> Vec<Point> {
+    parameters.iter().fold(vec![Point::default()], |points, factor| {
+        let Accepts::OneOf(levels) = &factor.accepts else { return points };
+        let widened =
+            points.iter().flat_map(|point| levels.iter().map(|level| point.clone().with(&factor.name, level.clone())));
+        widened.collect()
+    })
+}
+
+/// The error, with what the command lines have in braces where a parameter is in none of them.
+pub fn explained(error: CommandError, set: &CommandSet) -> anyhow::Error {
+    let CommandError::UnusedParameter(_) = error else { return error.into() };
+    let mut there: Vec<String> = set.commands.iter().flat_map(|command| placeholders(&command.line)).collect();
+    there.sort();
+    there.dedup();
+    match there.as_slice() {
+        [] => error.into(),
+        there => anyhow::anyhow!("{error}; there is {}", there.join(", ")),
+    }
+}
+
+/// What looks like the place of a parameter: `{n}`.
+fn placeholders(line: &str) -> Vec<String> {
+    let is_name = |text: &&str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+    let braced = line.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name));
+    braced.filter(is_name).map(|name| format!("`{{{name}}}`")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_step_exactly() {
+        let texts = |min, max, step| -> Vec<String> {
+            scan_levels(min, max, step).unwrap().iter().map(Level::to_string).collect()
+        };
+        assert_eq!(texts("1", "5", "2"), ["1", "3", "5"]);
+        assert_eq!(texts("0.1", "0.4", "0.1"), ["0.1", "0.2", "0.3", "0.4"]);
+        assert_eq!(texts("-1", "1", "1"), ["-1", "0", "1"]);
+        assert!(scan_levels("2", "1", "1").is_err());
+        assert!(scan_levels("1", "2", "0").is_err());
+        assert!(scan_levels("x", "2", "1").is_err());
+        assert!(scan_levels("NaN", "2", "1").is_err());
+    }
+
+    #[test]
+    fn placeholders_are_names_in_braces() {
+        assert_eq!(placeholders("awk '{ print }' {file} {} {n-1}"), ["`{file}`", "`{n-1}`"]);
+    }
+}

@@ -1,0 +1,286 @@
+//! `ascertain permute`: the exact test on data that exists.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use ascertain::evidence;
+use ascertain::permutation::{
+    Alternative, Budget, Comparison, Conclusion, Decision, End, Method, Null, Question, RecordedSample, Reshuffles, Sample,
+    Statistic, decide, read_column, read_recorded,
+};
+use ascertain::unit::{Unit, parse_quantity};
+use ascertain_report::permutation::{self, Permutation, SampleSummary};
+use ascertain_sys::interrupt;
+use clap::ValueEnum;
+
+use crate::exit::Code;
+use crate::options::{Display, Format, duration, share};
+use crate::progress::Line;
+use crate::{output, session};
+
+/// Test whether samples that exist already differ by more than chance: `ascertain permute A.csv B.csv`
+///
+/// Deals the values out anew, again and again, and counts how often the samples then differ as much as they do: exact for
+/// every distribution, if the values are independent. It stops as soon as that is decided.
+///
+/// A sample is a CSV file or one of a number a line, `-` for standard input, or with --metric an arm of a recorded run:
+/// RUN or RUN:ARM, where RUN is a run's folder or its name below the folder of runs. Differences are the second sample's
+/// less the first's.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The samples, two or more: files, or with --metric arms of runs
+    #[arg(value_name = "SAMPLE", required = true, num_args = 2..)]
+    samples: Vec<String>,
+    /// What is compared: mean, median, std, a percentile such as p99, a quantile such as q0.9
+    #[arg(long, value_name = "NAME", default_value = "mean")]
+    statistic: Statistic,
+    /// How it is compared
+    #[arg(long, value_enum, default_value_t = By::Difference)]
+    by: By,
+    /// Which differences count: those where the second sample's is greater, less, or both
+    #[arg(long, value_enum, default_value_t = Side::TwoSided)]
+    alternative: Side,
+    /// The null hypothesis is that the second sample is as the first plus this
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
+    shift: Option<String>,
+    /// The null hypothesis is that the second sample is as the first times this
+    #[arg(long, value_name = "S", default_value_t = 1.0, allow_hyphen_values = true)]
+    scale: f64,
+    /// The column, by its heading or its number from 1; once for all files, or once for each
+    #[arg(long, value_name = "NAME|N", conflicts_with = "metric")]
+    column: Vec<String>,
+    /// Take the values of this metric from recorded runs
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
+    /// The chance that samples are called different that do not differ
+    #[arg(long, value_name = "A", default_value = "0.05", value_parser = share, help_heading = "Judging")]
+    alpha: f64,
+    /// The sequential test
+    #[arg(long, value_enum, default_value_t = Test::Betting, help_heading = "Judging")]
+    method: Test,
+    /// With --method csm: the chance that the p-value is put on the wrong side of alpha
+    #[arg(long, value_name = "E", default_value = "0.001", value_parser = share, help_heading = "Judging")]
+    error: f64,
+    /// Reshuffle no more often than that
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Judging")]
+    max_shuffles: u64,
+    /// Reshuffle no longer than that: `30s`, `2min`
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
+    max_time: Option<Duration>,
+    /// Seed of the reshuffles: the same seed gives the same reshuffles
+    #[arg(long, value_name = "N", help_heading = "Judging")]
+    seed: Option<u64>,
+    /// Exit with 1 when the samples are called different, and with 3 when it is undecided
+    #[arg(long, value_enum)]
+    fail_if: Option<FailIf>,
+    #[command(flatten)]
+    display: Display,
+}
+
+/// How statistics are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The second's less the first's; of several, the greatest less the least.
+    Difference,
+    /// The second's divided by the first's; of several, the greatest by the least. For positive values.
+    Ratio,
+}
+
+/// Which differences count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Side {
+    /// Both ways.
+    TwoSided,
+    /// The second sample's is greater.
+    Greater,
+    /// The second sample's is less.
+    Less,
+}
+
+/// The sequential test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Test {
+    /// Decides at alpha, by betting: needs the fewest reshuffles.
+    Betting,
+    /// Says on which side of alpha the p-value is, with its interval: the confidence sequence method.
+    Csm,
+}
+
+/// What fails a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailIf {
+    /// The samples differ by more than chance.
+    Different,
+}
+
+pub fn execute(args: &Args) -> anyhow::Result<Code> {
+    let (samples, unit) = match &args.metric {
+        Some(metric) => recorded(&args.samples, metric)?,
+        None => (from_files(&args.samples, &args.column)?, Unit::One),
+    };
+    let shift = args.shift.as_deref().map(|shift| parse_quantity(shift, unit)).transpose().context("--shift")?;
+    let question = Question {
+        statistic: args.statistic,
+        comparison: match args.by {
+            By::Difference => Comparison::Difference,
+            By::Ratio => Comparison::Ratio,
+        },
+        alternative: match args.alternative {
+            Side::TwoSided => Alternative::TwoSided,
+            Side::Greater => Alternative::Greater,
+            Side::Less => Alternative::Less,
+        },
+        null: Null { shift: shift.unwrap_or(0.0), scale: args.scale },
+    };
+    let sizes: Vec<(String, u64)> =
+        samples.iter().map(|sample| (sample.name.clone(), sample.values.len() as u64)).collect();
+    let seed = session::seed(args.seed);
+    let mut reshuffles = Reshuffles::new(samples, &question, seed)?;
+    let conclusion = conclude(&mut reshuffles, args)?;
+    let permutation = put_together(args, unit, &question, sizes, seed, &reshuffles, &conclusion);
+    match args.display.format {
+        Format::Json => output::print(&permutation::json(&permutation))?,
+        Format::Csv => output::print(&permutation::csv(&permutation))?,
+        Format::Markdown => output::print(&permutation::markdown(&permutation))?,
+        Format::Table if args.display.quiet => {}
+        Format::Table => output::print(&permutation::terminal(&permutation, &output::style(&args.display)))?,
+    }
+    Ok(match (conclusion.end, conclusion.decision, args.fail_if) {
+        (End::Interrupted, ..) => Code::Interrupted,
+        (_, Decision::Different, Some(FailIf::Different)) => Code::GateFailed,
+        (_, Decision::Undecided, Some(FailIf::Different)) => Code::Undecided,
+        _ => Code::Done,
+    })
+}
+
+/// Reshuffles, with progress, until it is decided or Ctrl-C.
+fn conclude(reshuffles: &mut Reshuffles, args: &Args) -> anyhow::Result<Conclusion> {
+    let method = match args.method {
+        Test::Betting => Method::Betting { alpha: args.alpha },
+        Test::Csm => Method::Csm { alpha: args.alpha, error: args.error },
+    };
+    let budget = Budget { max_shuffles: args.max_shuffles, max_time: args.max_time };
+    interrupt::install().context("Ctrl-C can't be caught")?;
+    let line = Line::new(args.display.quiet);
+    let conclusion = decide(reshuffles, method, &budget, &mut |progress| {
+        let of_shuffles = progress.shuffles as f64 / args.max_shuffles as f64;
+        let of_time = args.max_time.map_or(0.0, |max_time| progress.elapsed.as_secs_f64() / max_time.as_secs_f64());
+        line.draw(of_shuffles.max(of_time), || {
+            let seconds = progress.elapsed.as_secs();
+            format!("{seconds} s · {} of {} reshuffles as far off", progress.exceedances, progress.shuffles)
+        });
+        !interrupt::requested()
+    })?;
+    Ok(conclusion)
+}
+
+fn put_together(
+    args: &Args,
+    unit: Unit,
+    question: &Question,
+    sizes: Vec<(String, u64)>,
+    seed: u64,
+    reshuffles: &Reshuffles,
+    conclusion: &Conclusion,
+) -> Permutation {
+    let observed = reshuffles.observed();
+    let summary = |((name, n), value): ((String, u64), &f64)| SampleSummary { name, n, value: *value };
+    Permutation {
+        schema: permutation::SCHEMA.into(),
+        decision: conclusion.decision,
+        end: conclusion.end,
+        method: if args.method == Test::Csm { "csm" } else { "betting" }.into(),
+        statistic: question.statistic.to_string(),
+        comparison: question.comparison,
+        alternative: question.alternative,
+        shift: question.null.shift,
+        scale: question.null.scale,
+        alpha: args.alpha,
+        error: (args.method == Test::Csm).then_some(args.error),
+        unit,
+        samples: sizes.into_iter().zip(&observed.statistics).map(summary).collect(),
+        observed: observed.value,
+        expected: observed.expected,
+        shuffles: conclusion.shuffles,
+        exceedances: conclusion.exceedances,
+        p_anytime: conclusion.p_anytime,
+        log_wealth: conclusion.log_wealth,
+        p: conclusion.p,
+        p_low: conclusion.p_interval.map(|interval| interval.low),
+        p_high: conclusion.p_interval.map(|interval| interval.high),
+        seed,
+        elapsed_ns: conclusion.elapsed.as_nanos() as u64,
+    }
+}
+
+/// A column of each file.
+fn from_files(files: &[String], columns: &[String]) -> anyhow::Result<Vec<Sample>> {
+    if columns.len() > 1 && columns.len() != files.len() {
+        bail!("--column is given {} times for {} files: give it once for all, or once for each", columns.len(), files.len());
+    }
+    if files.iter().filter(|file| *file == "-").count() > 1 {
+        bail!("standard input, `-`, can be read only once");
+    }
+    let distinct = files.iter().collect::<HashSet<_>>().len() == files.len();
+    let read = |(index, file): (usize, &String)| {
+        let column = columns.get(index).or(columns.first()).map(String::as_str);
+        let values = match file.as_str() {
+            "-" => read_column(io::stdin().lock(), "standard input", column)?,
+            file => read_column(File::open(file).with_context(|| not_a_file(file))?, file, column)?,
+        };
+        let name = match (distinct, column) {
+            (false, Some(column)) => format!("{file}:{column}"),
+            _ => file.clone(),
+        };
+        Ok(Sample { name, values })
+    };
+    files.iter().enumerate().map(read).collect()
+}
+
+/// What can't be opened may be meant as a run.
+fn not_a_file(file: &str) -> String {
+    let run = file.split(':').next().unwrap_or(file);
+    match run_folder(run).join("run.json").is_file() {
+        true => format!("`{file}` is a recorded run: name the metric to compare, such as --metric wall"),
+        false => format!("`{file}` can't be opened"),
+    }
+}
+
+fn run_folder(run: &str) -> std::path::PathBuf {
+    let given = Path::new(run);
+    if given.is_dir() { given.to_path_buf() } else { evidence::runs_folder().join(run) }
+}
+
+/// The metric of an arm of each run, and its unit.
+fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<Sample>, Unit)> {
+    let read = |address: &String| {
+        // A folder may have a colon in its name.
+        let (run, arm) = match address.split_once(':') {
+            Some((run, arm)) if !Path::new(address).is_dir() => (run, Some(arm)),
+            _ => (address.as_str(), None),
+        };
+        read_recorded(&run_folder(run), arm, metric)
+    };
+    let read: Vec<RecordedSample> = addresses.iter().map(read).collect::<Result<_, _>>()?;
+    let unit = read[0].unit;
+    if let Some(other) = read.iter().find(|sample| sample.unit != unit) {
+        bail!("`{metric}` is in {unit} in run {} and in {} in run {}", read[0].run_id, other.unit, other.run_id);
+    }
+    let runs: HashSet<&str> = read.iter().map(|sample| sample.run_id.as_str()).collect();
+    if runs.len() < read.len() {
+        output::note(
+            "note: arms of one run were measured in turn, trial by trial, so that what disturbed the machine disturbed both; \
+             the run's own verdict knows that, and is the better one",
+        );
+    }
+    let is_one_run = runs.len() == 1;
+    let samples = read.into_iter().map(|RecordedSample { run_id, arm, values, .. }| {
+        let name = if is_one_run { arm.to_string() } else { format!("{run_id}:{arm}") };
+        Sample { name, values }
+    });
+    Ok((samples.collect(), unit))
+}

@@ -1,0 +1,225 @@
+//! Results in files of other tools, and the manual page.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{ascertain, command, ran, runs};
+use serde_json::Value;
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn json(folder: &Path, name: &str) -> Value {
+    serde_json::from_str(&read(folder, name)).unwrap()
+}
+
+const ALL: [&str; 10] =
+    ["json", "csv", "markdown", "asciidoc", "orgmode", "junit", "github", "bencher", "go", "google-benchmark"];
+
+/// `--export-KIND KIND` for every kind.
+fn all_exports() -> Vec<String> {
+    ALL.iter().flat_map(|kind| [format!("--export-{kind}"), (*kind).to_string()]).collect()
+}
+
+#[test]
+fn every_command_that_measures_writes_every_kind() {
+    let cases: [&[&str]; 3] = [
+        &["compare", "-r", "3", "true", "echo a b"],
+        &["slo", "--at-least", "60%", "--within", "5s", "--max-trials", "3", "--fail-on", "nothing", "--", "true"],
+        &["run", "fill-rate", "--trials", "3", "--no-claims"],
+    ];
+    for arguments in cases {
+        let state = tempfile::tempdir().unwrap();
+        let exports = all_exports();
+        let (name, rest) = arguments.split_first().unwrap();
+        let arguments: Vec<&str> = [*name, "-q", "--no-evidence"]
+            .into_iter()
+            .chain(exports.iter().map(String::as_str))
+            .chain(rest.iter().copied())
+            .collect();
+        let ran = ascertain(state.path(), &arguments);
+        assert_eq!((ran.code, ran.stderr.as_str(), ran.stdout.as_str()), (Some(0), "", ""), "{arguments:?}");
+        for kind in ALL {
+            assert!(!read(state.path(), kind).is_empty(), "{arguments:?}: {kind}");
+        }
+        assert_eq!(std::fs::read_dir(state.path()).unwrap().count(), ALL.len(), "nothing half-written is left");
+    }
+}
+
+#[test]
+fn exports_hold_what_was_measured() {
+    let state = tempfile::tempdir().unwrap();
+    let exports = all_exports();
+    let mut arguments =
+        vec!["compare", "-q", "--no-evidence", "-r", "20", "--fail-if", "slower", "sleep 0.001", "sleep 0.03"];
+    arguments.extend(exports.iter().map(String::as_str));
+    assert_eq!(ascertain(state.path(), &arguments).code, Some(1));
+    let junit = read(state.path(), "junit");
+    assert!(junit.contains("tests=\"1\" failures=\"1\"") && junit.contains("name=\"sleep 0.03\""), "{junit}");
+    assert!(read(state.path(), "github").starts_with("## Ascertain: 1 of 1 failed\n"));
+    let latency = &json(state.path(), "bencher")["compare/sleep 0.03"]["latency"];
+    assert!(latency["value"].as_f64().unwrap() >= 30e6 && latency["lower_value"].as_f64().unwrap() >= 30e6);
+    let go = read(state.path(), "go");
+    let lines = go.lines().filter(|line| line.starts_with("BenchmarkCompare/sleep_0.03-"));
+    assert_eq!(lines.count(), 20, "{go}");
+    let google = json(state.path(), "google-benchmark");
+    let benchmarks = google["benchmarks"].as_array().unwrap();
+    assert_eq!(benchmarks.len(), 2 * (20 + 3));
+    assert_eq!(benchmarks[0]["run_name"], "compare/sleep 0.001");
+    assert!(benchmarks[0]["cpu_time"].as_f64().unwrap() < benchmarks[0]["real_time"].as_f64().unwrap());
+}
+
+#[test]
+fn claims_are_annotated_at_their_place() {
+    let state = tempfile::tempdir().unwrap();
+    let claim = |id: &str, rest: &str| format!("[[claim]]\nid = \"{id}\"\ncommand = \"false\"\nrate = 0.6\n{rest}\n\n");
+    let text = claim("works", "predicate = \"exit == 0\"") + &claim("fails", "predicate = \"exit == 1\"");
+    std::fs::write(state.path().join("claims.toml"), text).unwrap();
+    let arguments = [
+        "check",
+        "claims.toml",
+        "--no-evidence",
+        "--annotate",
+        "github",
+        "--format",
+        "json",
+        "--export-junit",
+        "junit.xml",
+    ];
+    let ran = ascertain(state.path(), &arguments);
+    assert_eq!((ran.code, ran.json()["claims"][0]["verdict"].as_str()), (Some(1), Some("refuted")));
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        lines[0].starts_with("::error file=claims.toml,line=2,col=6,title=works%3A refuted::Refuted: "),
+        "{lines:?}"
+    );
+    assert!(read(state.path(), "junit.xml").contains("name=\"fails\" file=\"claims.toml\" line=\"8\""));
+}
+
+#[test]
+fn a_job_summary_is_added_to_and_other_files_are_replaced() {
+    let state = tempfile::tempdir().unwrap();
+    for name in ["summary.md", "other.md"] {
+        std::fs::write(state.path().join(name), "before\n").unwrap();
+    }
+    for name in ["summary.md", "other.md"] {
+        let arguments = ["compare", "-q", "--no-evidence", "-r", "2", "--export-github", name, "true", "true"];
+        let status = command(state.path(), &arguments).env("GITHUB_STEP_SUMMARY", "summary.md").status().unwrap();
+        assert!(status.success());
+    }
+    let summary = read(state.path(), "summary.md");
+    assert!(
+        summary.starts_with("before\n## Ascertain") && !read(state.path(), "other.md").contains("before"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn exports_go_to_standard_output_once() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "-q", "--no-evidence", "-r", "2", "--export-json", "-", "true", "true"];
+    let json = ascertain(state.path(), &arguments).json();
+    assert_eq!(json["results"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn wrong_files_are_said_before_anything_runs() {
+    let state = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], &str); 4] = [
+        (&["--export-junit", "no/such/folder/x.xml"], "no/such/folder/x.xml"),
+        (&["--export-go", "."], "name a file, not a folder"),
+        (&["--export-json", "same", "--export-csv", "same"], "name a file for each"),
+        (&["--annotate", "gitlab"], "github"),
+    ];
+    for (exports, message) in cases {
+        let ran = ascertain(state.path(), &[&["compare", "touch ran"], exports].concat());
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
+        assert!(runs(state.path()).is_empty() && !state.path().join("ran").exists());
+    }
+}
+
+/// A run that is killed leaves whole files of what was known, and nothing half-written.
+#[cfg(target_os = "linux")]
+#[test]
+fn killed_runs_leave_what_was_known() {
+    let state = tempfile::tempdir().unwrap();
+    let exports = all_exports();
+    let mut arguments = vec!["compare", "--no-evidence", "--max-time", "10min", "sleep 0.01", "sleep 0.01"];
+    arguments.extend(exports.iter().map(String::as_str));
+    let mut child = command(state.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // The last of the files shows after all others.
+    while !ALL.iter().all(|kind| state.path().join(kind).exists()) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(json(state.path(), "json")["results"].as_array().unwrap().len(), 2);
+    assert!(json(state.path(), "bencher")["compare/sleep 0.01"]["latency"]["value"].as_f64().unwrap() >= 10e6);
+    assert_eq!(json(state.path(), "google-benchmark")["context"]["final"], false);
+    assert!(read(state.path(), "junit").ends_with("</testsuites>\n"));
+    assert!(read(state.path(), "github").contains("Not final"));
+    assert!(read(state.path(), "go").lines().next().unwrap().ends_with("not final"));
+}
+
+#[test]
+fn a_run_that_is_there_is_exported_by_continuing_it() {
+    let state = tempfile::tempdir().unwrap();
+    let decided = ascertain(state.path(), &["compare", "-q", "sleep 0.03", "sleep 0.001"]);
+    assert_eq!(decided.code, Some(0), "{}", decided.stderr);
+    let ran = ascertain(state.path(), &["continue", "--export-go", "a.go", "--format", "json"]);
+    let trials = ran.json()["claims"][0]["trials"].as_u64().unwrap() as usize;
+    let lines = read(state.path(), "a.go").lines().filter(|line| line.starts_with("Benchmark")).count();
+    assert_eq!(lines, 2 * trials);
+}
+
+#[test]
+fn quiet_does_not_silence_why_something_failed() {
+    let state = tempfile::tempdir().unwrap();
+    for format in ["table", "csv"] {
+        let ran = ascertain(state.path(), &["compare", "-q", "--no-evidence", "--format", format, "true", "false"]);
+        assert_eq!(ran.code, Some(5));
+        assert!(ran.stderr.contains("`false` ended with exit code 1"), "{format}: {}", ran.stderr);
+    }
+    let ran = ascertain(state.path(), &["compare", "-q", "--no-evidence", "false"]);
+    assert!(ran.code == Some(5) && ran.stderr.contains("ended with exit code 1"), "{}", ran.stderr);
+}
+
+/// SIGTERM, for SIGINT is ignored below `nohup` and `&`.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_run_says_how_to_go_on() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--shell", "--max-time", "10min", "kill -TERM $PPID; sleep 300", "true"];
+    let ran = ran(command(state.path(), &arguments).output().unwrap());
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    let run = runs(state.path()).pop().unwrap();
+    let how = format!("interrupted: `ascertain continue {}` goes on with it", run.display());
+    assert!(ran.stderr.contains(&how), "{}", ran.stderr);
+}
+
+#[test]
+fn manual_pages_name_every_option_and_code() {
+    let state = tempfile::tempdir().unwrap();
+    let main = ascertain(state.path(), &["man"]).stdout;
+    for part in
+        [".TH ASCERTAIN 1 \"\" \"ascertain ", ".SH \"EXIT STATUS\"", "130", "XDG_STATE_HOME", "ascertain\\-compare(1)"]
+    {
+        assert!(main.contains(part), "{part}: {main}");
+    }
+    assert_eq!(ascertain(state.path(), &["man", "--dir", "."]).code, Some(0));
+    assert_eq!(read(state.path(), "ascertain.1"), main);
+    let compare = read(state.path(), "ascertain-compare.1");
+    for kind in ALL {
+        assert!(compare.contains(&format!("\\-\\-export\\-{}", kind.replace('-', "\\-"))), "{kind}: {compare}");
+    }
+    assert!(read(state.path(), "ascertain-judge.1").contains("EXIT STATUS"));
+    let wrong = ascertain(state.path(), &["man", "--dir", "no/such/folder"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("no/such/folder"), "{}", wrong.stderr);
+}

@@ -1,0 +1,249 @@
+//! `ascertain history` lists, follows, compares and deletes runs.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use common::{Ran, ascertain};
+use serde_json::Value;
+
+/// A folder of runs: twice the same two commands, and then a third.
+struct Runs {
+    state: tempfile::TempDir,
+}
+
+impl Runs {
+    fn new() -> Runs {
+        let runs = Runs { state: tempfile::tempdir().unwrap() };
+        for commands in [["true", "sleep 0.002"], ["true", "sleep 0.002"], ["true", "sleep 0.004"]] {
+            let measured = runs.run(&[&["compare", "-q", "-r", "12"], &commands[..]].concat());
+            assert_eq!(measured.code, Some(0), "{}", measured.stderr);
+        }
+        runs
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        ascertain(self.state.path(), arguments)
+    }
+
+    fn history(&self, arguments: &[&str]) -> Ran {
+        self.run(&[&["history"], arguments].concat())
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let ran = self.history(&[arguments, &["--format", "json"]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.json()
+    }
+
+    fn below(&self) -> PathBuf {
+        self.state.path().join("ascertain/runs")
+    }
+
+    /// The oldest first.
+    fn folders(&self) -> Vec<PathBuf> {
+        common::runs(self.state.path())
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.folders().iter().map(|run| name(run)).collect()
+    }
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap().to_str().unwrap().into()
+}
+
+/// Changes a run's `run.json`.
+fn change(run: &Path, with: impl FnOnce(&mut Value)) {
+    let path = run.join("run.json");
+    let mut header: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    with(&mut header);
+    fs::write(path, header.to_string()).unwrap();
+}
+
+#[test]
+fn the_list_has_every_run_whatever_became_of_it() {
+    let runs = Runs::new();
+    let folders = runs.folders();
+    change(&folders[0], |header| header["outcome"] = Value::Null);
+    change(&folders[1], |header| header["outcome"]["interrupted"] = true.into());
+    let (cut, foreign) = (runs.below().join("20200101T000000000Z-cut0"), runs.below().join("20200101T000000000Z-old0"));
+    for (folder, text) in [(&cut, "{\"schema\": "), (&foreign, "{\"schema\": \"ascertain.evidence/9\"}")] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("run.json"), text).unwrap();
+    }
+    fs::create_dir(runs.below().join("not a run")).unwrap();
+    let list = runs.json(&[]);
+    assert_eq!((&list["schema"], &list["count"]), (&"ascertain.history/1".into(), &5.into()));
+    let states: Vec<&str> = list["runs"].as_array().unwrap().iter().map(|run| run["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["finished", "interrupted", "killed", "unreadable", "unreadable"]);
+    let newest = &list["runs"][0];
+    assert_eq!(newest["id"], name(&folders[2]));
+    assert_eq!(newest["command_line"][1], "compare");
+    assert_eq!(newest["claims"]["slower"].as_u64().unwrap_or_default() + newest["claims"]["undecided"].as_u64().unwrap_or_default(), 1);
+    assert!(newest["bytes"].as_u64().unwrap() > 1000);
+    assert!(list["runs"][3]["reason"].as_str().unwrap().contains("ascertain.evidence/9"), "{list}");
+    assert!(list["runs"][4]["reason"].as_str().unwrap().contains("cut off"), "{list}");
+    let text = runs.history(&["-n", "2"]).stdout;
+    assert!(text.contains(&name(&folders[2])) && !text.contains(&name(&folders[0])), "{text}");
+    assert!(text.contains("The latest 2 of 5 runs in"), "{text}");
+    assert_eq!(runs.history(&["--format", "csv"]).stdout.lines().count(), 6);
+    assert_eq!(runs.history(&["--format", "markdown"]).stdout.lines().count(), 7);
+}
+
+#[test]
+fn a_run_that_is_being_written_is_known_and_left_alone() {
+    let runs = Runs::new();
+    let folders = runs.folders();
+    let lines = File::open(folders[1].join("trials.jsonl")).unwrap();
+    lines.lock().unwrap();
+    assert_eq!(runs.json(&[])["runs"][1]["state"], "running");
+    let pruned = runs.json(&["prune", "--keep", "0"]);
+    assert_eq!(pruned["removed"].as_array().unwrap().len(), 2);
+    assert_eq!(pruned["spared"][0]["id"], name(&folders[1]));
+    assert_eq!(runs.folders(), [folders[1].clone()]);
+}
+
+#[test]
+fn the_oldest_are_deleted_and_nothing_else() {
+    let runs = Runs::new();
+    let (folders, below) = (runs.folders(), runs.below());
+    fs::rename(&folders[0], below.join("baseline")).unwrap();
+    fs::create_dir(below.join("20200101T000000000Z-none")).unwrap();
+    fs::create_dir_all(below.join(".deleting-20200101T000000000Z-half/x")).unwrap();
+    fs::create_dir_all(below.join(".deleting-mine")).unwrap();
+    std::os::unix::fs::symlink(below.join("baseline"), below.join("20200101T000000000Z-link")).unwrap();
+    let before = common::runs(runs.state.path());
+    let dry = runs.history(&["prune", "--keep", "1", "--dry-run"]);
+    assert!(dry.stdout.contains("would be deleted") && dry.stdout.contains(&name(&folders[1])), "{}", dry.stdout);
+    assert_eq!(common::runs(runs.state.path()), before);
+    let pruned = runs.history(&["prune", "--keep", "1"]);
+    assert!(pruned.stdout.contains("Deleted 1 run of"), "{}", pruned.stdout);
+    let left: Vec<String> = common::runs(runs.state.path()).iter().map(|path| name(path)).collect();
+    let (link, none) = ("20200101T000000000Z-link".to_string(), "20200101T000000000Z-none".to_string());
+    assert_eq!(left, [".deleting-mine".to_string(), link, none, name(&folders[2]), "baseline".to_string()]);
+    assert!(below.join("baseline/trials.parquet").is_file());
+    let young = runs.json(&["prune", "--older-than", "1d"]);
+    assert_eq!((young["removed"].as_array().unwrap().len(), &young["kept"]), (0, &3.into()));
+}
+
+#[test]
+fn medians_and_ratios_go_from_run_to_run() {
+    let runs = Runs::new();
+    let ids = runs.ids();
+    let trend = runs.json(&["trend", "compare"]);
+    assert_eq!((&trend["metric"], &trend["unit"]), (&"wall".into(), &"ns".into()));
+    let lines = trend["lines"].as_array().unwrap();
+    let shape: Vec<(&str, usize)> = lines
+        .iter()
+        .map(|line| (line["variant"].as_str().unwrap(), line["runs"].as_array().unwrap().len()))
+        .collect();
+    assert_eq!(shape, [("true", 3), ("sleep 0.004", 1)], "what the latest run has");
+    assert!(trend["notes"][0].as_str().unwrap().contains("--variant"), "{trend}");
+    assert_eq!(lines[0]["runs"][0]["run_id"], ids[0], "the oldest first");
+    let header: Value = serde_json::from_slice(&fs::read(runs.folders()[0].join("run.json")).unwrap()).unwrap();
+    assert_eq!(lines[0]["runs"][0]["estimate"]["median"], header["outcome"]["points"][0]["median"]);
+
+    let trend = runs.json(&["trend", "compare", "--variant", "sleep 0.002", "--metric", "user", "-n", "2"]);
+    assert_eq!(trend["lines"][0]["runs"].as_array().unwrap().len(), 1, "of the latest two runs one has it");
+
+    let ratio = runs.json(&["trend", "compare", "--ratio", "sleep 0.002/true"]);
+    let line = &ratio["lines"][0];
+    assert_eq!((&ratio["unit"], line["runs"].as_array().unwrap().len()), (&"1".into(), 2));
+    let claim = &header["outcome"]["claims"][0];
+    assert_eq!(line["runs"][0]["estimate"]["median"], claim["ratio"], "paired as the claim was");
+    assert_eq!(line["runs"][0]["estimate"]["n"], 12);
+}
+
+#[test]
+fn runs_without_an_outcome_have_their_place_in_a_trend() {
+    let runs = Runs::new();
+    let folders = runs.folders();
+    let whole = runs.json(&["trend", "compare"]);
+    change(&folders[2], |header| header["outcome"] = Value::Null);
+    fs::remove_file(folders[2].join("trials.parquet")).unwrap();
+    fs::write(folders[1].join("run.json"), "{").unwrap();
+    let trend = runs.json(&["trend", "compare"]);
+    assert_eq!(trend["lines"][0]["runs"][1]["estimate"], whole["lines"][0]["runs"][2]["estimate"]);
+    assert!(trend["notes"][0].as_str().unwrap().contains("run.json"), "{trend}");
+    let text = runs.history(&["trend", "compare", "--svg", "trend.svg"]);
+    assert!(text.stdout.contains("left out:") && text.stdout.contains("95 % interval"), "{}", text.stdout);
+    assert!(fs::read_to_string(runs.state.path().join("trend.svg")).unwrap().contains("<svg"));
+}
+
+#[test]
+fn two_runs_side_by_side() {
+    let runs = Runs::new();
+    let ids = runs.ids();
+    change(&runs.folders()[0], |header| {
+        header["outcome"]["machine"]["kernel"] = "Linux 2.6".into();
+        header["plan"]["config"]["error"] = 0.01.into();
+    });
+    let json = runs.json(&["compare", &ids[0], &ids[1][ids[1].len() - 4..]]);
+    assert_eq!(json["runs"][1]["id"], ids[1]);
+    let differences: Vec<&str> =
+        json["differences"].as_array().unwrap().iter().map(|d| d["what"].as_str().unwrap()).collect();
+    assert_eq!(differences, ["config.error", "machine.kernel"]);
+    assert_eq!(json["points"].as_array().unwrap().len(), 10, "five metrics of two commands");
+    let wall = &json["points"][0];
+    let (first, second) = (&wall["estimates"][0]["median"], &wall["estimates"][1]["median"]);
+    assert_eq!(wall["ratio"], second.as_f64().unwrap() / first.as_f64().unwrap());
+    assert_eq!(json["claims"].as_array().unwrap().len(), 1);
+    assert_eq!(json["unmatched_points"], serde_json::json!([[], []]));
+
+    let json = runs.json(&["compare", &ids[1], "latest"]);
+    assert_eq!(json["claims"].as_array().unwrap().len(), 0);
+    assert_eq!(json["unmatched_claims"], serde_json::json!([["sleep 0.002"], ["sleep 0.004"]]));
+    assert_eq!(json["unmatched_points"][0][0], "compare, sleep 0.002, wall");
+    let commands = json["differences"].to_string();
+    assert!(commands.contains("commands.0.commands.1.line"), "{commands}");
+    let text = runs.history(&["compare", &ids[0], "latest"]).stdout.replace('\n', " ");
+    assert!(text.contains("Trials are paired within a run, not between runs"), "{text}");
+    assert!(text.contains("Measured in run 1 alone: `compare, sleep 0.002, wall`"), "{text}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let runs = Runs::new();
+    let id = runs.ids()[0].clone();
+    let near = format!("{}x", &id[..id.len() - 1]);
+    for (arguments, message) in [
+        (&["compare", "latest", "zebra"][..], "the latest is `2"),
+        (&["compare", "latest", near.as_str()], "did you mean `2"),
+        (&["compare", "latest", "20"], "fits 3 runs"),
+        (&["compare", "latest"], "RUN2"),
+        (&["compare", "latest", "/"], "no run in /"),
+        (&["trend", "compar"], "did you mean `compare`"),
+        (&["trend", "sum"], "there are: compare"),
+        (&["trend", "compare", "--metric", "wal"], "did you mean `wall`"),
+        (&["trend", "compare", "--variant", "tru"], "did you mean `true`"),
+        (&["trend", "compare", "--at", "size=3"], "no factor `size`"),
+        (&["trend", "compare", "--at", "size"], "FACTOR=LEVEL"),
+        (&["trend", "compare", "--ratio", "true"], "write A/B"),
+        (&["trend", "compare", "--ratio", "true/sleep 0.003"], "no variant `sleep 0.003`"),
+        (&["trend", "compare", "--ratio", "sleep 0.002/sleep 0.004"], "no trial has both"),
+        (&["trend"], "EXPERIMENT"),
+        (&["prune"], "--keep"),
+        (&["prune", "--older-than", "30"], "write it in ns"),
+        (&["-n", "0"], "0 is not in"),
+    ] {
+        let ran = runs.history(arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}{}", ran.stderr, ran.stdout);
+        assert!(ran.stderr.contains(message), "{arguments:?} should say {message:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+    }
+    assert_eq!(runs.ids().len(), 3, "nothing was deleted");
+}
+
+#[test]
+fn where_there_is_no_run_it_says_so() {
+    let state = tempfile::tempdir().unwrap();
+    for arguments in [&["history"][..], &["history", "trend", "sum"], &["history", "prune", "--keep", "1"]] {
+        let ran = ascertain(state.path(), arguments);
+        assert_eq!(ran.code, Some(4), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("there is no run in"), "{}", ran.stderr);
+    }
+}

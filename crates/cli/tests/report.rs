@@ -1,0 +1,112 @@
+//! `ascertain report` on real runs.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{ascertain, runs};
+
+/// A comparison of two commands, quickly.
+fn compare(state: &Path) {
+    let ran = ascertain(state, &["compare", "-q", "-r", "5", "sleep 0.001", "echo '<script>alert(1)</script>'"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+fn name(run: &Path) -> String {
+    run.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+#[test]
+fn the_report_is_in_the_runs_folder() {
+    let state = tempfile::tempdir().unwrap();
+    compare(state.path());
+    let run = runs(state.path()).pop().unwrap();
+    assert!(!run.join("report.html").exists(), "`compare` makes none by itself");
+    let ran = ascertain(state.path(), &["report"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.stdout.trim_end(), run.join("report.html").to_string_lossy());
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
+    assert!(page.contains("echo &#39;&lt;script&gt;") && !page.contains("<script>alert"));
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    // By its name, by the end of its name, by its folder, to a file, to standard output: the same page.
+    let id = name(&run);
+    for arguments in [["report", &id, "-o", "-"], ["report", &id[id.len() - 4..], "-o", "-"]] {
+        assert_eq!(ascertain(state.path(), &arguments).stdout, page);
+    }
+    let folder = run.to_string_lossy().into_owned();
+    let ran = ascertain(state.path(), &["report", &folder, "-o", "here.html"]);
+    assert_eq!(
+        (ran.stdout.as_str(), fs::read_to_string(state.path().join("here.html")).unwrap()),
+        ("here.html\n", page)
+    );
+}
+
+#[test]
+fn several_runs_stand_side_by_side() {
+    let state = tempfile::tempdir().unwrap();
+    compare(state.path());
+    compare(state.path());
+    let names: Vec<String> = runs(state.path()).iter().map(|run| name(run)).collect();
+    let ran = ascertain(state.path(), &["report", &names[0], &names[1]]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ascertain-report.html\n"), "{}", ran.stderr);
+    let page = fs::read_to_string(state.path().join("ascertain-report.html")).unwrap();
+    assert!(page.contains("2 runs side by side") && names.iter().all(|name| page.contains(name)));
+}
+
+#[test]
+fn plots_are_named_and_drawn_alone() {
+    let state = tempfile::tempdir().unwrap();
+    compare(state.path());
+    let listed = ascertain(state.path(), &["report", "--plots"]).stdout;
+    let ids: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(!ids.is_empty(), "{listed}");
+    for id in &ids {
+        let svg = ascertain(state.path(), &["report", "--svg", id]).stdout;
+        assert!(svg.contains("<svg ") && svg.contains("xmlns=") && svg.trim_end().ends_with("</svg>"), "{id}: {svg}");
+    }
+    let ran = ascertain(state.path(), &["report", "--svg", ids[0], "-o", "plot.svg"]);
+    assert_eq!(ran.stdout, "plot.svg\n");
+    assert!(fs::read_to_string(state.path().join("plot.svg")).unwrap().contains("<svg "));
+    let misspelled = format!("{}x", ids[0]);
+    let ran = ascertain(state.path(), &["report", "--svg", &misspelled]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains(&format!("did you mean `{}`?", ids[0])), "{}", ran.stderr);
+}
+
+#[test]
+fn check_and_run_leave_their_report() {
+    let state = tempfile::tempdir().unwrap();
+    for arguments in [
+        ["check", "--only", "fill-rate.98-percent", "--max-time", "1s"].as_slice(),
+        &["run", "fill-rate", "--no-claims", "--trials", "3", "--at", "bins=10"],
+    ] {
+        let ran = ascertain(state.path(), arguments);
+        let report = runs(state.path()).pop().unwrap().join("report.html");
+        assert!(ran.stderr.contains(&format!("report:   {}", report.display())), "{}", ran.stderr);
+        let page = fs::read_to_string(report).unwrap();
+        assert!(page.contains("fill-rate: ") && page.contains("</html>"));
+    }
+}
+
+#[test]
+fn what_is_no_run_says_so() {
+    let state = tempfile::tempdir().unwrap();
+    let says = |arguments: &[&str]| {
+        let ran = ascertain(state.path(), &[&["report"], arguments].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        ran.stderr
+    };
+    assert!(says(&[]).contains("there is no run in"));
+    assert!(says(&["20261121"]).contains("there is no run `20261121`"));
+    fs::create_dir(state.path().join("empty")).unwrap();
+    assert!(says(&["empty"]).contains("run.json"), "{}", says(&["empty"]));
+    let run = state.path().join("broken");
+    fs::create_dir(&run).unwrap();
+    fs::write(run.join("run.json"), "{\"schema\": \"ascertain.evidence/1\", ").unwrap();
+    assert!(says(&["broken"]).contains("run.json"));
+    fs::write(run.join("run.json"), "{\"schema\": \"ascertain.evidence/99\"}").unwrap();
+    assert!(says(&["broken"]).contains("ascertain.evidence/99"));
+}

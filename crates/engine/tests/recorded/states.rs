@@ -1,0 +1,88 @@
+//! How a run ended, if it did.
+
+use std::fs;
+
+use ascertain::claim::{Bound, Judging};
+use ascertain::evidence::Writer;
+use ascertain::outcome::Verdict;
+use ascertain::plan::Config;
+use ascertain::recorded::{RecordedRun, State};
+
+use super::common::{Scripted, noisy, plan, versus};
+use super::{Ran, record_one};
+
+fn ran() -> Ran {
+    let experiment = Scripted::new(&["even", "odd"], noisy);
+    let claims = vec![versus("open", "even", "odd", Bound::AtLeast(1.0), Judging::Order)];
+    record_one(&experiment, &plan(claims, Config { max_trials: Some(10), ..Config::default() }))
+}
+
+/// Adds a trial of two rows, as continuing the run would.
+fn go_on(ran: &Ran) {
+    let lines = ran.lines();
+    let last = lines[lines.len() - 2..].concat().replace("\"trial\":9,", "\"trial\":10,");
+    fs::write(ran.file("trials.jsonl"), lines.concat() + &last).unwrap();
+}
+
+fn trials(run: &RecordedRun) -> u64 {
+    run.outcome.claims[0].trials
+}
+
+#[test]
+fn a_run_may_be_interrupted() {
+    let ran = ran();
+    assert_eq!(ran.read().state, State::Finished);
+    ran.change_header(|header| header.outcome.as_mut().unwrap().interrupted = true);
+    assert_eq!(ran.read().state, State::Interrupted);
+}
+
+#[test]
+fn a_run_that_is_going_on_is_read_as_far_as_it_is() {
+    let ran = ran();
+    let (writer, _recorded) = Writer::resume(ran.folder()).unwrap();
+    let read = ran.read();
+    assert_eq!((read.state, trials(&read)), (State::Running, 10));
+    go_on(&ran);
+    let read = ran.read();
+    assert_eq!((read.state, trials(&read), read.rows), (State::Running, 11, 22));
+    assert_eq!(read.outcome.claims[0].verdict, Verdict::Undecided);
+    drop(writer);
+    assert_ne!(ran.read().state, State::Running);
+}
+
+#[test]
+fn a_run_may_be_killed_while_it_is_continued() {
+    let ran = ran();
+    go_on(&ran);
+    let read = ran.read();
+    assert_eq!((read.state, trials(&read), read.rows), (State::Killed, 11, 22));
+    assert_eq!(read.header.outcome.unwrap().claims[0].trials, 10);
+    assert_eq!(read.paths[0].trials.len(), 11);
+}
+
+/// Reading takes nothing that a writer needs for longer than a moment, and changes nothing.
+#[test]
+fn reading_disturbs_nobody() {
+    let ran = ran();
+    let files = || {
+        let entries = fs::read_dir(ran.folder()).unwrap().map(|entry| entry.unwrap());
+        let mut files: Vec<_> = entries.map(|file| (file.file_name(), file.metadata().unwrap().modified().unwrap())).collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    let mut permissions = fs::metadata(ran.folder()).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(ran.folder(), permissions.clone()).unwrap();
+    let read = ran.read();
+    #[expect(clippy::permissions_set_readonly_false, reason = "the test's own folder, to be removed")]
+    permissions.set_readonly(false);
+    fs::set_permissions(ran.folder(), permissions).unwrap();
+    assert_eq!((read.state, files()), (State::Finished, before));
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..50).for_each(|_| _ = ran.read()));
+        for _ in 0..50 {
+            Writer::resume(ran.folder()).unwrap();
+        }
+    });
+}

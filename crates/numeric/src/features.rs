@@ -1,0 +1,40 @@
+//! CPU features by name.
+
+/// The first of these that the machine lacks.
+pub(crate) fn first_missing(required: &[&'static str]) -> Option<&'static str> {
+    first_that_lacks(required, has)
+}
+
+fn first_that_lacks(required: &[&'static str], has: impl Fn(&str) -> bool) -> Option<&'static str> {
+    required.iter().copied().find(|feature| !has(feature))
+}
+
+/// The name of a CPU feature, and how to detect it.
+pub(crate) type Feature = (&'static str, fn() -> bool);
+
+/// The features that variants may require.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const FEATURES: &[Feature] = &[
+    ("avx2", || is_x86_feature_detected!("avx2")),
+    ("fma", || is_x86_feature_detected!("fma")),
+    ("avx512f", || is_x86_feature_detected!("avx512f")),
+];
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) const FEATURES: &[Feature] = &[];
+
+fn has(name: &str) -> bool {
+    FEATURES.iter().any(|(known, detect)| *known == name && detect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_that_lacks;
+
+    #[test]
+    fn names_the_first_missing_feature() {
+        let required = ["avx2", "fma"];
+        assert_eq!(first_that_lacks(&required, |_| true), None);
+        assert_eq!(first_that_lacks(&required, |_| false), Some("avx2"));
+        assert_eq!(first_that_lacks(&required, |name| name == "avx2"), Some("fma"));
+    }
+}

@@ -1,0 +1,11 @@
+#![doc = include_str!("README.md")]
+
+mod method;
+mod plain;
+mod register;
+mod variant;
+mod variants;
+
+pub use plain::fill;
+pub use variant::{Fill, Variant};
+pub use variants::VARIANTS;

@@ -1,0 +1,30 @@
+//! The call that people should use.
+
+use std::sync::OnceLock;
+
+use super::variant::Fill;
+use super::variants::VARIANTS;
+
+/// What [`fill`] takes, the first that the machine has.
+const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct"];
+
+/// Fills a slice with a polynomial's values at 0, 1, 2 and so on: `out[i]` = Σ `coefficients[k]`·iᵏ.
+///
+/// By Horner's rule, in the widest registers that the machine has, chosen at the first call. With n + 1
+/// coefficients the error is at most 2n·u·Σ |coefficients[k]|·iᵏ (u = 2⁻⁵³), and half of that where the machine
+/// multiplies and adds in one step: the last bits may differ from machine to machine. No coefficients are the
+/// polynomial that is zero. Infinities, NaN and overflow go where the rule takes them.
+///
+/// ```
+/// let mut values = [0.0; 4];
+/// ascertain_numeric::polynomial::fill(&[3.5, 2.0, 1.0], &mut values);
+/// assert_eq!(values, [3.5, 6.5, 11.5, 18.5]);
+/// ```
+pub fn fill(coefficients: &[f64], out: &mut [f64]) {
+    static CHOSEN: OnceLock<Fill> = OnceLock::new();
+    let choose = || {
+        let named = |name: &&str| VARIANTS.iter().find(|variant| variant.name == *name)?.function();
+        CHOICES.iter().find_map(named).expect("the plain variant runs on every machine")
+    };
+    CHOSEN.get_or_init(choose)(coefficients, out);
+}

@@ -1,0 +1,25 @@
+//! Prints the pictures of a run as JSON: what `tests/plotted.py` holds against the run's rows.
+//!
+//! `cargo run --package ascertain-report --example plots_json -- RUN_FOLDER`
+
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+
+use ascertain::recorded;
+use ascertain_report::pictures;
+use serde_json::json;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args_os().nth(1).ok_or("name a run's folder")?;
+    let run = recorded::read(Path::new(&folder))?;
+    let ids = run.header.experiments.iter().map(|spec| spec.id.as_str());
+    let experiments: Vec<_> =
+        ids.map(|id| json!({ "experiment": id, "pictures": pictures::of_experiment(&run, id) })).collect();
+    let claims = (0..run.outcome.claims.len()).map(|index| pictures::of_claim(&run, index));
+    let claims: Vec<_> = claims.zip(&run.outcome.claims).collect();
+    let claims: Vec<_> = claims.iter().map(|(pictures, claim)| json!({ "claim": claim, "pictures": pictures })).collect();
+    let all = json!({ "overview": pictures::overview(&run), "claims": claims, "experiments": experiments });
+    writeln!(std::io::stdout(), "{all:#}")?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! What a bench does from its command line to its exit code.
+
+use std::process::ExitCode;
+
+use ascertain::experiment::Experiment;
+use ascertain::function::Group;
+use ascertain_sys::{clock, interrupt};
+
+use super::measure::Bench;
+use super::options::{HELP, Options, Task};
+use crate::exports::{Files, Purpose};
+use crate::text::harmless;
+
+/// Measures the groups one after the other and prints what came of each. The first function of a group
+/// is the reference. Exit code 0: done; 2: usage; 4: no function passes the filter; 5: a wrong answer;
+/// 130: interrupted.
+pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
+    let seed = clock::unix_ns() % 1_000_000_007;
+    let options = match Options::read(std::env::args_os().skip(1), seed) {
+        Ok(options) => options,
+        Err(error) => return fail(&error, 2),
+    };
+    if options.task == Task::Help {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    let wanted = groups.into_iter().filter_map(|mut group| {
+        let id = group.spec().id.clone();
+        group.retain(|name| options.wants(&id, name));
+        (!group.spec().variants.is_empty()).then_some(group)
+    });
+    match options.task {
+        Task::List => list(wanted),
+        Task::Test => test(wanted, &options),
+        _ => measure(wanted, &options),
+    }
+}
+
+fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(code)
+}
+
+/// A line a function, as other benches list theirs.
+fn list<'a>(groups: impl Iterator<Item = Group<'a>>) -> ExitCode {
+    for group in groups {
+        let spec = group.spec();
+        for variant in &spec.variants {
+            println!("{}/{}: benchmark", harmless(&spec.id), harmless(&variant.name));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn test<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> ExitCode {
+    let mut all_right = true;
+    for group in groups {
+        for (name, is_right) in group.call_each_once() {
+            let word = if is_right { "ok" } else { "WRONG ANSWER" };
+            println!("{}/{}: {word}", harmless(&group.spec().id), harmless(name));
+            all_right &= is_right;
+        }
+    }
+    if !options.is_bench {
+        eprintln!("Each function was called once; `cargo bench`, or --bench, measures.");
+    }
+    ExitCode::from(if all_right { 0 } else { 5 })
+}
+
+fn measure<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> ExitCode {
+    if let Err(error) = interrupt::install() {
+        return fail(&error, 2);
+    }
+    let exports = options.exports.iter().map(|(kind, path)| (*kind, path.as_path()));
+    let mut bench = match Files::open(exports, Purpose::default()) {
+        Ok(files) => Bench::new(options, files),
+        Err(error) => return fail(&error, 2),
+    };
+    let mut stopped = None;
+    for group in groups {
+        stopped = match bench.measure(&group) {
+            Err(error) => return fail(&error, 2),
+            Ok(run) if run.outcome.interrupted => Some(130),
+            Ok(run) if run.target_failed => Some(5),
+            Ok(_) => continue,
+        };
+        break;
+    }
+    let code = stopped.unwrap_or_else(|| {
+        bench.end();
+        if bench.has_measured() { 0 } else { 4 }
+    });
+    bench.write_exports().map_or_else(|error| fail(&error, 2), |()| ExitCode::from(code))
+}

@@ -1,0 +1,117 @@
+//! Measuring groups and printing what came of each.
+
+use std::path::PathBuf;
+
+use ascertain::claim::Claim;
+use ascertain::evidence;
+use ascertain::experiment::{Arm, Experiment, Point};
+use ascertain::function::Group;
+use ascertain::plan::{Config, Plan, Table};
+use ascertain::run::{Recording, Run};
+
+use super::options::{Format, Options};
+use crate::exports::Files;
+use crate::layout::Layout;
+use crate::terminal::{self, Style};
+use crate::text::harmless;
+use crate::{csv, export, json, markdown};
+
+/// One function alone has nothing to be compared with: this many batches describe it.
+const ALONE_TRIALS: u64 = 100;
+
+pub(super) struct Bench<'o> {
+    options: &'o Options,
+    style: Style,
+    /// What threatens the results, as the last group's run found it.
+    threats: String,
+    folders: Vec<PathBuf>,
+    groups: usize,
+    exports: Files,
+}
+
+impl<'o> Bench<'o> {
+    pub fn new(options: &'o Options, exports: Files) -> Self {
+        let style = Style::of_stdout(None);
+        Bench { options, style, threats: String::new(), folders: Vec::new(), groups: 0, exports }
+    }
+
+    pub fn has_measured(&self) -> bool {
+        self.groups > 0
+    }
+
+    /// Measures a group and prints what came of it.
+    pub fn measure(&mut self, group: &Group) -> Result<Run, ascertain::Error> {
+        let options = self.options;
+        let recording = match options.no_evidence {
+            true => Recording::None,
+            false => Recording::New {
+                runs: options.evidence.clone().unwrap_or_else(evidence::runs_folder),
+                command_line: std::env::args().collect(),
+            },
+        };
+        let run = ascertain::run::run(&plan(group, &options.config), &[group], recording, &mut self.exports)?;
+        self.exports.keep(&run.outcome, &run.observations);
+        print!("{}", self.text(group, &run));
+        if options.format == Format::Table {
+            self.threats = terminal::threats(&run.outcome, &self.style);
+        }
+        self.folders.extend(run.folder.clone());
+        self.groups += 1;
+        Ok(run)
+    }
+
+    fn text(&self, group: &Group, run: &Run) -> String {
+        let (outcome, is_first) = (&run.outcome, self.groups == 0);
+        match self.options.format {
+            Format::Json => json::outcome(outcome),
+            Format::Markdown => format!("{}{}", if is_first { "" } else { "\n" }, markdown::outcome(outcome)),
+            Format::Csv => {
+                let text = csv::outcome(outcome);
+                // One table has one heading.
+                let rows = text.split_once('\n').map_or("", |(_, rows)| rows);
+                if is_first { text.clone() } else { rows.to_string() }
+            }
+            Format::Table => {
+                let heading = harmless(&group.spec().id);
+                let table = terminal::compare_table(outcome, &Layout::default(), &self.style);
+                let said = terminal::sentences(outcome, &self.style);
+                let said = if said.is_empty() { terminal::left_out(outcome, &self.style) } else { said };
+                let gap = if said.is_empty() { "" } else { "\n" };
+                format!("{}{heading}\n{table}{gap}{said}", if is_first { "" } else { "\n" })
+            }
+        }
+    }
+
+    /// Writes the results of all groups for other tools.
+    pub fn write_exports(&self) -> Result<(), export::Error> {
+        self.exports.finish()
+    }
+
+    /// Prints what is said once: threats, where the evidence is, and what to do with it.
+    pub fn end(&self) {
+        if !self.threats.is_empty() {
+            print!("\n{}", self.threats);
+        }
+        for folder in &self.folders {
+            eprintln!("evidence: {}", folder.display());
+        }
+        if let Some(last) = self.folders.last() {
+            eprintln!("`ascertain report {}` makes an HTML report of it", last.display());
+        }
+    }
+}
+
+/// The first function is the reference; without another it is described.
+fn plan(group: &Group, config: &Config) -> Plan {
+    let spec = group.spec();
+    let arm = |name: &str| Arm { variant: name.to_string(), point: Point::default() };
+    let arms: Vec<Arm> = spec.variants.iter().map(|variant| arm(&variant.name)).collect();
+    let claims: Vec<Claim> = arms[1..].iter().map(|candidate| Claim::order(&spec.id, candidate, &arms[0])).collect();
+    let table_trials = claims.is_empty().then_some(ALONE_TRIALS);
+    Plan {
+        claims,
+        tables: vec![Table { experiment: spec.id.clone(), arms }],
+        commands: Vec::new(),
+        config: Config { table_trials, ..config.clone() },
+    }
+}

@@ -1,0 +1,265 @@
+//! What a bench is asked for on its command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ascertain::nearest::nearest;
+use ascertain::plan::Config;
+use ascertain::unit::{Unit, parse_quantity};
+use lexopt::prelude::*;
+
+use crate::exports::{KINDS, Kind};
+
+pub(super) const HELP: &str = "\
+Measures functions against each other; the first of each group is the reference.
+
+Usage: cargo bench --bench NAME -- [OPTIONS] [FILTER …]
+
+A FILTER is a part of `group/function`: without one, all are measured.
+
+      --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
+      --error E         the chance that any answer for a group is wrong [default: 0.001]
+      --precision P     go on until half of each ratio's interval is this narrow: 1%
+      --max-time TIME   for each group: no new trial after that long [default: 10s]
+      --max-trials N    for each group: no new trial after that many
+      --seed N          the same seed gives the same plan
+      --format FORMAT   table, json (an object for each group), csv or markdown [default: table]
+      --evidence DIR    folder of runs, instead of ~/.local/state/ascertain/runs
+      --no-evidence     keep no evidence
+      --export-KIND FILE
+                        write the results of all groups for other tools, anew as they arrive; KIND is json, csv,
+                        markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark
+      --list            list the functions
+      --test            call each function once and check its answer; time nothing
+      --bench           measure: what `cargo bench` says, and what `cargo test --benches` does not
+      --exact           a FILTER is the whole of `group/function`
+  -h, --help            this text
+
+Exit codes: 0 done; 2 usage; 4 no function passes the filter; 5 a wrong answer; 130 interrupted.
+";
+
+const KNOWN: [&str; 15] = [
+    "margin", "error", "precision", "max-time", "max-trials", "seed", "format", "evidence", "no-evidence", "list",
+    "test", "bench", "exact", "help", "nocapture",
+];
+
+/// Functions that are equal to the letter may truly differ by that much: see [`super`].
+const MARGIN: f64 = 0.01;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    Measure,
+    Test,
+    List,
+    Help,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Table,
+    Json,
+    Csv,
+    Markdown,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Options {
+    pub task: Task,
+    /// Whether `cargo bench` asks, and not `cargo test`.
+    pub is_bench: bool,
+    filters: Vec<String>,
+    is_exact: bool,
+    pub config: Config,
+    pub format: Format,
+    pub evidence: Option<PathBuf>,
+    pub no_evidence: bool,
+    pub exports: Vec<(&'static Kind, PathBuf)>,
+}
+
+impl Options {
+    /// Whether a function of a group is wanted.
+    pub fn wants(&self, group: &str, function: &str) -> bool {
+        let path = format!("{group}/{function}");
+        let passes = |filter: &String| if self.is_exact { path == *filter } else { path.contains(filter.as_str()) };
+        self.filters.is_empty() || self.filters.iter().any(passes)
+    }
+
+    /// Reads the arguments, the program's name left out. `seed` is taken where none is given.
+    ///
+    /// # Errors
+    /// When an option is unknown, or its value is none.
+    pub fn read<I>(arguments: I, seed: u64) -> Result<Options, lexopt::Error>
+    where
+        I: IntoIterator<Item: Into<OsString>>,
+    {
+        let config = Config { seed, max_time: Duration::from_secs(10), margin: Some(MARGIN), ..Config::default() };
+        let mut options = Options {
+            task: Task::Measure,
+            is_bench: false,
+            filters: Vec::new(),
+            is_exact: false,
+            config,
+            format: Format::Table,
+            evidence: None,
+            no_evidence: false,
+            exports: Vec::new(),
+        };
+        let mut task = None;
+        let mut parser = lexopt::Parser::from_args(arguments);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Value(filter) => options.filters.push(filter.string()?),
+                Short('h') | Long("help") => task = Some(Task::Help),
+                Long("list") => task = task.or(Some(Task::List)),
+                Long("test") => task = task.or(Some(Task::Test)),
+                Long("bench") => options.is_bench = true,
+                Long("exact") => options.is_exact = true,
+                // What people pass to all tests at once.
+                Long("nocapture") => {}
+                Long("evidence") => options.evidence = Some(parser.value()?.into()),
+                Long("no-evidence") => options.no_evidence = true,
+                Long("format") => options.format = parser.value()?.parse_with(format)?,
+                Long("seed") => options.config.seed = parser.value()?.parse()?,
+                Long("max-trials") => options.config.max_trials = Some(parser.value()?.parse_with(at_least_one)?),
+                Long("max-time") => options.config.max_time = parser.value()?.parse_with(duration)?,
+                Long("error") => options.config.error = parser.value()?.parse_with(share)?,
+                Long("precision") => options.config.precision = Some(parser.value()?.parse_with(share)?),
+                Long("margin") => options.config.margin = parser.value()?.parse_with(margin)?,
+                other => match export(&other) {
+                    Some(kind) => options.exports.push((kind, parser.value()?.into())),
+                    None => return Err(unknown(&other)),
+                },
+            }
+        }
+        let asked = if options.is_bench { Task::Measure } else { Task::Test };
+        options.task = task.unwrap_or(asked);
+        Ok(options)
+    }
+}
+
+/// The kind of file that an option asks for.
+fn export(argument: &lexopt::Arg) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| matches!(argument, Long(name) if *name == kind.option))
+}
+
+fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
+    let name = match argument {
+        Long(name) => format!("--{name}"),
+        Short(letter) => format!("-{letter}"),
+        Value(value) => value.to_string_lossy().into_owned(),
+    };
+    let exports = KINDS.iter().map(|kind| kind.option);
+    let near = nearest(name.trim_start_matches('-'), KNOWN.into_iter().chain(exports));
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean `--{near}`?"));
+    let known = KNOWN.map(|known| format!("--{known}")).join(", ");
+    format!("there is no option `{name}`{hint}; there are {known}").into()
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "table" => Ok(Format::Table),
+        "json" => Ok(Format::Json),
+        "csv" => Ok(Format::Csv),
+        "markdown" => Ok(Format::Markdown),
+        _ => Err("it is table, json, csv or markdown".into()),
+    }
+}
+
+fn at_least_one(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "it is a whole number from 1 on".into())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let ns = parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())?;
+    match ns {
+        ns if ns > 0.0 => Ok(Duration::from_nanos(ns as u64)),
+        _ => Err("it is a time such as 10s".into()),
+    }
+}
+
+/// Strictly between 0 and 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
+    if share > 0.0 && share < 1.0 { Ok(share) } else { Err("it is strictly between 0 and 1".into()) }
+}
+
+/// No margin where it is 0.
+fn margin(text: &str) -> Result<Option<f64>, String> {
+    let margin = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
+    match margin {
+        0.0 => Ok(None),
+        margin if margin > 0.0 && margin < 1.0 => Ok(Some(margin)),
+        _ => Err("it is from 0 to below 100 %".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(arguments: &[&str]) -> Result<Options, String> {
+        Options::read(arguments, 7).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn cargo_bench_measures_and_cargo_test_does_not() {
+        for (arguments, task) in [
+            (&["--bench"][..], Task::Measure),
+            (&[], Task::Test),
+            (&["--test"], Task::Test),
+            (&["--test", "--bench"], Task::Test),
+            (&["--list", "--bench"], Task::List),
+            (&["--list", "--help"], Task::Help),
+            (&["-h"], Task::Help),
+            (&["--nocapture", "sums"], Task::Test),
+        ] {
+            assert_eq!(read(arguments).unwrap().task, task, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_margin_is_the_default_and_can_be_switched_off() {
+        let margin = |arguments: &[&str]| read(arguments).unwrap().config.margin;
+        assert_eq!(margin(&[]), Some(0.01));
+        assert_eq!(margin(&["--margin", "5%"]), Some(0.05));
+        assert_eq!(margin(&["--margin=0"]), None);
+    }
+
+    #[test]
+    fn functions_pass_a_filter_by_a_part_of_their_path() {
+        let options = read(&["sums/l", "other"]).unwrap();
+        assert!(options.wants("sums", "loop") && options.wants("other", "x") && !options.wants("sums", "chunks"));
+        let exact = read(&["--exact", "sums/loop"]).unwrap();
+        assert!(exact.wants("sums", "loop") && !exact.wants("sums", "loop 2"));
+    }
+
+    #[test]
+    fn mistakes_name_the_option_and_the_way_out() {
+        for (arguments, message) in [
+            (&["--formt", "json"][..], "there is no option `--formt`; did you mean `--format`?; there are --margin,"),
+            (&["-x"], "`-x`"),
+            (&["--export-junt", "x"], "did you mean `--export-junit`?"),
+            (&["--format", "xml"], "table, json, csv or markdown"),
+            (&["--margin", "-1%"], "from 0 to below 100 %"),
+            (&["--error", "1"], "strictly between 0 and 1"),
+            (&["--max-time", "0s"], "a time such as 10s"),
+            (&["--max-time", "5"], "write it in ns"),
+            (&["--max-trials", "0"], "a whole number from 1 on"),
+            (&["--seed"], "missing argument"),
+        ] {
+            let error = read(arguments).unwrap_err();
+            assert!(error.contains(message), "{arguments:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_every_option() {
+        // `--nocapture` is there for those who pass it to all tests at once.
+        for option in KNOWN.iter().filter(|option| **option != "nocapture") {
+            assert!(HELP.contains(&format!("--{option}")), "{option}");
+        }
+        let kinds = KINDS.iter().filter_map(|kind| kind.option.strip_prefix("export-"));
+        assert!(kinds.into_iter().all(|kind| HELP.contains(kind)));
+    }
+}

@@ -1,0 +1,84 @@
+//! Heat maps: medians by pairs of names.
+
+use std::collections::BTreeSet;
+
+use ascertain::experiment::Arm;
+use ascertain::unit::Unit;
+
+use super::measured::{Measured, Row};
+use super::names::natural;
+use super::quantiles::cut_off;
+use super::{Picture, Table, names};
+use crate::plot::{Axis, Cell, Layer, Plot, Scale};
+
+/// A metric with keys such as `0-3`, a cell each, a plot an arm. Nothing of arms without such keys.
+pub(super) fn matrices(measured: &Measured, id: &str, experiment: &str) -> Vec<Picture> {
+    let mut arms: Vec<&Arm> = measured.rows.iter().map(|row| row.arm).collect();
+    arms.dedup();
+    let arm_names = names::of_rows(&arms.iter().map(|arm| (*arm, "")).collect::<Vec<_>>());
+    let several = arms.len() > 1;
+    let pictures = arms.iter().zip(&arm_names).enumerate().filter_map(|(index, (arm, name))| {
+        let id = if index == 0 { format!("{id}-matrix") } else { format!("{id}-matrix-{}", index + 1) };
+        let of_arm = if several { format!(", {name}") } else { String::new() };
+        let title = format!("{} by pair{of_arm}: medians", measured.title());
+        matrix(measured, arm, id, title, &format!("{} of {name} by pair in the experiment {experiment}", measured.title()))
+    });
+    pictures.collect()
+}
+
+/// A pair's median.
+struct Pair<'a> {
+    from: &'a str,
+    to: &'a str,
+    row: &'a Row<'a>,
+}
+
+fn matrix(measured: &Measured, arm: &Arm, id: String, title: String, about: &str) -> Option<Picture> {
+    let of_arm = measured.rows.iter().filter(|row| row.arm == arm);
+    let pairs = of_arm.filter_map(|row| row.key.split_once('-').map(|(from, to)| Pair { from, to, row }));
+    let pairs: Vec<Pair> = pairs.collect();
+    let from = in_order(pairs.iter().map(|pair| pair.from));
+    let to = in_order(pairs.iter().map(|pair| pair.to));
+    let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
+    let cells = pairs.iter().filter_map(|pair| {
+        let value = pair.row.quantile(0.5);
+        Some(Cell { x: place(&to, pair.to)?, y: place(&from, pair.from)?, value }).filter(|cell| cell.value.is_finite())
+    });
+    let cells: Vec<Cell> = cells.collect();
+    let least = cells.iter().min_by(|a, b| a.value.total_cmp(&b.value))?;
+    let most = cells.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
+    let said = |cell: &Cell| format!("{} ({} to {})", measured.unit.human(cell.value), from[cell.y], to[cell.x]);
+    let label = format!("median {}", names::spoken(measured.metric));
+    let names = |names: &[&str]| Scale::Names(names.iter().map(ToString::to_string).collect());
+    let plot = Plot {
+        id,
+        title,
+        alt: format!("{about}: from {} to {}.{}", said(least), said(most), cut_off(measured)),
+        x: Axis::new("to", names(&to), Unit::One),
+        y: Axis::new("from", names(&from), Unit::One),
+        series: Vec::new(),
+        layers: vec![Layer::Cells { cells, label, unit: measured.unit }],
+    };
+    Some(Picture { plot, table: table(measured.unit, &pairs, &from, &to) })
+}
+
+/// The names, each once, as people expect them in order.
+fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
+    names.sort_by(|a, b| natural(a, b));
+    names
+}
+
+fn table(unit: Unit, pairs: &[Pair], from: &[&str], to: &[&str]) -> Table {
+    let mut headings = vec!["From"];
+    headings.extend(to);
+    let mut table = Table::new(&headings);
+    for row in from {
+        let median = |column: &&str| {
+            let pair = pairs.iter().find(|pair| pair.from == *row && pair.to == *column);
+            pair.map_or_else(String::new, |pair| unit.human(pair.row.quantile(0.5)))
+        };
+        table.rows.push([row.to_string()].into_iter().chain(to.iter().map(median)).collect());
+    }
+    table
+}

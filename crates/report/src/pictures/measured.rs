@@ -1,0 +1,240 @@
+//! What was measured of a metric, as pictures need it: a row an arm, a value a trial.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use ascertain::experiment::{Arm, Metric, Reduce, Spec};
+use ascertain::observations::Observations;
+use ascertain::outcome::{Outcome, PointSummary};
+use ascertain::recorded::{RecordedRun, Series};
+use ascertain::unit::Unit;
+use ascertain_stats::{QuantileRanks, median_sorted, quantile_ranks, quantile_sorted};
+
+use super::names;
+use crate::figure::Figure;
+use crate::plot::{Axis, Scale};
+
+/// The error of each end of an interval that is not a claim's.
+const ERROR_OF_END: f64 = 0.025;
+/// As many times as large as the least must the greatest be for a logarithmic axis.
+const WIDE_SPREAD: f64 = 10.0;
+
+/// A metric of several arms.
+pub(super) struct Measured<'a> {
+    pub metric: &'a str,
+    pub unit: Unit,
+    /// Those that have values, in the order in which they were named.
+    pub rows: Vec<Row<'a>>,
+}
+
+/// A metric of one arm, under one key.
+#[derive(Clone)]
+pub(super) struct Row<'a> {
+    pub name: String,
+    pub arm: &'a Arm,
+    /// Which of several series; empty for a scalar.
+    pub key: &'a str,
+    /// The trials' numbers; empty where they are not known.
+    pub trials: Cow<'a, [u64]>,
+    /// The trials' values in the order measured: none of them NaN, infinite where cut off.
+    pub values: Cow<'a, [f64]>,
+    pub sorted: Vec<f64>,
+}
+
+/// An estimate with its interval, whose ends are infinite where nothing bounds them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimate {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl<'a> Measured<'a> {
+    /// A metric of a recorded run.
+    pub fn recorded(run: &'a RecordedRun, spec: &'a Spec, metric: &'a Metric) -> Measured<'a> {
+        let is_of = |series: &&Series| series.experiment == spec.id && series.metric == metric.name;
+        let kept = run.series.iter().filter(is_of).filter(|series| !is_taken_back(&run.outcome, series));
+        let rows = kept.map(|series| {
+            let (trials, values) = by_trial(series, metric.reduce);
+            (&series.arm, series.key.as_str(), trials, values)
+        });
+        Measured::new(&metric.name, metric.unit, rows.collect())
+    }
+
+    /// An experiment's first metric, as a run that has just ended holds it.
+    pub fn observed(point: &'a PointSummary, outcome: &'a Outcome, observations: &'a Observations) -> Measured<'a> {
+        let arms = observations.arms().iter().filter(|values| values.experiment == point.experiment);
+        let of_metric = arms.filter_map(|observed| {
+            let mut of_arm = outcome.points.iter().filter(|summary| {
+                summary.experiment == observed.experiment
+                    && summary.variant == observed.arm.variant
+                    && summary.at == observed.arm.point
+            });
+            let index = of_arm.position(|summary| summary.metric == point.metric)?;
+            let values = observed.by_metric.get(index)?.as_slice();
+            Some((&observed.arm, "", Cow::Borrowed(&[][..]), Cow::Borrowed(values)))
+        });
+        Measured::new(&point.metric, point.unit, of_metric.collect())
+    }
+
+    fn new(metric: &'a str, unit: Unit, mut rows: Vec<(&'a Arm, &'a str, Cow<'a, [u64]>, Cow<'a, [f64]>)>) -> Self {
+        rows.retain(|(.., values)| !values.is_empty());
+        let names = names::of_rows(&rows.iter().map(|(arm, key, ..)| (*arm, *key)).collect::<Vec<_>>());
+        let rows = names.into_iter().zip(rows).map(|(name, (arm, key, trials, values))| {
+            let mut sorted = values.to_vec();
+            sorted.sort_unstable_by(f64::total_cmp);
+            Row { name, arm, key, trials, values, sorted }
+        });
+        Measured { metric, unit, rows: rows.collect() }
+    }
+
+    /// The axis of the metric, logarithmic where that serves these numbers.
+    pub fn axis(&self, numbers: impl Iterator<Item = f64>) -> Axis {
+        Axis::new(&names::spoken(self.metric), scale_for(numbers), self.unit)
+    }
+
+    /// The metric's name as a title begins.
+    pub fn title(&self) -> String {
+        names::capitalised(&names::spoken(self.metric))
+    }
+
+    /// Whether no row's values differ.
+    pub fn is_constant(&self) -> bool {
+        self.rows.iter().all(|row| row.sorted.first() == row.sorted.last())
+    }
+
+    /// How many values were cut off.
+    pub fn censored(&self) -> usize {
+        self.rows.iter().map(Row::censored).sum()
+    }
+
+    /// Where the medians are, in words: each of a few rows, or those of the first and last.
+    pub fn medians_in_words(&self) -> String {
+        let said = |row: &Row| format!("{}: {}", row.name, row.median().figure(self.unit));
+        if self.rows.len() <= 4 {
+            return format!("Medians: {}.", self.rows.iter().map(said).collect::<Vec<_>>().join("; "));
+        }
+        let by_median = |a: &&Row, b: &&Row| a.median().value.total_cmp(&b.median().value);
+        let (least, most) = (self.rows.iter().min_by(by_median), self.rows.iter().max_by(by_median));
+        let ends: Vec<String> = least.into_iter().chain(most).map(said).collect();
+        format!("Of {} medians, the least and the greatest: {}.", self.rows.len(), ends.join("; "))
+    }
+
+    /// At most so many rows: the least, the greatest, and evenly many between, by median; and how the title says so.
+    pub fn selection(&self, most: usize) -> (Measured<'a>, String) {
+        let all = self.rows.len();
+        let kept = |rows| Measured { metric: self.metric, unit: self.unit, rows };
+        if all <= most {
+            return (kept(self.rows.clone()), String::new());
+        }
+        let mut by_median: Vec<usize> = (0..all).collect();
+        by_median.sort_by(|&a, &b| self.rows[a].median().value.total_cmp(&self.rows[b].median().value));
+        let mut chosen: Vec<usize> = (0..most).map(|place| by_median[place * (all - 1) / (most - 1)]).collect();
+        chosen.sort_unstable();
+        let rows = chosen.into_iter().map(|index| self.rows[index].clone()).collect();
+        (kept(rows), format!(": {most} of {all}, from the least median to the greatest"))
+    }
+}
+
+impl Row<'_> {
+    pub fn n(&self) -> u64 {
+        self.sorted.len() as u64
+    }
+
+    pub fn censored(&self) -> usize {
+        self.sorted.iter().filter(|value| value.is_infinite()).count()
+    }
+
+    pub fn quantile(&self, q: f64) -> f64 {
+        quantile_sorted(&self.sorted, q).unwrap_or(f64::NAN)
+    }
+
+    /// The median and its interval.
+    pub fn median(&self) -> Estimate {
+        median(&self.sorted)
+    }
+
+    /// The values between these ranks.
+    pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
+        between(&self.sorted, ranks)
+    }
+
+    /// The trial's value.
+    pub fn of_trial(&self, trial: u64) -> Option<f64> {
+        self.trials.binary_search(&trial).ok().map(|index| self.values[index])
+    }
+}
+
+impl Estimate {
+    /// The estimate in words: `23.41 ms (23.38 to 23.45)`.
+    pub fn figure(self, unit: Unit) -> Figure {
+        Figure::of_unit(unit, Some(self.value), Some(self.low), Some(self.high))
+    }
+}
+
+/// The median of sorted values and its interval.
+pub(super) fn median(sorted: &[f64]) -> Estimate {
+    let (low, high) = ranks(sorted.len() as u64, 0.5).map_or((f64::NEG_INFINITY, f64::INFINITY), |r| between(sorted, r));
+    Estimate { value: median_sorted(sorted).unwrap_or(f64::NAN), low, high }
+}
+
+/// Between which ranks a quantile of so many values lies.
+pub(super) fn ranks(n: u64, q: f64) -> Option<QuantileRanks> {
+    quantile_ranks(n, q, ERROR_OF_END, ERROR_OF_END).ok()
+}
+
+fn between(sorted: &[f64], ranks: QuantileRanks) -> (f64, f64) {
+    let at = |rank: Option<u64>| rank.and_then(|rank| sorted.get(rank as usize)).copied();
+    (at(ranks.low).unwrap_or(f64::NEG_INFINITY), at(ranks.high).unwrap_or(f64::INFINITY))
+}
+
+/// A logarithmic scale where all numbers are above zero and far apart, else a linear one.
+pub(super) fn scale_for(numbers: impl Iterator<Item = f64>) -> Scale {
+    let mut ends: Option<(f64, f64)> = None;
+    for number in numbers.filter(|number| number.is_finite()) {
+        let (low, high) = ends.unwrap_or((number, number));
+        ends = Some((low.min(number), high.max(number)));
+    }
+    match ends {
+        Some((low, high)) if low > 0.0 && high / low >= WIDE_SPREAD => Scale::Log,
+        _ => Scale::Linear,
+    }
+}
+
+/// An arm whose answer was wrong: its values were taken back.
+pub(super) fn is_taken_back(outcome: &Outcome, series: &Series) -> bool {
+    let Series { experiment, arm, .. } = series;
+    let is_left_out = outcome.left_out.iter().any(|left_out| {
+        left_out.experiment == *experiment && left_out.variant == arm.variant && left_out.at == arm.point
+    });
+    let of_arm = |point: &&PointSummary| {
+        point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point
+    };
+    is_left_out && outcome.points.iter().filter(of_arm).all(|point| point.n == 0)
+}
+
+/// A series with one number a trial, as claims judge it.
+fn by_trial(series: &Series, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, [f64]>) {
+    let is_scalar = series.trials.is_sorted_by(|a, b| a < b) && !series.values.iter().any(|value| value.is_nan());
+    if is_scalar {
+        return (Cow::Borrowed(&series.trials), Cow::Borrowed(&series.values));
+    }
+    let mut samples: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (trial, value) in series.trials.iter().zip(&series.values) {
+        samples.entry(*trial).or_default().push(*value);
+    }
+    let reduced = samples.into_iter().map(|(trial, samples)| (trial, reduced(samples, reduce)));
+    let (trials, values): (Vec<u64>, Vec<f64>) = reduced.filter(|(_, value)| !value.is_nan()).unzip();
+    (Cow::Owned(trials), Cow::Owned(values))
+}
+
+fn reduced(mut samples: Vec<f64>, reduce: Reduce) -> f64 {
+    let rank = match reduce {
+        Reduce::Value => samples.len(),
+        Reduce::Quantile(q) => {
+            samples.sort_by(f64::total_cmp);
+            ((q * samples.len() as f64).ceil() as usize).clamp(1, samples.len().max(1))
+        }
+    };
+    samples.get(rank - 1).copied().unwrap_or(f64::NAN)
+}

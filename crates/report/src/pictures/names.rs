@@ -1,0 +1,144 @@
+//! What things are called in pictures.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use ascertain::experiment::{Arm, Level};
+
+/// A metric's name in a sentence: `peak memory`.
+pub(super) fn spoken(metric: &str) -> String {
+    match metric {
+        "wall" | "user" | "system" => format!("{metric} time"),
+        "memory_peak" => "peak memory".into(),
+        metric => metric.replace('_', " "),
+    }
+}
+
+/// The text as a title begins.
+pub(super) fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// "1 arm", "3 arms".
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Short names that tell rows of arms and keys apart: the variant, the levels that are not the same for all, the key.
+pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
+    let Some(((first, _), _)) = rows.split_first() else { return Vec::new() };
+    let factors: BTreeSet<&str> = rows.iter().flat_map(|(arm, _)| arm.point.0.keys().map(String::as_str)).collect();
+    let differs = |factor: &&str| rows.iter().any(|(arm, _)| arm.point.get(factor) != first.point.get(factor));
+    let differing: Vec<&str> = factors.into_iter().filter(differs).collect();
+    let one_variant = rows.iter().all(|(arm, _)| arm.variant == first.variant);
+    let one_arm = one_variant && differing.is_empty();
+    let name = |&(arm, key): &(&Arm, &str)| {
+        let levels = differing.iter().filter_map(|factor| Some((*factor, arm.point.get(factor)?)));
+        let levels: Vec<String> = levels.map(|(factor, level)| setting(factor, level)).collect();
+        let levels = levels.join(" ");
+        let arm = match () {
+            () if levels.is_empty() => arm.variant.clone(),
+            () if one_variant => levels,
+            () => format!("{} ({levels})", arm.variant),
+        };
+        match key {
+            "" => arm,
+            key if one_arm => key.to_string(),
+            key => format!("{arm} {key}"),
+        }
+    };
+    rows.iter().map(name).collect()
+}
+
+/// A factor's level in a name.
+pub(super) fn setting(factor: &str, level: &Level) -> String {
+    format!("{factor}={level}")
+}
+
+/// A name in letters that an address may hold, and that are not too many.
+fn slug(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let slug: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(60).collect();
+    if slug.is_empty() { "x".into() } else { slug }
+}
+
+/// A slug for each name, no two alike.
+pub(super) fn slugs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut free = |name: &str| {
+        let slug = slug(name);
+        let mut candidate = slug.clone();
+        let mut number = 2;
+        while !taken.insert(candidate.clone()) {
+            candidate = format!("{slug}-{number}");
+            number += 1;
+        }
+        candidate
+    };
+    names.into_iter().map(&mut free).collect()
+}
+
+/// The order in which people expect names: `2` before `10`, `core2` before `core10`.
+pub(super) fn natural(a: &str, b: &str) -> Ordering {
+    let (parts_a, parts_b) = (parts(a), parts(b));
+    let by_parts = parts_a.iter().zip(&parts_b).map(|(a, b)| match (number(a), number(b)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        _ => a.cmp(b),
+    });
+    by_parts.fold(Ordering::Equal, Ordering::then).then(parts_a.len().cmp(&parts_b.len())).then(a.cmp(b))
+}
+
+/// The text cut where digits begin or end.
+fn parts(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_digit = first.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(rest.len());
+        parts.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    parts
+}
+
+fn number(part: &str) -> Option<u128> {
+    part.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use ascertain::experiment::Point;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_told_apart_by_what_differs() {
+        let point = |elements: u64| Point::default().with("elements", elements).with("type", "f32");
+        let arm = |variant: &str, elements| Arm { variant: variant.into(), point: point(elements) };
+        let names = |arms: &[Arm]| of_rows(&arms.iter().map(|arm| (arm, "")).collect::<Vec<_>>());
+        assert_eq!(names(&[arm("a", 1), arm("b", 1)]), ["a", "b"]);
+        assert_eq!(names(&[arm("a", 1), arm("a", 2)]), ["elements=1", "elements=2"]);
+        assert_eq!(names(&[arm("a", 1), arm("b", 2)]), ["a (elements=1)", "b (elements=2)"]);
+        let (a, b) = (arm("a", 1), arm("b", 1));
+        assert_eq!(of_rows(&[(&a, "near"), (&a, "far")]), ["near", "far"]);
+        assert_eq!(of_rows(&[(&a, "near"), (&b, "near")]), ["a near", "b near"]);
+        let bare = Arm { variant: "a".into(), point: Point::default() };
+        assert_eq!(of_rows(&[(&bare, ""), (&arm("a", 7), "")]), ["a", "elements=7 type=f32"]);
+    }
+
+    #[test]
+    fn slugs_are_distinct() {
+        assert_eq!(slugs(["sum.a", "sum-a", "<script>", "🚀", "sum a", ""]), [
+            "sum-a", "sum-a-2", "script", "x", "sum-a-3", "x-2"
+        ]);
+        assert_eq!(slugs(["a-2", "a", "a"]), ["a-2", "a", "a-3"]);
+    }
+
+    #[test]
+    fn numbers_in_names_count() {
+        let mut names = ["core10", "core2", "core", "b", "10", "9"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(names, ["9", "10", "b", "core", "core2", "core10"]);
+    }
+}

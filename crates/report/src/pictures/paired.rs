@@ -1,0 +1,151 @@
+//! Paired ratios and differences in the order measured.
+
+use ascertain::claim::{Bound, Judging, Scale as Compared};
+use ascertain::outcome::{AskedTest, ClaimResult};
+use ascertain::recorded::ClaimPath;
+use ascertain::unit::Unit;
+use ascertain_stats::{quantile_ranks, quantile_sorted};
+
+use super::bounds::Versus;
+use super::claim::said;
+use super::trials::not_drawn;
+use super::{Picture, Table, names};
+use crate::figure::Figure;
+use crate::plot::{Axis, Layer, Plot, Range, Scale};
+
+/// After how many trials the running estimate is brought up to date: whenever so much has been added.
+const LOOK_EVERY_SHARE: usize = 8;
+
+/// The ratio or difference of each trial with its bound, ties hollow, and the running estimate with its interval.
+/// Nothing where a claim compares nothing, or nothing that can be drawn.
+pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
+    let versus = Versus::of(claim)?;
+    let is_ratio = versus.scale == Compared::Ratio;
+    let has_place = |value: &f64| value.is_finite() && (!is_ratio || *value > 0.0);
+    let drawn = path.statistics.iter().copied().filter(has_place).count();
+    if drawn == 0 {
+        return None;
+    }
+    let of_outcome = |outcome: Option<bool>| -> Vec<[f64; 2]> {
+        let trials = path.statistics.iter().zip(&path.successes).enumerate();
+        let wanted = trials.filter(|(_, (value, success))| **success == outcome && has_place(value));
+        wanted.map(|(index, (value, _))| [index as f64 + 1.0, *value]).collect()
+    };
+    let mut series: Vec<String> = versus.sides(claim).into();
+    let dots = |series, outcome| Layer::Dots { series, points: of_outcome(outcome), hollow: outcome.is_none() };
+    let mut layers = vec![dots(Some(0), Some(true)), dots(Some(1), Some(false))];
+    let ties = path.successes.iter().filter(|success| success.is_none()).count();
+    if ties > 0 {
+        layers.push(dots(Some(series.len()), None));
+        series.push("tie, not counted".into());
+    }
+    if let Some(quantile) = quantile(claim) {
+        layers.splice(0..0, running(claim, path, quantile, series.len()));
+        series.push(format!("{} so far", quantile_name(quantile)));
+    }
+    layers.extend(versus.rules(claim, crate::plot::Which::Y));
+    let what = if is_ratio { "ratio" } else { "difference" };
+    let plot = Plot {
+        id,
+        title: format!("Paired {what}s in the order measured{}", not_drawn(path.statistics.len() - drawn)),
+        alt: format!("{}: {}", said(claim), in_words(claim, path, versus)),
+        x: Axis::new("trials judged", Scale::Linear, Unit::One),
+        y: Axis::new(
+            if is_ratio { "times as good" } else { "better by" },
+            if is_ratio { Scale::Log } else { Scale::Linear },
+            versus.unit(),
+        ),
+        series,
+        layers,
+    };
+    Some(Picture { plot, table: table(claim, path, versus) })
+}
+
+/// The quantile of the ratios that the claim speaks of: "at least x in a share q of the trials" says that the
+/// (1 − q)-quantile is at least x. None where there are other conditions too.
+fn quantile(claim: &ClaimResult) -> Option<f64> {
+    let [AskedTest::Versus { bound, .. }] = claim.asked.tests.as_slice() else { return None };
+    Some(match bound {
+        _ if claim.asked.judging == Judging::Order => 0.5,
+        Bound::AtLeast(_) => 1.0 - claim.rate_claimed,
+        Bound::AtMost(_) => claim.rate_claimed,
+        Bound::Within(..) => 0.5,
+    })
+}
+
+/// `median`, `p10`.
+fn quantile_name(quantile: f64) -> String {
+    if quantile == 0.5 { "median".into() } else { format!("p{}", Unit::One.exact(quantile * 100.0)) }
+}
+
+/// The quantile of the trials so far with its confidence sequence, which ends where the claim's own does.
+fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) -> [Layer; 2] {
+    let error = if claim.asked.judging == Judging::Order { claim.error / 2.0 } else { claim.error };
+    let all = path.statistics.len();
+    let (mut sorted, mut points, mut ranges) = (Vec::with_capacity(all), Vec::new(), Vec::new());
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    let mut look = 1;
+    loop {
+        let n = look.min(all);
+        sorted.extend_from_slice(&path.statistics[sorted.len()..n]);
+        // Most of it is in order already: the stable sort takes that as it is.
+        sorted.sort_by(f64::total_cmp);
+        if let Ok(ranks) = quantile_ranks(n as u64, quantile, error, error) {
+            low = ranks.low.map_or(low, |rank| low.max(sorted[rank as usize]));
+            high = ranks.high.map_or(high, |rank| high.min(sorted[rank as usize]));
+        }
+        if n == all {
+            low = claim.ratio_low.map_or(low, |end| low.max(end));
+            high = claim.ratio_high.map_or(high, |end| high.min(end));
+        }
+        points.push([n as f64, quantile_sorted(&sorted, quantile).unwrap_or(f64::NAN)]);
+        // From where the trials are not alike there is no interval.
+        if low <= high {
+            ranges.push(Range { x: n as f64, low, high });
+        }
+        if n == all {
+            break;
+        }
+        look = n + 1 + n / LOOK_EVERY_SHARE;
+    }
+    let series = Some(series);
+    [Layer::Band { series, ranges }, Layer::Line { series, points, steps: false, dashed: true }]
+}
+
+fn figure(claim: &ClaimResult, versus: Versus) -> Figure {
+    Figure::of_unit(versus.unit(), claim.ratio, claim.ratio_low, claim.ratio_high)
+}
+
+fn in_words(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> String {
+    let [kept, missed] = versus.sides(claim);
+    let count = |outcome| path.successes.iter().filter(|success| **success == outcome).count();
+    let mut text = format!("{} {kept}, {missed} in {}", names::counted(count(Some(true)), "trial"), count(Some(false)));
+    let ties = count(None);
+    if ties > 0 {
+        text += &format!(", {}", names::counted(ties, "tie"));
+    }
+    match quantile(claim).filter(|_| claim.ratio.is_some()) {
+        Some(quantile) => format!("{text}; the {} is {}.", quantile_name(quantile), figure(claim, versus)),
+        None => text + ".",
+    }
+}
+
+fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
+    let [kept, missed] = versus.sides(claim);
+    let mut table = Table::new(&["", ""]);
+    let mut row = |name: &str, cell: String| table.rows.push(vec![names::capitalised(name), cell]);
+    let mut sorted = path.statistics.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let count = |outcome| path.successes.iter().filter(|success| **success == outcome).count().to_string();
+    row("trials", path.successes.len().to_string());
+    row(&kept, count(Some(true)));
+    row(&missed, count(Some(false)));
+    row("ties", count(None));
+    for (name, q) in [("least", 0.0), ("p25", 0.25), ("median", 0.5), ("p75", 0.75), ("greatest", 1.0)] {
+        row(name, quantile_sorted(&sorted, q).map_or_else(|| "-".into(), |value| versus.unit().human(value)));
+    }
+    if let Some(quantile) = quantile(claim) {
+        row(&format!("{}, with its interval", quantile_name(quantile)), figure(claim, versus).to_string());
+    }
+    table
+}

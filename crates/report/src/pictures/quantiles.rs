@@ -1,0 +1,121 @@
+//! Quantile plots: what share of the trials stayed below which value.
+
+use std::collections::BTreeMap;
+
+use ascertain::unit::Unit;
+use ascertain_stats::QuantileRanks;
+
+use super::measured::{Measured, Row, ranks};
+use super::{Picture, Table, names};
+use crate::plot::{Axis, Layer, Plot, Range, Scale};
+
+/// The most lines in a plot: as many as there are colours to tell them apart.
+pub(super) const MOST_LINES: usize = 8;
+/// Fewer values than that say more one by one.
+pub(super) const LEAST_VALUES: u64 = 10;
+/// Steps from the median to either end.
+const STEPS: i32 = 24;
+/// Quantiles that people ask for, and those that mirror them.
+const LANDMARKS: [f64; 7] = [0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
+/// The quantiles in the table.
+const IN_TABLE: [(f64, &str); 5] = [(0.01, "p1"), (0.25, "p25"), (0.5, "p50"), (0.9, "p90"), (0.99, "p99")];
+
+/// The quantiles of a metric, a line a row, with their bands; of many rows a selection. Nothing where all rows are
+/// constant or have too few values.
+pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<Picture> {
+    let enough = Measured {
+        rows: measured.rows.iter().filter(|row| row.n() >= LEAST_VALUES).cloned().collect(),
+        ..*measured
+    };
+    if enough.is_constant() {
+        return None;
+    }
+    let (shown, selected) = enough.selection(MOST_LINES);
+    let mut by_n = BTreeMap::new();
+    let mut bands = Vec::new();
+    let mut lines = Vec::new();
+    for (index, row) in shown.rows.iter().enumerate() {
+        let supported = by_n.entry(row.n()).or_insert_with_key(|n| supported(*n));
+        let ranges = supported.iter().map(|&(q, ranks)| {
+            let (low, high) = row.between(ranks);
+            Range { x: q, low, high }
+        });
+        bands.push(Layer::Band { series: Some(index), ranges: ranges.collect() });
+        let points = supported.iter().map(|(q, _)| [*q, row.quantile(*q)]).collect();
+        lines.push(Layer::Line { series: Some(index), points, steps: false, dashed: false });
+    }
+    let drawn = lines.iter().flat_map(|line| match line {
+        Layer::Line { points, .. } => points.as_slice(),
+        _ => &[],
+    });
+    let drawn: Vec<f64> = drawn.map(|point| point[1]).filter(|value| value.is_finite()).collect();
+    if drawn.is_empty() {
+        return None;
+    }
+    let plot = Plot {
+        id,
+        title: format!("{} by quantile, with 95 % bands{selected}", shown.title()),
+        alt: format!("{about}. {}{}", shown.medians_in_words(), cut_off(&shown)),
+        x: Axis::new("quantile of the trials", Scale::Nines, Unit::One),
+        y: shown.axis(drawn.into_iter()),
+        series: shown.rows.iter().map(|row| row.name.clone()).collect(),
+        layers: bands.into_iter().chain(lines).collect(),
+    };
+    Some(Picture { plot, table: table(&enough) })
+}
+
+/// How many values were cut off, as a sentence; empty where none was.
+pub(super) fn cut_off(measured: &Measured) -> String {
+    match measured.censored() {
+        0 => String::new(),
+        1 => " One value was cut off and counts as infinite.".into(),
+        count => format!(" {count} values were cut off and count as infinite."),
+    }
+}
+
+/// The quantiles that so many values support, with their ranks: at least one value is expected beyond each.
+fn supported(n: u64) -> Vec<(f64, QuantileRanks)> {
+    let furthest = ((n as f64) - 1.0).ln();
+    let steps = (-STEPS..=STEPS).map(|step| 1.0 / (1.0 + (-furthest * f64::from(step) / f64::from(STEPS)).exp()));
+    let landmarks = LANDMARKS.iter().flat_map(|&q| [q, mirrored(q)]).filter(|&q| is_supported(q, n));
+    let mut quantiles: Vec<f64> = steps.chain(landmarks).collect();
+    quantiles.sort_by(f64::total_cmp);
+    // A step may fall on a landmark, but for the last digit.
+    quantiles.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
+    quantiles.into_iter().filter_map(|q| Some((q, ranks(n, q)?))).collect()
+}
+
+/// `1 − q` as the double that people mean: 0.1, not 0.09999999999999998.
+fn mirrored(q: f64) -> f64 {
+    ((1.0 - q) * 1e9).round() / 1e9
+}
+
+fn is_supported(q: f64, n: u64) -> bool {
+    q.min(1.0 - q) * n as f64 >= 1.0 - 1e-9
+}
+
+fn table(measured: &Measured) -> Table {
+    let mut headings = vec!["", "Trials", "Least"];
+    headings.extend(IN_TABLE.iter().map(|(_, name)| *name));
+    headings.extend(["Greatest", "95 % interval of p50"]);
+    let mut table = Table::new(&headings);
+    table.rows.extend(measured.rows.iter().map(|row| cells(row, measured.unit)));
+    table
+}
+
+fn cells(row: &Row, unit: Unit) -> Vec<String> {
+    let at = |q: f64| if is_supported(q, row.n()) { unit.human(row.quantile(q)) } else { "-".into() };
+    let mut cells = vec![row.name.clone(), row.n().to_string(), unit.human(row.quantile(0.0))];
+    cells.extend(IN_TABLE.iter().map(|(q, _)| at(*q)));
+    cells.extend([unit.human(row.quantile(1.0)), row.median().figure(unit).range]);
+    cells
+}
+
+/// What a picture is about, for its description: the experiment, the metric and the arms.
+pub(super) fn about(what: &str, experiment: &str, measured: &Measured) -> String {
+    let arms = match measured.rows.as_slice() {
+        [row] => row.name.clone(),
+        rows => names::counted(rows.len(), "arm"),
+    };
+    format!("{} {what} of {arms} in the experiment {experiment}", measured.title())
+}

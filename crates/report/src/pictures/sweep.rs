@@ -1,0 +1,177 @@
+//! A metric over a factor's levels.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use ascertain::experiment::{Arm, Footprint, Point};
+use ascertain::unit::Unit;
+use ascertain_sys::machine::Cache;
+
+use super::measured::{Estimate, Measured, Row};
+use super::quantiles::{MOST_LINES, cut_off};
+use super::{Picture, Table, names};
+use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
+
+/// What is swept, and where.
+pub(super) struct Sweep<'a> {
+    pub measured: &'a Measured<'a>,
+    pub factor: &'a str,
+    /// The memory that a level touches; the first that fits counts.
+    pub footprints: &'a [Footprint],
+    pub caches: &'a [Cache],
+}
+
+/// A variant with its other levels, over the swept ones.
+struct Line<'a> {
+    /// Without the swept factor.
+    arm: Arm,
+    bytes_each: Option<f64>,
+    /// By level, in ascending order.
+    at: Vec<(u64, &'a Row<'a>, Estimate)>,
+}
+
+impl<'a> Sweep<'a> {
+    /// The metric over the factor's whole levels, a line a variant with its median and band, with the ends of the
+    /// caches marked. Where there are more lines than colours, or where they touch different amounts of memory,
+    /// several plots. Nothing where there are not two levels.
+    pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
+        let lines = self.lines();
+        let groups = groups(&lines);
+        let id = format!("{id}-{}-sweep", names::slugs([self.factor]).concat());
+        let pictures = groups.iter().enumerate().filter_map(|(index, group)| {
+            let id = if index == 0 { id.clone() } else { format!("{id}-{}", index + 1) };
+            let which = if groups.len() > 1 { which(group, &lines, index, groups.len()) } else { String::new() };
+            self.picture(group, id, &which, about)
+        });
+        pictures.collect()
+    }
+
+    fn lines(&self) -> Vec<Line<'a>> {
+        let mut lines: Vec<Line> = Vec::new();
+        for row in &self.measured.rows {
+            let Some(level) = row.arm.point.get(self.factor).and_then(|level| level.integer()) else { continue };
+            let mut arm = row.arm.clone();
+            arm.point.0.remove(self.factor);
+            let at = (level, row, row.median());
+            match lines.iter_mut().find(|line| line.arm == arm) {
+                Some(line) => line.at.push(at),
+                None => lines.push(Line { bytes_each: self.bytes_each(&arm), arm, at: vec![at] }),
+            }
+        }
+        for line in &mut lines {
+            line.at.sort_by_key(|(level, ..)| *level);
+        }
+        lines
+    }
+
+    fn bytes_each(&self, arm: &Arm) -> Option<f64> {
+        let is_at = |at: &Point| at.0.iter().all(|(factor, level)| arm.point.get(factor) == Some(level));
+        let footprint = self.footprints.iter().find(|footprint| is_at(&footprint.at));
+        footprint.map(|footprint| footprint.bytes_each).filter(|bytes| *bytes > 0.0)
+    }
+
+    fn picture(&self, lines: &[&Line], id: String, which: &str, about: &str) -> Option<Picture> {
+        let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level));
+        let (least, most) = (levels().min()?, levels().max()?);
+        let medians = || lines.iter().flat_map(|line| line.at.iter().map(|(.., estimate)| estimate.value));
+        if least == most || !medians().any(f64::is_finite) {
+            return None;
+        }
+        let y = self.measured.axis(medians().filter(|median| *median != 0.0));
+        let hidden = zeros(&y.scale, medians());
+        let factor = names::spoken(self.factor);
+        let names = names::of_rows(&lines.iter().map(|line| (&line.arm, "")).collect::<Vec<_>>());
+        let mut layers: Vec<Layer> = lines.iter().enumerate().map(|(index, line)| line.band(index)).collect();
+        layers.extend(lines.iter().enumerate().flat_map(|(index, line)| line.line(index)));
+        layers.extend(self.cache_ends(lines, least as f64..=most as f64));
+        let plot = Plot {
+            id,
+            title: format!("{} by {factor}{which}, with 95 % bands{hidden}", self.measured.title()),
+            alt: format!("{about}. {}{}", self.in_words(lines, &names), cut_off(self.measured)),
+            x: Axis::new(&factor, if least > 0 { Scale::Log } else { Scale::Linear }, Unit::One),
+            y,
+            layers,
+            series: names.clone(),
+        };
+        Some(Picture { plot, table: self.table(lines, &names) })
+    }
+
+    /// The ends of the caches that data is kept in, where all lines touch as much memory.
+    fn cache_ends(&self, lines: &[&Line], shown: RangeInclusive<f64>) -> Vec<Layer> {
+        let Some(bytes_each) = lines[0].bytes_each else { return Vec::new() };
+        let kept = self.caches.iter().filter(|cache| cache.kind != "Instruction");
+        let rules = kept.map(|cache| {
+            let kind = if cache.kind == "Data" { "d" } else { "" };
+            let label = format!("L{}{kind} ends", cache.level);
+            (cache.size_bytes as f64 / bytes_each, label)
+        });
+        rules.filter(|(at, _)| shown.contains(at)).map(|(at, label)| Layer::Rule { on: Which::X, at, label }).collect()
+    }
+
+    fn in_words(&self, lines: &[&Line], names: &[String]) -> String {
+        let unit = self.measured.unit;
+        let said = lines.iter().zip(names).take(MOST_LINES / 2).filter_map(|(line, name)| {
+            let ((first, _, from), (last, _, to)) = (line.at.first()?, line.at.last()?);
+            let (from, to) = (unit.human(from.value), unit.human(to.value));
+            Some(format!("{name}: median {from} at {first} and {to} at {last}"))
+        });
+        let said: Vec<String> = said.collect();
+        format!("{}.", said.join("; "))
+    }
+
+    fn table(&self, lines: &[&Line], names: &[String]) -> Table {
+        let mut table = Table::new(&["", &names::spoken(self.factor), "Trials", "Median", "95 % interval"]);
+        for (line, name) in lines.iter().zip(names) {
+            for (level, row, estimate) in &line.at {
+                let figure = estimate.figure(self.measured.unit);
+                let (level, n) = (level.to_string(), row.n().to_string());
+                table.rows.push(vec![name.clone(), level, n, figure.value, figure.range]);
+            }
+        }
+        table
+    }
+}
+
+impl Line<'_> {
+    fn band(&self, series: usize) -> Layer {
+        let range = |&(level, _, Estimate { low, high, .. }): &(u64, &Row, Estimate)| Range { x: level as f64, low, high };
+        Layer::Band { series: Some(series), ranges: self.at.iter().map(range).collect() }
+    }
+
+    /// The line, and the levels that were measured.
+    fn line(&self, series: usize) -> [Layer; 2] {
+        let points: Vec<[f64; 2]> = self.at.iter().map(|(level, _, estimate)| [*level as f64, estimate.value]).collect();
+        let dots = Layer::Dots { series: Some(series), points: points.clone(), hollow: false };
+        [Layer::Line { series: Some(series), points, steps: false, dashed: false }, dots]
+    }
+}
+
+/// What a title says of medians that have no place on a logarithmic axis.
+pub(super) fn zeros(scale: &Scale, medians: impl Iterator<Item = f64>) -> String {
+    let count = medians.filter(|median| *median == 0.0 && *scale == Scale::Log).count();
+    if count == 0 { String::new() } else { format!(" ({} of zero not drawn)", names::counted(count, "median")) }
+}
+
+/// The lines of each plot: together if they touch as much memory and are not too many, else by their other levels,
+/// and of these so many as there are colours.
+fn groups<'a, 'b>(lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a>>> {
+    let mut groups: BTreeMap<(u64, Option<&Point>), Vec<&Line>> = BTreeMap::new();
+    for line in lines {
+        let alike = lines.iter().filter(|other| other.bytes_each == line.bytes_each).count();
+        let point = (alike > MOST_LINES).then_some(&line.arm.point);
+        groups.entry((line.bytes_each.map_or(0, f64::to_bits), point)).or_default().push(line);
+    }
+    groups.into_values().flat_map(|group| group.chunks(MOST_LINES).map(<[_]>::to_vec).collect::<Vec<_>>()).collect()
+}
+
+/// Which of several plots it is: the levels that its lines share and others do not have, and its number.
+fn which(group: &[&Line], all: &[Line], index: usize, count: usize) -> String {
+    let level = |line: &Line, factor: &str| line.arm.point.get(factor).cloned();
+    let own = group[0].arm.point.0.keys().filter(|factor| {
+        let first = level(group[0], factor);
+        group.iter().all(|line| level(line, factor) == first) && all.iter().any(|line| level(line, factor) != first)
+    });
+    let own = own.filter_map(|factor| Some(names::setting(factor, group[0].arm.point.get(factor)?)));
+    let part = format!("{} of {count}", index + 1);
+    format!(" ({})", own.chain([part]).collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,71 @@
+//! Values in the order measured: whether anything drifts.
+
+use ascertain::unit::Unit;
+
+use super::measured::Measured;
+use super::quantiles::{MOST_LINES, cut_off};
+use super::{Picture, Table, names};
+use crate::plot::{Axis, Layer, Plot, Scale};
+
+/// A metric trial by trial, a dot a value; of many rows a selection. Nothing where there is nothing to follow.
+pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Picture> {
+    let (shown, selected) = measured.selection(MOST_LINES);
+    let finite = || shown.rows.iter().flat_map(|row| row.values.iter().copied()).filter(|value| value.is_finite());
+    if finite().nth(1).is_none() || shown.rows.iter().all(|row| row.n() < 2) {
+        return None;
+    }
+    let dots = shown.rows.iter().enumerate().map(|(index, row)| {
+        let placed = row.trials.iter().zip(row.values.iter()).filter(|(_, value)| value.is_finite());
+        let points = placed.map(|(trial, value)| [*trial as f64, *value]).collect();
+        Layer::Dots { series: Some(index), points, hollow: false }
+    });
+    let plot = Plot {
+        id,
+        title: format!("{} trial by trial{selected}{}", shown.title(), not_drawn(shown.censored())),
+        alt: format!("{about}. {}{}", halves(&shown), cut_off(&shown)),
+        x: Axis::new("trial", Scale::Linear, Unit::One),
+        y: shown.axis(finite()),
+        series: shown.rows.iter().map(|row| row.name.clone()).collect(),
+        layers: dots.collect(),
+    };
+    Some(Picture { plot, table: table(measured) })
+}
+
+/// What a title says of values that are infinite and can't be drawn.
+pub(super) fn not_drawn(count: usize) -> String {
+    if count == 0 { String::new() } else { format!(" ({} cut off, not drawn)", names::counted(count, "value")) }
+}
+
+/// The median of either half of the trials.
+fn of_halves(values: &[f64]) -> [f64; 2] {
+    let (first, second) = values.split_at(values.len() / 2);
+    [first, second].map(|half| {
+        let mut sorted = half.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        super::measured::median(&sorted).value
+    })
+}
+
+/// The row whose median has moved most from the first half of the trials to the second, in words.
+fn halves(measured: &Measured) -> String {
+    let moved = measured.rows.iter().filter(|row| row.n() > 1).map(|row| (row, of_halves(&row.values)));
+    let by_much = |[first, second]: [f64; 2]| {
+        let change = (second - first).abs() / first.abs();
+        if change.is_nan() { 0.0 } else { change }
+    };
+    let most = moved.max_by(|(_, a), (_, b)| by_much(*a).total_cmp(&by_much(*b)));
+    most.map_or_else(String::new, |(row, halves)| {
+        let [first, second] = halves.map(|median| measured.unit.human(median));
+        let which = if measured.rows.len() > 1 { "The median that moved most" } else { "The median" };
+        format!("{which}, of {}, was {first} in the first half of its trials and {second} in the second.", row.name)
+    })
+}
+
+fn table(measured: &Measured) -> Table {
+    let mut table = Table::new(&["", "Trials", "Median of the first half", "Median of the second half"]);
+    for row in measured.rows.iter().filter(|row| row.n() > 1) {
+        let [first, second] = of_halves(&row.values).map(|median| measured.unit.human(median));
+        table.rows.push(vec![row.name.clone(), row.n().to_string(), first, second]);
+    }
+    table
+}
