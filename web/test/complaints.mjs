@@ -94,12 +94,18 @@ export function complaintsOfPage({ mayBeEmpty }) {
       const isText = element instanceof SVGElement;
       const style = getComputedStyle(element);
       const painted = isText ? style.fill : style.color;
-      // Words on a coloured cell have that cell for their ground.
-      if (isText && element.closest("[data-ground]")) continue;
-      const ratio = contrast(luminance(painted), ground);
+      const cell = isText ? cellUnder(element) : undefined;
+      const ratio = contrast(luminance(painted), cell ? luminance(getComputedStyle(cell).fill) : ground);
       if (ratio < 4.5) low.add(`“${element.textContent.trim().slice(0, 30)}” has a contrast of ${ratio.toFixed(1)}`);
     }
     return [...low].slice(0, 5);
+  }
+
+  // The coloured cell that a text stands on: its ground.
+  function cellUnder(text) {
+    const box = text.getBBox();
+    const middle = new DOMPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return [...text.ownerSVGElement.querySelectorAll("[data-m='cells'] path")].find((path) => path.isPointInFill(middle));
   }
 
   function contrast(one, other) {

@@ -145,6 +145,21 @@ fn wrong_files_are_said_before_anything_runs() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said_with_the_way_out() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "-q", "-r", "2", "--export-json", "/dev/full", "--export-go", "a.go", "true", "true"];
+    let ran = ascertain(state.path(), &arguments);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("can't write `/dev/full`") && ran.stderr.contains("ascertain continue"),
+        "{}",
+        ran.stderr
+    );
+    assert!(state.path().join("a.go").exists(), "the others are written all the same");
+}
+
 /// A run that is killed leaves whole files of what was known, and nothing half-written.
 #[cfg(target_os = "linux")]
 #[test]

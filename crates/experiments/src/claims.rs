@@ -11,6 +11,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("claims/000_float-summation.toml", include_str!("../../../claims/000_float-summation.toml")),
     ("claims/002_cube-root.toml", include_str!("../../../claims/002_cube-root.toml")),
     ("claims/003_balls-and-bins.toml", include_str!("../../../claims/003_balls-and-bins.toml")),
+    ("claims/004_strength-reduction.toml", include_str!("../../../claims/004_strength-reduction.toml")),
 ];
 
 /// The shipped claims, resolved.
@@ -41,7 +42,7 @@ mod tests {
     fn the_committed_schema_is_the_generated_one() {
         let committed = include_str!("../../../claims/schema.json");
         let generated = format!("{:#}\n", ascertain::claims_file::json_schema(crate::registry()));
-        assert_eq!(committed, generated, "`cargo xtask schema` writes it anew");
+        assert!(committed == generated, "claims/schema.json is not up to date: `cargo xtask schema` writes it anew");
     }
 
     #[test]

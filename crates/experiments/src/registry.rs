@@ -9,10 +9,12 @@ pub mod cbrt;
 pub mod fill_rate;
 #[path = "reshuffle/mod.rs"]
 pub mod reshuffle;
+#[path = "polynomial/mod.rs"]
+pub mod polynomial;
 #[path = "sum/mod.rs"]
 pub mod sum;
 
 /// Every experiment that ships.
 pub fn registry() -> &'static [&'static dyn Experiment] {
-    &[&sum::Sum, &cbrt::Cbrt, &fill_rate::FillRate, &reshuffle::Reshuffle]
+    &[&sum::Sum, &cbrt::Cbrt, &polynomial::Polynomial, &fill_rate::FillRate, &reshuffle::Reshuffle]
 }

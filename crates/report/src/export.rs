@@ -55,8 +55,10 @@ impl Export {
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) || path.file_name().is_none() {
             return Err(Error::NotAFile(path.to_path_buf()));
         }
-        let is_device = existing.as_ref().is_some_and(|metadata| !metadata.is_file());
-        if is_device || path.starts_with("/dev") {
+        // `/dev/stdout` may well be a file that is being written to.
+        let is_device = existing.as_ref().is_some_and(|metadata| !metadata.is_file())
+            || (path.starts_with("/dev") && !path.starts_with("/dev/shm"));
+        if is_device {
             let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
             return Ok(Export { target: path.to_path_buf(), permissions: None, device: Some(file) });
         }

@@ -104,7 +104,7 @@ fn a_parquet_file_with_a_wrong_byte_ends_reading_at_worst() {
     let ran = ran();
     fs::remove_file(ran.file("trials.jsonl")).unwrap();
     let bytes = fs::read(ran.file("trials.parquet")).unwrap();
-    let places = (0..bytes.len()).step_by(bytes.len() / 300);
+    let places = (0..bytes.len()).step_by(bytes.len() / 150);
     let is_told = |at: usize| {
         let mut broken = bytes.clone();
         broken[at] ^= [0xff, 0x01, 0x80][at % 3];

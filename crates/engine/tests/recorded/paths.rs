@@ -58,7 +58,7 @@ fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: (f64, f64), look_e
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_path_is_what_its_outcomes_make_of_it(

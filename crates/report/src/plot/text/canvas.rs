@@ -116,8 +116,8 @@ impl Canvas {
     /// Whether there are no marks in so many columns: rules and shades may be written over.
     pub(super) fn is_clear(&mut self, column: usize, row: usize, columns: usize) -> bool {
         (column..column + columns).all(|at| {
-            let is_rule = |square: &Square| matches!(square.text.as_str(), "" | "╌");
-            self.square(at, row).is_some_and(|square| is_rule(square) && !square.is_covered && square.dots == 0)
+            let is_clear = |square: &Square| square.text.is_empty() || is_rule(&square.text);
+            self.square(at, row).is_some_and(|square| is_clear(square) && !square.is_covered && square.dots == 0)
         })
     }
 
@@ -132,6 +132,9 @@ impl Canvas {
     pub(super) fn dot(&mut self, [x, y]: [usize; 2], paint: Paint) {
         const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
         if let Some(square) = self.square(x / 2, y / 4) {
+            if is_rule(&square.text) {
+                square.text.clear();
+            }
             square.dots |= BITS[y % 4][x % 2];
             square.paint = paint;
         }
@@ -178,6 +181,11 @@ impl Canvas {
         }
         text
     }
+}
+
+/// Whether it is part of a rule, which marks are drawn over.
+fn is_rule(text: &str) -> bool {
+    matches!(text, "┊" | "╌")
 }
 
 fn shown(square: &Square) -> String {

@@ -1,0 +1,65 @@
+//! The source's two loops, in C.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use ascertain::experiment::{Arm, Unavailable};
+use ascertain_sys::compiled::{Function, Language, Source, compile};
+
+/// The loops' names, which are those of their functions with `c-` before them.
+pub const LOOPS: [(&str, &str); 2] =
+    [("c-multiplications", "A·i·i + B·i + C, in C"), ("c-additions", "the same by two running sums, in C")];
+
+/// The levels and the compilers' options for them.
+pub const LEVELS: [(&str, &[&str]); 5] =
+    [("O0", &["-O0"]), ("O1", &["-O1"]), ("O2", &["-O2"]), ("O3", &["-O3"]), ("O3-native", &["-O3", "-march=native"])];
+
+const TEXT: &str = r"
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t multiplications(const void *input, size_t none, void *output, size_t count) {
+    const double A = 1.1, B = 2.2, C = 3.3;
+    double *data = output;
+    int i;
+    for (i = 0; i < (int)count; i++) data[i] = A * i * i + B * i + C;
+    return 0;
+}
+
+int64_t additions(const void *input, size_t none, void *output, size_t count) {
+    const double A = 1.1, B = 2.2, C = 3.3, twice = A + A;
+    double *data = output, value = C, rise = A + B;
+    int i;
+    for (i = 0; i < (int)count; i++) {
+        data[i] = value;
+        value += rise;
+        rise += twice;
+    }
+    return 0;
+}
+";
+
+/// Whether the machine has the arm's compiler.
+pub fn available(arm: &Arm) -> Result<(), Unavailable> {
+    function(arm).map(|_| ())
+}
+
+/// The arm's loop, compiled as its point says.
+pub fn function(arm: &Arm) -> Result<Function, Unavailable> {
+    /// What is compiled lasts as long as the program: a run asks several times.
+    static COMPILED: Mutex<BTreeMap<Arm, Result<Function, Unavailable>>> = Mutex::new(BTreeMap::new());
+    let key = Arm { variant: arm.variant.clone(), point: arm.point.clone().with("elements", 0) };
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    compiled.entry(key).or_insert_with(|| compile_anew(arm)).clone()
+}
+
+fn compile_anew(arm: &Arm) -> Result<Function, Unavailable> {
+    let word = |factor: &str| arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
+    let (compiler, level) = (word("compiler"), word("level"));
+    let options = LEVELS.iter().find(|(name, _)| *name == level).map(|(_, options)| *options);
+    let options = options.ok_or_else(|| Unavailable(format!("there is no level `{level}`")))?;
+    let name = arm.variant.strip_prefix("c-").ok_or_else(|| Unavailable("there is no such variant".into()))?;
+    let source = Source::new(Language::C, TEXT).compiler(&compiler).options(options);
+    let needs = |error: ascertain_sys::Error| Unavailable(format!("needs a C compiler: {error}"));
+    compile(&source).and_then(|library| library.function(name)).map_err(needs)
+}

@@ -1,0 +1,108 @@
+//! The experiment as data: our variants and two loops in C, over size, compiler and level.
+
+use std::sync::LazyLock;
+
+use ascertain::experiment::{
+    Accepts, Arm, Better, Experiment, Factor, Footprint, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
+    Unavailable, Variant,
+};
+use ascertain::unit::Unit;
+use ascertain_numeric::polynomial::VARIANTS;
+use ascertain_sys::machine::Machine;
+
+use super::{compiled, session};
+
+/// Filling a slice with a quadratic.
+pub struct Polynomial;
+
+pub(super) const TIME: usize = 0;
+pub(super) const THROUGHPUT: usize = 1;
+pub(super) const ERROR: usize = 2;
+pub(super) const WIDTH: usize = 3;
+pub(super) const INSTRUCTIONS: usize = 4;
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| {
+    let factor = |name: &str, about: &str, default: Level, accepts| Factor {
+        name: name.into(),
+        about: about.into(),
+        default,
+        accepts,
+    };
+    let words = |words: &[&str]| Accepts::OneOf(words.iter().map(|&word| word.into()).collect());
+    let ours = VARIANTS.iter().map(|v| (v.name, v.about));
+    let variants = compiled::LOOPS.iter().copied().chain(ours);
+    Spec {
+        id: "polynomial".into(),
+        title: "A quadratic at 0, 1, 2 …: multiplications against additions".into(),
+        readme: include_str!("README.md").into(),
+        variants: variants.map(|(name, about)| Variant { name: name.into(), about: about.into() }).collect(),
+        factors: vec![
+            factor("elements", "how many values", 1_000_000.into(), Accepts::Integers { min: 1, max: 1 << 30 }),
+            factor(
+                "compiler",
+                "what compiles the loops in C; nothing to the others",
+                "gcc".into(),
+                words(&["gcc", "clang"]),
+            ),
+            factor(
+                "level",
+                "its options; nothing to the others",
+                "O3".into(),
+                words(&compiled::LEVELS.map(|(name, _)| name)),
+            ),
+        ],
+        metrics: vec![
+            Metric::new("time", "time of one value: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            Metric::new(
+                "throughput",
+                "bytes written a second, over the same batch",
+                Unit::BytePerSecond,
+                Better::Higher,
+            ),
+            Metric::new("error", "greatest relative error of a value; no chance in it", Unit::One, Better::Lower),
+            Metric::new("width", "bits of the widest register that the loop calculates in", Unit::One, Better::Higher),
+            Metric::new(
+                "instructions",
+                "instructions of the loop, however many values it writes",
+                Unit::One,
+                Better::Lower,
+            ),
+        ],
+        plots: vec![Plot::Sweep {
+            metric: "throughput".into(),
+            factor: "elements".into(),
+            footprints: vec![Footprint { at: Point::default(), bytes_each: 8.0 }],
+        }],
+    }
+});
+
+impl Experiment for Polynomial {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
+        let bytes = elements(arm).unwrap_or(0) * 8;
+        if bytes > machine.memory_bytes / 2 {
+            let memory = machine.memory_bytes;
+            return Err(Unavailable(format!(
+                "{bytes} bytes are more than half of this machine's memory ({memory} bytes)"
+            )));
+        }
+        match VARIANTS.iter().find(|variant| variant.name == arm.variant) {
+            Some(variant) => {
+                variant.is_available().map_err(|feature| Unavailable(format!("needs {feature}, which this CPU lacks")))
+            }
+            None => compiled::available(arm),
+        }
+    }
+
+    fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        session::open(arms)
+    }
+}
+
+/// How many values an arm is about.
+pub(super) fn elements(arm: &Arm) -> Option<u64> {
+    arm.point.get("elements")?.integer()
+}

@@ -1,0 +1,92 @@
+//! What a compiler made of a loop, read from its machine code by objdump.
+
+use std::path::Path;
+use std::process::Command;
+
+/// A loop in machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// Bits of the widest register that it calculates floating-point numbers in: 64 for one double at a time.
+    pub width_bits: u32,
+    /// Its instructions.
+    pub instructions: u32,
+}
+
+/// The loop of a function in a shared object: of several, the one that calculates in the widest registers.
+/// `None` where there is no objdump, or the code is not x86-64's.
+pub fn main_loop(object: &Path, function: &str) -> Option<Loop> {
+    let output = Command::new("objdump")
+        .args(["-d", "--no-show-raw-insn", &format!("--disassemble={function}")])
+        .arg(object)
+        .output()
+        .ok()?;
+    find_loop(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// An instruction: its address, its name, its operands.
+type Instruction<'a> = (u64, &'a str, &'a str);
+
+fn find_loop(disassembly: &str) -> Option<Loop> {
+    let instructions: Vec<Instruction> = disassembly.lines().filter_map(parse).collect();
+    let loops = instructions.iter().enumerate().filter_map(|(last, (address, name, operands))| {
+        let target = u64::from_str_radix(operands.split_whitespace().next()?, 16).ok()?;
+        let is_backward = name.starts_with('j') && target <= *address;
+        let first = instructions.iter().position(|(address, ..)| *address == target).filter(|_| is_backward)?;
+        let body = &instructions[first..=last];
+        let width_bits = body.iter().map(|(_, name, operands)| width_bits(name, operands)).max()?;
+        Some(Loop { width_bits, instructions: body.len() as u32 })
+    });
+    // Of loops within one another the shortest is the innermost.
+    loops.filter(|found| found.width_bits > 0).max_by_key(|found| (found.width_bits, u32::MAX - found.instructions))
+}
+
+/// `    1139:	movsd  %xmm0,(%rdx)`
+fn parse(line: &str) -> Option<Instruction<'_>> {
+    let (address, code) = line.split_once(":\t")?;
+    let address = u64::from_str_radix(address.trim(), 16).ok()?;
+    let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
+    Some((address, name, operands.trim()))
+}
+
+/// The bits of the doubles that an addition or multiplication takes at once; 0 for anything else.
+fn width_bits(name: &str, operands: &str) -> u32 {
+    let name = name.trim_start_matches('v');
+    let calculates = ["add", "mul", "fmadd"].iter().any(|operation| name.starts_with(operation));
+    match calculates {
+        true if name.ends_with("sd") => 64,
+        true if name.ends_with("pd") && operands.contains("%zmm") => 512,
+        true if name.ends_with("pd") && operands.contains("%ymm") => 256,
+        true if name.ends_with("pd") => 128,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop of one double at a time, and one of four within it that counts for more.
+    #[test]
+    fn the_widest_loop_is_found() {
+        let scalar = "\
+0000000000001100 <additions>:
+    1100:\tpxor   %xmm1,%xmm1
+    1104:\tmovsd  %xmm1,(%rax)
+    1108:\tadd    $0x8,%rax
+    110c:\taddsd  %xmm0,%xmm1
+    1110:\tcmp    %rdx,%rax
+    1113:\tjne    1104 <additions+0x4>
+";
+        assert_eq!(find_loop(scalar), Some(Loop { width_bits: 64, instructions: 5 }));
+        let vector = format!(
+            "{scalar}    1120:\tvmovupd %ymm1,(%rax)
+    1124:\tvfmadd231pd %ymm0,%ymm2,%ymm1
+    1128:\tjne    1120 <additions+0x20>
+    112c:\tjmp    1100 <additions>
+"
+        );
+        assert_eq!(find_loop(&vector), Some(Loop { width_bits: 256, instructions: 3 }));
+        assert_eq!(find_loop(""), None);
+        assert_eq!(find_loop("    1100:\tjne    1100 <x>\n"), None, "it calculates nothing");
+    }
+}
