@@ -34,7 +34,8 @@ fn compare_speaks_to_people() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["compare", "sleep 0.03", "sleep 0.001"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("times as fast as"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("`sleep 0.001` is faster than `sleep 0.03`: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Trials") && ran.stdout.contains("Min to max"), "{}", ran.stdout);
     assert!(ran.stderr.contains("evidence: "), "{}", ran.stderr);
     let quiet = ascertain(state.path(), &["compare", "-q", "-r", "2", "true", "true"]);
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
@@ -63,6 +64,53 @@ fn parameters_make_arms_and_the_first_is_the_reference() {
         ["compare", "--format", "json", "-r", "2", "-P", "n", "1", "5", "-D", "2", "echo {n}", "printf {n}"];
     let json = ascertain(state.path(), &arguments).json();
     assert_eq!(json["claims"].as_array().unwrap().len(), 3, "the second against the first, at each of 1, 3, 5");
+}
+
+#[test]
+fn parameters_stand_in_the_command_lines() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "-r", "3", "-L", "time", "0.01,0.001", "sleep {time}"]);
+    assert!(ran.stdout.contains("`sleep 0.001` is") && !ran.stdout.contains("{time}"), "{}", ran.stdout);
+}
+
+#[test]
+fn what_hyperfines_users_look_for() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = |arguments: &[&str]| {
+        let ran = ascertain(state.path(), &[&["compare", "--no-evidence"], arguments].concat());
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        ran.stdout
+    };
+    let first_of = |text: &str, names: [&str; 2]| {
+        let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with('─')).collect();
+        table.iter().find_map(|line| names.into_iter().find(|name| line.starts_with(name))).map(str::to_string)
+    };
+    let (slow, fast) = ("sleep 0.03", "sleep 0.001");
+    let given = compare(&["-r", "2", slow, fast]);
+    assert_eq!(first_of(&given, [slow, fast]).as_deref(), Some(slow), "{given}");
+    let sorted = compare(&["-r", "2", "--sort", "mean-time", "-u", "second", slow, fast]);
+    assert_eq!(first_of(&sorted, [slow, fast]).as_deref(), Some(fast), "{sorted}");
+    assert!(sorted.contains("0.03 s") || sorted.contains("0.030 s") || sorted.contains("0.031 s"), "{sorted}");
+    let referred = compare(&["-r", "2", "--reference", slow, "-n", "quick", fast]);
+    assert_eq!(first_of(&referred, [slow, "quick"]).as_deref(), Some(slow), "{referred}");
+    assert!(compare(&["-r", "1", "--show-output", "echo seen"]).contains("seen\n"));
+    let json = ["--format", "json", "--min-runs", "40", slow, fast];
+    let json: Value = serde_json::from_str(&compare(&json)).unwrap();
+    assert!(json["points"][0]["n"].as_u64() >= Some(40), "{json}");
+    for shell in [&["-S", "sh"][..], &["--shell"], &["--shell=sh"]] {
+        compare(&[&["-r", "1"], shell, &["true | true"]].concat());
+    }
+    compare(&["-r", "1", "--shell=none", "true"]);
+}
+
+#[test]
+fn what_failed_says_so_in_its_own_row() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "false", "true"]);
+    let row = |name: &str| ran.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
+    assert!(row("false").ends_with("failed"), "{}", ran.stdout);
+    assert!(row("true").ends_with("not compared"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Failed: command `false` ended with exit code 1;"), "{}", ran.stdout);
 }
 
 #[test]
@@ -181,7 +229,9 @@ fn run_prints_tables_and_judges_the_shipped_claims() {
     let ran = ascertain(state.path(), &arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("thrown") && ran.stdout.contains("fill_rate"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("holds"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("holds") && ran.stdout.contains("fill-rate.98-percent"), "{}", ran.stdout);
+    let claims_arms = ran.stdout.lines().filter(|line| line.contains("bins=1000")).count();
+    assert_eq!(claims_arms, 0, "the table has only what was asked for: {}", ran.stdout);
 }
 
 #[test]
@@ -273,6 +323,39 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     let json = ran(output).json();
     assert!(json["claims"][0]["trials"].as_u64().unwrap() >= 3, "{json}");
     assert_eq!(json["run_id"], *name);
+}
+
+/// The gate of the run that is continued is a gate again, and runs of other programs are passed over.
+#[test]
+fn what_is_continued_fails_as_it_would_have() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--fail-if", "slower", "--max-trials", "3", "sleep 0.001", "sleep 0.03"];
+    assert_eq!(ascertain(state.path(), &arguments).code, Some(3));
+    let of_this_program = runs(state.path()).pop().unwrap();
+    let of_another = of_this_program.parent().unwrap().join("30001231T000000000Z-zzzz");
+    std::fs::create_dir(&of_another).unwrap();
+    let header = std::fs::read_to_string(of_this_program.join("run.json")).unwrap();
+    let mut header: Value = serde_json::from_str(&header.replace("\"compare\"", "\"somebodys-bench\"")).unwrap();
+    header["plan"]["commands"] = Value::Array(Vec::new());
+    std::fs::write(of_another.join("run.json"), header.to_string()).unwrap();
+    let ran = ascertain(state.path(), &["continue", "--max-trials", "100"]);
+    assert!(ran.stderr.contains("passing over 30001231T000000000Z-zzzz: `somebodys-bench`"), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    let name = of_this_program.file_name().unwrap().to_str().unwrap();
+    assert_eq!(ascertain(state.path(), &["continue", name, "--fail-on", "refuted"]).code, Some(2));
+}
+
+/// A report that stands in the folder is of the run as it was.
+#[test]
+fn a_report_is_made_anew_when_its_run_goes_on() {
+    let state = tempfile::tempdir().unwrap();
+    let text = "[[claim]]\nid = \"x\"\ncommand = \"true\"\npredicate = \"wall <= 5 s\"\nrate = 0.6\n";
+    std::fs::write(state.path().join("claims.toml"), text).unwrap();
+    assert_eq!(ascertain(state.path(), &["check", "claims.toml", "--max-trials", "2"]).code, Some(3));
+    let report = runs(state.path()).pop().unwrap().join("report.html");
+    let before = std::fs::read_to_string(&report).unwrap();
+    assert_eq!(ascertain(state.path(), &["continue", "--max-trials", "100"]).code, Some(0));
+    assert_ne!(std::fs::read_to_string(&report).unwrap(), before);
 }
 
 /// A run that is killed outright is readable, and goes on from its last whole trial.

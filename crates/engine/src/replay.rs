@@ -53,7 +53,8 @@ pub(crate) fn replay(lanes: &mut [Lane], header: &Header, trials: &Trials, bench
             let (number, experiment) = (trial.number, trial.experiment);
             Error::Replay(format!("trial {number} of `{experiment}` has arms that no claim or table asks for"))
         })?;
-        let sample = |observed: &Observed| Some((slots[lane][observed.arm]?, metrics[observed.series]?, observed.value));
+        let sample =
+            |observed: &Observed| Some((slots[lane][observed.arm]?, metrics[observed.series]?, observed.value));
         if let Some(observed) = trial.observed.iter().find(|observed| metrics[observed.series].is_none()) {
             let (experiment, metric) = (trial.experiment, &trials.series[observed.series].metric);
             return Err(Error::Replay(format!("`{experiment}` has no metric `{metric}` in this program")));

@@ -16,9 +16,9 @@ use crate::observations::Observations;
 use crate::outcome::{ClaimResult, LeftOut, Outcome, Verdict};
 use crate::plan::{Config, Plan, Registry};
 use crate::planning::{self, Lanes};
+use crate::replay;
 use crate::summary::{self, Setting};
 use crate::unit::Unit;
-use crate::replay;
 
 /// A lane keeps the machine to itself for that long before another may have it.
 const SLICE_NS: u64 = 250_000_000;
@@ -105,8 +105,7 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     let machine = machine::describe();
     let mut observations = Observations::default();
     let mut judges = planning::judges(plan, registry)?;
-    let Lanes { mut lanes, unavailable } =
-        planning::lanes(plan, registry, &machine, &mut judges, &mut observations)?;
+    let Lanes { mut lanes, unavailable } = planning::lanes(plan, registry, &machine, &mut judges, &mut observations)?;
     let (mut writer, recorded, run_id) = open_evidence(plan, registry, recording, &machine, unavailable)?;
     if let Some(writer) = &mut writer {
         for (index, values) in observations.arms().to_vec().iter().enumerate() {

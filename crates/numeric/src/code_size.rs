@@ -4,15 +4,22 @@
 /// program (its name is that of the family and the variant, which must be words together), and a function `$size` that tells how long that section is: what it takes of the instruction
 /// cache, without tables. `None` where the linker keeps no account of sections (it does for ELF).
 macro_rules! sized {
-    ($family:literal $variant:literal, $name:ident, $size:ident, ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr) => {
+    ($family:literal $variant:literal, $name:ident, $size:ident, ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr $(, $feature:literal)?) => {
         #[inline(never)]
+        $(#[target_feature(enable = $feature)])?
         // SAFETY: the section holds nothing but this function.
         #[cfg_attr(target_os = "linux", unsafe(link_section = concat!($family, "_", $variant)))]
         fn $name($($arg: $type),*) -> $result {
             $body($($arg),*)
         }
 
-        fn $size() -> Option<usize> {
+        // It is there to be measured, and must not be dropped.
+        const _: () = {
+            #[used]
+            static KEPT: unsafe fn($($type),*) -> $result = $name;
+        };
+
+        pub(super) fn $size() -> Option<usize> {
             #[cfg(target_os = "linux")]
             {
                 unsafe extern "C" {

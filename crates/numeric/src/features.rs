@@ -18,6 +18,10 @@ pub(crate) const FEATURES: &[Feature] = &[
     ("avx2", || is_x86_feature_detected!("avx2")),
     ("fma", || is_x86_feature_detected!("fma")),
     ("avx512f", || is_x86_feature_detected!("avx512f")),
+    ("avx512bw", || is_x86_feature_detected!("avx512bw")),
+    ("avx512vl", || is_x86_feature_detected!("avx512vl")),
+    ("avx512ifma", || is_x86_feature_detected!("avx512ifma")),
+    ("avx512vbmi", || is_x86_feature_detected!("avx512vbmi")),
 ];
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) const FEATURES: &[Feature] = &[];

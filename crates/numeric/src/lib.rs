@@ -2,6 +2,7 @@
 
 pub mod cbrt;
 mod code_size;
+pub mod decimal;
 mod features;
 pub mod polynomial;
 pub mod subset;

@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ids.map(|id| json!({ "experiment": id, "pictures": pictures::of_experiment(&run, id) })).collect();
     let claims = (0..run.outcome.claims.len()).map(|index| pictures::of_claim(&run, index));
     let claims: Vec<_> = claims.zip(&run.outcome.claims).collect();
-    let claims: Vec<_> = claims.iter().map(|(pictures, claim)| json!({ "claim": claim, "pictures": pictures })).collect();
+    let claims: Vec<_> =
+        claims.iter().map(|(pictures, claim)| json!({ "claim": claim, "pictures": pictures })).collect();
     let all = json!({ "overview": pictures::overview(&run), "claims": claims, "experiments": experiments });
     writeln!(std::io::stdout(), "{all:#}")?;
     Ok(())

@@ -10,8 +10,9 @@ pub(crate) struct Grid {
 pub(crate) struct Column {
     pub heading: String,
     pub kind: Kind,
-    /// Where the table would be too wide, its cells stand below those of the column before it.
-    pub stacks: bool,
+    /// Where the table would be too wide, its cells stand below those of the column before it: those at 1 first, and
+    /// those at 2 where that is not enough; at 0 they never do.
+    pub stacks: usize,
 }
 
 /// How a column's cells are laid out.
@@ -36,14 +37,19 @@ pub(crate) enum Cell {
 
 impl Grid {
     pub fn new(columns: &[(&str, Kind)]) -> Grid {
-        let column = |&(heading, kind): &(&str, Kind)| Column { heading: heading.into(), kind, stacks: false };
+        let column = |&(heading, kind): &(&str, Kind)| Column { heading: heading.into(), kind, stacks: 0 };
         Grid { columns: columns.iter().map(column).collect(), rows: Vec::new() }
     }
 
     /// The table with these columns allowed to stand below the ones before them.
-    pub fn stacking(mut self, headings: &[&str]) -> Grid {
-        for column in &mut self.columns {
-            column.stacks = headings.contains(&column.heading.as_str());
+    pub fn stacking(self, headings: &[&str]) -> Grid {
+        self.stacking_at(1, headings)
+    }
+
+    /// The same at a level: what is at 1 stands below first, what is at 2 where that is not enough.
+    pub fn stacking_at(mut self, level: usize, headings: &[&str]) -> Grid {
+        for column in self.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
+            column.stacks = level;
         }
         self
     }

@@ -90,7 +90,8 @@ pub(crate) fn compared(outcome: &Outcome, layout: &Layout) -> Grid {
         ("Interval", Kind::Number),
         ("Answer", Kind::Word),
     ])
-    .stacking(&["95 % interval", "Min to max", "System", "Memory", "Interval"]);
+    .stacking(&["95 % interval", "System", "Interval"])
+    .stacking_at(2, &["Min to max", "Memory"]);
     for (key, of_arm) in arms_in_order(outcome, layout.order) {
         let median = |metric: &str| {
             let found = of_arm.iter().find(|point| point.metric == metric && point.n > 0);

@@ -108,7 +108,10 @@ impl PowerAnalysis {
             Judging::Order => format!("Where it wins {rate} of the {trials}"),
             _ => format!("Where the true rate is {rate}"),
         };
-        let [says_holds, says_refuted, undecided] = [at.holds, at.refuted, at.undecided].map(rough_percent);
+        let [says_holds, says_refuted, undecided] = [at.holds, at.refuted, at.undecided].map(|chance| {
+            // The signs of a table as words.
+            rough_percent(chance).replace("< ", "under ").replace("> ", "over ")
+        });
         let by = |count: Option<u64>, share| match count {
             Some(count) => format!("{count} with a chance of {share} %"),
             None => format!("more than {} for a chance of {share} %", self.max_trials),
@@ -195,8 +198,9 @@ impl PowerAnalysis {
     pub fn plot(&self) -> Plot {
         let Words { trials, holds, refuted, .. } = self.words();
         let (label, claimed) = match self.judging {
-            Judging::Order => ("share of the pairs that it wins", "even".to_string()),
-            _ => ("true rate", "claimed".to_string()),
+            // The scale's ticks are those of quantiles: p99 is 99 %.
+            Judging::Order => ("share of the pairs that it wins (p80: 80 %)", "even".to_string()),
+            _ => ("true rate (p99: 99 %)", "claimed".to_string()),
         };
         let chances: [fn(&PowerAt) -> f64; 3] = [|at| at.holds, |at| at.refuted, |at| at.undecided];
         let points = |all: &[PowerAt], chance: fn(&PowerAt) -> f64| -> Vec<[f64; 2]> {

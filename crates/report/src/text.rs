@@ -72,6 +72,24 @@ pub(crate) fn ended(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 
+/// A space at which no line ends.
+pub(crate) const NO_BREAK: &str = "\u{a0}";
+
+/// The text with a number and its unit held together.
+pub(crate) fn unbroken_quantities(text: &str) -> String {
+    let is_unit = |word: &str| {
+        let word = word.trim_end_matches(|c: char| ",.;:)".contains(c));
+        matches!(word, "%" | "ns" | "µs" | "ms" | "s" | "min" | "B" | "kB" | "MB" | "GB")
+    };
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let follows_number = joined.ends_with(|c: char| c.is_ascii_digit());
+        joined.push_str(if follows_number && is_unit(word) { NO_BREAK } else { " " });
+        joined.push_str(word);
+    }
+    joined.split_off(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ mod shapes;
 use std::collections::BTreeSet;
 
 use ascertain::claim::{Bound, Claim, Judging, Scale as Compared, Test};
-use ascertain::experiment::{Arm, Metric, Point, Reduce, Sample, Status};
+use ascertain::experiment::{self, Arm, Experiment, Footprint, Metric, Point, Reduce, Sample};
 use ascertain::function::Group;
 use ascertain::outcome::{LeftOut, Verdict};
 use ascertain::plan::{Config, Plan, Table};
@@ -37,27 +37,27 @@ fn with_id<'a>(pictures: &'a [Picture], id: &str) -> &'a Picture {
 }
 
 fn lines(plot: &Plot) -> Vec<&[[f64; 2]]> {
-    let line = |layer| match layer {
-        Layer::Line { points, .. } => Some(points),
+    let lines = plot.layers.iter().filter_map(|layer| match layer {
+        Layer::Line { points, .. } => Some(points.as_slice()),
         _ => None,
-    };
-    plot.layers.iter().filter_map(line).map(Vec::as_slice).collect()
+    });
+    lines.collect()
 }
 
 fn dots(plot: &Plot) -> Vec<&[[f64; 2]]> {
-    let dots = |layer| match layer {
-        Layer::Dots { points, .. } => Some(points),
+    let dots = plot.layers.iter().filter_map(|layer| match layer {
+        Layer::Dots { points, .. } => Some(points.as_slice()),
         _ => None,
-    };
-    plot.layers.iter().filter_map(dots).map(Vec::as_slice).collect()
+    });
+    dots.collect()
 }
 
 fn rules(plot: &Plot) -> Vec<(Which, f64, &str)> {
-    let rule = |layer| match layer {
+    let rules = plot.layers.iter().filter_map(|layer| match layer {
         Layer::Rule { on, at, label } => Some((*on, *at, label.as_str())),
         _ => None,
-    };
-    plot.layers.iter().filter_map(rule).collect()
+    });
+    rules.collect()
 }
 
 /// The points of all marks, an interval's estimate and the middle of a range among them.
@@ -96,7 +96,8 @@ fn check(pictures: &[Picture]) {
         for layer in &plot.layers {
             let (series, points) = marks(layer);
             assert!(series.is_none_or(|series| series < plot.series.len()), "{id}: {series:?}");
-            drawn += points.iter().filter(|[x, y]| has_place(&plot.x.scale, *x) && has_place(&plot.y.scale, *y)).count();
+            drawn +=
+                points.iter().filter(|[x, y]| has_place(&plot.x.scale, *x) && has_place(&plot.y.scale, *y)).count();
             if let Scale::Names(names) = &plot.y.scale {
                 assert!(points.iter().all(|point| point[1] < names.len() as f64), "{id}");
             }
@@ -118,7 +119,9 @@ fn runs_of_all_shapes_have_sound_pictures() {
         let expected: &[&str] = match shape.name {
             "nothing-yet" | "all-censored" => &[],
             "one-observation" => &["example-time-medians", "one-in-time-evidence", "one-in-time-rate"],
-            "holds-and-refuted" => &["example-time-quantiles", "example-fast-8x-naive-ratios", "claims-ratios", "claims-rates"],
+            "holds-and-refuted" => {
+                &["example-time-quantiles", "example-fast-8x-naive-ratios", "claims-ratios", "claims-rates"]
+            }
             "censored" => &["censored-steady-ratios", "example-time-quantiles"],
             "sixteen-arms" => &["compare-wall-medians", "compare-wall-quantiles", "claims-ratios"],
             "heat-map" => &["example-time-matrix"],
@@ -180,7 +183,10 @@ fn every_kind(trials: u64) -> Shape {
         claim("exact", Judging::Exact, vec![predicate(&metrics, "size <= 3 ns")], 0.5),
         claim("exact ratio", Judging::Exact, vec![versus(ratio, Bound::AtLeast(1.5))], 0.5),
         claim("order", Judging::Order, vec![versus(ratio, Bound::AtLeast(1.0))], 0.5),
-        Claim { margin: Some(0.1), ..claim("order-margin", Judging::Order, vec![versus(ratio, Bound::AtLeast(1.0))], 0.5) },
+        Claim {
+            margin: Some(0.1),
+            ..claim("order-margin", Judging::Order, vec![versus(ratio, Bound::AtLeast(1.0))], 0.5)
+        },
     ];
     shape
 }
@@ -264,7 +270,7 @@ fn only_ties_are_hollow_and_decide_nothing() {
     assert_eq!(dots(ratios).iter().map(|points| points.len()).collect::<Vec<_>>(), [0, 0, 40]);
     assert!(ratios.layers.iter().any(|layer| matches!(layer, Layer::Dots { hollow: true, .. })));
     let evidence = &with_id(&pictures, "b-evidence").plot;
-    assert!(lines(evidence).iter().all(|line| line.iter().all(|point| point[1] == 0.0)));
+    assert!(lines(evidence).iter().all(|line| line.iter().all(|point| point[1].abs() < 1e-9)));
 }
 
 #[test]
@@ -348,31 +354,34 @@ fn a_sweep_marks_where_the_caches_end() {
     }
 }
 
-/// Sixteen arms at four sizes that touch different amounts of memory: no plot has more lines than there are colours.
+/// Twelve lines of which four touch more memory: no plot has more lines than there are colours.
 #[test]
 fn many_lines_are_drawn_in_several_plots() {
-    let names: Vec<String> = (0..10).map(|index| format!("variant{index}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut shape = Shape::of_functions("many", &names, 12, |_, _, random| vec![scalar(random.time_ns(50.0, 0.2))]);
-    let at = |arm: &Arm, elements: u64, kind: &str| {
-        Arm { point: Point::default().with("elements", elements).with("type", kind), ..arm.clone() }
-    };
-    shape.arms = shape.arms.iter().flat_map(|arm| [(8, "f32"), (64, "f32"), (8, "f64"), (64, "f64")].map(|(n, kind)| at(arm, n, kind))).collect();
-    let footprint = |kind: &str, bytes_each| ascertain::experiment::Footprint { at: Point::default().with("type", kind), bytes_each };
-    shape.spec.plots = vec![ascertain::experiment::Plot::Sweep {
-        metric: "time".into(),
-        factor: "elements".into(),
-        footprints: vec![footprint("f32", 4.0), footprint("f64", 8.0)],
-    }];
-    let pictures = all(&read(&shape));
+    let variants = ["a", "b", "c", "d", "e", "f"];
+    let mut shape = Shape::of_functions("many", &variants, 12, |_, _, random| vec![scalar(random.time_ns(50.0, 0.2))]);
+    let at = |arm: &Arm, n: u64| Arm { point: Point::default().with("n", n).with("type", "f32"), ..arm.clone() };
+    shape.arms = shape.arms.iter().flat_map(|arm| [8, 64].map(|n| at(arm, n))).collect();
+    let footprint = |kind: &str, bytes_each| Footprint { at: Point::default().with("type", kind), bytes_each };
+    let footprints = vec![footprint("f32", 4.0), footprint("f64", 8.0)];
+    shape.spec.plots = vec![experiment::Plot::Sweep { metric: "time".into(), factor: "n".into(), footprints }];
+    let mut run = read(&shape);
+    let mut more = run.series.clone();
+    for series in &mut more {
+        series.arm.variant += "2";
+        let kind = if series.arm.variant < "c".to_string() { "f64" } else { "f32" };
+        series.arm.point = series.arm.point.clone().with("type", kind);
+    }
+    run.series.extend(more);
+    let pictures = all(&run);
     check(&pictures);
     let sweeps: Vec<&Plot> =
         pictures.iter().map(|picture| &picture.plot).filter(|plot| plot.id.contains("sweep")).collect();
     let counts: Vec<usize> = sweeps.iter().map(|plot| plot.series.len()).collect();
-    assert_eq!(counts, [8, 2, 8, 2]);
-    assert_eq!(sweeps[0].title, "Time by elements (type=f32, 1 of 4), with 95 % bands");
+    assert_eq!(counts, [8, 2, 2]);
+    assert_eq!(sweeps[0].title, "Time by n (type=f32, 1 of 3), with 95 % bands");
+    assert_eq!(sweeps[2].title, "Time by n (type=f64, 3 of 3), with 95 % bands");
     let trials = &with_id(&pictures, "example-time-trials").plot;
-    assert_eq!(trials.title, "Time trial by trial: 8 of 40, from the least median to the greatest");
+    assert_eq!(trials.title, "Time trial by trial: 8 of 24, from the least median to the greatest");
     assert!(pictures.iter().all(|picture| picture.plot.series.len() <= 8));
 }
 
@@ -434,7 +443,7 @@ fn curves_and_matrices_of_several_arms() {
         (0..50).map(step).collect()
     }
     let mut shape = Shape::of_functions("curves", &["a", "b"], 20, curve);
-    shape.spec.plots = vec![ascertain::experiment::Plot::Curve { metric: "time".into() }];
+    shape.spec.plots = vec![experiment::Plot::Curve { metric: "time".into() }];
     let pictures = all(&read(&shape));
     check(&pictures);
     assert_eq!(ids(&pictures), ["example-time-curve", "example-time-curve-2"]);
@@ -446,7 +455,7 @@ fn curves_and_matrices_of_several_arms() {
     let mut shape = Shape::of_functions("matrices", &["a", "b"], 12, |_, _, random| {
         ["10-2", "2-10", "9-2"].map(|key| keyed(key, 0, random.time_ns(40.0, 0.1))).into()
     });
-    shape.spec.plots = vec![ascertain::experiment::Plot::Matrix { metric: "time".into() }];
+    shape.spec.plots = vec![experiment::Plot::Matrix { metric: "time".into() }];
     let pictures = all(&read(&shape));
     check(&pictures);
     assert_eq!(ids(&pictures), ["example-time-matrix", "example-time-matrix-2"]);
@@ -462,10 +471,15 @@ fn a_run_that_has_just_ended_shows_on_a_terminal() {
         }
         state
     };
-    let group = Group::new("work", "two amounts of work").function("little", move || work(100)).function("much", move || work(300));
+    let group = Group::new("work").function("little", move || work(100)).function("much", move || work(300));
     let arms = [arm("little"), arm("much")];
-    let metrics = &ascertain::experiment::Experiment::spec(&group).metrics;
-    let rate = claim("rate", Judging::Rate, vec![Test::Predicate { arm: arm("much"), predicate: Predicate::parse("time <= 1 h", metrics).unwrap() }], 0.5);
+    let metrics = &group.spec().metrics;
+    let rate = claim(
+        "rate",
+        Judging::Rate,
+        vec![Test::Predicate { arm: arm("much"), predicate: Predicate::parse("time <= 1 h", metrics).unwrap() }],
+        0.5,
+    );
     let plan = Plan {
         claims: vec![Claim::order("work", &arms[1], &arms[0]), Claim { experiment: "work".into(), ..rate }],
         tables: vec![Table { experiment: "work".into(), arms: arms.to_vec() }],
@@ -477,9 +491,8 @@ fn a_run_that_has_just_ended_shows_on_a_terminal() {
     let ids: Vec<&str> = plots.iter().map(|plot| plot.id.as_str()).collect();
     assert_eq!(ids, ["medians", "rate-1", "quantiles-1"]);
     let Layer::Intervals { rows, .. } = &plots[0].layers[0] else { panic!("rows") };
-    let medians: Vec<Option<f64>> = done.outcome.points.iter().filter(|p| p.metric == "time").map(|p| p.median).collect();
+    let medians: Vec<Option<f64>> =
+        done.outcome.points.iter().filter(|p| p.metric == "time").map(|p| p.median).collect();
     assert_eq!(rows.iter().map(|row| Some(row.value)).collect::<Vec<_>>(), medians);
     assert_eq!(rules(&plots[2]), [(Which::Y, 3.6e12, "<= 60 min")]);
-    let censored = Status::Censored;
-    assert_ne!(censored, Status::Ok);
 }

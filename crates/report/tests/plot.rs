@@ -172,8 +172,7 @@ fn ticks_are_at_round_numbers_with_units() {
     let labels = |scale: Scale, unit: Unit, from: f64, to: f64| -> Vec<String> {
         let x = Axis::new("", scale, unit).showing(from, to);
         let y = Axis::new("", Scale::Names(Vec::new()), Unit::One);
-        let plot =
-            Plot { id: "p".into(), title: "t".into(), alt: "a".into(), x, y, series: vec![], layers: vec![] };
+        let plot = Plot { id: "p".into(), title: "t".into(), alt: "a".into(), x, y, series: vec![], layers: vec![] };
         texts(&svg::render(&plot, Size::Narrow))
     };
     assert_eq!(labels(Scale::Linear, Unit::Nanosecond, 0.0, 9.1e7), ["0", "20 ms", "40 ms", "60 ms", "80 ms"]);
@@ -314,7 +313,8 @@ fn axis() -> impl Strategy<Value = Axis> {
         Just(Scale::Nines),
         prop::collection::vec(name(), 0..6).prop_map(Scale::Names),
     ];
-    let unit = prop::sample::select(vec![Unit::Nanosecond, Unit::Byte, Unit::BytePerSecond, Unit::PerSecond, Unit::One]);
+    let unit =
+        prop::sample::select(vec![Unit::Nanosecond, Unit::Byte, Unit::BytePerSecond, Unit::PerSecond, Unit::One]);
     let domain = prop::option::of((number(), number()));
     (name(), scale, unit, domain).prop_map(|(label, scale, unit, domain)| Axis { label, scale, unit, domain })
 }
@@ -323,21 +323,27 @@ fn layer() -> impl Strategy<Value = Layer> {
     let points = || prop::collection::vec([number(), number()], 0..40);
     let series = || prop::option::of(0..4usize);
     let range = (number(), number(), number()).prop_map(|(x, low, high)| Range { x, low, high });
-    let row = [number(), number(), number(), number()].prop_map(|[y, value, low, high]| Interval { y, value, low, high });
+    let row =
+        [number(), number(), number(), number()].prop_map(|[y, value, low, high]| Interval { y, value, low, high });
     let cell = (0..7usize, 0..7usize, number()).prop_map(|(x, y, value)| Cell { x, y, value });
     prop_oneof![
-        (series(), points(), any::<bool>(), any::<bool>())
-            .prop_map(|(series, points, steps, dashed)| Layer::Line { series, points, steps, dashed }),
+        (series(), points(), any::<bool>(), any::<bool>()).prop_map(|(series, points, steps, dashed)| Layer::Line {
+            series,
+            points,
+            steps,
+            dashed
+        }),
         (series(), prop::collection::vec(range, 0..20)).prop_map(|(series, ranges)| Layer::Band { series, ranges }),
-        (series(), points(), any::<bool>())
-            .prop_map(|(series, points, hollow)| Layer::Dots { series, points, hollow }),
+        (series(), points(), any::<bool>()).prop_map(|(series, points, hollow)| Layer::Dots { series, points, hollow }),
         (series(), points()).prop_map(|(series, points)| Layer::Area { series, points }),
         (series(), prop::collection::vec(row, 0..8)).prop_map(|(series, rows)| Layer::Intervals { series, rows }),
-        (prop::collection::vec(cell, 0..30), name())
-            .prop_map(|(cells, label)| Layer::Cells { cells, label, unit: Unit::Nanosecond }),
-        (any::<bool>(), number(), name()).prop_map(|(is_x, at, label)| {
-            Layer::Rule { on: if is_x { Which::X } else { Which::Y }, at, label }
+        (prop::collection::vec(cell, 0..30), name()).prop_map(|(cells, label)| Layer::Cells {
+            cells,
+            label,
+            unit: Unit::Nanosecond
         }),
+        (any::<bool>(), number(), name())
+            .prop_map(|(is_x, at, label)| { Layer::Rule { on: if is_x { Which::X } else { Which::Y }, at, label } }),
     ]
 }
 
@@ -359,7 +365,7 @@ fn colorless(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6000))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn any_plot_is_drawn_inside_of_its_picture(plot in plot()) {

@@ -173,14 +173,17 @@ fn the_confidence_sequence_method_stops_after_the_sources_2967_reshuffles() {
 /// The rates that the method rejects are those outside of its interval.
 #[test]
 fn csm_verdict_and_interval_are_one_event() {
-    for (trials, successes) in [(0, 0), (1, 0), (1, 1), (7, 3), (100, 0), (100, 1), (2967, 0), (5000, 260), (4000, 3972), (300, 300)]
+    for (trials, successes) in
+        [(0, 0), (1, 0), (1, 1), (7, 3), (100, 0), (100, 1), (2967, 0), (5000, 260), (4000, 3972), (300, 300)]
     {
         let tally = Tally { trials, successes };
         for error in [0.05, 0.001, 1e-9 / 3.0] {
             let interval = csm_interval(tally, error).unwrap();
             let share = successes as f64 / trials.max(1) as f64;
             assert!(interval.contains(share), "{tally:?} {interval:?}");
-            for (end, outward, verdict) in [(interval.low, -1e-9, Verdict::Holds), (interval.high, 1e-9, Verdict::Refuted)] {
+            for (end, outward, verdict) in
+                [(interval.low, -1e-9, Verdict::Holds), (interval.high, 1e-9, Verdict::Refuted)]
+            {
                 // Nothing bounds 0 or 1, and near 1 a double is too coarse to look beside the end.
                 if end == 0.0 || end > 0.999_999 {
                     continue;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use ascertain::evidence;
 use ascertain::permutation::{
-    Alternative, Budget, Comparison, Conclusion, Decision, End, Method, Null, Question, RecordedSample, Reshuffles, Sample,
-    Statistic, decide, read_column, read_recorded,
+    Alternative, Budget, Comparison, Conclusion, Decision, End, Method, Null, Question, RecordedSample, Reshuffles,
+    Sample, Statistic, decide, read_column, read_recorded,
 };
 use ascertain::unit::{Unit, parse_quantity};
 use ascertain_report::permutation::{self, Permutation, SampleSummary};
@@ -220,7 +220,11 @@ fn put_together(
 /// A column of each file.
 fn from_files(files: &[String], columns: &[String]) -> anyhow::Result<Vec<Sample>> {
     if columns.len() > 1 && columns.len() != files.len() {
-        bail!("--column is given {} times for {} files: give it once for all, or once for each", columns.len(), files.len());
+        bail!(
+            "--column is given {} times for {} files: give it once for all, or once for each",
+            columns.len(),
+            files.len()
+        );
     }
     if files.iter().filter(|file| *file == "-").count() > 1 {
         bail!("standard input, `-`, can be read only once");

@@ -94,9 +94,9 @@ fn unmarked(line: &[u8]) -> &[u8] {
 /// The digits at the start, and what comes after them. None where there are so many that they may not fit.
 fn integer(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let number = text[..digits].iter().fold(0, |number: u64, digit| {
-        number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
-    });
+    let number = text[..digits]
+        .iter()
+        .fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
     (1..=19).contains(&digits).then_some((number, &text[digits..]))
 }
 
@@ -108,4 +108,56 @@ fn real(text: &[u8]) -> Option<(f64, &[u8])> {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte)).count();
     let (number, rest) = text.split_at(length);
     Some((str::from_utf8(number).ok()?.parse().ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = concat!(
+        r#"{"run_id":"r","experiment":"e","variant":"\"trial\":7,","point":"{}","trial":12,"position":1,"#,
+        r#""metric":"m","key":"","offset_ns":5,"value":-1.5e-3,"unit":"1","status":"ok","start_ns":9,"worker":""}"#,
+    );
+
+    fn known() -> Shapes {
+        let mut shapes = Shapes::default();
+        shapes.learn(LINE.as_bytes(), 3, Status::Ok);
+        shapes.learn(LINE.as_bytes(), 3, Status::Ok);
+        shapes
+    }
+
+    #[test]
+    fn lines_that_differ_in_numbers_are_read() {
+        let read = |line: &str| {
+            let row = known().read(line.as_bytes())?;
+            Some((row.series, row.trial, row.offset_ns, row.value))
+        };
+        assert_eq!(read(LINE), Some((3, 12, 5, -1.5e-3)));
+        assert_eq!(read(&format!("{LINE} ")), Some((3, 12, 5, -1.5e-3)), "the mark of a trial's end");
+        let other = LINE.replace(":12,", ":9223372036854775807,").replace("-1.5e-3", "0.1").replace(":9,", ":10,");
+        assert_eq!(read(&other), Some((3, i64::MAX as u64, 5, 0.1)));
+        assert!(read(&LINE.replace("-1.5e-3", "null")).is_some_and(|row| row.3.is_nan()));
+    }
+
+    /// All others are left to be parsed.
+    #[test]
+    fn lines_that_differ_in_more_are_not() {
+        let changes = [
+            ("\"r\"", "\"s\""),
+            ("\"m\"", "\"mm\""),
+            ("\"ok\"", "\"failed\""),
+            (":12,", ":-12,"),
+            (":12,", ":,"),
+            (":12,", ":18446744073709551616,"),
+            ("-1.5e-3", "1.5.3"),
+            ("-1.5e-3", "\"1\""),
+            ("-1.5e-3", "NaN"),
+            ("\"\"}", "\"\"} x"),
+            ("\"\"}", "\"\""),
+        ];
+        for (from, to) in changes {
+            let line = LINE.replacen(from, to, 1);
+            assert!(line != LINE && known().read(line.as_bytes()).is_none(), "{line}");
+        }
+    }
 }

@@ -103,11 +103,16 @@ fn choose(
         };
     };
     let by_name = names.iter().position(|name| has_heading && *name == column);
-    let by_number = || column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|index| *index < count);
+    let by_number =
+        || column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|index| *index < count);
     by_name.or_else(by_number).ok_or_else(|| {
         let near = nearest(column, names.iter().copied().filter(|_| has_heading));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        ColumnError::NoColumn { file: file.into(), column: column.into(), known: format!("there is {}{hint}", listed()) }
+        ColumnError::NoColumn {
+            file: file.into(),
+            column: column.into(),
+            known: format!("there is {}{hint}", listed()),
+        }
     })
 }
 

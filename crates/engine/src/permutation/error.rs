@@ -49,7 +49,9 @@ pub enum Error {
         sample: String,
     },
     /// "Greater" says nothing of three samples.
-    #[error("{0} samples differ only two-sidedly, by the greatest and the least: leave the alternative out, or compare two")]
+    #[error(
+        "{0} samples differ only two-sidedly, by the greatest and the least: leave the alternative out, or compare two"
+    )]
     OneSidedOfMany(usize),
     /// Only the second of two samples may be shifted or scaled.
     #[error("a shift or a scale speaks of the second of two samples, and there are {0}: compare two at a time")]
@@ -63,7 +65,9 @@ pub enum Error {
         scale: f64,
     },
     /// The statistic is not one that there is.
-    #[error("there is no statistic `{0}`; there are mean, median, std, a percentile such as p99, and a quantile such as q0.9")]
+    #[error(
+        "there is no statistic `{0}`; there are mean, median, std, a percentile such as p99, and a quantile such as q0.9"
+    )]
     UnknownStatistic(String),
     /// A level or an error that nothing can be decided at.
     #[error(transparent)]

@@ -92,7 +92,10 @@ fn select(mut found: Vec<RecordedSample>, arm: Option<&str>) -> Result<RecordedS
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             Err(format!("no arm `{arm}`; there is {}{hint}", quoted(names.iter())))
         }
-        _ => Err(format!("which arm? name one as RUN:ARM; there is {}", quoted(meant.iter().map(|&index| &names[index])))),
+        _ => Err(format!(
+            "which arm? name one as RUN:ARM; there is {}",
+            quoted(meant.iter().map(|&index| &names[index]))
+        )),
     }
 }
 

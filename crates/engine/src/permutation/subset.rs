@@ -132,7 +132,10 @@ mod tests {
                 assert!(seen.keys().all(|mask| mask.count_ones() as usize == chosen && mask >> count == 0));
                 assert_eq!(seen.len() as f64, subsets, "every subset comes up");
                 let chi_squared: f64 = seen.values().map(|times| (times - 200.0).powi(2) / 200.0).sum();
-                assert!(is_by_chance(chi_squared, subsets - 1.0), "{chosen} of {count}, {numerator}/2^{bits}: {chi_squared}");
+                assert!(
+                    is_by_chance(chi_squared, subsets - 1.0),
+                    "{chosen} of {count}, {numerator}/2^{bits}: {chi_squared}"
+                );
             }
         }
     }
@@ -161,7 +164,10 @@ mod tests {
             assert!(is_by_chance(chi_squared, n - 1.0), "{chosen} of {count}: {chi_squared}");
             // Hypergeometric: m of n were marked by the draw before.
             let (mean, variance) = (m * m / n, m * m / n * (1.0 - m / n) * (n - m) / (n - 1.0));
-            assert!((overlap / draws - mean).abs() <= 5.0 * (variance / draws).sqrt(), "{chosen} of {count}: {overlap}");
+            assert!(
+                (overlap / draws - mean).abs() <= 5.0 * (variance / draws).sqrt(),
+                "{chosen} of {count}: {overlap}"
+            );
         }
     }
 

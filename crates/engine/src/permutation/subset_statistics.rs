@@ -25,7 +25,12 @@ enum Prepared {
 }
 
 impl SubsetStatistics {
-    pub fn new(mut values: Vec<f64>, sizes: [usize; 2], statistic: Statistic, precision: Precision) -> SubsetStatistics {
+    pub fn new(
+        mut values: Vec<f64>,
+        sizes: [usize; 2],
+        statistic: Statistic,
+        precision: Precision,
+    ) -> SubsetStatistics {
         let prepared = match statistic {
             Statistic::Mean => Prepared::Mean(Sums::centred(values)),
             Statistic::StandardDeviation => {
@@ -50,7 +55,10 @@ impl SubsetStatistics {
                 std::array::from_fn(|sample| {
                     let count = sizes[sample] as f64;
                     let mean = sums.centre + each[sample] / count;
-                    Enclosure::around(mean, sums.error / count + self.precision.of_mean(sizes[sample]) + 2.0 * UNIT * mean.abs())
+                    Enclosure::around(
+                        mean,
+                        sums.error / count + self.precision.of_mean(sizes[sample]) + 2.0 * UNIT * mean.abs(),
+                    )
                 })
             }
             Prepared::StandardDeviation { sums, squares } => {
@@ -111,7 +119,8 @@ impl Sums {
 fn standard_deviation(count: usize, sum: f64, squares: f64, (sum_error, squares_error): (f64, f64)) -> Enclosure {
     let count = count as f64;
     let of_mean = sum * sum / count;
-    let error = squares_error + (2.0 * sum.abs() + sum_error) * sum_error / count + 4.0 * UNIT * (squares.abs() + of_mean);
+    let error =
+        squares_error + (2.0 * sum.abs() + sum_error) * sum_error / count + 4.0 * UNIT * (squares.abs() + of_mean);
     let root = |sum_of_squares: f64| (sum_of_squares.max(0.0) / (count - 1.0)).sqrt();
     let [low, value, high] = [-error, 0.0, error].map(|error| root(squares - of_mean + error));
     Enclosure { low: low * (1.0 - 4.0 * UNIT), value, high: high * (1.0 + 4.0 * UNIT) }

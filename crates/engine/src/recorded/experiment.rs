@@ -13,9 +13,8 @@ pub(super) struct RecordedExperiment<'a> {
 impl<'a> RecordedExperiment<'a> {
     pub fn new(spec: &'a Spec, header: &'a Header, trials: &Trials) -> Self {
         // A run may have been continued where more can be measured.
-        let measured = |left_out: &LeftOut| {
-            trials.arms.iter().any(|(id, arm)| *id == left_out.experiment && is_of(left_out, arm))
-        };
+        let measured =
+            |left_out: &LeftOut| trials.arms.iter().any(|(id, arm)| *id == left_out.experiment && is_of(left_out, arm));
         let of_spec = header.unavailable.iter().filter(|left_out| left_out.experiment == spec.id);
         RecordedExperiment { spec, unavailable: of_spec.filter(|left_out| !measured(left_out)).collect() }
     }

@@ -80,3 +80,51 @@ impl PathRecorder {
 fn after(counted: u64, dense: u64) -> u64 {
     counted + 1 + counted / dense
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(trials: u64, decided_after: u64) -> ClaimPath {
+        let mut recorder = PathRecorder::new(7.0, 7.0);
+        for trial in 0..trials {
+            recorder.count(trial, Some(true), None);
+            let evidence = trial as f64 + 1.0;
+            recorder.look(trial + 1 >= decided_after, || Some((evidence, -evidence)));
+        }
+        recorder.finish(trials, trials >= decided_after, || Some((trials as f64, -(trials as f64))))
+    }
+
+    #[test]
+    fn a_short_path_has_every_point() {
+        let path = recorded(1_999, 20);
+        assert_eq!((path.evidence.len(), path.decided_after), (1_999, Some(20)));
+    }
+
+    #[test]
+    fn a_long_path_has_points_everywhere() {
+        for trials in [2_000, 10_000, 1_000_000] {
+            let decided_after = trials * 9 / 10 + 1;
+            let evidence = recorded(trials, decided_after).evidence;
+            assert!((900..=2_000).contains(&evidence.len()), "{}", evidence.len());
+            assert_eq!(evidence.last().map(|point| point.counted), Some(trials));
+            assert!(evidence.iter().any(|point| point.counted == decided_after));
+            for (before, point) in evidence.iter().zip(&evidence[1..]) {
+                assert!(point.counted > before.counted && point.log_e_holds == point.counted as f64);
+                // Twice what is wanted, where a point that would be in its place had been dropped before.
+                let gap = point.counted - before.counted;
+                assert!(gap <= 2 * (1 + before.counted / 128), "{} {gap}", before.counted);
+            }
+        }
+    }
+
+    /// Trials that are not judged yet are not on the path.
+    #[test]
+    fn a_path_ends_with_what_is_judged() {
+        let mut recorder = PathRecorder::new(7.0, 7.0);
+        (0..8).for_each(|trial| recorder.count(trial, Some(true), Some(1.0)));
+        let path = recorder.finish(5, false, || Some((1.0, 2.0)));
+        assert_eq!((path.trials.len(), path.successes.len(), path.statistics.len()), (5, 5, 5));
+        assert_eq!((path.evidence.len(), path.evidence[0].counted, path.decided_after), (1, 5, None));
+    }
+}

@@ -137,9 +137,10 @@ fn has_more(observations: &Observations, outcome: &Outcome) -> bool {
             left_out.experiment == *experiment && left_out.variant == arm.variant && left_out.at == arm.point
         });
         // An arm's summaries are in the order of its metrics.
-        let points = outcome.points.iter().filter(|point| {
-            point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point
-        });
+        let points = outcome
+            .points
+            .iter()
+            .filter(|point| point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point);
         let mut known = points.map(|point| point.n);
         !left_out && by_metric.iter().any(|values| known.next().is_some_and(|n| values.len() as u64 > n))
     })

@@ -26,7 +26,9 @@ fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: (f64, f64), look_e
     assert_eq!((path.trials.len(), path.successes.len()), (result.trials as usize, result.trials as usize));
     assert_eq!(path.successes.iter().filter(|success| success.is_none()).count() as u64, result.ties);
     let threshold = (1.0 / error).ln();
-    assert!((path.log_threshold_holds - threshold).abs() < 1e-9 && path.log_threshold_refuted == path.log_threshold_holds);
+    assert!(
+        (path.log_threshold_holds - threshold).abs() < 1e-9 && path.log_threshold_refuted == path.log_threshold_holds
+    );
     let (mut tally, mut decided_after) = (Tally::default(), None);
     let mut evidence = path.evidence.iter().peekable();
     for (index, success) in path.successes.iter().enumerate() {
@@ -35,7 +37,7 @@ fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: (f64, f64), look_e
             tally.trials += 1;
             tally.successes += u64::from(*success);
         }
-        if counted % look_every == 0 {
+        if counted.is_multiple_of(look_every) {
             let log_e = (log_e_holds(tally, rates.0), log_e_refuted(tally, rates.1));
             if log_e.0.max(log_e.1) >= threshold {
                 decided_after = decided_after.or(Some(counted));

@@ -32,7 +32,11 @@ impl Swept {
             readme: String::new(),
             variants: ["a", "b"].map(|name| Variant { name: name.into(), about: String::new() }).to_vec(),
             factors: Vec::new(),
-            metrics: vec![rate, metric("latency", Unit::Nanosecond, Better::Lower), metric("errors", Unit::One, Better::Lower)],
+            metrics: vec![
+                rate,
+                metric("latency", Unit::Nanosecond, Better::Lower),
+                metric("errors", Unit::One, Better::Lower),
+            ],
             plots: Vec::new(),
         })
     }
@@ -47,7 +51,11 @@ fn rate(variant: &str, trial: u64, server: usize, step: u64) -> f64 {
 }
 
 fn latency(trial: u64, from: usize, to: usize) -> f64 {
-    if (from, to, trial % 2) == (0, 3, 1) { f64::INFINITY } else { (trial + 1) as f64 * 0.1 + (from * CORES + to) as f64 }
+    if (from, to, trial % 2) == (0, 3, 1) {
+        f64::INFINITY
+    } else {
+        (trial + 1) as f64 * 0.1 + (from * CORES + to) as f64
+    }
 }
 
 fn errors(variant: &str) -> f64 {
@@ -121,7 +129,8 @@ fn curves_and_matrices_come_back_from_both_files() {
 
     let series = from_parquet.series;
     assert_eq!(from_parquet.rows, TRIALS * 2 * (5 * 3 + 16 + 1));
-    let names: Vec<_> = series.iter().map(|series| (&series.arm, series.metric.as_str(), series.key.as_str())).collect();
+    let names: Vec<_> =
+        series.iter().map(|series| (&series.arm, series.metric.as_str(), series.key.as_str())).collect();
     let mut expected: Vec<(&Arm, &str, String)> = Vec::new();
     for arm in &arms {
         expected.extend(SERVERS.map(|server| (arm, "rate", server.to_string())));

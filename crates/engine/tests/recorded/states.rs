@@ -66,7 +66,8 @@ fn reading_disturbs_nobody() {
     let ran = ran();
     let files = || {
         let entries = fs::read_dir(ran.folder()).unwrap().map(|entry| entry.unwrap());
-        let mut files: Vec<_> = entries.map(|file| (file.file_name(), file.metadata().unwrap().modified().unwrap())).collect();
+        let mut files: Vec<_> =
+            entries.map(|file| (file.file_name(), file.metadata().unwrap().modified().unwrap())).collect();
         files.sort();
         files
     };

@@ -42,7 +42,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         }],
         plots: Vec::new(),
         metrics: vec![
-            Metric::new("exceeds", "1 where the reshuffle differs at least as much as the rows", Unit::One, Better::Lower),
+            Metric::new(
+                "exceeds",
+                "1 where the reshuffle differs at least as much as the rows",
+                Unit::One,
+                Better::Lower,
+            ),
             Metric::new("difference", "difference of mean fill rates in the reshuffle", Unit::One, Better::Lower),
             Metric::new("time", "time for one reshuffle and its means", Unit::Nanosecond, Better::Lower),
         ],
@@ -128,7 +133,9 @@ impl Session for Targets {
         let seen = squares / f64::from(DRAWS) / *variance;
         // The mean of so many squares has a relative standard deviation of 0.1.
         if (seen - 1.0).abs() > 0.6 {
-            return Err(TargetError::WrongAnswer(format!("reshuffles spread by {seen} of the variance that they should")));
+            return Err(TargetError::WrongAnswer(format!(
+                "reshuffles spread by {seen} of the variance that they should"
+            )));
         }
         Ok(())
     }

@@ -9,9 +9,6 @@ macro_rules! variants {
     ($($function:path, $name:literal, $is_exact:literal, $about:literal;)*) => {
         &[EACH, $({
             sized!("cbrt" $name, alone, code_bytes, (x: u64) -> u32, $function);
-            // The loops inline the method; `alone` is there to be measured, and must not be dropped.
-            #[used]
-            static ALONE: fn(u64) -> u32 = alone;
             Variant {
                 name: $name,
                 about: $about,

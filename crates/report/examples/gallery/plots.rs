@@ -50,7 +50,15 @@ impl Chance {
 
 fn plot(id: &str, title: &str, x: Axis, y: Axis, series: &[&str], layers: Vec<Layer>) -> Plot {
     let series = series.iter().map(|name| (*name).to_string()).collect();
-    Plot { id: id.into(), title: title.into(), alt: format!("{title}, of data made up for a gallery."), x, y, series, layers }
+    Plot {
+        id: id.into(),
+        title: title.into(),
+        alt: format!("{title}, of data made up for a gallery."),
+        x,
+        y,
+        series,
+        layers,
+    }
 }
 
 fn line(series: usize, points: Vec<[f64; 2]>) -> Layer {
@@ -265,7 +273,8 @@ pub fn hostile() -> Plot {
 }
 
 pub fn one_point() -> Plot {
-    let layers = vec![line(0, vec![[12.0, 34e6]]), Layer::Dots { series: Some(0), points: vec![[12.0, 34e6]], hollow: false }];
+    let layers =
+        vec![line(0, vec![[12.0, 34e6]]), Layer::Dots { series: Some(0), points: vec![[12.0, 34e6]], hollow: false }];
     let (x, y) = (Axis::new("trial", Scale::Linear, Unit::One), Axis::new("time", Scale::Linear, Unit::Nanosecond));
     plot("one-point", "One observation", x, y, &["sleep"], layers)
 }

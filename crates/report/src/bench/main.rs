@@ -88,7 +88,13 @@ fn measure<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> Ex
     }
     let code = stopped.unwrap_or_else(|| {
         bench.end();
-        if bench.has_measured() { 0 } else { 4 }
+        match bench.has_measured() {
+            true => 0,
+            false => {
+                eprintln!("No function passes the filter; --list names them.");
+                4
+            }
+        }
     });
     bench.write_exports().map_or_else(|error| fail(&error, 2), |()| ExitCode::from(code))
 }

@@ -63,7 +63,7 @@ pub(super) enum Format {
     Markdown,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Options {
     pub task: Task,
     /// Whether `cargo bench` asks, and not `cargo test`.

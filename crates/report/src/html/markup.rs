@@ -4,7 +4,7 @@ use std::fmt;
 
 use askama::filters::Escaper;
 
-use crate::text::{NAME_END, NAME_START, harmless};
+use crate::text::{NAME_END, NAME_START, harmless, unbroken_quantities};
 
 /// What templates show goes through this: nothing in it is markup, steers the page or hides.
 #[derive(Clone, Copy)]
@@ -44,11 +44,12 @@ impl Html {
         Html(html)
     }
 
-    /// A sentence whose names are marked, the names as code.
+    /// A sentence whose names are marked, the names as code, and numbers with their units.
     pub fn sentence(marked: &str) -> Html {
+        let words = |words: &str| Html::text(&unbroken_quantities(words));
         let pieces = marked.split(NAME_START).enumerate().map(|(index, piece)| match piece.split_once(NAME_END) {
-            Some((name, rest)) if index > 0 => format!("<code>{}</code>{}", Html::text(name), Html::text(rest)),
-            _ => Html::text(piece).0,
+            Some((name, rest)) if index > 0 => format!("<code>{}</code>{}", Html::text(name), words(rest)),
+            _ => words(piece).0,
         });
         Html(pieces.collect())
     }

@@ -10,7 +10,10 @@ use crate::text::harmless;
 pub(super) struct Section {
     /// `Question`; empty for what stands before the first.
     pub title: String,
+    /// What it says.
     pub body: Html,
+    /// The same with its title in bold before it.
+    pub titled: Html,
 }
 
 /// The sections in their order, without the title of the whole.
@@ -31,7 +34,15 @@ pub(super) fn sections(readme: &str) -> Vec<Section> {
     }
     let is_said = |(_, body): &(String, String)| !body.trim().is_empty();
     let said = sections.into_iter().filter(is_said);
-    said.map(|(title, body)| Section { title: harmless(&title), body: to_html(&body) }).collect()
+    let section = |(title, body): (String, String)| {
+        let body = body.trim_matches('\n');
+        // A paragraph goes on behind its title; a list or a table can't.
+        let flows = body.starts_with(|c: char| c.is_alphanumeric() || c == '`');
+        let between = if flows { " " } else { "\n\n" };
+        let titled = if title.is_empty() { body.to_string() } else { format!("**{title}.**{between}{body}") };
+        Section { title: harmless(&title), body: to_html(body), titled: to_html(&titled) }
+    };
+    said.map(section).collect()
 }
 
 /// `## Threats`; the first level is the title of the whole, and starts nothing that has a name.
@@ -100,6 +111,7 @@ mod tests {
         assert_eq!(titles, ["Question", "Threats", "Why not"]);
         assert_eq!(sections[0].body.0, "<p>How\nfast?</p>\n");
         assert_eq!(sections[2].body.0, "<p>It <code>is</code>.</p>\n");
+        assert_eq!(sections[2].titled.0, "<p><strong>Why not.</strong> It <code>is</code>.</p>\n");
         let plain = super::sections("Command lines, each started anew.");
         assert_eq!((plain.len(), plain[0].title.as_str()), (1, ""));
     }

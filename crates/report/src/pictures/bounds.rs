@@ -45,7 +45,10 @@ impl<'a> Versus<'a> {
             (_, _, Bound::AtLeast(low)) => vec![rule(low, format!("claimed: at least {}", write(low)))],
             (_, _, Bound::AtMost(high)) => vec![rule(high, format!("claimed: at most {}", write(high)))],
             (_, _, Bound::Within(low, high)) => {
-                vec![rule(low, format!("claimed: from {}", write(low))), rule(high, format!("claimed: to {}", write(high)))]
+                vec![
+                    rule(low, format!("claimed: from {}", write(low))),
+                    rule(high, format!("claimed: to {}", write(high))),
+                ]
             }
         }
     }
@@ -58,9 +61,7 @@ impl<'a> Versus<'a> {
             (Judging::Order, _) => ["faster".into(), "slower".into()],
             (_, Bound::AtLeast(low)) => [format!("at least {}", write(low)), format!("below {}", write(low))],
             (_, Bound::AtMost(high)) => [format!("at most {}", write(high)), format!("above {}", write(high))],
-            (_, Bound::Within(low, high)) => {
-                [format!("from {} to {}", write(low), write(high)), "outside".to_string()]
-            }
+            (_, Bound::Within(low, high)) => [format!("from {} to {}", write(low), write(high)), "outside".to_string()],
         }
     }
 }

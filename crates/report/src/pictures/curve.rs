@@ -6,8 +6,9 @@ use std::ops::Range as Span;
 use ascertain::experiment::{Arm, Metric, Spec};
 use ascertain::recorded::{RecordedRun, Series};
 use ascertain::unit::Unit;
+use ascertain_stats::median_sorted;
 
-use super::measured::{Estimate, is_taken_back, median, scale_for};
+use super::measured::{Estimate, Medians, is_taken_back, scale_for};
 use super::quantiles::MOST_LINES;
 use super::{Picture, Table, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
@@ -57,13 +58,14 @@ fn curve(series: &Series) -> Option<Curve<'_>> {
             places.entry(place(*offset_ns)).or_default().entry(*trial).or_default().push(*value);
         }
     }
-    let middle = |mut values: Vec<f64>| {
+    let in_order = |mut values: Vec<f64>| {
         values.sort_unstable_by(f64::total_cmp);
-        median(&values)
+        values
     };
+    let mut medians = Medians::default();
     let at = places.into_iter().map(|(offset_ns, by_trial)| {
-        let of_trials = by_trial.into_values().map(|values| middle(values).value).collect();
-        (offset_ns as f64, middle(of_trials))
+        let of_trials = by_trial.into_values().filter_map(|values| median_sorted(&in_order(values))).collect();
+        (offset_ns as f64, medians.of(&in_order(of_trials)))
     });
     let at: Vec<(f64, Estimate)> = at.collect();
     (at.len() > 1).then_some(Curve { key: &series.key, at, trials: trials.len() })
@@ -120,7 +122,9 @@ fn places(curve: &Curve) -> [f64; 3] {
 fn in_words(curves: &[Curve], unit: Unit) -> String {
     let said = curves.iter().take(4).map(|curve| {
         let [first, middle, last] = places(curve).map(|value| unit.human(value));
-        format!("{}: {first} at the start, {middle} halfway, {last} at the end", curve.key).trim_start_matches(": ").to_string()
+        format!("{}: {first} at the start, {middle} halfway, {last} at the end", curve.key)
+            .trim_start_matches(": ")
+            .to_string()
     });
     format!("{}.", said.collect::<Vec<_>>().join("; "))
 }

@@ -18,7 +18,7 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
     let (shown, selected) = measured.selection(MOST_ROWS);
     // What does not vary has no interval: it is known.
     let is_constant = shown.is_constant() && shown.rows.iter().any(|row| row.n() > 1);
-    let estimate = |row: &Row| match row.median() {
+    let estimate = |row: &Row| match row.median {
         Estimate { value, .. } if is_constant => Estimate { value, low: value, high: value },
         estimate => estimate,
     };
@@ -26,7 +26,8 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
     let numbers = || estimates.iter().flat_map(|e| [e.low, e.value, e.high]).filter(|number| number.is_finite());
     numbers().next()?;
     let (series, of_row) = variants(&shown);
-    let colours: Vec<Option<usize>> = if series.is_empty() { vec![None] } else { (0..series.len()).map(Some).collect() };
+    let colours: Vec<Option<usize>> =
+        if series.is_empty() { vec![None] } else { (0..series.len()).map(Some).collect() };
     let layers = colours.into_iter().map(|colour| {
         let of_colour = estimates.iter().enumerate().filter(|(index, _)| of_row[*index] == colour);
         let rows = of_colour.map(|(index, e)| Interval { y: index as f64, value: e.value, low: e.low, high: e.high });
@@ -66,7 +67,7 @@ fn variants(measured: &Measured) -> (Vec<String>, Vec<Option<usize>>) {
 fn table(measured: &Measured) -> Table {
     let mut table = Table::new(&["", "Trials", "Median", "95 % interval", "Least", "Greatest"]);
     for row in &measured.rows {
-        let figure = row.median().figure(measured.unit);
+        let figure = row.median.figure(measured.unit);
         let [least, greatest] = [0.0, 1.0].map(|q| measured.unit.human(row.quantile(q)));
         table.rows.push(vec![row.name.clone(), row.n().to_string(), figure.value, figure.range, least, greatest]);
     }

@@ -21,7 +21,13 @@ pub(super) fn matrices(measured: &Measured, id: &str, experiment: &str) -> Vec<P
         let id = if index == 0 { format!("{id}-matrix") } else { format!("{id}-matrix-{}", index + 1) };
         let of_arm = if several { format!(", {name}") } else { String::new() };
         let title = format!("{} by pair{of_arm}: medians", measured.title());
-        matrix(measured, arm, id, title, &format!("{} of {name} by pair in the experiment {experiment}", measured.title()))
+        matrix(
+            measured,
+            arm,
+            id,
+            title,
+            &format!("{} of {name} by pair in the experiment {experiment}", measured.title()),
+        )
     });
     pictures.collect()
 }

@@ -39,6 +39,13 @@ pub(super) struct Row<'a> {
     /// The trials' values in the order measured: none of them NaN, infinite where cut off.
     pub values: Cow<'a, [f64]>,
     pub sorted: Vec<f64>,
+    pub median: Estimate,
+}
+
+/// Medians with their intervals. The ranks of an interval's ends are looked up once for so many values.
+#[derive(Default)]
+pub(super) struct Medians {
+    ranks: BTreeMap<u64, Option<QuantileRanks>>,
 }
 
 /// An estimate with its interval, whose ends are infinite where nothing bounds them.
@@ -80,10 +87,11 @@ impl<'a> Measured<'a> {
     fn new(metric: &'a str, unit: Unit, mut rows: Vec<(&'a Arm, &'a str, Cow<'a, [u64]>, Cow<'a, [f64]>)>) -> Self {
         rows.retain(|(.., values)| !values.is_empty());
         let names = names::of_rows(&rows.iter().map(|(arm, key, ..)| (*arm, *key)).collect::<Vec<_>>());
+        let mut medians = Medians::default();
         let rows = names.into_iter().zip(rows).map(|(name, (arm, key, trials, values))| {
             let mut sorted = values.to_vec();
             sorted.sort_unstable_by(f64::total_cmp);
-            Row { name, arm, key, trials, values, sorted }
+            Row { name, arm, key, trials, values, median: medians.of(&sorted), sorted }
         });
         Measured { metric, unit, rows: rows.collect() }
     }
@@ -110,11 +118,11 @@ impl<'a> Measured<'a> {
 
     /// Where the medians are, in words: each of a few rows, or those of the first and last.
     pub fn medians_in_words(&self) -> String {
-        let said = |row: &Row| format!("{}: {}", row.name, row.median().figure(self.unit));
+        let said = |row: &Row| format!("{}: {}", row.name, row.median.figure(self.unit));
         if self.rows.len() <= 4 {
             return format!("Medians: {}.", self.rows.iter().map(said).collect::<Vec<_>>().join("; "));
         }
-        let by_median = |a: &&Row, b: &&Row| a.median().value.total_cmp(&b.median().value);
+        let by_median = |a: &&Row, b: &&Row| a.median.value.total_cmp(&b.median.value);
         let (least, most) = (self.rows.iter().min_by(by_median), self.rows.iter().max_by(by_median));
         let ends: Vec<String> = least.into_iter().chain(most).map(said).collect();
         format!("Of {} medians, the least and the greatest: {}.", self.rows.len(), ends.join("; "))
@@ -128,7 +136,7 @@ impl<'a> Measured<'a> {
             return (kept(self.rows.clone()), String::new());
         }
         let mut by_median: Vec<usize> = (0..all).collect();
-        by_median.sort_by(|&a, &b| self.rows[a].median().value.total_cmp(&self.rows[b].median().value));
+        by_median.sort_by(|&a, &b| self.rows[a].median.value.total_cmp(&self.rows[b].median.value));
         let mut chosen: Vec<usize> = (0..most).map(|place| by_median[place * (all - 1) / (most - 1)]).collect();
         chosen.sort_unstable();
         let rows = chosen.into_iter().map(|index| self.rows[index].clone()).collect();
@@ -149,11 +157,6 @@ impl Row<'_> {
         quantile_sorted(&self.sorted, q).unwrap_or(f64::NAN)
     }
 
-    /// The median and its interval.
-    pub fn median(&self) -> Estimate {
-        median(&self.sorted)
-    }
-
     /// The values between these ranks.
     pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
         between(&self.sorted, ranks)
@@ -172,10 +175,13 @@ impl Estimate {
     }
 }
 
-/// The median of sorted values and its interval.
-pub(super) fn median(sorted: &[f64]) -> Estimate {
-    let (low, high) = ranks(sorted.len() as u64, 0.5).map_or((f64::NEG_INFINITY, f64::INFINITY), |r| between(sorted, r));
-    Estimate { value: median_sorted(sorted).unwrap_or(f64::NAN), low, high }
+impl Medians {
+    /// The median of sorted values and its interval.
+    pub fn of(&mut self, sorted: &[f64]) -> Estimate {
+        let ranks = *self.ranks.entry(sorted.len() as u64).or_insert_with_key(|n| ranks(*n, 0.5));
+        let (low, high) = ranks.map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| between(sorted, ranks));
+        Estimate { value: median_sorted(sorted).unwrap_or(f64::NAN), low, high }
+    }
 }
 
 /// Between which ranks a quantile of so many values lies.

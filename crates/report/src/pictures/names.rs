@@ -129,9 +129,10 @@ mod tests {
 
     #[test]
     fn slugs_are_distinct() {
-        assert_eq!(slugs(["sum.a", "sum-a", "<script>", "🚀", "sum a", ""]), [
-            "sum-a", "sum-a-2", "script", "x", "sum-a-3", "x-2"
-        ]);
+        assert_eq!(
+            slugs(["sum.a", "sum-a", "<script>", "🚀", "sum a", ""]),
+            ["sum-a", "sum-a-2", "script", "x", "sum-a-3", "x-2"]
+        );
         assert_eq!(slugs(["a-2", "a", "a"]), ["a-2", "a", "a-3"]);
     }
 

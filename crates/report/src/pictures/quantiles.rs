@@ -23,10 +23,8 @@ const IN_TABLE: [(f64, &str); 5] = [(0.01, "p1"), (0.25, "p25"), (0.5, "p50"), (
 /// The quantiles of a metric, a line a row, with their bands; of many rows a selection. Nothing where all rows are
 /// constant or have too few values.
 pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<Picture> {
-    let enough = Measured {
-        rows: measured.rows.iter().filter(|row| row.n() >= LEAST_VALUES).cloned().collect(),
-        ..*measured
-    };
+    let enough =
+        Measured { rows: measured.rows.iter().filter(|row| row.n() >= LEAST_VALUES).cloned().collect(), ..*measured };
     if enough.is_constant() {
         return None;
     }
@@ -107,7 +105,7 @@ fn cells(row: &Row, unit: Unit) -> Vec<String> {
     let at = |q: f64| if is_supported(q, row.n()) { unit.human(row.quantile(q)) } else { "-".into() };
     let mut cells = vec![row.name.clone(), row.n().to_string(), unit.human(row.quantile(0.0))];
     cells.extend(IN_TABLE.iter().map(|(q, _)| at(*q)));
-    cells.extend([unit.human(row.quantile(1.0)), row.median().figure(unit).range]);
+    cells.extend([unit.human(row.quantile(1.0)), row.median.figure(unit).range]);
     cells
 }
 

@@ -25,7 +25,8 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     let peak = points.iter().fold(0.0, |most: f64, point| most.max(point[1]));
     let rule = |at: f64, label: String| Layer::Rule { on: Which::X, at, label };
     let claimed = exact_percent(claim.rate_claimed);
-    let mut layers = vec![Layer::Area { series: Some(0), points }, rule(claim.rate_claimed, format!("claimed: {claimed}"))];
+    let mut layers =
+        vec![Layer::Area { series: Some(0), points }, rule(claim.rate_claimed, format!("claimed: {claimed}"))];
     if let Some(margin) = claim.asked.margin {
         let ends = [claim.rate_claimed - margin, claim.rate_claimed + margin];
         layers.extend(ends.map(|at| rule(at, "margin".into())));

@@ -52,7 +52,7 @@ impl<'a> Sweep<'a> {
             let Some(level) = row.arm.point.get(self.factor).and_then(|level| level.integer()) else { continue };
             let mut arm = row.arm.clone();
             arm.point.0.remove(self.factor);
-            let at = (level, row, row.median());
+            let at = (level, row, row.median);
             match lines.iter_mut().find(|line| line.arm == arm) {
                 Some(line) => line.at.push(at),
                 None => lines.push(Line { bytes_each: self.bytes_each(&arm), arm, at: vec![at] }),
@@ -134,13 +134,15 @@ impl<'a> Sweep<'a> {
 
 impl Line<'_> {
     fn band(&self, series: usize) -> Layer {
-        let range = |&(level, _, Estimate { low, high, .. }): &(u64, &Row, Estimate)| Range { x: level as f64, low, high };
+        let range =
+            |&(level, _, Estimate { low, high, .. }): &(u64, &Row, Estimate)| Range { x: level as f64, low, high };
         Layer::Band { series: Some(series), ranges: self.at.iter().map(range).collect() }
     }
 
     /// The line, and the levels that were measured.
     fn line(&self, series: usize) -> [Layer; 2] {
-        let points: Vec<[f64; 2]> = self.at.iter().map(|(level, _, estimate)| [*level as f64, estimate.value]).collect();
+        let points: Vec<[f64; 2]> =
+            self.at.iter().map(|(level, _, estimate)| [*level as f64, estimate.value]).collect();
         let dots = Layer::Dots { series: Some(series), points: points.clone(), hollow: false };
         [Layer::Line { series: Some(series), points, steps: false, dashed: false }, dots]
     }
@@ -173,5 +175,5 @@ fn which(group: &[&Line], all: &[Line], index: usize, count: usize) -> String {
     });
     let own = own.filter_map(|factor| Some(names::setting(factor, group[0].arm.point.get(factor)?)));
     let part = format!("{} of {count}", index + 1);
-    format!(" ({})", own.chain([part]).collect::<Vec<_>>().join(" "))
+    format!(" ({})", own.chain([part]).collect::<Vec<_>>().join(", "))
 }

@@ -15,7 +15,9 @@ use crate::plot::Plot;
 pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot> {
     let mut plots = Vec::new();
     let order = outcome.claims.iter().find(|claim| claim.asked.judging == Judging::Order);
-    if let Some(point) = order.and_then(|claim| outcome.points.iter().find(|point| point.experiment == claim.experiment)) {
+    if let Some(point) =
+        order.and_then(|claim| outcome.points.iter().find(|point| point.experiment == claim.experiment))
+    {
         let measured = Measured::observed(point, outcome, observations);
         let about = about("medians", &point.experiment, &measured);
         plots.extend(medians(&measured, "medians".into(), &about).map(|picture| picture.plot));
@@ -26,7 +28,9 @@ pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot>
         let of_arm: Vec<&PointSummary> = outcome
             .points
             .iter()
-            .filter(|point| point.experiment == claim.experiment && point.variant == arm.variant && point.at == arm.point)
+            .filter(|point| {
+                point.experiment == claim.experiment && point.variant == arm.variant && point.at == arm.point
+            })
             .collect();
         let Some(measure) = measure else { continue };
         let Some(point) = of_arm.iter().find(|point| point.metric == measure.metric) else { continue };

@@ -1,6 +1,7 @@
 //! Values in the order measured: whether anything drifts.
 
 use ascertain::unit::Unit;
+use ascertain_stats::median_sorted;
 
 use super::measured::Measured;
 use super::quantiles::{MOST_LINES, cut_off};
@@ -42,7 +43,7 @@ fn of_halves(values: &[f64]) -> [f64; 2] {
     [first, second].map(|half| {
         let mut sorted = half.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        super::measured::median(&sorted).value
+        median_sorted(&sorted).unwrap_or(f64::NAN)
     })
 }
 

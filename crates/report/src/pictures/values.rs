@@ -22,7 +22,8 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
     let measured = Measured::recorded(run, spec, metric);
     let row = measured.rows.iter().find(|row| row.arm == arm && row.key.is_empty())?;
     let judged = path.trials.iter().zip(&path.successes).enumerate();
-    let seen = judged.filter_map(|(index, (trial, success))| Some((index as f64 + 1.0, row.of_trial(*trial)?, *success)));
+    let seen =
+        judged.filter_map(|(index, (trial, success))| Some((index as f64 + 1.0, row.of_trial(*trial)?, *success)));
     let seen: Vec<(f64, f64, Option<bool>)> = seen.collect();
     let drawn = seen.iter().filter(|(_, value, _)| value.is_finite());
     let rules = of_predicate(predicate, measure, &spec.metrics);
@@ -42,7 +43,7 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
             "{}: {predicate} was true in {} and false in {failures}; the median {name} is {}.",
             said(claim),
             names::counted(claim.successes as usize, "trial"),
-            row.median().figure(measure.unit)
+            row.median.figure(measure.unit)
         ),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),
         y: Axis::new(&name, scale, measure.unit),

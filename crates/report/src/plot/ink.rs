@@ -5,8 +5,7 @@
 /// Chosen here by random search for the greatest least distance (OKLab, Ottosson 2020) between any two, as seen
 /// with normal vision and with each of the three colour blindnesses (simulated after Machado, Oliveira and Fernandes
 /// 2009, severity 1): at least 0.11. Each has a contrast of at least 3:1 against white. A test recomputes both.
-pub const LIGHT: [&str; 8] =
-    ["#1f32af", "#b44c23", "#4d9f91", "#5b395e", "#126f9c", "#bd8700", "#8c0000", "#9f70f3"];
+pub const LIGHT: [&str; 8] = ["#1f32af", "#b44c23", "#4d9f91", "#5b395e", "#126f9c", "#bd8700", "#8c0000", "#9f70f3"];
 
 /// The colours of the same series on black or a dark grey (up to `#1b1d20`), chosen alike: at least 0.1 apart.
 pub const DARK: [&str; 8] = ["#b0c7fe", "#d1681e", "#6cf6b2", "#aa728f", "#59a8d6", "#dfce41", "#e6968b", "#7d76df"];

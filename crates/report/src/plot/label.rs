@@ -8,7 +8,11 @@ pub(super) fn common(values: &[f64], step: f64, unit: Unit) -> Vec<String> {
     let largest = values.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
     let (factor, symbol) = unit.prefix(largest);
     let write = |value: &f64| {
-        if value.abs() < step * 1e-6 { "0".to_string() } else { with_unit(&decimal(value / factor, step / factor), symbol) }
+        if value.abs() < step * 1e-6 {
+            "0".to_string()
+        } else {
+            with_unit(&decimal(value / factor, step / factor), symbol)
+        }
     };
     values.iter().map(write).collect()
 }

@@ -45,7 +45,11 @@ impl Scene {
     /// The points in runs without a break, as shares of both axes.
     pub(super) fn runs(&self, points: &[[f64; 2]]) -> Vec<Vec<[f64; 2]>> {
         let placed: Vec<Option<[f64; 2]>> = points.iter().map(|point| self.place(point)).collect();
-        placed.split(Option::is_none).filter(|run| !run.is_empty()).map(|run| run.iter().flatten().copied().collect()).collect()
+        placed
+            .split(Option::is_none)
+            .filter(|run| !run.is_empty())
+            .map(|run| run.iter().flatten().copied().collect())
+            .collect()
     }
 
     /// The ranges of a band in runs without a break: x, low and high as shares. A run is bounded or open (then

@@ -130,11 +130,18 @@ impl Drawing {
         let mut svg = self.opening(&layout);
         if self.is_document {
             svg += &style();
-            let _ = write!(svg, "<rect x=\"-10\" y=\"-10\" width=\"100%\" height=\"100%\" fill=\"currentColor\" {}/>", self.color("paper"));
+            let _ = write!(
+                svg,
+                "<rect x=\"-10\" y=\"-10\" width=\"100%\" height=\"100%\" fill=\"currentColor\" {}/>",
+                self.color("paper")
+            );
             for (index, line) in layout.title.iter().enumerate() {
                 let y = 16 + 20 * index;
                 let text = escaped(line);
-                let _ = write!(svg, "<text x=\"2\" y=\"{y}\" font-size=\"14\" font-weight=\"600\" fill=\"currentColor\">{text}</text>");
+                let _ = write!(
+                    svg,
+                    "<text x=\"2\" y=\"{y}\" font-size=\"14\" font-weight=\"600\" fill=\"currentColor\">{text}</text>"
+                );
             }
         }
         self.write_defs(&layout, &mut svg);
@@ -221,7 +228,8 @@ impl Drawing {
 fn style() -> String {
     let classes = |is_dark: bool| {
         let declared = properties(is_dark);
-        let rules = declared.trim_end_matches(';').split(';').filter_map(|line| line.strip_prefix("--")?.split_once(':'));
+        let rules =
+            declared.trim_end_matches(';').split(';').filter_map(|line| line.strip_prefix("--")?.split_once(':'));
         rules.map(|(name, color)| format!(".{name}{{color:{color}}}")).collect::<String>()
     };
     format!("<style>{}@media screen and (prefers-color-scheme:dark){{{}}}</style>", classes(false), classes(true))
@@ -267,6 +275,8 @@ fn prefixes(unit: Unit) -> String {
 /// The same in powers of 1,024, as the ticks of such an axis are.
 fn binary_prefixes(unit: Unit) -> String {
     let ranks = (0..4).rev().map(|rank| 1024f64.powi(rank));
-    let symbol = |factor: f64| super::label::binary(factor, unit).trim_start_matches(|c: char| c.is_ascii_digit()).trim().to_string();
+    let symbol = |factor: f64| {
+        super::label::binary(factor, unit).trim_start_matches(|c: char| c.is_ascii_digit()).trim().to_string()
+    };
     ranks.map(|factor| format!("{factor:e} {}", symbol(factor))).collect::<Vec<_>>().join(",")
 }

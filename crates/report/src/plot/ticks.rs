@@ -54,9 +54,9 @@ fn densest(sets: Vec<Vec<Tick>>, room: &Room) -> Vec<Tick> {
 /// Every second, fifth, tenth … tick, so that they fit.
 fn every(all: &[Tick], room: &Room) -> Vec<Tick> {
     let strides = (0..).map(|rank| [1, 2, 5][rank % 3] * 10usize.pow(rank as u32 / 3));
-    let mut sets = strides.take_while(|stride| *stride < all.len().max(2)).map(|stride| {
-        all.iter().step_by(stride).cloned().collect::<Vec<_>>()
-    });
+    let mut sets = strides
+        .take_while(|stride| *stride < all.len().max(2))
+        .map(|stride| all.iter().step_by(stride).cloned().collect::<Vec<_>>());
     sets.find(|set| (room.fits)(set)).unwrap_or_else(|| all[..all.len().min(1)].to_vec())
 }
 
@@ -74,9 +74,8 @@ fn at(ruler: &Ruler, values: &[f64], labels: impl Fn(&[f64]) -> Vec<String>) -> 
     let within = |v: &f64| ruler.side(*v) == Some(Ordering::Equal);
     let values: Vec<f64> = values.iter().copied().filter(within).collect();
     let labels = labels(&values);
-    let placed = values.iter().zip(labels).filter_map(|(v, label)| {
-        Some(Tick { share: ruler.share(*v)?, label, name: None })
-    });
+    let placed =
+        values.iter().zip(labels).filter_map(|(v, label)| Some(Tick { share: ruler.share(*v)?, label, name: None }));
     placed.collect()
 }
 
@@ -87,9 +86,8 @@ fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (factor, _) = unit.prefix(low.abs().max(high.abs()));
     let finest = (high - low) / factor / 20.0;
     let rank = (finest.log10() * 3.0).floor() as i32;
-    let steps = (rank..rank + 8).map(|rank| {
-        [1.0, 2.0, 5.0][rank.rem_euclid(3) as usize] * 10f64.powi(rank.div_euclid(3)) * factor
-    });
+    let steps = (rank..rank + 8)
+        .map(|rank| [1.0, 2.0, 5.0][rank.rem_euclid(3) as usize] * 10f64.powi(rank.div_euclid(3)) * factor);
     let least = if ruler.is_whole && factor == 1.0 { 1.0 } else { 0.0 };
     let set = |step: f64| {
         let (first, last) = ((low / step - 1e-6).ceil(), (high / step + 1e-6).floor());
@@ -137,7 +135,8 @@ fn nines(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let tails = || (2..=12).map(|digits| format!("1e-{digits}").parse::<f64>().unwrap_or(0.0));
     let labels = |values: &[f64]| values.iter().map(|v| label::quantile(*v)).collect::<Vec<_>>();
     let set = |middle: &[f64]| {
-        let mut values: Vec<f64> = tails().chain(middle.iter().copied()).chain(tails().map(|tail| 1.0 - tail)).collect();
+        let mut values: Vec<f64> =
+            tails().chain(middle.iter().copied()).chain(tails().map(|tail| 1.0 - tail)).collect();
         values.sort_by(f64::total_cmp);
         at(ruler, &values, labels)
     };

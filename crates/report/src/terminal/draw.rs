@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::grid::{Column, Grid, Kind};
-use crate::text::harmless;
+use crate::text::{NO_BREAK, harmless, unbroken_quantities};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +67,14 @@ impl Style {
 
     /// The columns side by side where they fit, else stacked, else wrapped wherever that is needed.
     fn layout(self, flat: &Sheet) -> Table {
-        let stacked = flat.stacked();
         let width = usize::from(self.columns());
-        if flat.least_width(COMFORTABLE_PROSE) <= width {
-            self.table_of(flat, true)
-        } else {
-            self.table_of(&stacked, stacked.least_width(LEAST_PROSE) <= width)
+        for sheet in [flat, &flat.stacked(1)] {
+            if sheet.least_width(COMFORTABLE_PROSE) <= width {
+                return self.table_of(sheet, true);
+            }
         }
+        let stacked = flat.stacked(2);
+        self.table_of(&stacked, stacked.least_width(LEAST_PROSE) <= width)
     }
 
     fn table_of(self, sheet: &Sheet, whole_numbers: bool) -> Table {
@@ -140,7 +141,7 @@ struct Sheet {
 struct SheetColumn {
     lines: Vec<String>,
     kind: Kind,
-    stacks: bool,
+    stacks: usize,
 }
 
 impl Sheet {
@@ -153,11 +154,11 @@ impl Sheet {
         Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
     }
 
-    /// The columns that stack put below the ones before them.
-    fn stacked(&self) -> Sheet {
+    /// The columns that stack, up to this level, put below the ones before them.
+    fn stacked(&self, level: usize) -> Sheet {
         let mut columns: Vec<SheetColumn> = Vec::new();
         for column in &self.columns {
-            match columns.last_mut().filter(|_| column.stacks) {
+            match columns.last_mut().filter(|_| (1..=level).contains(&column.stacks)) {
                 Some(above) => {
                     for (above, below) in above.lines.iter_mut().zip(&column.lines).filter(|(_, b)| !b.is_empty()) {
                         *above += &format!("\n{below}");
@@ -178,23 +179,6 @@ impl Sheet {
         };
         self.columns.iter().map(needed).sum::<usize>() + GAP * (self.columns.len() - 1)
     }
-}
-
-const NO_BREAK: &str = "\u{a0}";
-
-/// The text with a number and its unit held together.
-fn unbroken_quantities(text: &str) -> String {
-    let is_unit = |word: &str| {
-        let word = word.trim_end_matches(|c: char| ",.;:)".contains(c));
-        matches!(word, "%" | "ns" | "µs" | "ms" | "s" | "min" | "B" | "kB" | "MB" | "GB")
-    };
-    let mut joined = String::with_capacity(text.len());
-    for word in text.split(' ') {
-        let follows_number = joined.ends_with(|c: char| c.is_ascii_digit());
-        joined.push_str(if follows_number && is_unit(word) { NO_BREAK } else { " " });
-        joined.push_str(word);
-    }
-    joined.split_off(1)
 }
 
 /// The last column's width in bytes: all of it is ASCII, from its heading to the end of each line.

@@ -1,5 +1,5 @@
 //! Runs of all shapes, the same each time, as folders of evidence.
-#![allow(dead_code, reason = "each program uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each program uses a part of it")]
 
 mod runs;
 

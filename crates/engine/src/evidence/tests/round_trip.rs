@@ -10,8 +10,9 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::super::folder::{LINES, PARQUET};
-use super::super::read_header;
+use super::super::reader::Lines;
 use super::super::row::status_word;
+use super::super::{Error, Trials, read_header, read_trials};
 use super::*;
 
 #[test]
@@ -160,6 +161,25 @@ fn assert_row(row: &Row, parquet: &ParquetRow, of: &Observation, sample: &(Strin
     assert_eq!(format!("{found:?}"), format!("{cells:?}"));
 }
 
+/// The rows are there in their order, in trials of one experiment and one number each.
+fn assert_trials(trials: &Trials, rows: &[Row]) {
+    let mut rows = rows.iter();
+    let heard = trials.each(|trial| {
+        for (observed, row) in trial.observed.iter().zip(&mut rows) {
+            let series = &trials.series[observed.series];
+            assert_eq!((trial.experiment, trial.number), (row.experiment.as_str(), row.trial));
+            assert_eq!(trials.arms[observed.arm], (series.experiment.clone(), series.arm.clone()));
+            assert_eq!((&series.experiment, &series.arm.variant), (&row.experiment, &row.variant));
+            assert_eq!((&series.arm.point, &series.metric, &series.key), (&row.point, &row.metric, &row.key));
+            let value = if row.status == Status::Censored { f64::INFINITY } else { row.value };
+            assert!(observed.value.to_bits() == value.to_bits() || observed.value.is_nan() && value.is_nan());
+        }
+        Ok::<_, Error>(())
+    });
+    heard.unwrap();
+    assert!(rows.next().is_none());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -192,5 +212,10 @@ proptest! {
         for ((row, parquet), (of, sample)) in rows.iter().zip(&parquet).zip(all) {
             assert_row(row, parquet, of, sample);
         }
+        let from_parquet = read_trials(&run).unwrap();
+        let (from_lines, whole_end) = Trials::of_lines(Lines::open(&run).unwrap()).unwrap();
+        prop_assert_eq!(format!("{from_parquet:?}"), format!("{from_lines:?}"));
+        prop_assert_eq!(whole_end, std::fs::metadata(run.join(LINES)).unwrap().len());
+        assert_trials(&from_lines, &rows);
     }
 }

@@ -12,8 +12,12 @@ fn read(text: &str, column: Option<&str>) -> Result<Vec<f64>, String> {
 
 #[test]
 fn one_number_a_line() {
-    for text in ["1\n2.5\n-3e2\n", "1\r\n2.5\r\n-3e2", "\u{feff}1\n2.5\n-3e2\n", "wall\n1\n\n 2.5 \n+-3e2\n".replace("+-", "-").as_str()]
-    {
+    for text in [
+        "1\n2.5\n-3e2\n",
+        "1\r\n2.5\r\n-3e2",
+        "\u{feff}1\n2.5\n-3e2\n",
+        "wall\n1\n\n 2.5 \n+-3e2\n".replace("+-", "-").as_str(),
+    ] {
         assert_eq!(read(text, None).unwrap(), [1.0, 2.5, -300.0], "{text:?}");
     }
 }
@@ -61,7 +65,10 @@ fn mistakes_say_where_they_are_and_what_to_do() {
     wrong("wall,user\n3,4\n", Some("0"), "no column `0`");
     wrong("3,4\n", Some("wall"), "no column `wall`: there is a number from 1 to 2");
     wrong(&format!("1\n{}\n", "9".repeat(100_000)), None, "f.csv:2:1");
-    assert_eq!(read(&format!("x,{}\n1,\"{}\"\n", "n".repeat(5000), "long ".repeat(100_000)), Some("x")).unwrap(), [1.0]);
+    assert_eq!(
+        read(&format!("x,{}\n1,\"{}\"\n", "n".repeat(5000), "long ".repeat(100_000)), Some("x")).unwrap(),
+        [1.0]
+    );
 }
 
 #[test]

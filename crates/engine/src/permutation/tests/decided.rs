@@ -88,7 +88,10 @@ fn a_true_null_is_rejected_no_more_often_than_said() {
         let (mean, deviation) = (alpha * f64::from(tests), (alpha * (1.0 - alpha) * f64::from(tests)).sqrt());
         let rejected = rejected.count() as f64;
         assert!(rejected <= mean + 4.0 * deviation, "{statistic:?}: {rejected} of {tests}");
-        assert!(rejected >= mean - 5.0 * deviation, "{statistic:?}: {rejected} of {tests}, the test has lost its power");
+        assert!(
+            rejected >= mean - 5.0 * deviation,
+            "{statistic:?}: {rejected} of {tests}, the test has lost its power"
+        );
     }
 }
 

@@ -27,7 +27,10 @@ fn samples_that_say_nothing() {
 fn questions_that_do_not_fit() {
     let plain = Question::default();
     let three: [&[f64]; 3] = [&[1.0, 2.0], &[1.0, 3.0], &[2.0, 4.0]];
-    assert!(refusal(&three, Question { alternative: Alternative::Less, ..plain }).contains("3 samples differ only two-sidedly"));
+    assert!(
+        refusal(&three, Question { alternative: Alternative::Less, ..plain })
+            .contains("3 samples differ only two-sidedly")
+    );
     assert!(refusal(&three, Question { null: Null { shift: 1.0, scale: 1.0 }, ..plain }).contains("there are 3"));
     for (shift, scale) in [(0.0, 0.0), (0.0, -1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
         assert!(refusal(&three[..2], Question { null: Null { shift, scale }, ..plain }).contains("can't be undone"));

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::super::ink::{MODEL_DASH, SHAPES, dash, shape};
 use super::super::scene::Scene;
 use super::super::{Layer, Which};
-use super::legend::SPACE;
 use super::layout::{LINE, Layout, TEXT, text_width};
+use super::legend::SPACE;
 use super::path::{Path, px};
 use super::{Drawing, escaped};
 
@@ -81,7 +81,10 @@ impl Drawing {
     fn write_axis_labels(&self, layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
         if !layout.y_label.is_empty() {
-            let text = titled(&layout.y_label, (layout.y_label != self.scene.y.axis.label).then_some(&self.scene.y.axis.label));
+            let text = titled(
+                &layout.y_label,
+                (layout.y_label != self.scene.y.axis.label).then_some(&self.scene.y.axis.label),
+            );
             let _ = write!(svg, "<text x=\"2\" y=\"{}\" fill=\"currentColor\">{text}</text>", px(frame.top - 11.0));
         }
         let whole = &self.scene.x.axis.label;
@@ -103,7 +106,10 @@ impl Drawing {
             let layers: Vec<&Layer> = self.scene.plot.layers.iter().filter(|l| l.series() == Some(series)).collect();
             if layers.iter().any(|layer| matches!(layer, Layer::Band { .. } | Layer::Area { .. })) {
                 let top = px(key.y - 6.0);
-                let _ = write!(svg, "<rect x=\"{from}\" y=\"{top}\" width=\"26\" height=\"12\" fill=\"currentColor\" fill-opacity=\".2\"/>");
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{from}\" y=\"{top}\" width=\"26\" height=\"12\" fill=\"currentColor\" fill-opacity=\".2\"/>"
+                );
             }
             let line = layers.iter().find_map(|layer| match layer {
                 Layer::Line { dashed, .. } => Some(if *dashed { MODEL_DASH } else { self.line_dash(series) }),
@@ -112,7 +118,11 @@ impl Drawing {
                 _ => None,
             });
             if let Some(dash) = line {
-                let _ = write!(svg, "<path d=\"M{from} {y}H{to}\" stroke=\"currentColor\" stroke-width=\"2\"{}/>", dashes(dash));
+                let _ = write!(
+                    svg,
+                    "<path d=\"M{from} {y}H{to}\" stroke=\"currentColor\" stroke-width=\"2\"{}/>",
+                    dashes(dash)
+                );
             }
             let is_marked = layers.iter().any(|layer| match layer {
                 Layer::Dots { hollow, .. } => !hollow,
@@ -134,7 +144,8 @@ impl Drawing {
             let whole = &self.scene.plot.series[series];
             let text = titled(&key.text, (key.text != *whole).then_some(whole));
             let (x, y) = (px(key.x + key.sample + SPACE), px(key.y + TEXT * 0.35));
-            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text></g>", self.color("ink"));
+            let _ =
+                write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text></g>", self.color("ink"));
         }
     }
 
@@ -163,7 +174,8 @@ impl Drawing {
                     self.color("paper")
                 );
             }
-            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text>", self.color("muted"));
+            let _ =
+                write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text>", self.color("muted"));
         }
     }
 

@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use ascertain::unit::Unit;
 
+use super::super::Cell;
 use super::super::ink::{RAMP, hex, is_light, ramp};
 use super::super::scene::Scene;
 use super::super::ticks::{Room, Tick, ticks};
 use super::super::values::Values;
-use super::super::Cell;
 use super::layout::{LINE, Layout, TEXT, fitting, text_width};
 use super::path::{Path, px};
 use super::{Drawing, colored_cells, escaped, prefixes};

@@ -1,10 +1,10 @@
 //! Where everything of a picture goes, so that nothing overlaps or leaves it.
 
+use super::super::Layer;
 use super::super::names::{em_width, shortened};
 use super::super::scale::Ruler;
 use super::super::scene::Scene;
 use super::super::ticks::{Room, Tick, ticks};
-use super::super::Layer;
 use super::rules::{RuleLabel, above, beside};
 use super::{Size, legend};
 
@@ -150,9 +150,8 @@ fn x_ticks_of(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
     let beside = |ticks: &[Tick], gap: f64| {
         let written: Vec<&Tick> = ticks.iter().filter(|tick| !tick.label.is_empty()).collect();
         written.windows(2).all(|pair| {
-            let [a, b] = [pair[0], pair[1]].map(|tick| {
-                (Layout::centered(&tick.label, frame.x(tick.share), width), text_width(&tick.label) / 2.0)
-            });
+            let [a, b] = [pair[0], pair[1]]
+                .map(|tick| (Layout::centered(&tick.label, frame.x(tick.share), width), text_width(&tick.label) / 2.0));
             b.0 - b.1 - (a.0 + a.1) >= gap
         })
     };

@@ -37,7 +37,10 @@ impl Drawing {
                     None => "",
                 };
                 self.write_line(points, *steps, dash, layout, svg);
-                if self.has_markers() && !dashed && let Some(series) = series {
+                if self.has_markers()
+                    && !dashed
+                    && let Some(series) = series
+                {
                     self.write_uses(points, *series, "fill=\"currentColor\"", true, layout, svg);
                 }
             }
@@ -135,7 +138,8 @@ impl Drawing {
             if let [only] = run[..] {
                 // An interval at one place is a bar.
                 let half = 1.5 / (frame.right - frame.left);
-                run = vec![[(only[0] - half).max(0.0), only[1], only[2]], [(only[0] + half).min(1.0), only[1], only[2]]];
+                run =
+                    vec![[(only[0] - half).max(0.0), only[1], only[2]], [(only[0] + half).min(1.0), only[1], only[2]]];
             }
             let upper: Vec<[f64; 2]> = run.iter().map(|[x, _, high]| [frame.x(*x), frame.y(*high)]).collect();
             path.polyline(&upper);
@@ -145,7 +149,10 @@ impl Drawing {
         for (path, opacity) in [(bounded, ".18"), (open, ".07")] {
             if !path.is_empty() {
                 let data = path.data();
-                let _ = write!(svg, "<path data-m=\"band\" fill=\"currentColor\" fill-opacity=\"{opacity}\" d=\"{data}\"/>");
+                let _ = write!(
+                    svg,
+                    "<path data-m=\"band\" fill=\"currentColor\" fill-opacity=\"{opacity}\" d=\"{data}\"/>"
+                );
             }
         }
     }
@@ -190,13 +197,23 @@ impl Drawing {
                 px(size - 0.8)
             );
         } else {
-            let _ = write!(svg, "<path data-m=\"dots\" {cap} stroke-width=\"{}\" stroke-opacity=\".75\" d=\"{data}\"/>", px(size));
+            let _ = write!(
+                svg,
+                "<path data-m=\"dots\" {cap} stroke-width=\"{}\" stroke-opacity=\".75\" d=\"{data}\"/>",
+                px(size)
+            );
         }
     }
 
     /// The shape of a series at each point.
     fn write_uses(
-        &self, points: &[[f64; 2]], series: usize, paint: &str, is_on_line: bool, layout: &Layout, svg: &mut String,
+        &self,
+        points: &[[f64; 2]],
+        series: usize,
+        paint: &str,
+        is_on_line: bool,
+        layout: &Layout,
+        svg: &mut String,
     ) {
         let shape = self.id(&format!("m{}", shape(series)));
         // Where a line goes through the points, its vertices are the marks.

@@ -55,9 +55,10 @@ pub(super) fn beside(scene: &Scene, frame: &Frame) -> Vec<RuleLabel> {
         let lefts = (0..6).map(|step| frame.right - 6.0 - length - (most - length) * f64::from(step) / 5.0);
         // Just above the rule, then below it, then ever further off.
         let heights = [line - 5.0, line + 13.0, line - 20.0, line + 28.0, line - 35.0, line + 43.0];
-        let areas = heights.iter().enumerate().flat_map(|(rank, y)| {
-            lefts.clone().map(move |x| (rank, [x, y - TEXT, x + length, y + 3.0]))
-        });
+        let areas = heights
+            .iter()
+            .enumerate()
+            .flat_map(|(rank, y)| lefts.clone().map(move |x| (rank, [x, y - TEXT, x + length, y + 3.0])));
         let is_free = |area: &[f64; 4]| {
             area[1] >= frame.top && area[3] <= frame.bottom && placed.iter().all(|other| !overlap(area, other))
         };

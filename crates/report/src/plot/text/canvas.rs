@@ -15,7 +15,10 @@ pub(super) enum Paint {
     /// In the colour of a series.
     Series(usize),
     /// On a ground of one of the 256 colours, in black or white.
-    Ground { color: u8, is_light: bool },
+    Ground {
+        color: u8,
+        is_light: bool,
+    },
 }
 
 impl Paint {
@@ -155,14 +158,21 @@ impl Canvas {
         let mut text = String::new();
         for row in self.squares.chunks(self.width) {
             let is_blank = |square: &Square| {
-                square.text.trim().is_empty() && square.dots == 0 && !square.is_shaded && !square.is_covered
+                square.text.trim().is_empty()
+                    && square.dots == 0
+                    && !square.is_shaded
+                    && !square.is_covered
                     && !matches!(square.paint, Paint::Ground { .. } if color)
             };
             let used = row.iter().rposition(|square| !is_blank(square)).map_or(0, |last| last + 1);
             let mut current = Paint::Plain;
             for square in row[..used].iter().filter(|square| !square.is_covered) {
                 let shown = shown(square);
-                let paint = if shown == " " && !matches!(square.paint, Paint::Ground { .. }) { Paint::Plain } else { square.paint };
+                let paint = if shown == " " && !matches!(square.paint, Paint::Ground { .. }) {
+                    Paint::Plain
+                } else {
+                    square.paint
+                };
                 if color && paint != current {
                     if current != Paint::Plain {
                         text += "\x1b[0m";

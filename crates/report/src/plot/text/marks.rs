@@ -84,7 +84,11 @@ impl Drawing<'_> {
     /// Where the marks of a series go on its line: at its points where these are few, else here and there, each of
     /// several lines at columns of its own.
     fn places_on(
-        &self, corners: &[[f64; 2]], points: &[[f64; 2]], (rank, lines): (usize, usize), frame: &Frame,
+        &self,
+        corners: &[[f64; 2]],
+        points: &[[f64; 2]],
+        (rank, lines): (usize, usize),
+        frame: &Frame,
     ) -> impl Iterator<Item = [usize; 2]> + use<> {
         let square = |share: [f64; 2]| [frame.column(share[0]), frame.row(share[1])];
         if points.len() <= frame.width / 4 {
@@ -233,7 +237,8 @@ impl Drawing<'_> {
             let last = (frame.left + frame.width).saturating_sub(length + 1);
             // In the rule's own line, else next to it.
             let lines = [line, line.saturating_sub(1).max(frame.top), (line + 1).min(frame.top + frame.height - 1)];
-            let mut places = lines.into_iter().flat_map(|row| (frame.left + 1..=last).rev().step_by(3).map(move |x| (x, row)));
+            let mut places =
+                lines.into_iter().flat_map(|row| (frame.left + 1..=last).rev().step_by(3).map(move |x| (x, row)));
             if let Some((column, row)) = places.find(|(column, row)| canvas.is_clear(*column, *row, length)) {
                 canvas.write(column, row, &text, Paint::Muted);
             }

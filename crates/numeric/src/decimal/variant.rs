@@ -1,0 +1,149 @@
+//! The ways to write digits, by name, and which one this machine takes.
+
+use std::hint::black_box;
+
+use super::integer::Integer;
+use super::portable;
+use crate::code_size::sized;
+use crate::features::first_missing;
+
+/// One way to write an integer.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Its name.
+    pub name: &'static str,
+    /// A line about it.
+    pub about: &'static str,
+    /// The CPU features that it needs, as `is_x86_feature_detected!` names them.
+    pub requires: &'static [&'static str],
+    /// None where the architecture is another.
+    each: Option<unsafe fn(&[u64], &mut [u8; 20]) -> usize>,
+    code_bytes: fn() -> Option<usize>,
+}
+
+impl Variant {
+    /// Whether this machine can run it.
+    ///
+    /// # Errors
+    /// The first of the required CPU features that the machine lacks.
+    pub fn is_available(&self) -> Result<(), &'static str> {
+        first_missing(self.requires).map_or(Ok(()), Err)
+    }
+
+    /// Writes one number after the other to the front of the buffer, and returns how many bytes they were
+    /// together; none where the machine can't run it.
+    pub fn each(&self, values: &[u64], buffer: &mut [u8; 20]) -> Option<usize> {
+        self.is_available().ok()?;
+        // SAFETY: the CPU has the features.
+        Some(unsafe { self.each?(values, buffer) })
+    }
+
+    /// The machine code of one call, without tables.
+    pub fn code_bytes(&self) -> Option<usize> {
+        (self.code_bytes)()
+    }
+}
+
+/// Every way, also where it [cannot run](Variant::is_available).
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "avx512",
+        about: "all digits at once, without a branch, by AVX-512 IFMA",
+        requires: AVX512,
+        #[cfg(target_arch = "x86_64")]
+        each: Some(x86::each),
+        #[cfg(not(target_arch = "x86_64"))]
+        each: None,
+        #[cfg(target_arch = "x86_64")]
+        code_bytes: x86::code_bytes,
+        #[cfg(not(target_arch = "x86_64"))]
+        code_bytes: || None,
+    },
+    Variant {
+        name: "portable",
+        about: "by 10⁸, 10⁴, 10² and 10, on packed numbers, without a table",
+        requires: &[],
+        each: Some(each),
+        code_bytes,
+    },
+];
+
+#[cfg(target_arch = "x86_64")]
+const AVX512: &[&str] = super::avx512::FEATURES;
+#[cfg(not(target_arch = "x86_64"))]
+const AVX512: &[&str] = &["avx512ifma"];
+
+fn each(values: &[u64], buffer: &mut [u8; 20]) -> usize {
+    let mut bytes = 0;
+    for &value in values {
+        // SAFETY: the buffer has 20 bytes.
+        bytes += unsafe { portable::digits(value, buffer.as_mut_ptr()) };
+        black_box(&mut *buffer);
+    }
+    bytes
+}
+
+sized!("decimal" "portable", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+    // SAFETY: it is never called.
+    portable::digits(value, to)
+});
+
+/// Writes a magnitude of a type in the way that this machine takes.
+///
+/// # Safety
+/// As many bytes as the type's largest magnitude has digits are writable at `to`.
+#[inline(always)]
+pub(super) unsafe fn digits<I: Integer>(magnitude: u64, to: *mut u8) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        // SAFETY: the machine has the features; the room is the caller's.
+        return unsafe {
+            match I::MOST_DIGITS {
+                10 => super::avx512::digits::<10>(magnitude, to),
+                19 => super::avx512::digits::<19>(magnitude, to),
+                _ => super::avx512::digits::<20>(magnitude, to),
+            }
+        };
+    }
+    // SAFETY: the caller's.
+    unsafe { portable::digits(magnitude, to) }
+}
+
+/// Whether the machine has what the AVX-512 variant needs, asked once.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn has_avx512() -> bool {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    match KNOWN.load(Ordering::Relaxed) {
+        0 => {
+            let has = first_missing(AVX512).is_none();
+            KNOWN.store(1 + u8::from(has), Ordering::Relaxed);
+            has
+        }
+        known => known == 2,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::*;
+
+    sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+        // SAFETY: it is never called.
+        crate::decimal::avx512::digits::<20>(value, to)
+    }, "avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi");
+
+    /// # Safety
+    /// The CPU has the features.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi")]
+    pub unsafe fn each(values: &[u64], buffer: &mut [u8; 20]) -> usize {
+        let mut bytes = 0;
+        for &value in values {
+            // SAFETY: the buffer has 20 bytes.
+            bytes += unsafe { crate::decimal::avx512::digits::<20>(value, buffer.as_mut_ptr()) };
+            black_box(&mut *buffer);
+        }
+        bytes
+    }
+}

@@ -1,0 +1,117 @@
+//! Text of integers: against the standard library's, at every edge.
+#![allow(missing_docs)]
+
+use ascertain_numeric::decimal::{Integer, TooShort, VARIANTS, append, append_column, write, write_within};
+use proptest::prelude::*;
+
+/// Powers of ten and of two, and what lies beside them.
+fn edges() -> impl Iterator<Item = u64> {
+    let tens = (0..20).map(|k| 10_u64.pow(k));
+    let twos = (0..64).map(|k| 1_u64 << k);
+    let beside = tens.chain(twos).flat_map(|x| [x - 1, x, x + 1]);
+    beside.chain([u64::MAX - 1, u64::MAX, 99_999_999_99, 9_999_999_999_999_999_999])
+}
+
+/// Every way to write it says what the standard library says, and writes within its bounds.
+fn check<I: Integer + ToString>(value: I) {
+    let expected = value.to_string();
+    let mut buffer = vec![b'~'; I::MOST_BYTES + 8];
+    let length = write(value, &mut buffer[..I::MOST_BYTES]).unwrap();
+    assert_eq!(std::str::from_utf8(&buffer[..length]), Ok(&*expected));
+    assert_eq!(buffer[I::MOST_BYTES..], *b"~~~~~~~~", "{expected}: writes beyond its bound");
+
+    let mut exact = vec![b'~'; expected.len() + 1];
+    assert_eq!(write_within(value, &mut exact), Ok(expected.len()));
+    assert_eq!(exact, format!("{expected}~").into_bytes());
+    let short = TooShort { needed: expected.len(), have: expected.len() - 1 };
+    assert_eq!(write_within(value, &mut exact[..expected.len() - 1]), Err(short));
+
+    let mut text = b"before".to_vec();
+    append(value, &mut text);
+    assert_eq!(text, format!("before{expected}").into_bytes());
+}
+
+fn check_column<I: Integer + ToString>(values: &[I]) {
+    let mut text = b"!".to_vec();
+    append_column(values, b';', &mut text);
+    let expected: String = values.iter().map(|value| format!("{};", value.to_string())).collect();
+    assert_eq!(String::from_utf8(text).unwrap(), format!("!{expected}"));
+}
+
+#[test]
+fn edges_of_every_digit_count() {
+    for x in edges() {
+        check(x);
+        check(x as u32);
+        check(x as i64);
+        check((x as i64).wrapping_neg());
+        check(x as i32);
+        check((x as i32).wrapping_neg());
+    }
+    check(i32::MIN);
+    check(i64::MIN);
+    let all: Vec<u64> = edges().collect();
+    check_column(&all);
+    check_column(&all.iter().map(|&x| x as i64).collect::<Vec<_>>());
+    check_column(&all.iter().map(|&x| (x as i32).wrapping_neg()).collect::<Vec<_>>());
+    check_column(&all.iter().map(|&x| x as u32 % 1_000).collect::<Vec<_>>());
+    check_column::<u32>(&[]);
+}
+
+#[test]
+fn every_variant_at_the_edges() {
+    for variant in VARIANTS {
+        for x in edges() {
+            let mut buffer = [b'~'; 20];
+            let Some(length) = variant.each(&[x], &mut buffer) else { continue };
+            assert_eq!(std::str::from_utf8(&buffer[..length]), Ok(&*x.to_string()), "{}", variant.name);
+        }
+    }
+}
+
+#[test]
+fn a_short_buffer_is_left_as_it_was() {
+    let mut buffer = [b'~'; 19];
+    assert_eq!(write(1_u64, &mut buffer), Err(TooShort { needed: 20, have: 19 }));
+    assert_eq!(write(1_i32, &mut buffer[..10]), Err(TooShort { needed: 11, have: 10 }));
+    assert_eq!(buffer, [b'~'; 19]);
+    assert!(write(1_u32, &mut []).unwrap_err().to_string().contains("needs 10"));
+}
+
+proptest! {
+    #[test]
+    fn any_number(x in any::<u64>(), bits in 0..64_u32) {
+        check(x >> bits);
+        check((x >> bits) as i64);
+        check((x >> bits) as u32);
+        check((x >> bits) as i32);
+    }
+
+    #[test]
+    fn any_column(values in proptest::collection::vec(any::<i64>(), 0..600), bits in 0..64_u32) {
+        check_column(&values);
+        check_column(&values.iter().map(|x| x >> bits).collect::<Vec<_>>());
+        check_column(&values.iter().map(|x| (x >> bits) as u64).collect::<Vec<_>>());
+    }
+}
+
+/// All 2^32, on demand: `cargo test --release -p ascertain-numeric --test decimal -- --ignored`.
+#[test]
+#[ignore = "takes minutes in a release build"]
+fn every_number_of_32_bits() {
+    use std::io::Write;
+    let mut expected = Vec::new();
+    for block in 0..=0xffff_u32 {
+        let values: Vec<u32> = (0..=0xffff).map(|low| block << 16 | low).collect();
+        let mut column = Vec::new();
+        append_column(&values, b',', &mut column);
+        expected.clear();
+        let mut each = Vec::new();
+        for value in &values {
+            write!(expected, "{value},").unwrap();
+            append(*value, &mut each);
+            each.push(b',');
+        }
+        assert!(column == expected && each == expected, "among {} and the next 65,535", values[0]);
+    }
+}
