@@ -8,6 +8,8 @@ use ascertain::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
 use ascertain::plan::Table;
 use ascertain::run::Run;
 use ascertain_report::layout::Layout;
+use ascertain_report::pictures::for_terminal;
+use ascertain_report::plot::text;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, sentence};
 
@@ -104,8 +106,8 @@ pub enum Asks {
     Metrics,
 }
 
-/// What `compare` prints: the table, a sentence for each command, and what threatens the result.
-pub fn compared(outcome: &Outcome, layout: &Layout, style: &Style) -> String {
+/// What `compare` prints: the table, a sentence for each command, plots, and what threatens the result.
+pub fn compared(outcome: &Outcome, layout: &Layout, plots: String, style: &Style) -> String {
     // A claim that failed has said why.
     let said = outcome.claims.iter().any(|claim| claim.reason.is_some());
     let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };
@@ -113,14 +115,25 @@ pub fn compared(outcome: &Outcome, layout: &Layout, style: &Style) -> String {
         terminal::compare_table(outcome, layout, style),
         terminal::sentences(outcome, style),
         left_out,
+        plots,
         terminal::threats(outcome, style),
     ])
 }
 
 /// What `slo` prints.
-pub fn slo(outcome: &Outcome, style: &Style) -> String {
-    parts(&[terminal::slo(outcome, style), terminal::threats(outcome, style)])
+pub fn slo(outcome: &Outcome, plots: String, style: &Style) -> String {
+    parts(&[terminal::slo(outcome, style), plots, terminal::threats(outcome, style)])
 }
+
+/// The plots of a run that has just ended, in characters, where they are wanted.
+pub fn plots(run: &Run, wanted: bool, style: &Style) -> String {
+    let plots = if wanted { for_terminal(&run.outcome, &run.observations) } else { Vec::new() };
+    let drawn: Vec<String> = plots.iter().map(|plot| text::render(plot, style.width, PLOT_LINES, style.color)).collect();
+    parts(&drawn)
+}
+
+/// Two of them fit on a screen.
+const PLOT_LINES: usize = 20;
 
 /// What `check` prints; it ends with the table.
 pub fn checked(outcome: &Outcome, style: &Style) -> String {

@@ -83,7 +83,11 @@ fn the_list_has_every_run_whatever_became_of_it() {
     let newest = &list["runs"][0];
     assert_eq!(newest["id"], name(&folders[2]));
     assert_eq!(newest["command_line"][1], "compare");
-    assert_eq!(newest["claims"]["slower"].as_u64().unwrap_or_default() + newest["claims"]["undecided"].as_u64().unwrap_or_default(), 1);
+    assert_eq!(
+        newest["claims"]["slower"].as_u64().unwrap_or_default()
+            + newest["claims"]["undecided"].as_u64().unwrap_or_default(),
+        1
+    );
     assert!(newest["bytes"].as_u64().unwrap() > 1000);
     assert!(list["runs"][3]["reason"].as_str().unwrap().contains("ascertain.evidence/9"), "{list}");
     assert!(list["runs"][4]["reason"].as_str().unwrap().contains("cut off"), "{list}");
@@ -137,10 +141,8 @@ fn medians_and_ratios_go_from_run_to_run() {
     let trend = runs.json(&["trend", "compare"]);
     assert_eq!((&trend["metric"], &trend["unit"]), (&"wall".into(), &"ns".into()));
     let lines = trend["lines"].as_array().unwrap();
-    let shape: Vec<(&str, usize)> = lines
-        .iter()
-        .map(|line| (line["variant"].as_str().unwrap(), line["runs"].as_array().unwrap().len()))
-        .collect();
+    let shape: Vec<(&str, usize)> =
+        lines.iter().map(|line| (line["variant"].as_str().unwrap(), line["runs"].as_array().unwrap().len())).collect();
     assert_eq!(shape, [("true", 3), ("sleep 0.004", 1)], "what the latest run has");
     assert!(trend["notes"][0].as_str().unwrap().contains("--variant"), "{trend}");
     assert_eq!(lines[0]["runs"][0]["run_id"], ids[0], "the oldest first");
@@ -170,7 +172,7 @@ fn runs_without_an_outcome_have_their_place_in_a_trend() {
     assert_eq!(trend["lines"][0]["runs"][1]["estimate"], whole["lines"][0]["runs"][2]["estimate"]);
     assert!(trend["notes"][0].as_str().unwrap().contains("run.json"), "{trend}");
     let text = runs.history(&["trend", "compare", "--svg", "trend.svg"]);
-    assert!(text.stdout.contains("left out:") && text.stdout.contains("95 % interval"), "{}", text.stdout);
+    assert!(text.stdout.contains("Left out:") && text.stdout.contains("95 % interval"), "{}", text.stdout);
     assert!(fs::read_to_string(runs.state.path().join("trend.svg")).unwrap().contains("<svg"));
 }
 

@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<u64> = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
     let argument = |index: usize, default: u64| arguments.get(index).copied().unwrap_or(default);
     let (size, shuffles, seed) = (argument(0, 10_000) as usize, argument(1, 100_000), argument(2, 1));
-    // A tenth of the standard deviation of a difference of two means of this size, 1.5 times.
-    let shift = 1.5 * 2f64.powi(24) / (6.0 * size as f64).sqrt();
+    // Three standard deviations of a difference of two such means.
+    let shift = 3.0 * 2f64.powi(24) / (6.0 * size as f64).sqrt();
     let samples = vec![Sample::new("a", numbers(size, 1, 0.0)), Sample::new("b", numbers(size, 2, shift.round()))];
     let mut reshuffles = Reshuffles::new(samples, &Question::default(), seed)?;
     let start = Instant::now();

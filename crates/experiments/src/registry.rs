@@ -5,6 +5,8 @@ use ascertain::experiment::Experiment;
 // A folder is named as its experiment is on the command line.
 #[path = "cbrt/mod.rs"]
 pub mod cbrt;
+#[path = "decimal/mod.rs"]
+pub mod decimal;
 #[path = "fill-rate/mod.rs"]
 pub mod fill_rate;
 #[path = "reshuffle/mod.rs"]
@@ -16,5 +18,5 @@ pub mod sum;
 
 /// Every experiment that ships.
 pub fn registry() -> &'static [&'static dyn Experiment] {
-    &[&sum::Sum, &cbrt::Cbrt, &polynomial::Polynomial, &fill_rate::FillRate, &reshuffle::Reshuffle]
+    &[&sum::Sum, &decimal::Decimal, &cbrt::Cbrt, &polynomial::Polynomial, &fill_rate::FillRate, &reshuffle::Reshuffle]
 }

@@ -112,14 +112,15 @@ impl PowerAnalysis {
             // The signs of a table as words.
             rough_percent(chance).replace("< ", "under ").replace("> ", "over ")
         });
-        let by = |count: Option<u64>, share| match count {
-            Some(count) => format!("{count} with a chance of {share} %"),
-            None => format!("more than {} for a chance of {share} %", self.max_trials),
+        let by = |count: Option<u64>| match count {
+            Some(count) => count.to_string(),
+            None => format!("more than {}", self.max_trials),
         };
-        let (by_80, by_95) = (by(at.trials_80, 80), by(at.trials_95, 95));
+        let (by_80, by_95) = (by(at.trials_80), by(at.trials_95));
         format!(
             "{opening}, the answer is {holds} with a chance of {says_holds}, {refuted} with {says_refuted}, and undecided \
-             with {undecided}. It takes {} {trials} on average, at most {by_80}, {by_95}.",
+             with {undecided}. It takes {} {trials} on average, {by_80} to have it with a chance of 80 %, {by_95} with one of \
+             95 %.",
             rough_count(at.expected_trials)
         )
     }
@@ -133,7 +134,8 @@ impl PowerAnalysis {
         let claimed = self.rate_claimed;
         let low = likely.iter().rev().find(|at| at.true_rate < claimed).map(|at| rough_rate(at.true_rate, false));
         let high = likely.iter().find(|at| at.true_rate > claimed).map(|at| rough_rate(at.true_rate, true));
-        let opening = format!("Within {} {trials} a verdict can be counted on (with a chance of 95 %)", self.max_trials);
+        let opening =
+            format!("Within {} {trials} a verdict can be counted on (with a chance of 95 %)", self.max_trials);
         let subject = if self.judging == Judging::Order { "one wins" } else { "the true rate is" };
         let closing = match (low, high, self.judging) {
             _ if likely.len() == all.len() => "at each of these rates".to_string(),
@@ -258,7 +260,9 @@ pub fn csv(analysis: &PowerAnalysis) -> String {
     for at in &analysis.rates {
         let numbers = [at.true_rate, at.holds, at.refuted, at.undecided, at.expected_trials];
         let mut fields: Vec<String> = numbers.iter().map(f64::to_string).collect();
-        fields.extend([at.trials_80, at.trials_95].map(|count| count.map_or_else(String::new, |count| count.to_string())));
+        fields.extend(
+            [at.trials_80, at.trials_95].map(|count| count.map_or_else(String::new, |count| count.to_string())),
+        );
         lines += &record(&fields);
     }
     lines

@@ -69,7 +69,9 @@ fn a_margin_and_two_errors_are_said() {
     let mut analysis = claim();
     (analysis.margin, analysis.error_refuted) = (Some(0.005), 0.01);
     let said = analysis.sentences().join(" ");
-    assert!(said.contains("At least 98 %, give or take 0.5 %, wrong with a chance of at most 0.001 for it and 0.01 against it"));
+    assert!(said.contains(
+        "At least 98 %, give or take 0.5 %, wrong with a chance of at most 0.001 for it and 0.01 against it"
+    ));
     assert!(said.contains("Between 97.5 % and 98.5 %, within the margin, either verdict is right"), "{said}");
     assert!(!said.contains("by error alone"), "{said}");
     analysis.rates.retain(|at| at.true_rate == 0.907);
@@ -85,7 +87,11 @@ fn how_far_a_verdict_can_be_counted_on() {
         }
         analysis.sentences()[1].clone()
     };
-    assert!(reach(&|_| true).ends_with("where the true rate is at most 90.7 % or at least 98.4 %."), "{}", reach(&|_| true));
+    assert!(
+        reach(&|_| true).ends_with("where the true rate is at most 90.7 % or at least 98.4 %."),
+        "{}",
+        reach(&|_| true)
+    );
     assert!(reach(&|rate| rate > 0.98).ends_with("where the true rate is at least 98.4 %."));
     assert!(reach(&|rate| rate < 0.98).ends_with("where the true rate is at most 90.7 %."));
     assert!(reach(&|_| false).contains("at none of these rates"));

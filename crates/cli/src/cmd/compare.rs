@@ -70,6 +70,9 @@ pub struct Args {
     #[arg(short = 'u', long, value_enum, value_name = "UNIT", hide_possible_values = true, help_heading = "Output",
           long_help = "The unit of times in the table: microsecond, millisecond or second [default: whichever fits]")]
     time_unit: Option<Unit>,
+    /// Draw the medians below the table
+    #[arg(long, help_heading = "Output")]
+    plot: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -114,7 +117,7 @@ impl FailIf {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
     let run = session::carry_out(&plan, &args.common, args.purpose())?;
-    output::outcome(&run, &args.common.display, Asks::Metrics, |outcome, style| args.printed(outcome, style))?;
+    output::outcome(&run, &args.common.display, Asks::Metrics, |_, style| args.printed(&run, style))?;
     Ok(args.code(&run))
 }
 
@@ -125,8 +128,8 @@ impl Args {
     }
 
     /// What is printed of such a run, for people.
-    pub fn printed(&self, outcome: &Outcome, style: &Style) -> String {
-        output::compared(outcome, &self.layout(), style)
+    pub fn printed(&self, run: &Run, style: &Style) -> String {
+        output::compared(&run.outcome, &self.layout(), output::plots(run, self.plot, style), style)
     }
 
     /// The exit code of such a run.

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::bail;
 use ascertain::evidence::{self, Header, Writer};
-use ascertain::outcome::Outcome;
 use ascertain::plan::Plan;
 use ascertain::run::{Recording, Run};
 use ascertain_report::exports::Purpose;
+use ascertain_report::layout::Layout;
 use ascertain_report::terminal::Style;
 
 use super::{check, compare, report, run, slo};
@@ -58,7 +58,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     }
     let recording = Recording::Continue(Box::new((writer, recorded)));
     let run = session::carry_out_with(&plan, recording, &args.exports, started.purpose(), args.display.quiet)?;
-    output::outcome(&run, &args.display, started.asks(), |outcome, style| started.printed(outcome, &plan, style))?;
+    output::outcome(&run, &args.display, started.asks(), |_, style| started.printed(&run, &plan, style))?;
     // One that stands there is of the run as it was.
     if started.has_report() || folder.join("report.html").is_file() {
         report::write(&folder, args.display.quiet)?;
@@ -102,13 +102,14 @@ impl Started {
         }
     }
 
-    fn printed(&self, outcome: &Outcome, plan: &Plan, style: &Style) -> String {
+    fn printed(&self, run: &Run, plan: &Plan, style: &Style) -> String {
         match self {
-            Started::Compare(Some(args)) => args.printed(outcome, style),
-            Started::Compare(None) => output::compared(outcome, &Default::default(), style),
-            Started::Slo(_) => output::slo(outcome, style),
-            Started::Check(_) => output::checked(outcome, style),
-            Started::Run(_) => output::measured(outcome, &plan.tables, style),
+            Started::Compare(Some(args)) => args.printed(run, style),
+            Started::Compare(None) => output::compared(&run.outcome, &Layout::default(), String::new(), style),
+            Started::Slo(Some(args)) => args.printed(run, style),
+            Started::Slo(None) => output::slo(&run.outcome, String::new(), style),
+            Started::Check(_) => output::checked(&run.outcome, style),
+            Started::Run(_) => output::measured(&run.outcome, &plan.tables, style),
         }
     }
 

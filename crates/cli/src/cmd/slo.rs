@@ -11,6 +11,7 @@ use ascertain::plan::{Config, Plan, Table};
 use ascertain::predicate::Predicate;
 use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
+use ascertain_report::terminal::Style;
 use ascertain_stats::soonest_verdict;
 use ascertain_sys::process;
 
@@ -52,6 +53,9 @@ pub struct Args {
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
     #[arg(long, value_enum, value_delimiter = ',', default_value = "refuted,undecided", help_heading = "Judging")]
     fail_on: Vec<FailOn>,
+    /// Draw the rate, and the quantiles of what is bounded, below the table
+    #[arg(long, help_heading = "Output")]
+    plot: bool,
     #[command(flatten)]
     starting: Starting,
     #[command(flatten)]
@@ -64,11 +68,16 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
     let run = session::carry_out(&plan, &args.common, Purpose::default())?;
-    output::outcome(&run, &args.common.display, Asks::Verdicts, output::slo)?;
+    output::outcome(&run, &args.common.display, Asks::Verdicts, |_, style| args.printed(&run, style))?;
     Ok(args.code(&run))
 }
 
 impl Args {
+    /// What is printed of such a run, for people.
+    pub fn printed(&self, run: &Run, style: &Style) -> String {
+        output::slo(&run.outcome, output::plots(run, self.plot, style), style)
+    }
+
     /// The exit code of such a run.
     pub fn code(&self, run: &Run) -> Code {
         exit::code(run, &self.fail_on)

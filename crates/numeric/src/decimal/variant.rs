@@ -7,6 +7,9 @@ use super::portable;
 use crate::code_size::sized;
 use crate::features::first_missing;
 
+/// Writes numbers one after the other; it may be called only where the CPU has what the variant requires.
+type Each = unsafe fn(&[u64], &mut [u8; 20]) -> usize;
+
 /// One way to write an integer.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
@@ -17,7 +20,7 @@ pub struct Variant {
     /// The CPU features that it needs, as `is_x86_feature_detected!` names them.
     pub requires: &'static [&'static str],
     /// None where the architecture is another.
-    each: Option<unsafe fn(&[u64], &mut [u8; 20]) -> usize>,
+    each: Option<Each>,
     code_bytes: fn() -> Option<usize>,
 }
 

@@ -6,7 +6,7 @@ use ascertain::experiment::{Better, Point};
 use ascertain::unit::Unit;
 use serde::Serialize;
 
-use super::words::minute;
+use super::words::{minute, without_common_start};
 use crate::clause::arm_label;
 use crate::csv::{number, record};
 use crate::figure::Figure;
@@ -164,6 +164,13 @@ impl Trend {
         grid
     }
 
+    /// Where the lines are far apart, each is flat on a linear scale.
+    fn scale(&self) -> Scale {
+        let medians = || self.lines.iter().flat_map(|line| &line.runs).filter_map(|run| run.estimate.median);
+        let (least, greatest) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
+        if least > 0.0 && greatest > 3.0 * least { Scale::Log } else { Scale::Linear }
+    }
+
     /// The figure over the runs, a line an arm, with bands.
     pub fn plot(&self) -> Plot {
         let lines = &self.lines[..self.lines.len().min(MOST_LINES)];
@@ -188,13 +195,14 @@ impl Trend {
             layers.push(Layer::Line { series, points: points.clone(), steps: false, dashed: false });
             layers.push(Layer::Dots { series, points, hollow: false });
         }
-        let names = runs.iter().map(|(started, _)| minute(started)).collect();
+        let minutes: Vec<String> = runs.iter().map(|(started, _)| minute(started)).collect();
+        let names = without_common_start(minutes);
         Plot {
             id: "trend".into(),
             title: plain(&self.title()),
             alt: format!("{} over {} runs, with 95 % intervals.", plain(&self.title()), runs.len()),
             x: Axis::new("run", Scale::Names(names), Unit::One),
-            y: Axis::new(if self.ratio.is_some() { "ratio" } else { &self.metric }, Scale::Linear, self.unit),
+            y: Axis::new(if self.ratio.is_some() { "ratio" } else { &self.metric }, self.scale(), self.unit),
             series: lines.iter().map(Trend::label).collect(),
             layers,
         }
@@ -204,17 +212,18 @@ impl Trend {
 /// Lines that the plot takes in a terminal.
 const PLOT_LINES: usize = 18;
 
-/// What is shown, the table, the plot, and what to bear in mind.
+/// The plot, the table, and what to bear in mind.
 pub fn table(trend: &Trend, style: &Style) -> String {
     let cautions: String = trend.cautions().iter().map(|caution| style.paragraph(&plain(caution))).collect();
     let plot = text::render(&trend.plot(), style.width, PLOT_LINES, style.color);
     let more = match trend.lines.len().checked_sub(MOST_LINES) {
-        Some(more) if more > 0 => style.paragraph(&format!(
-            "The plot leaves out {more} more lines; choose with --variant and --at."
-        )),
+        Some(more) if more > 0 => {
+            style.paragraph(&format!("The plot leaves out {more} more lines; choose with --variant and --at."))
+        }
         _ => String::new(),
     };
-    format!("{}{}\n{plot}{more}\n{cautions}", style.paragraph(&plain(&trend.title())), style.table(&trend.grid()))
+    let gap = if cautions.is_empty() { "" } else { "\n" };
+    format!("{plot}{more}\n{}{gap}{cautions}", style.table(&trend.grid()))
 }
 
 /// What is shown, the table, and what to bear in mind.
@@ -231,7 +240,8 @@ pub fn json(trend: &Trend) -> String {
 
 /// A line a run of each arm.
 pub fn csv(trend: &Trend) -> String {
-    let mut lines = String::from("experiment,metric,unit,variant,at,run_id,started,machine,n,median,median_low,median_high\n");
+    let mut lines =
+        String::from("experiment,metric,unit,variant,at,run_id,started,machine,n,median,median_low,median_high\n");
     for line in &trend.lines {
         for run in &line.runs {
             let Estimate { n, median, low, high } = run.estimate;

@@ -43,7 +43,7 @@ fn view(run: &RecordedRun, spec: &Spec, prefix: &str) -> Experiment {
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
     let left_out = run.outcome.left_out.iter().filter(|arm| arm.experiment == spec.id);
     Experiment {
-        anchor: format!("{prefix}{}", in_addresses(&spec.id)),
+        anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
         id: spec.id.clone(),
         title: spec.title.clone(),
         question,

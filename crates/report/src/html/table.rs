@@ -34,6 +34,11 @@ impl Table {
         (!grid.is_empty()).then_some(table)
     }
 
+    /// Whether its columns have names.
+    pub fn has_head(&self) -> bool {
+        self.columns.iter().any(|column| !column.heading.is_empty())
+    }
+
     /// A row's cells, each with its column's class.
     pub fn cells<'a>(&'a self, row: &'a [Html]) -> impl Iterator<Item = (&'a Html, &'static str)> {
         row.iter().zip(self.columns.iter().map(|column| column.class))

@@ -93,7 +93,8 @@ fn stairs(wanted: &[Wanted], room: &Room, prefers_left: bool) -> (Vec<Step>, usi
         let step = |row: usize| Step { text: text.clone(), row, from, to: from + length, rule: is_drawn.then_some(*x) };
         let is_free = |step: &Step| {
             let hinders = |other: &Step| step.hinders(other, room.gap);
-            !steps.iter().any(hinders) && !(room.taken > 0.0 && hinders(&taken))
+            let is_taken = room.taken > 0.0 && hinders(&taken);
+            !is_taken && !steps.iter().any(hinders)
         };
         steps.extend((0..MOST_ROWS).map(step).find(is_free));
     }

@@ -68,7 +68,10 @@ impl Brief {
 pub fn all(below: &Path) -> Result<Vec<PathBuf>, Code> {
     let all = runs::all(below);
     if all.is_empty() {
-        output::note(&format!("there is no run in {}; measure something first, or use --evidence DIR", below.display()));
+        output::note(&format!(
+            "there is no run in {}; measure something first, or use --evidence DIR",
+            below.display()
+        ));
         return Err(Code::Nothing);
     }
     Ok(all)

@@ -78,7 +78,8 @@ fn matched<T>(
 }
 
 fn is_same_point(one: &PointSummary, other: &PointSummary) -> bool {
-    let key = |point: &PointSummary| (point.experiment.clone(), point.variant.clone(), point.metric.clone(), point.unit);
+    let key =
+        |point: &PointSummary| (point.experiment.clone(), point.variant.clone(), point.metric.clone(), point.unit);
     key(one) == key(other) && one.at == other.at
 }
 

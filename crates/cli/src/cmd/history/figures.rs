@@ -92,16 +92,13 @@ pub fn lines(runs: Vec<(TrendPoint, Vec<ArmFigure>)>, of_latest: bool, notes: &m
         let new: Vec<&ArmFigure> = figures.iter().filter(is_new).collect();
         if of_latest && !lines.is_empty() {
             if !new.is_empty() {
-                notes.push("variants that the latest run did not measure are left out; --variant shows them".into());
+                notes.push("Variants that the latest run did not measure are left out; --variant shows them".into());
                 break;
             }
             continue;
         }
-        let line = |figure: &ArmFigure| TrendLine {
-            variant: figure.variant.clone(),
-            at: figure.at.clone(),
-            runs: Vec::new(),
-        };
+        let line =
+            |figure: &ArmFigure| TrendLine { variant: figure.variant.clone(), at: figure.at.clone(), runs: Vec::new() };
         let new: Vec<TrendLine> = new.into_iter().map(line).collect();
         lines.extend(new);
     }
@@ -172,9 +169,8 @@ mod tests {
             };
             variants.iter().map(figure).collect()
         };
-        let runs = || {
-            vec![(run("1"), figures(&["a", "c"])), (run("2"), figures(&["b", "a"])), (run("3"), figures(&[]))]
-        };
+        let runs =
+            || vec![(run("1"), figures(&["a", "c"])), (run("2"), figures(&["b", "a"])), (run("3"), figures(&[]))];
         let shape = |lines: Vec<TrendLine>| -> Vec<(String, usize)> {
             lines.into_iter().map(|line| (line.variant, line.runs.len())).collect()
         };

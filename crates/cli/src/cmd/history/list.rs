@@ -12,7 +12,9 @@ use crate::exit::Code;
 use crate::options::Display;
 use crate::{output, runs};
 
+/// The group has a name of its own, as that of the subcommands' options is taken.
 #[derive(clap::Args)]
+#[group(id = "list")]
 pub struct Args {
     /// So many runs, the latest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]

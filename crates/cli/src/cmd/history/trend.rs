@@ -89,7 +89,7 @@ fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
                 let wanted = |figure: &ArmFigure| is_wanted(args, figure);
                 figures.push((described(folder, header), of_run.into_iter().filter(wanted).collect()));
             }
-            Err(error) => notes.push(format!("left out: {error:#}")),
+            Err(error) => notes.push(format!("Left out: {error:#}")),
         }
     }
     let lines = lines(figures, args.variant.is_empty() && versus.is_none(), &mut notes);
@@ -119,14 +119,14 @@ fn measured(args: &Args, all: &[PathBuf], below: &Path, notes: &mut Vec<String>)
         let brief = match Brief::read(folder) {
             Ok(brief) => brief,
             Err(reason) => {
-                notes.push(format!("left out: {reason}"));
+                notes.push(format!("Left out: {reason}"));
                 continue;
             }
         };
         if brief.experiments.iter().any(|experiment| experiment.id == args.experiment) {
             match evidence::read_header(folder) {
                 Ok(header) => found.push(Measured { folder: folder.clone(), header }),
-                Err(error) => notes.push(format!("left out: {error}")),
+                Err(error) => notes.push(format!("Left out: {error}")),
             }
         }
         known.extend(brief.experiments.into_iter().map(|experiment| experiment.id));

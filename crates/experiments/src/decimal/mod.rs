@@ -1,0 +1,10 @@
+//! Integers to text: ours, the libraries that people use, and the methods that the source compares.
+
+mod compiled;
+mod contestants;
+mod distribution;
+mod experiment;
+mod historical;
+mod session;
+
+pub use experiment::Decimal;

@@ -1,0 +1,91 @@
+//! Reshuffles of two samples of 10,000, beside SciPy's best configuration and NumPy's own means.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::tools;
+
+const ROUNDS: u64 = 7;
+const SIZE: u64 = 10_000;
+
+/// In rounds, ours and the peers' in turn, so that all see the same machine; then whether both found the same p-value.
+pub fn bench() -> anyhow::Result<()> {
+    let python = tools::python_with("scipy").map_err(anyhow::Error::msg)?;
+    let build = ["build", "--quiet", "--release", "--package", "ascertain", "--example", "shuffle_throughput"];
+    tools::run("cargo", &build)?;
+    let ours = tools::target().join("release/examples/shuffle_throughput");
+    let script = tools::root().join("xtask/src/permutation.py").to_string_lossy().into_owned();
+    let mut microseconds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let (mut our_tally, mut their_tally) = (Tally::default(), Tally::default());
+    for round in 0..ROUNDS {
+        let words = |shuffles: u64| [SIZE, shuffles, round].map(|number| number.to_string()).to_vec();
+        let said = object(&tools::capture(&ours, &words(100_000))?)?;
+        our_tally.add(&said)?;
+        let each = said["elapsed_ns"].as_f64().context("no time")? / shuffles_of(&said)?;
+        microseconds.entry("ascertain".into()).or_default().push(each / 1e3);
+        let theirs = object(&tools::capture(&python, &[vec![script.clone()], words(1000)].concat())?)?;
+        their_tally.add(&theirs)?;
+        for (name, seconds) in theirs["seconds"].as_object().context("no times")? {
+            microseconds.entry(name.clone()).or_default().push(seconds.as_f64().context("no number")? * 1e6);
+        }
+        if round == 0 {
+            println!("  {}", theirs["versions"].as_str().unwrap_or_default());
+            let difference =
+                said["observed"].as_f64().context("no value")? - theirs["observed"].as_f64().unwrap_or(0.0);
+            ensure!(difference.abs() < 1e-6, "the samples differ: {said} {theirs}");
+        }
+    }
+    print_speeds(&mut microseconds)?;
+    same_answer(our_tally, their_tally)
+}
+
+fn object(output: &std::process::Output) -> anyhow::Result<Value> {
+    serde_json::from_slice(&output.stdout).with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn shuffles_of(said: &Value) -> anyhow::Result<f64> {
+    said["shuffles"].as_f64().context("no number of shuffles")
+}
+
+fn print_speeds(microseconds: &mut BTreeMap<String, Vec<f64>>) -> anyhow::Result<()> {
+    let mut medians = Vec::new();
+    for (name, times) in microseconds {
+        times.sort_by(f64::total_cmp);
+        let (median, least, most) = (times[times.len() / 2], times[0], times[times.len() - 1]);
+        println!("  {name}: {median:.2} µs a reshuffle ({least:.2} to {most:.2}), {:.0} a second", 1e6 / median);
+        medians.push((name.clone(), median));
+    }
+    let ours = medians.iter().find(|(name, _)| name == "ascertain").context("ours was not run")?.1;
+    for peer in ["scipy", "numpy"] {
+        let best = medians.iter().filter(|(name, _)| name.starts_with(peer)).min_by(|a, b| a.1.total_cmp(&b.1));
+        let (name, median) = best.context("no peer was run")?;
+        println!("  {:.0} times as many as {name}", median / ours);
+    }
+    Ok(())
+}
+
+/// Reshuffles made, and those that exceeded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    shuffles: f64,
+    exceedances: f64,
+}
+
+impl Tally {
+    fn add(&mut self, said: &Value) -> anyhow::Result<()> {
+        self.shuffles += shuffles_of(said)?;
+        self.exceedances += said["exceedances"].as_f64().context("no number of exceedances")?;
+        Ok(())
+    }
+}
+
+fn same_answer(ours: Tally, theirs: Tally) -> anyhow::Result<()> {
+    let [p, peer_p] = [ours, theirs].map(|tally| tally.exceedances / tally.shuffles);
+    println!("  p-value: {p:.5} of {} reshuffles, peer {peer_p:.5} of {}", ours.shuffles, theirs.shuffles);
+    let pooled = (ours.exceedances + theirs.exceedances) / (ours.shuffles + theirs.shuffles);
+    let deviation = (pooled * (1.0 - pooled) * (1.0 / ours.shuffles + 1.0 / theirs.shuffles)).sqrt();
+    ensure!((p - peer_p).abs() <= 5.0 * deviation, "the p-values differ by more than chance");
+    Ok(())
+}
