@@ -16,7 +16,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test              every test, installing what it needs where it may
 cargo xtask calibrate [N] [steady] [bursts]
-                              N comparisons (200) of a command with itself under each load: 10 minutes
+                              N comparisons (200) of a command with itself under each load: 11 minutes
 cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence, size, build
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json";
 

@@ -128,7 +128,8 @@ pub fn slo(outcome: &Outcome, plots: String, style: &Style) -> String {
 /// The plots of a run that has just ended, in characters, where they are wanted.
 pub fn plots(run: &Run, wanted: bool, style: &Style) -> String {
     let plots = if wanted { for_terminal(&run.outcome, &run.observations) } else { Vec::new() };
-    let drawn: Vec<String> = plots.iter().map(|plot| text::render(plot, style.width, PLOT_LINES, style.color)).collect();
+    let drawn: Vec<String> =
+        plots.iter().map(|plot| text::render(plot, style.width, PLOT_LINES, style.color)).collect();
     parts(&drawn)
 }
 

@@ -41,7 +41,11 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["slo", "--at-least", "99%"], 2, "CMD"),
     (&["slo", "--at-least", "99%", "--within=-5ms", "--", "true"], 2, "--within"),
     (&["slo", "--at-least", "99%", "--", "curl", "{request}"], 2, "--recorded FILE"),
-    (&["slo", "--at-least", "99%", "--recorded", "x", "--", "sh", "-c", "curl {request}"], 2, "--shell -- 'curl {request}'"),
+    (
+        &["slo", "--at-least", "99%", "--recorded", "x", "--", "sh", "-c", "curl {request}"],
+        2,
+        "--shell -- 'curl {request}'",
+    ),
     (&["list", "--format", "csv"], 2, "--format json"),
     (&["judge", "5/3", "--at-least", "0.5"], 2, "5"),
     (&["judge", "a/3", "--at-least", "0.5"], 2, "not a whole number"),

@@ -20,8 +20,19 @@ const SHIPPED: &[(&str, &str)] = &[
 /// # Errors
 /// When a shipped file is wrong; a test reads them all.
 pub fn shipped_claims() -> Result<ClaimsFile, ClaimsFileError> {
-    let files = SHIPPED.iter().map(|(path, text)| claims_file::parse(text, Path::new(path), registry()));
+    let files =
+        SHIPPED.iter().map(|(path, text)| Ok(named(claims_file::parse(text, Path::new(path), registry())?, path)));
     claims_file::merge(files.collect::<Result<Vec<_>, _>>()?)
+}
+
+/// The file with its own name, `000_float-summation`, for that of each claim's source: the documents themselves have
+/// numbers for names, which tell people nothing.
+fn named(mut file: ClaimsFile, path: &str) -> ClaimsFile {
+    let name = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+    for claim in &mut file.claims {
+        claim.source = name.to_string();
+    }
+    file
 }
 
 #[cfg(test)]

@@ -166,7 +166,8 @@ fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     versus.sort_by_key(|(claim, _)| is_judged(claim));
     match versus.first() {
         _ if is_left_out => {
-            let word = versus.first().filter(|(claim, _)| !is_judged(claim)).map_or("failed", |(claim, _)| answer(claim));
+            let word =
+                versus.first().filter(|(claim, _)| !is_judged(claim)).map_or("failed", |(claim, _)| answer(claim));
             ["-".into(), String::new(), word.into()]
         }
         None => Default::default(),
@@ -193,7 +194,7 @@ pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
 }
 
 pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (String, Grid) {
-    let shared = shared_levels(points);
+    let shared = shared_levels(points.iter().map(|point| &point.at));
     let heading = match shared.0.is_empty() {
         true => experiment.to_string(),
         false => format!("{experiment}, {shared}"),
@@ -215,8 +216,7 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
         let of_arm = |metric: &str| {
             points.iter().find(|point| point.metric == metric && point.variant == variant && point.at == *at)
         };
-        let own = at.0.iter().filter(|(factor, _)| shared.get(factor).is_none());
-        let own = Point(own.map(|(factor, level)| (factor.clone(), level.clone())).collect());
+        let own = own_levels(at, &shared);
         let first = of_arm(metrics[0]);
         let figure = first.map(|point| median_figure(point));
         let (value, range) = figure.map_or_else(Default::default, |figure| (figure.value, figure.range));
@@ -236,11 +236,18 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
 }
 
 /// The levels that all points have in common.
-fn shared_levels(points: &[&PointSummary]) -> Point {
-    let Some(first) = points.first() else { return Point::default() };
-    let is_shared = |factor: &str| points.iter().all(|point| point.at.get(factor) == first.at.get(factor));
-    let shared = first.at.0.iter().filter(|(factor, _)| is_shared(factor));
-    Point(shared.map(|(factor, level)| (factor.clone(), level.clone())).collect())
+pub(crate) fn shared_levels<'a>(mut points: impl Iterator<Item = &'a Point>) -> Point {
+    let mut shared = points.next().cloned().unwrap_or_default();
+    for point in points {
+        shared.0.retain(|factor, level| point.get(factor) == Some(level));
+    }
+    shared
+}
+
+/// The levels that are not among those that all points have in common.
+pub(crate) fn own_levels(point: &Point, shared: &Point) -> Point {
+    let own = point.0.iter().filter(|(factor, _)| shared.get(factor).is_none());
+    Point(own.map(|(factor, level)| (factor.clone(), level.clone())).collect())
 }
 
 fn median_figure(point: &PointSummary) -> Figure {

@@ -184,7 +184,7 @@ impl Permutation {
     /// "the mean of `b` is 1.171 ms above that of `a` (23.4 ms against 22.2 ms)"
     fn seen(&self) -> String {
         let statistic = &self.statistic;
-        let value = |sample: &SampleSummary| self.unit.human(sample.value);
+        let value = |sample: &SampleSummary| self.shown(sample);
         if let [first, second] = self.samples.as_slice() {
             let how = match self.comparison {
                 _ if first.value == second.value => "equal to".into(),
@@ -210,6 +210,16 @@ impl Permutation {
             value(least),
             quoted(&least.name)
         )
+    }
+
+    /// A sample's statistic, in as many digits as show by how much the samples differ, and four at least.
+    fn shown(&self, sample: &SampleSummary) -> String {
+        let values = || self.samples.iter().map(|sample| sample.value);
+        let range = values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min);
+        let four_digits = sample.value.abs() / 1e3;
+        let fine = if range > 0.0 { four_digits.min(range / 1e2) } else { four_digits };
+        let [low, high] = [sample.value - fine, sample.value + fine].map(Some);
+        Figure::of_unit(self.unit, Some(sample.value), low, high).value
     }
 
     /// "none of 50 reshuffles differed as much"
@@ -239,7 +249,7 @@ impl Permutation {
             .iter()
             .map(|sample| {
                 let name = Cell::Code(sample.name.clone());
-                vec![name, sample.n.to_string().into(), self.unit.human(sample.value).into()]
+                vec![name, sample.n.to_string().into(), self.shown(sample).into()]
             })
             .collect();
         grid

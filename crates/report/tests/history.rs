@@ -213,7 +213,7 @@ fn formats_for_programs() {
 fn the_plot_has_a_place_for_each_run() {
     let plot = medians().plot();
     let Scale::Names(names) = &plot.x.scale else { panic!("runs are names") };
-    assert_eq!(names, &["11-19 23:59", "11-20 12:00", "11-20 18:00", "11-21 09:30"]);
+    assert_eq!(names, &["19 23:59", "20 12:00", "20 18:00", "21 09:30"]);
     let Layer::Band { ranges, .. } = &plot.layers[3] else { panic!("{:?}", plot.layers[3]) };
     let places: Vec<f64> = ranges.iter().map(|range| range.x).collect();
     assert_eq!(places, [0.0, 2.0, 3.0], "the second variant was not in the second run");

@@ -108,7 +108,10 @@ fn what_was_not_judged_says_why() {
     claim.reason = None;
     assert_eq!(says(&claim), "Deferred.");
     let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
-    assert!(says(&undecided).ends_with("56 % (31 to 79): too little to tell at error 0.001 whether at least half of the time."));
+    assert!(
+        says(&undecided)
+            .ends_with("56 % (31 to 79): too little to tell at error 0.001 whether at least half of the time.")
+    );
     let arm = LeftOut {
         experiment: "sum".into(),
         variant: "neon".into(),
@@ -200,5 +203,8 @@ fn signs_of_unlike_trials_are_a_warning() {
     assert_eq!(sentence::warning(&claim), None);
     claim.unlike = vec!["it drifts".into(), "runs are long.".into()];
     let warning = sentence::warning(&claim).unwrap();
-    assert!(warning.starts_with("Careful: it drifts; runs are long. The verdict stands for these trials;"), "{warning}");
+    assert!(
+        warning.starts_with("Careful: it drifts; runs are long. The verdict stands for these trials;"),
+        "{warning}"
+    );
 }

@@ -57,7 +57,7 @@ pub struct Args {
     /// Answer from the ratio's interval: faster or slower beyond this margin, same inside
     #[arg(long, value_name = "M", value_parser = positive_share, help_heading = "Judging")]
     margin: Option<f64>,
-    /// Go on until each ratio is known that well, half of its interval by its middle: `1%`
+    /// Go on until each ratio is known to ± this share of it, which is half of its interval: `1%`
     #[arg(long, value_name = "P", value_parser = positive_share, help_heading = "Judging")]
     precision: Option<f64>,
     /// Exit with 1 when a command is proven to be so, with 3 when that can't be excluded
@@ -67,8 +67,15 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::Command, help_heading = "Output")]
     sort: Sort,
     /// The unit of times in the table [default: whichever fits]
-    #[arg(short = 'u', long, value_enum, value_name = "UNIT", hide_possible_values = true, help_heading = "Output",
-          long_help = "The unit of times in the table: microsecond, millisecond or second [default: whichever fits]")]
+    #[arg(
+        short = 'u',
+        long,
+        value_enum,
+        value_name = "UNIT",
+        hide_possible_values = true,
+        help_heading = "Output",
+        long_help = "The unit of times in the table: microsecond, millisecond or second [default: whichever fits]"
+    )]
     time_unit: Option<Unit>,
     /// Draw the medians below the table
     #[arg(long, help_heading = "Output")]

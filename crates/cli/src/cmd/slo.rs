@@ -85,6 +85,7 @@ impl Args {
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
+    check_request(args)?;
     let metrics = command::metrics();
     let within = args.within.as_ref().map(|time| format!("wall <= {time}"));
     let mut parts: Vec<String> = within.into_iter().chain(args.require.iter().cloned()).collect();
@@ -94,7 +95,6 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     }
     let predicate = Predicate::parse(&parts.join(" and "), &metrics)?;
     let requests = args.recorded.as_ref().map(read_requests).transpose()?;
-    check_request(args)?;
     let line = command_line(&args.command);
     let arm = Arm { variant: line.clone(), point: Point::default() };
     let look_every = requests.as_ref().map_or(1, Vec::len) as u64;

@@ -11,6 +11,8 @@ pub(super) struct Precision {
     undone: f64,
     sum: f64,
     root_of_squares: f64,
+    /// What no sum of squares, and no square of a sum, is above.
+    greatest_square: f64,
 }
 
 impl Precision {
@@ -23,12 +25,13 @@ impl Precision {
             undone,
             sum: 3.01 * UNIT * (sum + count * undone) + f64::MIN_POSITIVE,
             root_of_squares: 3.01 * UNIT * (squares.sqrt() + count.sqrt() * undone) + f64::MIN_POSITIVE.sqrt(),
+            greatest_square: count * squares,
         }
     }
 
     /// Whether sums, and where they are needed squares, are within a double's range.
     pub fn is_finite(&self, with_squares: bool) -> bool {
-        self.sum.is_finite() && (!with_squares || self.root_of_squares.is_finite())
+        self.sum.is_finite() && (!with_squares || self.greatest_square.is_finite())
     }
 
     /// Of one value.

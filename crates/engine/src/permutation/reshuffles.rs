@@ -133,9 +133,8 @@ impl Reshuffles {
     }
 
     fn judge(&self, compared: Enclosure) -> Reshuffle {
-        // What is not a number is no evidence.
         let (_, most) = self.contrast.distance(compared);
-        Reshuffle { value: compared.value, exceeds: !(most < self.distance) }
+        Reshuffle { value: compared.value, exceeds: most >= self.distance || most.is_nan() }
     }
 }
 

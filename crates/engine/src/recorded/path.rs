@@ -1,4 +1,8 @@
 /// How a claim came to its verdict, trial by trial: recorded trials judged again in their order.
+///
+/// It has as many trials as the claim's result. One that was open beyond its verdict, since trials were
+/// counted or an interval was to be narrow, has those too. Where evidence is looked at after sets of trials,
+/// it has points there only, and not the trials of a set that was not finished.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimPath {
     /// The numbers of the trials that were counted, in order.

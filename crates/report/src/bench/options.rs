@@ -20,7 +20,7 @@ A FILTER is a part of `group/function`: without one, all are measured.
 
       --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
       --error E         the chance that any answer for a group is wrong [default: 0.001]
-      --precision P     go on until half of each ratio's interval is this narrow: 1%
+      --precision P     go on until each ratio is known to ± this share of it: 1%
       --max-time TIME   for each group: no new trial after that long [default: 10s]
       --max-trials N    for each group: no new trial after that many
       --seed N          the same seed gives the same plan
@@ -40,8 +40,21 @@ Exit codes: 0 done; 2 usage; 4 no function passes the filter; 5 a wrong answer; 
 ";
 
 const KNOWN: [&str; 15] = [
-    "margin", "error", "precision", "max-time", "max-trials", "seed", "format", "evidence", "no-evidence", "list",
-    "test", "bench", "exact", "help", "nocapture",
+    "margin",
+    "error",
+    "precision",
+    "max-time",
+    "max-trials",
+    "seed",
+    "format",
+    "evidence",
+    "no-evidence",
+    "list",
+    "test",
+    "bench",
+    "exact",
+    "help",
+    "nocapture",
 ];
 
 /// Functions that are equal to the letter may truly differ by that much: see [`super`].

@@ -6,14 +6,15 @@ use ascertain::experiment::{Better, Point};
 use ascertain::unit::Unit;
 use serde::Serialize;
 
-use super::words::{minute, without_common_start};
+use super::words::{minute, told_apart};
 use crate::clause::arm_label;
 use crate::csv::{number, record};
 use crate::figure::Figure;
 use crate::grid::{Cell, Grid, Kind};
+use crate::grids::{own_levels, shared_levels};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which, text};
 use crate::terminal::Style;
-use crate::text::{ended, plain, quoted};
+use crate::text::{ended, harmless, plain, quoted};
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`Trend`] in JSON.
@@ -100,18 +101,19 @@ impl Estimate {
 const MOST_LINES: usize = 8;
 
 impl Trend {
-    /// What is shown.
+    /// What is shown, and where.
     fn title(&self) -> String {
-        match &self.ratio {
-            Some(Versus { candidate, baseline }) => format!(
-                "{}: how many times better {} is than {} in {}, median of the paired ratios",
-                quoted(&self.experiment),
-                quoted(candidate),
-                quoted(baseline),
-                quoted(&self.metric)
-            ),
-            None => format!("{}: median of {}", quoted(&self.experiment), quoted(&self.metric)),
+        let (experiment, metric) = (quoted(&self.experiment), quoted(&self.metric));
+        let shared = self.shared_levels();
+        let at = if shared.0.is_empty() { String::new() } else { format!(" at {}", harmless(&shared.to_string())) };
+        match self.ratio {
+            Some(_) => format!("{experiment}: times better in {metric}{at}, median of the paired ratios"),
+            None => format!("{experiment}: median of {metric}{at}"),
         }
+    }
+
+    fn shared_levels(&self) -> Point {
+        shared_levels(self.lines.iter().map(|line| &line.at))
     }
 
     /// What was left out, and what a reader must bear in mind.
@@ -132,8 +134,13 @@ impl Trend {
         cautions
     }
 
-    fn label(line: &TrendLine) -> String {
-        arm_label(&line.variant, &line.at)
+    /// What a line is of: an arm with what others do not share, or for a ratio what against what.
+    fn label(&self, line: &TrendLine) -> String {
+        let arm = arm_label(&line.variant, &own_levels(&line.at, &self.shared_levels()));
+        match &self.ratio {
+            Some(Versus { baseline, .. }) => format!("{arm} against {}", harmless(baseline)),
+            None => arm,
+        }
     }
 
     fn grid(&self) -> Grid {
@@ -150,7 +157,7 @@ impl Trend {
         for line in &self.lines {
             for (index, run) in line.runs.iter().enumerate() {
                 let Figure { value, range } = run.estimate.figure(self.unit);
-                let label = if index == 0 { Trend::label(line) } else { String::new() };
+                let label = if index == 0 { self.label(line) } else { String::new() };
                 grid.rows.push(vec![
                     Cell::Code(label),
                     Cell::Code(run.run_id.clone()),
@@ -196,14 +203,13 @@ impl Trend {
             layers.push(Layer::Dots { series, points, hollow: false });
         }
         let minutes: Vec<String> = runs.iter().map(|(started, _)| minute(started)).collect();
-        let names = without_common_start(minutes);
         Plot {
             id: "trend".into(),
             title: plain(&self.title()),
             alt: format!("{} over {} runs, with 95 % intervals.", plain(&self.title()), runs.len()),
-            x: Axis::new("run", Scale::Names(names), Unit::One),
+            x: Axis::new("run", Scale::Names(told_apart(&minutes)), Unit::One),
             y: Axis::new(if self.ratio.is_some() { "ratio" } else { &self.metric }, self.scale(), self.unit),
-            series: lines.iter().map(Trend::label).collect(),
+            series: lines.iter().map(|line| self.label(line)).collect(),
             layers,
         }
     }

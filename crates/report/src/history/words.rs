@@ -1,5 +1,7 @@
 //! Pieces of text that several tables of the history have.
 
+use std::collections::BTreeSet;
+
 use crate::text::harmless;
 
 /// `2026-11-21T09:30:12.000Z` to the minute: `2026-11-21 09:30`.
@@ -10,11 +12,20 @@ pub(super) fn minute(rfc3339: &str) -> String {
     }
 }
 
-/// Times to the minute without the year, or the whole date, where all of them have it in common.
-pub(super) fn without_common_start(minutes: Vec<String>) -> Vec<String> {
+/// Times to the minute, told apart by no more than it takes: the time of one day, one run's date, or both.
+pub(super) fn told_apart(minutes: &[String]) -> Vec<String> {
     let common = |length: usize| minutes.iter().all(|minute| minute.get(..length) == minutes[0].get(..length));
-    let start = [11, 5].into_iter().find(|&length| minutes.len() > 1 && common(length)).unwrap_or(0);
-    minutes.into_iter().map(|minute| minute.get(start..).unwrap_or(&minute).to_string()).collect()
+    let dates: BTreeSet<Option<&str>> = minutes.iter().map(|minute| minute.get(..10)).collect();
+    let shown = match () {
+        () if minutes.len() < 2 => 0..16,
+        () if common(11) => 11..16,
+        () if dates.len() == minutes.len() && common(5) => 5..10,
+        () if dates.len() == minutes.len() => 0..10,
+        () if common(8) => 8..16,
+        () if common(5) => 5..16,
+        () => 0..16,
+    };
+    minutes.iter().map(|minute| minute.get(shown.clone()).unwrap_or(minute).to_string()).collect()
 }
 
 /// At most so many characters; where some are left out, the last says so.
@@ -31,14 +42,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn times_are_told_apart() {
+        for (times, told) in [
+            (&["2026-11-21 09:30", "2026-11-21 10:30"][..], &["09:30", "10:30"][..]),
+            (&["2026-11-20 09:30", "2026-11-21 10:30"], &["11-20", "11-21"]),
+            (&["2025-11-20 09:30", "2026-11-21 10:30"], &["2025-11-20", "2026-11-21"]),
+            (&["2026-11-20 09:30", "2026-11-21 10:30", "2026-11-21 11:30"], &["20 09:30", "21 10:30", "21 11:30"]),
+            (
+                &["2026-10-20 09:30", "2026-11-21 10:30", "2026-11-21 11:30"],
+                &["10-20 09:30", "11-21 10:30", "11-21 11:30"],
+            ),
+            (&["2026-11-21 09:30"], &["2026-11-21 09:30"]),
+            (&["then", "now"], &["then", "now"]),
+            (&[], &[]),
+        ] {
+            let times: Vec<String> = times.iter().map(|time| time.to_string()).collect();
+            assert_eq!(told_apart(&times), told);
+        }
+    }
+
+    #[test]
     fn times_and_commands_are_shortened() {
         assert_eq!(minute("2026-11-21T09:30:12.000Z"), "2026-11-21 09:30");
         assert_eq!(minute("then"), "then");
-        let without = |times: &[&str]| without_common_start(times.iter().map(|time| time.to_string()).collect());
-        assert_eq!(without(&["2026-11-21 09:30", "2026-11-21 10:30"]), ["09:30", "10:30"]);
-        assert_eq!(without(&["2026-11-20 09:30", "2026-11-21 10:30"]), ["11-20 09:30", "11-21 10:30"]);
-        assert_eq!(without(&["2025-11-20 09:30", "2026-11-21 10:30"]), ["2025-11-20 09:30", "2026-11-21 10:30"]);
-        assert_eq!(without(&["then", "now"]), ["then", "now"]);
         assert_eq!(shortened("äöü", 3), "äöü");
         assert_eq!(shortened("äöüß", 3), "äö…");
     }

@@ -96,6 +96,15 @@ pub(super) fn is_light(share: f64) -> bool {
     share > 0.45
 }
 
+/// Those of a terminal's 256 colours that are nearest to such a scale and grow lighter from one to the next.
+const TERMINAL_RAMP: [u8; 9] = [54, 24, 30, 36, 77, 112, 148, 184, 220];
+
+/// A terminal's colour at a share of the scale, and that of text on it, white or black.
+pub(super) fn terminal_ramp(share: f64) -> (u8, u8) {
+    let index = ((share.clamp(0.0, 1.0) * TERMINAL_RAMP.len() as f64) as usize).min(TERMINAL_RAMP.len() - 1);
+    (TERMINAL_RAMP[index], if index < 3 { 231 } else { 16 })
+}
+
 /// A colour as CSS writes it.
 pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")

@@ -89,7 +89,7 @@ fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
                 let wanted = |figure: &ArmFigure| is_wanted(args, figure);
                 figures.push((described(folder, header), of_run.into_iter().filter(wanted).collect()));
             }
-            Err(error) => notes.push(format!("Left out: {error:#}")),
+            Err(error) => notes.push(format!("Left out: {}: {error:#}", runs::name(folder))),
         }
     }
     let lines = lines(figures, args.variant.is_empty() && versus.is_none(), &mut notes);

@@ -20,6 +20,7 @@ fn samples_that_say_nothing() {
     assert!(refusal(&[&[1e308, 1.7e308], &[1e308, 1e308]], plain).contains("a larger unit"));
     let std = Question { statistic: Statistic::StandardDeviation, ..plain };
     assert!(refusal(&[&[1e200, 2e200], &[1e200, 3e200]], std).contains("a larger unit"));
+    assert!(refusal(&[&[1e154, -1e154], &[9e153, 1e153]], std).contains("a larger unit"), "a sum's square overflows");
     assert_eq!(refusal(&[&[1e200, 2e200], &[1e200, 3e200]], plain), "");
 }
 

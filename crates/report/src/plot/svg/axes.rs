@@ -127,7 +127,7 @@ impl Drawing {
             let is_marked = layers.iter().any(|layer| match layer {
                 Layer::Dots { hollow, .. } => !hollow,
                 Layer::Intervals { .. } => true,
-                Layer::Line { points, .. } => self.has_markers() && !points.is_empty(),
+                Layer::Line { points, dashed, .. } => self.has_markers() && !dashed && !points.is_empty(),
                 _ => false,
             });
             let is_ring = layers.iter().any(|layer| matches!(layer, Layer::Dots { hollow: true, .. }));

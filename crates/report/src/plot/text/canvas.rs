@@ -14,11 +14,8 @@ pub(super) enum Paint {
     Muted,
     /// In the colour of a series.
     Series(usize),
-    /// On a ground of one of the 256 colours, in black or white.
-    Ground {
-        color: u8,
-        is_light: bool,
-    },
+    /// On a ground of one of the 256 colours, in another of them.
+    Ground { color: u8, text: u8 },
 }
 
 impl Paint {
@@ -28,7 +25,7 @@ impl Paint {
             Paint::Bold => "1".into(),
             Paint::Muted => "2".into(),
             Paint::Series(series) => format!("38;5;{}", terminal_color(series)),
-            Paint::Ground { color, is_light } => format!("48;5;{color};38;5;{}", if is_light { 16 } else { 231 }),
+            Paint::Ground { color, text } => format!("48;5;{color};38;5;{text}"),
         }
     }
 }

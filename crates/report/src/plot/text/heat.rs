@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::super::ink::{is_light, ramp};
+use super::super::ink::terminal_ramp;
 use super::super::scene::Scene;
 use super::super::svg::colored_cells;
 use super::super::values::Values;
@@ -16,12 +16,16 @@ fn shade(share: f64) -> &'static str {
     SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
 }
 
-/// The nearest of a terminal's cube of 216 colours.
-fn ground(share: f64) -> Paint {
-    // The cube's steps are 0, 95, 135, 175, 215 and 255.
-    let level = |channel: u8| if channel < 48 { 0 } else { (channel.saturating_sub(35) / 40).max(1) };
-    let [red, green, blue] = ramp(share).map(level);
-    Paint::Ground { color: 16 + 36 * red + 6 * green + blue, is_light: is_light(share) }
+/// A shade on its colour: with colours there is no need to see it.
+fn shade_paint(share: f64) -> Paint {
+    let (color, _) = terminal_ramp(share);
+    Paint::Ground { color, text: color }
+}
+
+/// A number on its colour.
+fn number_paint(share: f64) -> Paint {
+    let (color, text) = terminal_ramp(share);
+    Paint::Ground { color, text }
 }
 
 impl Drawing<'_> {
@@ -59,12 +63,14 @@ impl Drawing<'_> {
             }
             for (column, value) in greatest.iter().enumerate() {
                 let Some(share) = values.share(*value) else { continue };
-                let text = if cell_width > 2 {
-                    format!("{}{:>width$} ", shade(share), values.short(*value), width = cell_width - 2)
+                let (at, row) = (left + column * cell_width, frame.top + row);
+                if cell_width > 2 {
+                    let text = format!("{:>width$} ", values.short(*value), width = cell_width - 2);
+                    canvas.write(at, row, shade(share), shade_paint(share));
+                    canvas.write(at + 1, row, &text, number_paint(share));
                 } else {
-                    shade(share).repeat(cell_width)
-                };
-                canvas.write(left + column * cell_width, frame.top + row, &text, ground(share));
+                    canvas.write(at, row, &shade(share).repeat(cell_width), shade_paint(share));
+                }
             }
         }
         let most_name = if cell_width > 6 { cell_width - 1 } else { 8 };
@@ -86,7 +92,7 @@ impl Drawing<'_> {
                 canvas.write(column, 2, &text, Paint::Plain);
                 column += text.width() + 1;
             }
-            canvas.write(column, 2, &shade(share).repeat(3), ground(share));
+            canvas.write(column, 2, &shade(share).repeat(3), shade_paint(share));
             column += 3;
             if index == SHADES.len() - 1 {
                 canvas.write(column + 1, 2, &text, Paint::Plain);

@@ -1,0 +1,339 @@
+"""Recomputes what a run's pictures show from its Parquet file, by another route.
+
+usage: plotted.py RUN PICTURES
+
+RUN is the folder of a run that has ended, PICTURES what `plots_json RUN` printed. Quantiles, medians, ratios, counts
+and sweeps come from DuckDB; the evidence, the ranks of intervals and the densities from the formulas in the
+documentation, integrated numerically. Needs `pip install duckdb`.
+"""
+
+import json
+import math
+import pathlib
+import re
+import sys
+from collections import Counter
+
+import duckdb
+
+checked = Counter()
+
+
+def agree(kind, shown, expected, tolerance=1e-9):
+    """One plotted number against the recomputed one; JSON has null for what is not finite."""
+    checked[kind] += 1
+    if shown is None or not math.isfinite(expected):
+        assert shown is None and not math.isfinite(expected), (kind, shown, expected)
+    else:
+        near = math.isclose(shown, expected, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
+        assert near, f"{kind}: {shown} is plotted, {expected} is right"
+
+
+# The evidence, by integrating what the documentation of ascertain-stats says.
+
+
+def log_upper(a, b, p):
+    """ln of the integral of x^(a-1) (1-x)^(b-1) from p to 1."""
+    if b < 0.5:
+        log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+        return log_beta + math.log1p(-math.exp(log_upper(b, a, 1 - p) - log_beta))
+    # With x = 1/(1+exp(-t)) the integrand is exp(log x^a (1-x)^b), which has one peak and exponential tails.
+    start = math.log(p / (1 - p))
+    log_integrand = lambda t: -a * math.log1p(math.exp(-t)) - b * (t + math.log1p(math.exp(-t)))
+    peak = max(start, math.log(a / b))
+    top = log_integrand(peak)
+    width = 1.0
+    while log_integrand(peak + width) > top - 50:
+        width *= 1.5
+    start = max(start, peak - 2 * width - 60 / a)
+    steps = 40_000
+    step = (peak + width - start) / steps
+    weights = lambda i: 1 if i in (0, steps) else 4 if i % 2 else 2
+    total = sum(weights(i) * math.exp(log_integrand(start + i * step) - top) for i in range(steps + 1))
+    return top + math.log(total * step / 3)
+
+
+def log_e(successes, failures, rate):
+    """ln of the e-value against "the rate is at most this"."""
+    logs = []
+    for r in (2, 20, 200):
+        a, b = r * rate, r * (1 - rate)
+        log_ratio = log_upper(a + successes, b + failures, rate) - log_upper(a, b, rate)
+        logs.append(log_ratio - successes * math.log(rate) - failures * math.log1p(-rate))
+    top = max(logs)
+    return top + math.log(sum(math.exp(log - top) for log in logs) / 3)
+
+
+def ranks(n, q, error):
+    """The positions in n sorted values between which the q-quantile lies; None where nothing bounds it."""
+
+    def most_unrejected(rate):
+        low, high = -1, n
+        while high - low > 1:
+            middle = (low + high) // 2
+            if log_e(middle, n - middle, rate) < -math.log(error):
+                low = middle
+            else:
+                high = middle
+        return high if log_e(high, n - high, rate) < -math.log(error) else low
+
+    above, below = most_unrejected(1 - q), most_unrejected(q)
+    return (n - 1 - above if above < n else None), (below if below < n else None)
+
+
+def log_density(successes, failures, rate):
+    log_beta = math.lgamma(successes + 1) + math.lgamma(failures + 1) - math.lgamma(successes + failures + 2)
+    return successes * math.log(rate) + failures * math.log1p(-rate) - log_beta
+
+
+# The rows.
+
+
+class Rows:
+    def __init__(self, run):
+        self.db = duckdb.connect()
+        value = "case when status = 'censored' then 'Infinity'::double else value end"
+        self.db.execute(
+            f"create table rows as select * replace ({value} as value) from '{run}/trials.parquet' where {value} is not null"
+        )
+
+    def query(self, sql, *parameters):
+        return self.db.execute(sql, parameters).fetchall()
+
+    def arms(self, experiment, metric):
+        sql = "select distinct variant, point from rows where experiment = ? and metric = ?"
+        return [(variant, point) for variant, point in self.query(sql, experiment, metric)]
+
+    def values(self, experiment, metric, arm):
+        """By trial, in the order measured; None where a trial has several."""
+        sql = "select trial, value from rows where experiment = ? and metric = ? and variant = ? and point = ? order by trial"
+        found = self.query(sql, experiment, metric, *arm)
+        return found if len({trial for trial, _ in found}) == len(found) else None
+
+    def quantile(self, experiment, metric, arm, q):
+        sql = "select bool_and(isfinite(value)), quantile_cont(value, ?) from rows where experiment = ? and metric = ? and variant = ? and point = ?"
+        ((is_finite, value),) = self.query(sql, q, experiment, metric, *arm)
+        if is_finite:
+            return value
+        ordered = sorted(value for _, value in self.values(experiment, metric, arm))
+        place = q * (len(ordered) - 1)
+        below, above = ordered[math.floor(place)], ordered[math.ceil(place)]
+        return below if below == above else below + (above - below) * (place - math.floor(place))
+
+
+def slug(name):
+    return "-".join(word for word in re.split(r"[^a-z0-9_]+", name.lower()) if word)[:60]
+
+
+def levels(name):
+    return dict(setting.split("=", 1) for setting in name.split() if "=" in setting)
+
+
+def named(name, arms, also=None):
+    """The arm that a series' name stands for."""
+
+    def is_it(arm):
+        variant, point = arm[0], {key: str(value) for key, value in json.loads(arm[1]).items()}
+        rest = name[len(variant) :] if name.startswith(variant) else name if "=" in name else None
+        if rest is None or (rest and "=" not in rest):
+            return False
+        wanted = levels(rest.strip(" ()")) | (also or {})
+        return all(point.get(factor) == level for factor, level in wanted.items())
+
+    found = [arm for arm in arms if is_it(arm)]
+    exact = [arm for arm in found if arm[0] == name]
+    found = exact or found
+    assert len(found) == 1, f"{name} is {len(found)} arms"
+    return found[0]
+
+
+def layers(plot, kind):
+    return [layer[kind] for layer in plot["layers"] if kind in layer]
+
+
+# The pictures of experiments.
+
+
+def quantiles(rows, experiment, metric, plot):
+    for line, band in zip(layers(plot, "line"), layers(plot, "band")):
+        arm = named(plot["series"][line["series"]], rows.arms(experiment, metric))
+        for q, value in line["points"]:
+            agree("quantile", value, rows.quantile(experiment, metric, arm, q))
+        ordered = sorted(value for _, value in rows.values(experiment, metric, arm))
+        for wanted in (0.5, 0.9):
+            at = next((r for r in band["ranges"] if abs(r["x"] - wanted) < 1e-9), None)
+            if at:
+                low, high = ranks(len(ordered), wanted, 0.025)
+                agree("band of a quantile", at["low"], -math.inf if low is None else ordered[low])
+                agree("band of a quantile", at["high"], math.inf if high is None else ordered[high])
+
+
+def medians(rows, experiment, metric, plot):
+    arms = rows.arms(experiment, metric)
+    for interval in (row for layer in layers(plot, "intervals") for row in layer["rows"]):
+        arm = named(plot["y"]["scale"]["names"][int(interval["y"])], arms)
+        agree("median", interval["value"], rows.quantile(experiment, metric, arm, 0.5))
+
+
+def trials(rows, experiment, metric, plot):
+    for dots in layers(plot, "dots"):
+        arm = named(plot["series"][dots["series"]], rows.arms(experiment, metric))
+        expected = [(t, v) for t, v in rows.values(experiment, metric, arm) if math.isfinite(v)]
+        assert len(expected) == len(dots["points"])
+        for (x, y), (trial, value) in zip(dots["points"], expected):
+            assert x == trial
+            agree("value of a trial", y, value)
+
+
+def sweep(rows, experiment, metric, plot, factor):
+    shared = levels((re.search(r"\(([^()]*)\)", plot["title"]) or [None, ""])[1].replace(",", " "))
+    for line in layers(plot, "line"):
+        for x, y in line["points"]:
+            at = shared | {factor: str(int(x))}
+            arm = named(plot["series"][line["series"]], rows.arms(experiment, metric), at)
+            agree("median of a sweep", y, rows.quantile(experiment, metric, arm, 0.5))
+
+
+def experiment_pictures(rows, experiment, pictures, header):
+    spec = next(spec for spec in header["experiments"] if spec["id"] == experiment)
+    for plot in (picture["plot"] for picture in pictures):
+        metric = max(
+            (m["name"] for m in spec["metrics"] if plot["id"].startswith(f"{slug(experiment)}-{slug(m['name'])}-")),
+            key=len,
+        )
+        kind = re.search(r"(quantiles|medians|trials|sweep|matrix|curve)(-\d+)?$", plot["id"])[1]
+        if any(rows.values(experiment, metric, arm) is None for arm in rows.arms(experiment, metric)):
+            continue
+        if kind == "sweep":
+            sweep(rows, experiment, metric, plot, swept(spec, plot, metric, experiment))
+        elif kind in ("quantiles", "medians", "trials"):
+            globals()[kind](rows, experiment, metric, plot)
+
+
+def swept(spec, plot, metric, experiment):
+    names = [factor["name"] for factor in spec["factors"]]
+    start = f"{slug(experiment)}-{slug(metric)}-"
+    return next(name for name in names if plot["id"].startswith(f"{start}{slug(name)}-sweep"))
+
+
+# The pictures of claims.
+
+FACTORS = {"": 1, "%": 0.01, "ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
+FACTORS |= {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "/s": 1}
+RELATIONS = {
+    "<=": lambda a, b: a <= b,
+    "<": lambda a, b: a < b,
+    ">=": lambda a, b: a >= b,
+    ">": lambda a, b: a > b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+
+
+def arm_values(rows, experiment, metric, arm):
+    point = arm["point"]
+    found = [known for known in rows.arms(experiment, metric) if known[0] == arm["variant"] and json.loads(known[1]) == point]
+    return dict(rows.values(experiment, metric, found[0])) if found else {}
+
+
+def judged(rows, claim):
+    """By trial: whether the claim's test is true, and its ratio or difference; None for a tie that does not count."""
+    (test,) = claim["asked"]["tests"]
+    experiment = claim["experiment"]
+    if "predicate" in test:
+        return [(success, None) for success in predicate(rows, experiment, test["predicate"])][: claim["trials"]]
+    versus = test["versus"]
+    metric, better = versus["measure"]["metric"], versus["measure"]["better"]
+    candidate = arm_values(rows, experiment, metric, versus["candidate"])
+    baseline = arm_values(rows, experiment, metric, versus["baseline"])
+    ((relation, bound),) = versus["bound"].items()
+    outcomes = []
+    for trial in sorted(candidate.keys() & baseline.keys()):
+        worse, best = (baseline[trial], candidate[trial])[:: 1 if better == "lower" else -1]
+        tie = worse == best
+        value = (1.0 if tie else worse / best) if versus["scale"] == "ratio" else (0.0 if tie else worse - best)
+        low, high = {"at_least": (bound, math.inf), "at_most": (-math.inf, bound)}.get(relation) or bound
+        success = None if tie and claim["asked"]["judging"] == "order" else low <= value <= high
+        outcomes.append((success, value))
+    return outcomes[: claim["trials"]]
+
+
+def predicate(rows, experiment, test):
+    parts = [re.match(r"(\S+) (\S+) ([-+.0-9e_]+) ?(\S*)$", part).groups() for part in test["predicate"].split(" and ")]
+    columns = [(arm_values(rows, experiment, m, test["arm"]), RELATIONS[op], float(n) * FACTORS[u]) for m, op, n, u in parts]
+    if all(metric != "exit" for metric, *_ in parts):
+        exits = arm_values(rows, experiment, "exit", test["arm"])
+        columns += [(exits, RELATIONS["=="], 0)] if exits else []
+    all_trials = sorted(set().union(*(column for column, *_ in columns)))
+    return [all(t in column and op(column[t], bound) for column, op, bound in columns) for t in all_trials]
+
+
+def evidence(claim, plot, outcomes):
+    rate, margin = claim["rate_claimed"], claim["asked"]["margin"] or 0.0
+    against, for_it = layers(plot, "line")
+    threshold = layers(plot, "rule")[0]["at"]
+    share = 2 if claim["asked"]["judging"] == "order" else 1
+    agree("threshold", threshold, math.log10(share / claim["error"]))
+    points = for_it["points"]
+    for index in sorted({1, len(points) // 3, len(points) // 2, len(points) - 1}):
+        counted = [success for success, _ in outcomes[: int(points[index][0])] if success is not None]
+        s, f = counted.count(True), counted.count(False)
+        ten = math.log(10)
+        agree("evidence", points[index][1], log_e(s, f, rate - margin) / ten, 1e-6)
+        agree("evidence", against["points"][index][1], log_e(f, s, 1 - rate - margin) / ten, 1e-6)
+
+
+def ratios(claim, plot, outcomes):
+    wanted = [True, False, None]
+    for dots, outcome in zip(layers(plot, "dots"), wanted):
+        expected = [(i + 1, value) for i, (success, value) in enumerate(outcomes) if success is outcome and math.isfinite(value)]
+        assert len(dots["points"]) == len(expected), (len(dots["points"]), len(expected))
+        for (x, y), (place, value) in zip(dots["points"], expected):
+            assert x == place
+            agree("ratio", y, value)
+
+
+def rate(claim, plot, outcomes):
+    s = sum(success is True for success, _ in outcomes)
+    f = sum(success is False for success, _ in outcomes)
+    assert (s, f) == (claim["successes"], claim["trials"] - claim["ties"] - claim["successes"])
+    (area,) = layers(plot, "area")
+    for p, density in area["points"]:
+        if 0 < p < 1:
+            agree("density", density, math.exp(log_density(s, f, p)), 1e-7)
+    (interval,) = layers(plot, "intervals")[0]["rows"]
+    agree("rate", interval["value"], s / (s + f))
+    # The interval's ends are where the evidence reaches its threshold; earlier looks may have moved them inward.
+    if interval["low"] > 0:
+        assert log_e(s, f, interval["low"]) > -math.log(claim["error"]) - 1e-6 or len(outcomes) > 1
+
+
+def claim_pictures(rows, claim, pictures):
+    if len(claim["asked"]["tests"]) != 1 or not pictures:
+        return
+    outcomes = judged(rows, claim)
+    assert len(outcomes) == claim["trials"], (claim["id"], len(outcomes), claim["trials"])
+    agree("successes", claim["successes"], sum(success is True for success, _ in outcomes))
+    for plot in (picture["plot"] for picture in pictures):
+        kind = plot["id"].rsplit("-", 1)[1]
+        if kind in ("evidence", "ratios", "rate"):
+            globals()[kind](claim, plot, outcomes)
+        elif kind == "values":
+            met, missed = layers(plot, "dots")
+            agree("values", len(met["points"]), sum(success is True for success, _ in outcomes))
+
+
+def main():
+    run = pathlib.Path(sys.argv[1])
+    pictures = json.loads(pathlib.Path(sys.argv[2]).read_text())
+    header = json.loads((run / "run.json").read_text())
+    rows = Rows(run)
+    for claim in pictures["claims"]:
+        claim_pictures(rows, claim["claim"], claim["pictures"])
+    for experiment in pictures["experiments"]:
+        experiment_pictures(rows, experiment["experiment"], experiment["pictures"], header)
+    print(f"{run.name}: {checked.total()} plotted numbers are right: {dict(checked)}")
+    assert checked.total() >= 10, "too few numbers to say anything"
+
+
+main()
