@@ -48,10 +48,10 @@ impl Judgement {
         let seen = format!("{successes} of {trials} trials succeeded{share}");
         match self.verdict {
             Verdict::Holds => {
-                format!("Holds: {seen}, so the rate is at least {claimed}, wrong with a chance of at most {error}.")
+                format!("Holds: {seen}, so the rate is at least {claimed}; wrong with a chance of at most {error}.")
             }
             Verdict::Refuted => {
-                format!("Refuted: {seen}, so the rate is below {claimed}, wrong with a chance of at most {error}.")
+                format!("Refuted: {seen}, so the rate is below {claimed}; wrong with a chance of at most {error}.")
             }
             _ => format!(
                 "Undecided: {seen}, too little to tell at error {error} whether the rate is at least {claimed}."

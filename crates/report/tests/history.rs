@@ -214,6 +214,13 @@ fn the_plot_has_a_place_for_each_run() {
     let plot = medians().plot();
     let Scale::Names(names) = &plot.x.scale else { panic!("runs are names") };
     assert_eq!(names, &["19 23:59", "20 12:00", "20 18:00", "21 09:30"]);
+    let mut within_a_minute = medians();
+    for run in within_a_minute.lines.iter_mut().flat_map(|line| &mut line.runs) {
+        run.started.replace_range(11.., "09:30:00.000Z");
+        run.started.replace_range(8..10, "21");
+    }
+    let Scale::Names(names) = within_a_minute.plot().x.scale else { panic!("runs are names") };
+    assert_eq!(names, ["zzzz", "c2d3", "0a1b", "5eed"]);
     let Layer::Band { ranges, .. } = &plot.layers[3] else { panic!("{:?}", plot.layers[3]) };
     let places: Vec<f64> = ranges.iter().map(|range| range.x).collect();
     assert_eq!(places, [0.0, 2.0, 3.0], "the second variant was not in the second run");

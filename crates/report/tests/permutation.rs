@@ -115,8 +115,8 @@ fn values_have_the_digits_that_tell_them_apart() {
     let mut close = Permutation { unit: Unit::One, observed: 0.001_170_7, ..permutation() };
     (close.samples[0].value, close.samples[1].value) = (0.989_793_8, 0.990_964_5);
     assert!(close.sentence().contains("is 0.001171 above that of `before.csv` (0.99096 against 0.98979)"));
-    (close.samples[0].value, close.samples[1].value) = (0.001, 1234.5678);
-    assert!(close.sentence().contains("(1234.6 against 0.001000)"), "{}", close.sentence());
+    (close.samples[0].value, close.samples[1].value) = (0.0025, 1234.5678);
+    assert!(close.sentence().contains("(1235 against 0.002500)"), "{}", close.sentence());
     (close.samples[0].value, close.samples[1].value) = (0.0, 0.0);
     assert!(close.sentence().contains("is equal to that of `before.csv` (0 against 0)"), "{}", close.sentence());
 }

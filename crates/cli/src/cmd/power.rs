@@ -30,7 +30,7 @@ pub struct Args {
     /// [default: rates around the claim]
     #[arg(long = "true", value_name = "RATE", value_parser = true_rate)]
     true_rates: Vec<f64>,
-    /// The chance that the verdict is wrong
+    /// The chance that the verdict is wrong: of several claims in a run, one's share
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share)]
     error: f64,
     /// Half of the error for each verdict; otherwise each has all of it, as at any true rate only one is wrong

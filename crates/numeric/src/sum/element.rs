@@ -36,6 +36,10 @@ impl Element for f64 {
 
 /// The part of [`Element`] that is not for users, which also keeps others from implementing it.
 pub trait Load: Copy + 'static {
+    /// How many registers may be added plainly before the error is looked at: a power of two. One where every addition
+    /// rounds off.
+    const BLOCK: usize;
+
     /// The widened numbers at `from`, one a lane.
     ///
     /// # Safety
@@ -53,6 +57,8 @@ pub trait Load: Copy + 'static {
 }
 
 impl Load for f32 {
+    const BLOCK: usize = 16;
+
     #[inline(always)]
     unsafe fn load<V: Vector>(from: *const f32) -> V {
         // SAFETY: the same contract.
@@ -72,6 +78,8 @@ impl Load for f32 {
 }
 
 impl Load for f64 {
+    const BLOCK: usize = 1;
+
     #[inline(always)]
     unsafe fn load<V: Vector>(from: *const f64) -> V {
         // SAFETY: the same contract.

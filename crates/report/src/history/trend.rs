@@ -202,12 +202,16 @@ impl Trend {
             layers.push(Layer::Line { series, points: points.clone(), steps: false, dashed: false });
             layers.push(Layer::Dots { series, points, hollow: false });
         }
-        let minutes: Vec<String> = runs.iter().map(|(started, _)| minute(started)).collect();
+        let mut names = told_apart(&runs.iter().map(|(started, _)| minute(started)).collect::<Vec<_>>());
+        if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
+            // Of runs in one minute, the end of each one's name, by which it may be called.
+            names = runs.iter().map(|(_, id)| id.rsplit('-').next().unwrap_or(id).to_string()).collect();
+        }
         Plot {
             id: "trend".into(),
             title: plain(&self.title()),
             alt: format!("{} over {} runs, with 95 % intervals.", plain(&self.title()), runs.len()),
-            x: Axis::new("run", Scale::Names(told_apart(&minutes)), Unit::One),
+            x: Axis::new("run", Scale::Names(names), Unit::One),
             y: Axis::new(if self.ratio.is_some() { "ratio" } else { &self.metric }, self.scale(), self.unit),
             series: lines.iter().map(|line| self.label(line)).collect(),
             layers,

@@ -6,7 +6,7 @@ use ascertain::recorded::RecordedRun;
 
 use super::basis;
 use super::markup::Html;
-use super::picture::{Figure, figures};
+use super::picture::{Figure, figures, small};
 use crate::clause::{Clause, arm_names};
 use crate::grids;
 use crate::pictures;
@@ -45,6 +45,9 @@ pub(super) struct Claim {
 /// With at most that many claims, the evidence for each is in sight from the start.
 const FEW: usize = 3;
 
+/// With more than that many, its pictures are small.
+const MANY: usize = 8;
+
 /// The claims of a run, in the order asked.
 pub(super) fn claims(run: &RecordedRun, prefix: &str) -> Vec<Claim> {
     run.outcome.claims.iter().enumerate().map(|(index, claim)| view(run, index, claim, prefix)).collect()
@@ -56,6 +59,8 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
     let source = claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string();
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     let here = Some(grids::here(claim)).filter(|here| is_judged && here != "-");
+    let pictures = figures(pictures::of_claim(run, index), prefix, &format!("c{index}p"));
+    let claims = run.outcome.claims.len();
     Claim {
         anchor: format!("{prefix}claim-{}", index + 1),
         verdict: claim.verdict.word(),
@@ -71,8 +76,8 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         analysis: prose(asked.map(|asked| &asked.analysis)),
         restated: prose(asked.map(|asked| &asked.restated)),
         reach: basis::reach(claim),
-        pictures: figures(pictures::of_claim(run, index), prefix),
-        is_open: run.outcome.claims.len() <= FEW,
+        pictures: if claims > MANY { small(pictures) } else { pictures },
+        is_open: claims <= FEW,
     }
 }
 

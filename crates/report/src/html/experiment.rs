@@ -33,10 +33,10 @@ pub(super) struct Experiment {
 
 /// The experiments of a run, in the order of its header.
 pub(super) fn experiments(run: &RecordedRun, prefix: &str) -> Vec<Experiment> {
-    run.header.experiments.iter().map(|spec| view(run, spec, prefix)).collect()
+    run.header.experiments.iter().enumerate().map(|(index, spec)| view(run, index, spec, prefix)).collect()
 }
 
-fn view(run: &RecordedRun, spec: &Spec, prefix: &str) -> Experiment {
+fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experiment {
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
     let (question, rest): (Vec<Section>, Vec<Section>) =
         sections(&spec.readme).into_iter().partition(|section| about(section, "question") || section.title.is_empty());
@@ -47,7 +47,7 @@ fn view(run: &RecordedRun, spec: &Spec, prefix: &str) -> Experiment {
         id: spec.id.clone(),
         title: spec.title.clone(),
         question,
-        pictures: figures(pictures::of_experiment(run, &spec.id), prefix),
+        pictures: figures(pictures::of_experiment(run, &spec.id), prefix, &format!("e{index}p")),
         table: table(run, spec),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),
         threats,

@@ -100,7 +100,7 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
         tally: tally(&run.outcome),
         facts: facts(run),
         threats: run.outcome.threats.iter().map(|threat| Html::prose(threat)).collect(),
-        overview: figures(pictures::overview(run), &prefix),
+        overview: figures(pictures::overview(run), &prefix, "o"),
         claims: claims(run, &prefix),
         experiments: experiments(run, &prefix),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),

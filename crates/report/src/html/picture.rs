@@ -8,11 +8,11 @@ use crate::pictures::{self, Picture};
 use crate::plot::Plot;
 use crate::plot::svg::{self, Size};
 
-/// A picture as the template draws it: for wide and for narrow windows.
+/// A picture as the template draws it: for wide and for narrow windows, or in the narrow form for both.
 pub(super) struct Figure {
     pub id: String,
     pub title: String,
-    pub wide: Html,
+    pub wide: Option<Html>,
     pub narrow: Html,
     pub table: Option<Table>,
 }
@@ -25,33 +25,37 @@ pub fn plots(runs: &[RecordedRun]) -> Vec<Plot> {
         let claims = (0..run.outcome.claims.len()).flat_map(|claim| pictures::of_claim(run, claim));
         let experiments = run.header.experiments.iter().flat_map(|spec| pictures::of_experiment(run, &spec.id));
         let all = pictures::overview(run).into_iter().chain(claims).chain(experiments);
-        all.map(|picture| renamed(picture.plot, &prefix)).collect::<Vec<_>>()
+        let renamed = |plot: Plot| Plot { id: format!("{prefix}{}", plot.id), ..plot };
+        all.map(|picture| renamed(picture.plot)).collect::<Vec<_>>()
     };
     runs.iter().enumerate().flat_map(of_run).collect()
 }
 
 /// What the addresses of a run begin with: nothing, where it is the only one.
 pub(super) fn prefix(index: usize, runs: usize) -> String {
-    if runs > 1 { format!("run-{}-", index + 1) } else { String::new() }
+    if runs > 1 { format!("r{}-", index + 1) } else { String::new() }
 }
 
-/// The pictures as a page shows them.
-pub(super) fn figures(pictures: Vec<Picture>, prefix: &str) -> Vec<Figure> {
-    let figure = |Picture { plot, table }: Picture| {
-        let plot = renamed(plot, prefix);
+/// The pictures as a page shows them, under addresses that begin with the run's prefix. What is inside of them
+/// has names that begin with `short`, since a mark that is drawn by reference says its name each time.
+pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str) -> Vec<Figure> {
+    let figure = |(index, Picture { plot, table }): (usize, Picture)| {
+        let id = format!("{prefix}{}", plot.id);
+        let plot = Plot { id: format!("{prefix}{short}{index}"), ..plot };
         Figure {
-            wide: Html(svg::render(&plot, Size::Wide)),
+            id,
+            wide: Some(Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
             table: Table::of(&plot.title, &table.grid()),
-            id: plot.id,
             title: plot.title,
         }
     };
-    pictures.into_iter().map(figure).collect()
+    pictures.into_iter().enumerate().map(figure).collect()
 }
 
-fn renamed(plot: Plot, prefix: &str) -> Plot {
-    Plot { id: format!("{prefix}{}", plot.id), ..plot }
+/// The pictures in their narrow form only, in which they are half as large to store, and two fit beside each other.
+pub(super) fn small(figures: Vec<Figure>) -> Vec<Figure> {
+    figures.into_iter().map(|figure| Figure { wide: None, ..figure }).collect()
 }
 
 /// A name with only what an address may hold.

@@ -39,7 +39,9 @@ fn is_about_a_rate(claim: &ClaimResult) -> bool {
 
 /// The claim in a few words, for a picture's description.
 pub(super) fn said(claim: &ClaimResult) -> &str {
-    if claim.says.is_empty() { &claim.id } else { &claim.says }
+    // What an order says is what it asks.
+    let is_statement = claim.asked.judging != Judging::Order && !claim.says.is_empty();
+    if is_statement { &claim.says } else { &claim.id }
 }
 
 /// What a verdict for and one against the claim are called.

@@ -1,5 +1,6 @@
 //! The path of the evidence to its threshold.
 
+use ascertain::claim::Judging;
 use ascertain::outcome::ClaimResult;
 use ascertain::recorded::{ClaimPath, EvidencePoint};
 use ascertain::unit::Unit;
@@ -12,7 +13,7 @@ use crate::plot::{Axis, Layer, Plot, Scale, Which};
 /// Nothing where none grows.
 pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
     let last = path.evidence.last()?;
-    let words = directions(claim);
+    let (words, statements) = (directions(claim), statements(claim));
     let holds = line(path, |point| point.log_e_holds);
     let refuted = line(path, |point| point.log_e_refuted);
     let thresholds = [path.log_threshold_holds, path.log_threshold_refuted].map(powers_of_ten);
@@ -41,26 +42,36 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
         id,
         title: "The path of the evidence to its threshold".into(),
         alt: format!(
-            "{}: after {} the evidence for {} is 10^{:.2}, for {} 10^{:.2}. {verdict}",
+            "{}: after {} the evidence {} is 10^{:.2}, and {} 10^{:.2}. {verdict}",
             said(claim),
             names::counted(last.counted as usize, "trial"),
-            words[0],
+            statements[0],
             ends[0],
-            words[1],
+            statements[1],
             ends[1]
         ),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),
-        y: Axis::new("evidence in powers of ten", Scale::Linear, Unit::One),
-        series: words.map(|word| format!("for {word}")).into(),
+        y: Axis::new("evidence in powers of ten", Scale::Linear, Unit::One)
+            .showing(0.0, thresholds[0].max(thresholds[1])),
+        series: statements.map(String::from).into(),
         layers,
     };
     let mut table = Table::new(&["Evidence", "After the last trial", "At most", "Enough"]);
-    for (((word, end), line), enough) in words.iter().zip(ends).zip([&holds, &refuted]).zip(thresholds) {
+    for (((statement, end), line), enough) in statements.iter().zip(ends).zip([&holds, &refuted]).zip(thresholds) {
         let most = line.iter().fold(0.0, |most: f64, point| most.max(point[1]));
         let power = |exponent: f64| format!("10^{exponent:.2}");
-        table.rows.push(vec![format!("for {word}"), power(end), power(most), power(enough)]);
+        table.rows.push(vec![statement.to_string(), power(end), power(most), power(enough)]);
     }
     Some(Picture { plot, table })
+}
+
+/// What either line is evidence of.
+fn statements(claim: &ClaimResult) -> [&'static str; 2] {
+    if claim.asked.judging == Judging::Order {
+        ["that it is faster", "that it is slower"]
+    } else {
+        ["that it holds", "that it does not"]
+    }
 }
 
 /// What decided: the evidence after the trial at which the verdict fell, and the direction's index.

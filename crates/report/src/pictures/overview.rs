@@ -91,7 +91,10 @@ fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
     if rows.len() < 2 || !rows.iter().any(|row| row.value.is_finite()) {
         return None;
     }
-    let mut answers: Vec<&str> = Vec::new();
+    // The colours of verdicts are the same in all runs.
+    let is_order = rows[0].claim.asked.judging == Judging::Order;
+    let mut answers =
+        if is_order { vec!["faster", "slower", "undecided", "same"] } else { vec!["holds", "refuted", "undecided"] };
     for row in rows {
         if !answers.contains(&answer(row.claim)) {
             answers.push(answer(row.claim));

@@ -10,8 +10,9 @@ use super::bounds::Versus;
 use super::claim::said;
 use super::trials::not_drawn;
 use super::{Picture, Table, names};
-use crate::figure::Figure;
-use crate::plot::{Axis, Layer, Plot, Range, Scale};
+use crate::clause::{ClaimFigure, adjective};
+use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
+use crate::text::plain;
 
 /// After how many trials the running estimate is brought up to date: whenever so much has been added.
 const LOOK_EVERY_SHARE: usize = 8;
@@ -43,18 +44,16 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
         layers.splice(0..0, running(claim, path, quantile, series.len()));
         series.push(format!("{} so far", quantile_name(quantile)));
     }
-    layers.extend(versus.rules(claim, crate::plot::Which::Y));
-    let what = if is_ratio { "ratio" } else { "difference" };
+    layers.extend(versus.rules(claim, Which::Y));
+    let (good, better) = adjective(versus.measure);
+    let (what, label) =
+        if is_ratio { ("ratio", format!("times as {good}")) } else { ("difference", format!("{better} by")) };
     let plot = Plot {
         id,
         title: format!("Paired {what}s in the order measured{}", not_drawn(path.statistics.len() - drawn)),
         alt: format!("{}: {}", said(claim), in_words(claim, path, versus)),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),
-        y: Axis::new(
-            if is_ratio { "times as good" } else { "better by" },
-            if is_ratio { Scale::Log } else { Scale::Linear },
-            versus.unit(),
-        ),
+        y: Axis::new(&label, if is_ratio { Scale::Log } else { Scale::Linear }, versus.unit()),
         series,
         layers,
     };
@@ -112,22 +111,20 @@ fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) 
     [Layer::Band { series, ranges }, Layer::Line { series, points, steps: false, dashed: true }]
 }
 
-fn figure(claim: &ClaimResult, versus: Versus) -> Figure {
-    Figure::of_unit(versus.unit(), claim.ratio, claim.ratio_low, claim.ratio_high)
+/// How many trials came out so.
+fn count(path: &ClaimPath, outcome: Option<bool>) -> usize {
+    path.successes.iter().filter(|success| **success == outcome).count()
 }
 
 fn in_words(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> String {
     let [kept, missed] = versus.sides(claim);
-    let count = |outcome| path.successes.iter().filter(|success| **success == outcome).count();
-    let mut text = format!("{} {kept}, {missed} in {}", names::counted(count(Some(true)), "trial"), count(Some(false)));
-    let ties = count(None);
+    let mut text = format!("{} {kept}, {} {missed}", count(path, Some(true)), count(path, Some(false)));
+    let ties = count(path, None);
     if ties > 0 {
         text += &format!(", {}", names::counted(ties, "tie"));
     }
-    match quantile(claim).filter(|_| claim.ratio.is_some()) {
-        Some(quantile) => format!("{text}; the {} is {}.", quantile_name(quantile), figure(claim, versus)),
-        None => text + ".",
-    }
+    let figure = ClaimFigure::of(claim).map(|figure| format!("; {}", plain(&figure.clause)));
+    format!("of {}, {text}{}.", names::counted(path.successes.len(), "trial"), figure.unwrap_or_default())
 }
 
 fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
@@ -136,16 +133,15 @@ fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
     let mut row = |name: &str, cell: String| table.rows.push(vec![names::capitalised(name), cell]);
     let mut sorted = path.statistics.clone();
     sorted.sort_unstable_by(f64::total_cmp);
-    let count = |outcome| path.successes.iter().filter(|success| **success == outcome).count().to_string();
     row("trials", path.successes.len().to_string());
-    row(&kept, count(Some(true)));
-    row(&missed, count(Some(false)));
-    row("ties", count(None));
+    row(&kept, count(path, Some(true)).to_string());
+    row(&missed, count(path, Some(false)).to_string());
+    row("ties", count(path, None).to_string());
     for (name, q) in [("least", 0.0), ("p25", 0.25), ("median", 0.5), ("p75", 0.75), ("greatest", 1.0)] {
         row(name, quantile_sorted(&sorted, q).map_or_else(|| "-".into(), |value| versus.unit().human(value)));
     }
-    if let Some(quantile) = quantile(claim) {
-        row(&format!("{}, with its interval", quantile_name(quantile)), figure(claim, versus).to_string());
+    if let Some(figure) = ClaimFigure::of(claim) {
+        row("the claim's figure", figure.short);
     }
     table
 }

@@ -7,12 +7,9 @@ use ascertain::unit::Unit;
 pub(super) fn common(values: &[f64], step: f64, unit: Unit) -> Vec<String> {
     let largest = values.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
     let (factor, symbol) = unit.prefix(largest);
-    let write = |value: &f64| {
-        if value.abs() < step * 1e-6 {
-            "0".to_string()
-        } else {
-            with_unit(&decimal(value / factor, step / factor), symbol)
-        }
+    let write = |value: &f64| match value {
+        value if value.abs() < step * 1e-6 => "0".to_string(),
+        value => with_unit(&decimal(value / factor, step / factor, largest / factor), symbol),
     };
     values.iter().map(write).collect()
 }
@@ -26,7 +23,7 @@ pub(super) fn own(value: f64, unit: Unit) -> String {
     };
     let number = value / factor;
     let step = 10f64.powf(number.abs().log10().floor());
-    with_unit(&decimal(number, step), symbol)
+    with_unit(&decimal(number, step, number), symbol)
 }
 
 /// The label of a power of two, or of a multiple of one: `64Ki`, `64 KiB`.
@@ -56,21 +53,21 @@ fn with_unit(number: &str, symbol: &str) -> String {
     if symbol.is_empty() { number.to_string() } else { format!("{number} {symbol}") }
 }
 
-/// A number in the digits that tell it from its neighbours a step away.
-fn decimal(value: f64, step: f64) -> String {
-    let digits_of_step = |step: f64| -(step.log10() + 1e-9).floor();
-    let decimals = digits_of_step(step);
-    if (1e-4..1e7).contains(&value.abs()) && decimals < 9.0 {
+/// A number in the digits that tell it from its neighbours a step away, with the power of ten of the largest among
+/// them where that has too many digits.
+fn decimal(value: f64, step: f64, largest: f64) -> String {
+    let decimals = -(step.log10() + 1e-9).floor();
+    if (1e-4..1e7).contains(&largest.abs()) && decimals < 9.0 {
         return grouped(&format!("{value:.*}", decimals.max(0.0) as usize));
     }
-    let exponent = value.abs().log10().floor();
+    let exponent = (largest.abs().log10() + 1e-9).floor();
     // Halved powers, since 10^-308 has no reciprocal.
-    let mantissa = value / 10f64.powf((exponent / 2.0).trunc()) / 10f64.powf(exponent - (exponent / 2.0).trunc());
+    let half = (exponent / 2.0).trunc();
+    let mantissa = value / 10f64.powf(half) / 10f64.powf(exponent - half);
     let decimals = (decimals + exponent).clamp(0.0, 12.0) as usize;
     match format!("{mantissa:.decimals$}").as_str() {
         "1" => format!("10{}", raised(exponent as i32)),
         "-1" => format!("-10{}", raised(exponent as i32)),
-        "10" => format!("10{}", raised(exponent as i32 + 1)),
         mantissa => format!("{mantissa}×10{}", raised(exponent as i32)),
     }
 }
@@ -110,7 +107,7 @@ mod tests {
         assert_eq!(common(&[9.5e8, 1e9, 1.05e9], 5e7, Unit::Nanosecond), ["0.95 s", "1.00 s", "1.05 s"]);
         assert_eq!(common(&[-0.5, 0.0, 0.5], 0.5, Unit::One), ["-0.5", "0", "0.5"]);
         assert_eq!(common(&[20_000.0, 1_000_000.0], 2e4, Unit::One), ["20,000", "1,000,000"]);
-        assert_eq!(common(&[2e-9, 1e-8], 2e-9, Unit::One), ["2×10⁻⁹", "10⁻⁸"]);
+        assert_eq!(common(&[2e-9, 1e-8], 2e-9, Unit::One), ["0.2×10⁻⁸", "1.0×10⁻⁸"]);
         assert_eq!(common(&[1e300, 2e300], 1e300, Unit::One), ["10³⁰⁰", "2×10³⁰⁰"]);
     }
 

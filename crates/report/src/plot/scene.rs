@@ -102,6 +102,18 @@ impl Layer {
     }
 }
 
+impl Plot {
+    /// Whether a series has any marks: one without is not in the legend.
+    pub(super) fn shows(&self, series: usize) -> bool {
+        self.layers.iter().filter(|layer| layer.series() == Some(series)).any(|layer| match layer {
+            Layer::Line { points, .. } | Layer::Dots { points, .. } | Layer::Area { points, .. } => !points.is_empty(),
+            Layer::Band { ranges, .. } => !ranges.is_empty(),
+            Layer::Intervals { rows, .. } => !rows.is_empty(),
+            Layer::Cells { .. } | Layer::Rule { .. } => false,
+        })
+    }
+}
+
 fn harmless_axis(axis: &Axis) -> Axis {
     let scale = match &axis.scale {
         Scale::Names(names) => Scale::Names(names.iter().map(|name| harmless(name)).collect()),

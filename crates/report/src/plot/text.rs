@@ -162,7 +162,8 @@ impl Drawing<'_> {
         let mut lines: Vec<LegendLine> = Vec::new();
         let mut used = 0;
         let braille = self.braille_dots();
-        for (series, name) in self.scene.plot.series.iter().enumerate() {
+        let shown = self.scene.plot.series.iter().enumerate().filter(|(series, _)| self.scene.plot.shows(*series));
+        for (series, name) in shown {
             let of_series = |layer: &&Layer| layer.series() == Some(series);
             let mark = glyph(Some(series));
             let sample = self.scene.plot.layers.iter().filter(of_series).map(|layer| match layer {

@@ -26,39 +26,31 @@ pub fn thin_ranges(ranges: &[Range], most: usize) -> Vec<Range> {
     survivors(ranges, most, |range| [range.low, -range.high, range.x, -range.x])
 }
 
-/// The items that have the least of any key in their stretch, and of those without finite keys the first.
-/// What is least of all is kept first where `most` is too few for all keys.
+/// The items that have the least of any key in their stretch, and the first without finite keys. Where there may be
+/// no item for each key, those that have the least of all.
 fn survivors<T: Clone>(items: &[T], most: usize, keys: impl Fn(&T) -> [f64; 4]) -> Vec<T> {
     if items.len() <= most {
         return items.to_vec();
     }
     let is_finite = |index: &usize| keys(&items[*index]).iter().all(|key| key.is_finite());
-    let with_least = |stretch: &[usize], key: usize| {
+    let (drawn, broken): (Vec<usize>, Vec<usize>) = (0..items.len()).partition(is_finite);
+    let least = |stretch: &[usize], key: usize| {
         stretch.iter().copied().min_by(|&a, &b| keys(&items[a])[key].total_cmp(&keys(&items[b])[key]))
     };
-    let (drawn, broken): (Vec<usize>, Vec<usize>) = (0..items.len()).partition(is_finite);
-    let ends: Vec<usize> = (0..4).filter_map(|key| with_least(&drawn, key)).collect();
-    let mut kept: BTreeSet<usize> = BTreeSet::new();
-    for end in ends {
-        if kept.len() < most {
-            kept.insert(end);
-        }
-    }
-    // The ends of all are ends of their stretches too: the stretches alone hold the limit.
     let stretches = most / if broken.is_empty() { 4 } else { 5 };
-    let mut chosen = BTreeSet::new();
-    for stretch in (0..stretches).map(|at| at * items.len() / stretches..(at + 1) * items.len() / stretches) {
+    let mut kept = BTreeSet::new();
+    if stretches == 0 {
+        kept.extend((0..4).filter_map(|key| least(&drawn, key)).take(most));
+    }
+    for stretch in 0..stretches {
+        let [from, to] = [stretch, stretch + 1].map(|end| end * items.len() / stretches);
         let within = |indices: &[usize]| {
-            let [from, to] = [stretch.start, stretch.end].map(|end| indices.partition_point(|&index| index < end));
+            let [from, to] = [from, to].map(|end| indices.partition_point(|&index| index < end));
             from..to
         };
         let present = &drawn[within(&drawn)];
-        chosen.extend((0..4).filter_map(|key| with_least(present, key)));
-        chosen.extend(broken[within(&broken)].first());
-    }
-    // Two points as low as each other may have been chosen here and there.
-    if chosen.union(&kept).count() <= most {
-        kept.append(&mut chosen);
+        kept.extend((0..4).filter_map(|key| least(present, key)));
+        kept.extend(broken[within(&broken)].first());
     }
     kept.into_iter().map(|index| items[index].clone()).collect()
 }

@@ -60,11 +60,11 @@ fn without_its_arm<'a>(reason: &'a str, claim: &ClaimResult) -> &'a str {
         AskedTest::Predicate { arm, .. } => vec![arm],
     });
     let names = arms.map(Arm::to_string);
-    let rests = names.filter_map(|name| {
+    let mut rests = names.filter_map(|name| {
         let rest = reason.strip_prefix(&name)?.strip_prefix(": ")?;
         rest.contains(&format!("`{name}`")).then_some(rest)
     });
-    rests.last().unwrap_or(reason)
+    rests.next().unwrap_or(reason)
 }
 
 fn judged(claim: &ClaimResult) -> String {

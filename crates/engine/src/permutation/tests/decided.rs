@@ -78,7 +78,7 @@ fn a_true_null_is_rejected_no_more_often_than_said() {
     let alpha = 0.1;
     let null = Null { shift: 2.0, scale: 3.0 };
     for statistic in [Statistic::Mean, Statistic::Quantile(0.5), Statistic::StandardDeviation] {
-        let tests = 300;
+        let tests = 150;
         let rejected = (0..tests).filter(|_| {
             let mut draw = |count: usize| (0..count).map(|_| -random.random::<f64>().ln()).collect::<Vec<f64>>();
             let (a, b) = (draw(9), draw(6).into_iter().map(|x| null.scale * x + null.shift).collect());

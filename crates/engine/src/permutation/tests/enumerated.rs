@@ -39,7 +39,7 @@ fn share(a: &[f64], b: &[f64], question: &Question, technique: Technique) -> f64
     (0..DRAWS).filter(|_| reshuffles.draw().exceeds).count() as f64 / f64::from(DRAWS)
 }
 
-const DRAWS: u32 = 4000;
+const DRAWS: u32 = 2000;
 
 fn is_near(share: f64, p: f64) -> bool {
     // Exceeded less than once in a million.

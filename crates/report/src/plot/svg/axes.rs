@@ -108,7 +108,8 @@ impl Drawing {
                 let top = px(key.y - 6.0);
                 let _ = write!(
                     svg,
-                    "<rect x=\"{from}\" y=\"{top}\" width=\"26\" height=\"12\" fill=\"currentColor\" fill-opacity=\".2\"/>"
+                    "<rect x=\"{from}\" y=\"{top}\" width=\"26\" height=\"12\" fill=\"currentColor\" \
+                     fill-opacity=\".2\"/>"
                 );
             }
             let line = layers.iter().find_map(|layer| match layer {
@@ -138,7 +139,8 @@ impl Drawing {
             } else if is_ring {
                 let _ = write!(
                     svg,
-                    "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\"/>"
+                    "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"none\" \
+                     stroke=\"currentColor\" stroke-width=\"1.5\"/>"
                 );
             }
             let whole = &self.scene.plot.series[series];
@@ -197,7 +199,8 @@ impl Drawing {
         }
         let _ = write!(
             svg,
-            "<path {} stroke=\"currentColor\" stroke-width=\"1.25\" stroke-dasharray=\"5 3\" d=\"{}\"><title>{}</title></path>",
+            "<path {} stroke=\"currentColor\" stroke-width=\"1.25\" stroke-dasharray=\"5 3\" \
+             d=\"{}\"><title>{}</title></path>",
             self.color("muted"),
             path.data(),
             escaped(label)

@@ -111,7 +111,8 @@ impl Drawing {
             let label = escaped(&tick.label);
             let _ = write!(
                 svg,
-                "<path d=\"M{mark} {from}v3\" stroke=\"currentColor\"/><text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>"
+                "<path d=\"M{mark} {from}v3\" stroke=\"currentColor\"/>\
+                 <text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>"
             );
         }
         *svg += "</g>";

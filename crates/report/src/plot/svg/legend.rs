@@ -22,10 +22,9 @@ const GAP: f64 = 18.0;
 
 /// The keys of all series that are drawn, in lines as wide as the picture, and their height.
 pub(super) fn arranged(scene: &Scene, width: f64, top: f64) -> (Vec<Key>, f64) {
-    let is_drawn = |series: &usize| scene.plot.layers.iter().any(|layer| layer.series() == Some(*series));
     let (mut x, mut y) = (2.0, top + LINE / 2.0);
     let mut keys = Vec::new();
-    for series in (0..scene.plot.series.len()).filter(is_drawn) {
+    for series in (0..scene.plot.series.len()).filter(|series| scene.plot.shows(*series)) {
         let is_dots = |layer: &Layer| layer.series() != Some(series) || matches!(layer, Layer::Dots { .. });
         let sample = if scene.plot.layers.iter().all(is_dots) { 10.0 } else { 26.0 };
         let text = fitting(&scene.plot.series[series], width - sample - SPACE - 6.0);

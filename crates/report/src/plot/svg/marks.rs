@@ -289,7 +289,8 @@ impl Drawing {
             let y = px(layout.frame.y(share) + TEXT * 0.35);
             let _ = write!(
                 svg,
-                "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\" fill=\"currentColor\" style=\"font-variant-numeric:tabular-nums\">{}</text>",
+                "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\" fill=\"currentColor\" \
+                 style=\"font-variant-numeric:tabular-nums\">{}</text>",
                 escaped(figure)
             );
         }

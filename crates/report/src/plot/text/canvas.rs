@@ -15,7 +15,10 @@ pub(super) enum Paint {
     /// In the colour of a series.
     Series(usize),
     /// On a ground of one of the 256 colours, in another of them.
-    Ground { color: u8, text: u8 },
+    Ground {
+        color: u8,
+        text: u8,
+    },
 }
 
 impl Paint {
