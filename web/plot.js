@@ -1,84 +1,85 @@
 // Shows the numbers under the pointer or the keyboard's focus. plot/svg.rs says what the attributes mean.
 (() => {
-  "use strict";
   const tip = document.createElement("div");
-  tip.role = "status";
-  tip.style.cssText = `position:absolute;z-index:9;pointer-events:none;max-width:20rem;padding:0 8px;font:12px/1.5
-    system-ui;overflow-wrap:anywhere;outline:1px solid;background:var(--paper);color:var(--ink)`;
+  tip.setAttribute("role", "status");
+  tip.style.cssText = `position:absolute;z-index:9;pointer-events:none;max-width:20rem;padding:0 8px;outline:1px solid;
+    font:12px/1.5 system-ui;overflow-wrap:anywhere;background:var(--paper);color:var(--ink)`;
   const ring = document.createElementNS("http://www.w3.org/2000/svg", "circle");
   ring.style.cssText = "r:7px;fill:none;stroke:currentColor;stroke-width:1.5;pointer-events:none";
 
-  const inUnit = (value, unit) => {
+  const inUnit = (value, unit, digits = 4) => {
     const prefixes = unit.split(",").map((prefix) => prefix.split(" "));
-    const [factor, symbol] = prefixes.find(([least]) => Math.abs(value) >= least) || prefixes.at(-1);
-    return `${+(value / factor).toPrecision(4)} ${symbol}`.trim();
+    const [factor, symbol] = prefixes.find(([least]) => Math.abs(value) >= least) || prefixes.pop();
+    return `${+(value / factor).toPrecision(digits)} ${symbol}`.trim();
   };
 
   // What the pixels of an axis mean.
-  const axis = (svg, name) => {
-    const data = (part) => svg.getAttribute(`data-${name}${part}`);
+  const axis = (data) => {
     const [scale, ...ends] = data("").split(" ");
     const [from, to, start, end] = ends.map(Number);
     // No more digits than pixels tell apart.
     const step = 10 ** Math.ceil(Math.log10(Math.abs((to - from) / (end - start) / 20)));
-    const names = data("-names")?.split("\n");
+    const names = data("-names") && data("-names").split("\n");
     const write = (px) => {
       const place = from + (to - from) * (px - start) / (end - start);
       if (names) return names[Math.round(place)];
       if (scale === "nines") return `p${+(100 / (1 + 10 ** -place)).toPrecision(5)}`;
       const number = scale === "log" ? 10 ** place : place;
-      const value = scale === "log" ? +number.toPrecision(3) : Math.round(number / step) * step;
-      return inUnit(data("-whole") === null ? value : Math.round(number), data("-unit"));
+      if (data("-whole") !== null) return inUnit(Math.round(number), data("-unit"), 12);
+      return scale === "log" ? inUnit(number, data("-unit"), 3) : inUnit(Math.round(number / step) * step, data("-unit"));
     };
     const label = data("-label") && data("-label") + ": ";
-    return { names, start, end, label, write };
+    return { names, start, end, label, write, text: (px) => label + write(px) };
   };
 
   // The vertices of each run of a path.
   const runs = (path) => {
     const all = [];
-    let [x, y] = [0, 0];
+    let run, x = 0, y = 0;
     for (const [, command, rest] of path.getAttribute("d").matchAll(/([Mmlhvz])([^a-zA-Z]*)/g)) {
       const [a, b] = (rest.match(/-?\d*\.?\d+/g) || []).map(Number);
-      if (/m/i.test(command)) all.push([]);
-      [x, y] = command === "z" ? all.at(-1)[0] : command === "v" ? [x, y + a] : [x + a, y + (b || 0)];
-      if (command !== "z") all.at(-1).push([x, y]);
+      if (/m/i.test(command)) all.push((run = []));
+      [x, y] = command === "z" ? run[0] : command === "v" ? [x, y + a] : [x + a, y + (b || 0)];
+      if (command !== "z") run.push([x, y]);
     }
     return all;
   };
 
   // All marks, in rows along which the left and right keys go.
   const read = (svg) => {
-    const [x, y] = [axis(svg, "x"), axis(svg, "y")];
-    const [rows, bands] = [{}, {}];
-    const add = (row, at, ...text) => (rows["row " + row] ||= []).push({ x: at[0], y: at[1], text });
-    const key = (series, px) => `${px.toFixed(1)} ${series}`;
-    const point = (series, at) => {
-      const band = bands[key(series, at[0])];
-      const [low, high] = band ? band.map((px, i) => Math.abs(px - [y.start, y.end][i]) > 0.06 && y.write(px)) : [];
-      const range = low && high ? ` (${low} to ${high})` : low ? ` (at least ${low})` : high ? ` (at most ${high})` : "";
-      add(series, at, series, x.label + x.write(at[0]), y.label + y.write(at[1]) + range);
+    const [x, y] = ["x", "y"].map((name) => axis((part) => svg.getAttribute(`data-${name}${part}`)));
+    const rows = {}, bands = {};
+    const add = (row, at, ...text) => (rows["row " + row] = rows["row " + row] || []).push({ x: at[0], y: at[1], text });
+    const key = (series, px) => px.toFixed(1) + series;
+    const point = (series) => (at) => {
+      const ends = (bands[key(series, at[0])] || []).map((px, i) => Math.abs(px - [y.start, y.end][i]) > 0.06 && y.write(px));
+      const range = ends[0] && ends[1] ? ` (${ends.join(" to ")})` : ends[0] ? ` (at least ${ends[0]})` : ends[1] ? ` (at most ${ends[1]})` : "";
+      add(series, at, series, x.text(at[0]), y.text(at[1]) + range);
     };
     const readers = {
-      band: (path, series) => runs(path).forEach((run) => run.slice(0, run.length / 2).forEach(([px, high], i) =>
-        bands[key(series, px)] = [run.at(-1 - i)[1], high])),
-      line: (path, series) => runs(path).flat().forEach((at) => point(series, at)),
-      step: (path, series) => runs(path).forEach((run) => run.forEach((at, i) => i % 2 || point(series, at))),
-      dots: (path, series) => runs(path).forEach(([at]) => point(series, at)),
-      marks: (g, series) => [...g.children].forEach((use) => point(series, ["x", "y"].map((side) => +use.getAttribute(side)))),
+      band: (path, series) => runs(path).forEach((run) => run.slice(0, run.length / 2).forEach(([px, high], i) => {
+        bands[key(series, px)] = [run[run.length - 1 - i][1], high];
+      })),
+      line: (path, series) => runs(path).flat().forEach(point(series)),
+      step: (path, series) => runs(path).forEach((run) => run.filter((_, i) => i % 2 === 0).forEach(point(series))),
+      dots: (path, series) => runs(path).forEach((run) => point(series)(run[0])),
+      marks: (g, series) => [...g.children].map((use) => [+use.getAttribute("x"), +use.getAttribute("y")]).forEach(point(series)),
       interval: ({ dataset }, series) => {
         const at = dataset.at.split(" ").map(Number);
         add(at[1], at, series, y.names ? y.write(at[1]) : "", x.label + dataset.text);
       },
       cells: ({ dataset }) => dataset.v.split(",").forEach((value, i) => {
-        const [across, down] = [x.names.length, y.names.length];
-        const row = Math.floor(i / across);
-        const at = [x.start + (x.end - x.start) * (i % across + 0.5) / across, y.end + (y.start - y.end) * (row + 0.5) / down];
-        add(row, at, x.label + x.names[i % across], y.label + y.names[row], `${dataset.vLabel}: ${value && inUnit(+value, dataset.vUnit)}`);
+        const [columns, row] = [x.names.length, Math.floor(i / x.names.length)];
+        const center = (axis, at) => axis.start + (axis.end - axis.start) * (at + 0.5) / axis.names.length;
+        const at = [center(x, i % columns), center(y, y.names.length - 1 - row)];
+        add(row, at, x.text(at[0]), y.text(at[1]), `${dataset.vLabel}: ${value && inUnit(value, dataset.vUnit)}`);
       }),
     };
     for (const [kind, reader] of Object.entries(readers)) {
-      svg.querySelectorAll(`[data-m=${kind}]`).forEach((marks) => reader(marks, marks.closest("[data-series]")?.dataset.series));
+      svg.querySelectorAll(`[data-m=${kind}]`).forEach((marks) => {
+        const group = marks.closest("[data-series]");
+        reader(marks, group && group.dataset.series);
+      });
     }
     const sorted = Object.values(rows).map((row) => row.sort((a, b) => a.x - b.x));
     return y.names ? sorted.sort((a, b) => a[0].y - b[0].y) : sorted;
@@ -87,8 +88,8 @@
   const hide = () => [tip, ring].forEach((shown) => shown.remove());
   const nearest = (marks, away) => marks.reduce((best, mark) => (away(mark) < away(best) ? mark : best), marks[0]);
 
-  const watch = (svg) => {
-    let [rows, row, mark] = [null, 0, null];
+  document.querySelectorAll("svg[data-x]").forEach((svg) => {
+    let rows, row = 0, mark;
     const show = () => {
       tip.replaceChildren(...mark.text.filter(Boolean).flatMap((line) => [line, document.createElement("br")]));
       ring.setAttribute("cx", mark.x);
@@ -100,8 +101,14 @@
       tip.style.left = `${scrollX + Math.max(4, Math.min(at.x + 12, most))}px`;
       tip.style.top = `${scrollY + Math.max(4, at.y - tip.offsetHeight - 12)}px`;
     };
-    const point = (event) => {
-      rows ||= read(svg);
+    // Browsers would show the title wherever the pointer rests.
+    const title = svg.querySelector("title");
+    svg.setAttribute("aria-label", `${title.textContent}. ${title.nextSibling.textContent}`);
+    svg.removeAttribute("aria-labelledby");
+    title.remove();
+    svg.tabIndex = 0;
+    svg.onpointermove = svg.onpointerdown = (event) => {
+      rows = rows || read(svg);
       const at = new DOMPoint(event.x, event.y).matrixTransform(svg.getScreenCTM().inverse());
       const away = (other) => Math.hypot(other.x - at.x, other.y - at.y);
       const found = nearest(rows.flat(), away);
@@ -109,26 +116,19 @@
       [row, mark] = [rows.findIndex((marks) => marks.includes(found)), found];
       show();
     };
-    // Browsers would show the title wherever the pointer rests.
-    const title = svg.querySelector("title");
-    svg.setAttribute("aria-label", `${title.textContent}. ${title.nextSibling.textContent}`);
-    svg.setAttribute("aria-labelledby", "");
-    title.remove();
-    svg.tabIndex = 0;
-    svg.onpointermove = svg.onpointerdown = point;
     svg.onpointerleave = (event) => event.pointerType === "touch" || hide();
     svg.onblur = hide;
     svg.onkeydown = (event) => {
       if (event.key === "Escape") return hide();
       const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-      rows ||= read(svg);
+      rows = rows || read(svg);
       if (!step || !rows.length) return;
       event.preventDefault();
       const from = mark || rows[0][0];
       if (mark) row = Math.min(Math.max(row + step[1], 0), rows.length - 1);
-      mark = (step[0] && mark && rows[row][rows[row].indexOf(mark) + step[0]]) || nearest(rows[row], (other) => Math.abs(other.x - from.x));
+      const next = mark && step[0] && rows[row][rows[row].indexOf(mark) + step[0]];
+      mark = next || nearest(rows[row], (other) => Math.abs(other.x - from.x));
       show();
     };
-  };
-  document.querySelectorAll("svg[data-x]").forEach(watch);
+  });
 })();

@@ -12,6 +12,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("claims/002_cube-root.toml", include_str!("../../../claims/002_cube-root.toml")),
     ("claims/003_balls-and-bins.toml", include_str!("../../../claims/003_balls-and-bins.toml")),
     ("claims/003_integers-to-text.toml", include_str!("../../../claims/003_integers-to-text.toml")),
+    ("claims/004_format-scaling.toml", include_str!("../../../claims/004_format-scaling.toml")),
     ("claims/004_strength-reduction.toml", include_str!("../../../claims/004_strength-reduction.toml")),
 ];
 

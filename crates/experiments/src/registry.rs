@@ -11,6 +11,8 @@ pub mod decimal;
 pub mod fill_rate;
 #[path = "reshuffle/mod.rs"]
 pub mod reshuffle;
+#[path = "format-scaling/mod.rs"]
+pub mod format_scaling;
 #[path = "polynomial/mod.rs"]
 pub mod polynomial;
 #[path = "sum/mod.rs"]
@@ -18,5 +20,5 @@ pub mod sum;
 
 /// Every experiment that ships.
 pub fn registry() -> &'static [&'static dyn Experiment] {
-    &[&sum::Sum, &decimal::Decimal, &cbrt::Cbrt, &polynomial::Polynomial, &fill_rate::FillRate, &reshuffle::Reshuffle]
+    &[&sum::Sum, &decimal::Decimal, &cbrt::Cbrt, &polynomial::Polynomial, &format_scaling::FormatScaling, &fill_rate::FillRate, &reshuffle::Reshuffle]
 }

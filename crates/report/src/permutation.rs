@@ -173,7 +173,11 @@ impl Permutation {
         let p = match (self.p_anytime, self.error) {
             (Some(p), _) => format!("at most {}, at whatever moment one stops (by betting)", chance(p)),
             (None, Some(error)) => {
-                let p = Figure::new(self.p, self.p_low, self.p_high, &[0.0, 1.0, self.alpha]);
+                let of = |p, low| Figure::new(p, low, self.p_high, &[0.0, 1.0, self.alpha]);
+                let p = match self.exceedances {
+                    0 => format!("0 ({})", of(None, None).range),
+                    _ => of(self.p, self.p_low).to_string(),
+                };
                 format!("{p}, at error {} (by CSM)", chance(error))
             }
             (None, None) => "-".into(),

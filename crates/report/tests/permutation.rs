@@ -100,6 +100,11 @@ fn every_decision_has_its_sentence() {
         said.contains("none of 2967 reshuffles differed as much, so the p-value is below 0.01, wrong with"),
         "{said}"
     );
+    let shown = terminal(&csm, &Style { color: false, width: 500 });
+    assert!(shown.contains("p-value: 0 (at most 0.007600), at error 0.001 (by CSM)."), "{shown}");
+    let seen = Permutation { exceedances: 6, p: Some(0.002), p_low: Some(0.0006), ..csm.clone() };
+    let shown = terminal(&seen, &Style { color: false, width: 500 });
+    assert!(shown.contains("p-value: 0.002 (0.001 to 0.008), at error 0.001 (by CSM)."), "{shown}");
     let above = Permutation { decision: Decision::NotShown, exceedances: 300, ..csm.clone() }.sentence();
     assert!(above.starts_with("Not shown: ") && above.contains("so the p-value is above 0.01"), "{above}");
     let futile = Permutation { decision: Decision::NotShown, exceedances: 8, shuffles: 9, ..permutation() };

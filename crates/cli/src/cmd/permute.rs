@@ -41,7 +41,7 @@ pub struct Args {
     /// How it is compared
     #[arg(long, value_enum, default_value_t = By::Difference)]
     by: By,
-    /// Which differences count: those where the second sample's is greater, less, or both
+    /// Which differences count against chance
     #[arg(long, value_enum, default_value_t = Side::TwoSided)]
     alternative: Side,
     /// The null hypothesis is that the second sample is as the first plus this

@@ -56,17 +56,40 @@ extern "C" int64_t each(const void *input, size_t count, void *output, size_t ro
 }
 "#;
 
+const STRINGSTREAM: &str = r#"
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <sstream>
+
+extern "C" int64_t each(const void *input, size_t count, void *output, size_t room) {
+    auto values = static_cast<const uint64_t *>(input);
+    int64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        std::ostringstream stream;
+        stream << values[i];
+        const std::string text = stream.str();
+        std::memcpy(output, text.data(), text.size());
+        bytes += static_cast<int64_t>(text.size());
+        __asm__ volatile("" : : "r"(output) : "memory");
+    }
+    return bytes;
+}
+"#;
+
 /// The function of a peer by its variant's name: it writes one value after the other to the front of the output.
 pub fn function(variant: &str) -> Option<Result<Function, Unavailable>> {
     let source = match variant {
         "libc" => Source::new(Language::C, LIBC),
         "to-chars" => Source::new(Language::Cpp, TO_CHARS).options(&["-O3", "-march=native", "-std=c++17"]),
+        "stringstream" => Source::new(Language::Cpp, STRINGSTREAM),
         "fmt" => Source::new(Language::Cpp, FMT).options(&["-O3", "-march=native", "-std=c++17"]),
         _ => return None,
     };
     let needs = match variant {
         "fmt" => "needs a C++ compiler and {fmt} (Debian: libfmt-dev)",
         "to-chars" => "needs a C++17 compiler",
+        "stringstream" => "needs a C++ compiler",
         _ => "needs a C compiler",
     };
     let function = compile(&source).and_then(|library| library.function("each"));

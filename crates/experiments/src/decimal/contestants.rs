@@ -17,7 +17,7 @@ use super::{compiled, historical};
 pub type Each = Box<dyn FnMut(&[u64]) -> usize>;
 
 /// Variants besides those of `numeric::decimal`.
-pub const OTHERS: [(&str, &str); 13] = [
+pub const OTHERS: [(&str, &str); 14] = [
     ("column", "numeric::decimal, a column with delimiters"),
     ("column-itoa", "the itoa crate, its text appended with a delimiter"),
     ("itoa", "the itoa crate"),
@@ -26,6 +26,7 @@ pub const OTHERS: [(&str, &str); 13] = [
     ("libc", "snprintf of the C library"),
     ("to-chars", "std::to_chars of C++"),
     ("fmt", "{fmt}"),
+    ("stringstream", "std::ostringstream of C++, a new one for each number"),
     ("radix-10", "a digit at a time, left at the buffer's end (Lwan)"),
     ("radix-10-reversed", "a digit at a time, then reversed (stringencoders)"),
     ("radix-100", "two digits at a time after a galloping search for their number (Facebook)"),

@@ -1,7 +1,7 @@
 //! Integers to text: ours, the libraries that people use, and the methods that the source compares.
 
 mod compiled;
-mod contestants;
+pub(super) mod contestants;
 mod distribution;
 mod experiment;
 mod historical;

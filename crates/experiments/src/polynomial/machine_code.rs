@@ -40,7 +40,7 @@ fn find_loop(disassembly: &str) -> Option<Loop> {
     loops.filter(|found| found.width_bits > 0).max_by_key(|found| (found.width_bits, u32::MAX - found.instructions))
 }
 
-/// `    1139:	movsd  %xmm0,(%rdx)`
+/// An address, a colon and a tab, then the name and the operands.
 fn parse(line: &str) -> Option<Instruction<'_>> {
     let (address, code) = line.split_once(":\t")?;
     let address = u64::from_str_radix(address.trim(), 16).ok()?;

@@ -82,6 +82,7 @@ mod tests {
                 kernels.push(("avx512", x86::avx512));
             }
         }
+        kernels.push(("portable", portable::add));
         let mut state = 1_u64;
         let mut random = || {
             // Steele, Lea and Flood's SplitMix64.

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use super::table;
 use super::variant::Variant;
 use super::vector::Vector;
+#[cfg(target_arch = "x86_64")]
+use super::vector::Widen;
 
 /// A number that can be summed: `f32` or `f64`. Both are summed into `f64`.
 ///
@@ -52,6 +54,13 @@ pub trait Load: Copy + 'static {
     /// The CPU has the instructions of `V`, and `count` numbers are readable.
     unsafe fn load_partial<V: Vector>(from: *const Self, count: usize) -> V;
 
+    /// The sum of `BLOCK` registers at `from`; for `f32` unspecified where a number is not finite, which `poison` tells.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`, and `BLOCK` × `V::LANES` numbers are readable.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn sum_block<V: Widen>(from: *const Self, poison: &mut V::Poison) -> V;
+
     /// Where the plain call keeps the function that it chose for this machine.
     fn chosen() -> &'static OnceLock<fn(&[Self]) -> f64>;
 }
@@ -69,6 +78,13 @@ impl Load for f32 {
     unsafe fn load_partial<V: Vector>(from: *const f32, count: usize) -> V {
         // SAFETY: the same contract.
         unsafe { V::load_partial_f32(from, count) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn sum_block<V: Widen>(from: *const f32, poison: &mut V::Poison) -> V {
+        // SAFETY: the same contract.
+        unsafe { V::sum_block_f32(from, poison) }
     }
 
     fn chosen() -> &'static OnceLock<fn(&[f32]) -> f64> {
@@ -90,6 +106,13 @@ impl Load for f64 {
     unsafe fn load_partial<V: Vector>(from: *const f64, count: usize) -> V {
         // SAFETY: the same contract.
         unsafe { V::load_partial_f64(from, count) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn sum_block<V: Widen>(from: *const f64, _poison: &mut V::Poison) -> V {
+        // SAFETY: the same contract.
+        unsafe { V::load_f64(from) }
     }
 
     fn chosen() -> &'static OnceLock<fn(&[f64]) -> f64> {

@@ -58,3 +58,19 @@ pub trait Words: Vector {
     /// Exclusive or of all bits.
     unsafe fn xor(self, other: Self) -> Self;
 }
+
+/// A register that can take `f32` apart by integer operations, beside the conversions.
+#[cfg(target_arch = "x86_64")]
+pub trait Widen: Fma {
+    /// What is 0 in every lane while all numbers seen were finite, and else NaN in some.
+    type Poison: Copy;
+
+    /// Nothing was seen.
+    unsafe fn no_poison() -> Self::Poison;
+
+    /// Whether all numbers seen were finite.
+    unsafe fn all_finite(poison: Self::Poison) -> bool;
+
+    /// The sum of the 16 × `LANES` numbers at `from`, in a balanced tree; unspecified where one is not finite.
+    unsafe fn sum_block_f32(from: *const f32, poison: &mut Self::Poison) -> Self;
+}

@@ -119,7 +119,7 @@ fn e_value(log: f64) -> String {
         l if l.is_nan() => "-".into(),
         l if l == f64::NEG_INFINITY => "0".into(),
         l if l == f64::INFINITY => "∞".into(),
-        l if l >= 7.0 || l < -3.0 => {
+        l if !(-3.0..7.0).contains(&l) => {
             let digits = format!("{:.1}", 10_f64.powf(log10 - exponent));
             // Rounding may carry.
             let (digits, exponent) = if digits == "10.0" { ("1.0".into(), exponent + 1.0) } else { (digits, exponent) };
@@ -144,7 +144,7 @@ pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

@@ -6,7 +6,7 @@ use ascertain::recorded::RecordedRun;
 
 use super::basis;
 use super::markup::Html;
-use super::picture::{Figure, figures, small};
+use super::picture::{Figure, Room, figures};
 use crate::clause::{Clause, arm_names};
 use crate::grids;
 use crate::pictures;
@@ -59,8 +59,8 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
     let source = claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string();
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     let here = Some(grids::here(claim)).filter(|here| is_judged && here != "-");
-    let pictures = figures(pictures::of_claim(run, index), prefix, &format!("c{index}p"));
     let claims = run.outcome.claims.len();
+    let room = if claims > MANY { Room::Half } else { Room::Full };
     Claim {
         anchor: format!("{prefix}claim-{}", index + 1),
         verdict: claim.verdict.word(),
@@ -76,7 +76,7 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         analysis: prose(asked.map(|asked| &asked.analysis)),
         restated: prose(asked.map(|asked| &asked.restated)),
         reach: basis::reach(claim),
-        pictures: if claims > MANY { small(pictures) } else { pictures },
+        pictures: figures(pictures::of_claim(run, index), prefix, &format!("c{index}p"), room),
         is_open: claims <= FEW,
     }
 }

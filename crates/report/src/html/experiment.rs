@@ -6,7 +6,7 @@ use ascertain::outcome::PointSummary;
 use ascertain::recorded::RecordedRun;
 
 use super::markup::Html;
-use super::picture::{Figure, figures, in_addresses};
+use super::picture::{Figure, Room, figures, in_addresses};
 use super::readme::{Section, sections};
 use super::table::Table;
 use crate::grids;
@@ -47,7 +47,7 @@ fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experimen
         id: spec.id.clone(),
         title: spec.title.clone(),
         question,
-        pictures: figures(pictures::of_experiment(run, &spec.id), prefix, &format!("e{index}p")),
+        pictures: figures(pictures::of_experiment(run, &spec.id), prefix, &format!("e{index}p"), Room::Full),
         table: table(run, spec),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),
         threats,

@@ -9,7 +9,7 @@ use super::claim::{Claim, claims};
 use super::experiment::{Experiment, experiments};
 use super::facts::{Fact, command_line, facts, in_short, moment, notice};
 use super::markup::Html;
-use super::picture::{Figure, figures, prefix};
+use super::picture::{Figure, Room, figures, prefix};
 use super::policy::policy;
 use crate::grids;
 use crate::pictures;
@@ -100,7 +100,7 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
         tally: tally(&run.outcome),
         facts: facts(run),
         threats: run.outcome.threats.iter().map(|threat| Html::prose(threat)).collect(),
-        overview: figures(pictures::overview(run), &prefix, "o"),
+        overview: figures(pictures::overview(run), &prefix, "o", Room::Full),
         claims: claims(run, &prefix),
         experiments: experiments(run, &prefix),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),

@@ -36,26 +36,30 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
     if runs > 1 { format!("r{}-", index + 1) } else { String::new() }
 }
 
+/// How large the pictures of a part of the page are.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Room {
+    /// As wide as the window lets them be.
+    Full,
+    /// Narrow in every window: two fit beside each other, and the page is half as large.
+    Half,
+}
+
 /// The pictures as a page shows them, under addresses that begin with the run's prefix. What is inside of them
 /// has names that begin with `short`, since a mark that is drawn by reference says its name each time.
-pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str) -> Vec<Figure> {
+pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, room: Room) -> Vec<Figure> {
     let figure = |(index, Picture { plot, table }): (usize, Picture)| {
         let id = format!("{prefix}{}", plot.id);
         let plot = Plot { id: format!("{prefix}{short}{index}"), ..plot };
         Figure {
             id,
-            wide: Some(Html(svg::render(&plot, Size::Wide))),
+            wide: (room == Room::Full).then(|| Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
             table: Table::of(&plot.title, &table.grid()),
             title: plot.title,
         }
     };
     pictures.into_iter().enumerate().map(figure).collect()
-}
-
-/// The pictures in their narrow form only, in which they are half as large to store, and two fit beside each other.
-pub(super) fn small(figures: Vec<Figure>) -> Vec<Figure> {
-    figures.into_iter().map(|figure| Figure { wide: None, ..figure }).collect()
 }
 
 /// A name with only what an address may hold.

@@ -1,5 +1,6 @@
 //! The methods, one file each, written once for every instruction set.
 
+mod babuska;
 mod compensated;
 mod contract;
 mod kahan;
@@ -10,7 +11,10 @@ mod load_only;
 mod naive;
 mod neumaier;
 mod pairwise;
+mod subtract;
+mod two_sum;
 
+pub use babuska::{Babuska, BabuskaFma};
 pub use contract::Method;
 pub use kahan::Kahan;
 #[cfg(target_arch = "x86_64")]
@@ -20,3 +24,4 @@ pub use load_only::LoadOnly;
 pub use naive::Naive;
 pub use neumaier::Neumaier;
 pub use pairwise::Pairwise;
+pub use two_sum::{BlockTwoSum, BlockTwoSumBits, BlockTwoSumFma};

@@ -2,9 +2,11 @@
 
 use super::Method;
 use super::compensated::{total, two_sum};
+use super::subtract::{OnAdders, OnMultipliers, Subtract};
 use crate::sum::accumulate::{Accumulator, accumulate};
 use crate::sum::element::Element;
-use crate::sum::vector::Vector;
+use crate::sum::exact::exact;
+use crate::sum::vector::{Fma, Vector, Widen};
 
 /// The most registers of a block.
 const MOST: usize = 16;
@@ -22,9 +24,44 @@ impl<V: Vector> Method<V> for BlockTwoSum {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
+        unsafe { blocks::<Pair<V, OnAdders>, V, T, N>(xs).total(xs) }
+    }
+}
+
+/// [`BlockTwoSum`], bit for bit, with half of its additions on the multipliers.
+pub struct BlockTwoSumFma;
+
+impl<V: Fma> Method<V> for BlockTwoSumFma {
+    #[inline(always)]
+    unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
+        // SAFETY: the same contract.
+        unsafe { blocks::<Pair<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
+    }
+}
+
+/// [`BlockTwoSumFma`] where half of the `f32` are widened by integer operations. As `f64` needs no widening, it is the
+/// same there.
+pub struct BlockTwoSumBits;
+
+impl<V: Widen> Method<V> for BlockTwoSumBits {
+    #[inline(always)]
+    unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
+        // SAFETY: the caller vouches for the instructions; every block is inside of its round.
         unsafe {
-            let Pair { sum, correction } = blocks::<Pair<V>, V, T, N>(xs);
-            total(sum, correction, xs)
+            let width = T::BLOCK * V::LANES;
+            let mut accumulators = [Pair::<V, OnMultipliers<V>>::new(); N];
+            let mut poison = V::no_poison();
+            let mut rounds = xs.chunks_exact(N * width);
+            for round in &mut rounds {
+                for (i, accumulator) in accumulators.iter_mut().enumerate() {
+                    accumulator.push(T::sum_block(round.as_ptr().add(i * width), &mut poison));
+                }
+            }
+            if !V::all_finite(poison) {
+                return exact(xs);
+            }
+            let rest = accumulate::<Pair<V, OnMultipliers<V>>, V, T, N>(rounds.remainder());
+            accumulators.into_iter().fold(rest, |all, accumulator| all.merge(accumulator)).total(xs)
         }
     }
 }
@@ -75,24 +112,42 @@ unsafe fn block_sum<V: Vector, T: Element>(from: *const T) -> V {
 
 /// A sum, and what is to be added to it.
 #[derive(Clone, Copy)]
-struct Pair<V> {
+struct Pair<V, S> {
     sum: V,
     correction: V,
+    subtract: S,
 }
 
-impl<V: Vector> Accumulator<V> for Pair<V> {
+impl<V: Vector, S> Pair<V, S> {
+    /// The total of all lanes, gathered from `xs`.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
+    #[inline(always)]
+    unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
+        // SAFETY: the same contract.
+        unsafe { total(self.sum, self.correction, xs) }
+    }
+}
+
+impl<V: Vector, S: Subtract<V>> Accumulator<V> for Pair<V, S> {
     #[inline(always)]
     unsafe fn new() -> Self {
         // SAFETY: the same contract.
-        unsafe { Pair { sum: V::splat(-0.0), correction: V::splat(0.0) } }
+        unsafe { Pair { sum: V::splat(-0.0), correction: V::splat(0.0), subtract: S::new() } }
     }
 
+    /// [`two_sum`] with half of its subtractions on the units of `S`.
     #[inline(always)]
     unsafe fn push(&mut self, terms: V) {
         // SAFETY: the same contract.
         unsafe {
-            let (sum, error) = two_sum(self.sum, terms);
-            *self = Pair { sum, correction: self.correction.add(error) };
+            let sum = self.sum.add(terms);
+            let used = self.subtract.minus(sum, self.sum);
+            let lost_of_sum = self.subtract.minus(self.sum, sum.sub(used));
+            let lost_of_terms = self.subtract.minus(terms, used);
+            self.correction = self.correction.add(lost_of_sum.add(lost_of_terms));
+            self.sum = sum;
         }
     }
 
@@ -101,7 +156,7 @@ impl<V: Vector> Accumulator<V> for Pair<V> {
         // SAFETY: the same contract.
         unsafe {
             let (sum, error) = two_sum(self.sum, other.sum);
-            Pair { sum, correction: self.correction.add(other.correction).add(error) }
+            Pair { sum, correction: self.correction.add(other.correction).add(error), ..self }
         }
     }
 }
