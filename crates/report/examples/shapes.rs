@@ -19,7 +19,8 @@ fn main() -> Result<(), Failure> {
         report(&folder, shape.name, &[&run])?;
         written.push(run);
     }
-    let several: Vec<&PathBuf> = written.iter().filter(|run| is_one_of(run, &["holds-and-refuted", "killed"])).collect();
+    let several: Vec<&PathBuf> =
+        written.iter().filter(|run| is_one_of(run, &["holds-and-refuted", "killed"])).collect();
     report(&folder, "several-runs", &several)
 }
 

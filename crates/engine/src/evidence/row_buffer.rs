@@ -1,5 +1,6 @@
 use std::io::{self, Write};
 
+use ascertain_numeric::decimal;
 use serde::Serialize;
 
 use super::row::status_word;
@@ -65,19 +66,19 @@ impl RowBuffer {
             // An infinite value was not seen: it was cut off.
             let status = if sample.value == f64::INFINITY { Status::Censored } else { sample.status };
             bytes.extend_from_slice(&text.head);
-            put(bytes, &trial);
+            decimal::append(trial, bytes);
             bytes.extend_from_slice(b",\"position\":");
-            put(bytes, &position);
+            decimal::append(position, bytes);
             bytes.extend_from_slice(&metric.name);
             put(bytes, &sample.key);
             bytes.extend_from_slice(b",\"offset_ns\":");
-            put(bytes, &sample.offset_ns);
+            decimal::append(sample.offset_ns, bytes);
             bytes.extend_from_slice(b",\"value\":");
             put(bytes, &sample.value);
             bytes.extend_from_slice(&metric.unit);
             bytes.extend_from_slice(status_word(status).as_bytes());
             bytes.extend_from_slice(b"\",\"start_ns\":");
-            put(bytes, &start_ns);
+            decimal::append(start_ns, bytes);
             bytes.extend_from_slice(b",\"worker\":\"\"}\n");
         }
     }
@@ -110,7 +111,7 @@ impl RowBuffer {
     }
 }
 
-/// Writes a number or a text; a number that is not finite as `null`.
+/// Writes a text or a real number; one that is not finite as `null`.
 fn put<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
     serde_json::to_writer(bytes, value).expect("a Vec takes every byte");
 }

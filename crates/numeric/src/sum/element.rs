@@ -2,6 +2,9 @@
 
 use std::sync::OnceLock;
 
+use super::chosen::Chosen;
+use super::dot::{self, DotVariant};
+use super::exact::Exponents;
 use super::table;
 use super::variant::Variant;
 use super::vector::Vector;
@@ -22,6 +25,9 @@ pub trait Element: Load + Into<f64> {
     /// [cannot run](Variant::is_available).
     const VARIANTS: &'static [Variant<Self>];
 
+    /// Every variant of the dot product.
+    const DOT_VARIANTS: &'static [DotVariant<Self>];
+
     /// The variant of this name.
     fn variant(name: &str) -> Option<&'static Variant<Self>> {
         Self::VARIANTS.iter().find(|variant| variant.name == name)
@@ -30,10 +36,12 @@ pub trait Element: Load + Into<f64> {
 
 impl Element for f32 {
     const VARIANTS: &'static [Variant<f32>] = table::variants();
+    const DOT_VARIANTS: &'static [DotVariant<f32>] = dot::variants();
 }
 
 impl Element for f64 {
     const VARIANTS: &'static [Variant<f64>] = table::variants();
+    const DOT_VARIANTS: &'static [DotVariant<f64>] = dot::variants();
 }
 
 /// The part of [`Element`] that is not for users, which also keeps others from implementing it.
@@ -41,6 +49,15 @@ pub trait Load: Copy + 'static {
     /// How many registers may be added plainly before the error is looked at: a power of two. One where every addition
     /// rounds off.
     const BLOCK: usize;
+
+    /// Whether a product of two is exact in `f64`.
+    const EXACT_PRODUCTS: bool;
+
+    /// Bits of a significand, the implicit one included.
+    const SIGNIFICAND_BITS: i32;
+
+    /// The exponents of these numbers.
+    fn exponents(xs: &[Self]) -> Exponents;
 
     /// The widened numbers at `from`, one a lane.
     ///
@@ -61,12 +78,36 @@ pub trait Load: Copy + 'static {
     #[cfg(target_arch = "x86_64")]
     unsafe fn sum_block<V: Widen>(from: *const Self, poison: &mut V::Poison) -> V;
 
-    /// Where the plain call keeps the function that it chose for this machine.
-    fn chosen() -> &'static OnceLock<fn(&[Self]) -> f64>;
+    /// The functions for this machine.
+    fn chosen() -> &'static Chosen<Self>;
 }
 
 impl Load for f32 {
+    const SIGNIFICAND_BITS: i32 = f32::MANTISSA_DIGITS as i32;
+
+    #[inline(always)]
+    fn exponents(xs: &[f32]) -> Exponents {
+        // Plain loops over whole numbers, which the compiler turns into what the CPU has. Less one, so that a zero is
+        // the greatest to one and the least to the other.
+        let (mut greatest, mut least) = (-1_i32, u32::MAX);
+        for x in xs {
+            let less_one = x.abs().to_bits().wrapping_sub(1);
+            greatest = greatest.max(less_one.cast_signed());
+            least = least.min(less_one);
+        }
+        let field = |less_one: u32| (less_one.wrapping_add(1) >> (f32::MANTISSA_DIGITS - 1)) as i32;
+        let exponent = |field: i32| field.max(1) - (f32::MAX_EXP - 1);
+        match field(greatest.cast_unsigned()) {
+            _ if greatest < 0 => Exponents::Zeros,
+            255 => Exponents::Special,
+            field_of_greatest => {
+                Exponents::Between { least: exponent(field(least)), greatest: exponent(field_of_greatest) }
+            }
+        }
+    }
+
     const BLOCK: usize = 16;
+    const EXACT_PRODUCTS: bool = true;
 
     #[inline(always)]
     unsafe fn load<V: Vector>(from: *const f32) -> V {
@@ -87,14 +128,38 @@ impl Load for f32 {
         unsafe { V::sum_block_f32(from, poison) }
     }
 
-    fn chosen() -> &'static OnceLock<fn(&[f32]) -> f64> {
-        static CHOSEN: OnceLock<fn(&[f32]) -> f64> = OnceLock::new();
-        &CHOSEN
+    fn chosen() -> &'static Chosen<f32> {
+        static CHOSEN: OnceLock<Chosen<f32>> = OnceLock::new();
+        CHOSEN.get_or_init(Chosen::new)
     }
 }
 
 impl Load for f64 {
+    const SIGNIFICAND_BITS: i32 = f64::MANTISSA_DIGITS as i32;
+
+    #[inline(always)]
+    fn exponents(xs: &[f64]) -> Exponents {
+        // Plain loops over whole numbers, which the compiler turns into what the CPU has. Less one, so that a zero is
+        // the greatest to one and the least to the other.
+        let (mut greatest, mut least) = (-1_i64, u64::MAX);
+        for x in xs {
+            let less_one = x.abs().to_bits().wrapping_sub(1);
+            greatest = greatest.max(less_one.cast_signed());
+            least = least.min(less_one);
+        }
+        let field = |less_one: u64| (less_one.wrapping_add(1) >> (f64::MANTISSA_DIGITS - 1)) as i32;
+        let exponent = |field: i32| field.max(1) - (f64::MAX_EXP - 1);
+        match field(greatest.cast_unsigned()) {
+            _ if greatest < 0 => Exponents::Zeros,
+            2047 => Exponents::Special,
+            field_of_greatest => {
+                Exponents::Between { least: exponent(field(least)), greatest: exponent(field_of_greatest) }
+            }
+        }
+    }
+
     const BLOCK: usize = 1;
+    const EXACT_PRODUCTS: bool = false;
 
     #[inline(always)]
     unsafe fn load<V: Vector>(from: *const f64) -> V {
@@ -115,8 +180,8 @@ impl Load for f64 {
         unsafe { V::load_f64(from) }
     }
 
-    fn chosen() -> &'static OnceLock<fn(&[f64]) -> f64> {
-        static CHOSEN: OnceLock<fn(&[f64]) -> f64> = OnceLock::new();
-        &CHOSEN
+    fn chosen() -> &'static Chosen<f64> {
+        static CHOSEN: OnceLock<Chosen<f64>> = OnceLock::new();
+        CHOSEN.get_or_init(Chosen::new)
     }
 }

@@ -1,6 +1,6 @@
 //! Every variant. A new one is a line here, and a file under `method` or `arch`.
 
-use super::arch::{self, AVX2, AVX512, SCALAR};
+use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
 use super::element::Element;
 use super::method::*;
 use super::variant::{Kernel, Variant};
@@ -34,6 +34,20 @@ macro_rules! x86 {
     };
 }
 
+/// As [`x86`], for the other architecture.
+#[cfg(target_arch = "aarch64")]
+macro_rules! arm {
+    ($method:ident, $arch:ident) => {
+        each!($method, $arch)
+    };
+}
+#[cfg(not(target_arch = "aarch64"))]
+macro_rules! arm {
+    ($method:ident, $arch:ident) => {
+        &[]
+    };
+}
+
 #[rustfmt::skip] // One variant, one line.
 pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
     const {
@@ -41,27 +55,37 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
             new("naive", SCALAR, each!(Naive, scalar), "one addition after the other"),
             new("naive-avx2", AVX2, x86!(Naive, avx2), "plain addition, 4 lanes"),
             new("naive-avx512", AVX512, x86!(Naive, avx512), "plain addition, 8 lanes"),
+            new("naive-neon", NEON, arm!(Naive, neon), "plain addition, 2 lanes"),
             new("pairwise", SCALAR, each!(Pairwise, scalar), "blocks of 128, then a balanced tree"),
             new("pairwise-avx2", AVX2, x86!(Pairwise, avx2), "blocks of 128 registers, then a balanced tree, 4 lanes"),
             new("pairwise-avx512", AVX512, x86!(Pairwise, avx512), "blocks of 128 registers, then a balanced tree, 8 lanes"),
+            new("pairwise-neon", NEON, arm!(Pairwise, neon), "blocks of 128 registers, then a balanced tree, 2 lanes"),
             new("kahan", SCALAR, each!(Kahan, scalar), "what an addition lost goes into the next term"),
             new("kahan-avx2", AVX2, x86!(Kahan, avx2), "Kahan, 4 lanes"),
             new("kahan-avx2-fma", AVX2, x86!(KahanFma, avx2), "Kahan, 4 lanes, half of the additions on the multipliers"),
             new("kahan-avx512", AVX512, x86!(Kahan, avx512), "Kahan, 8 lanes"),
             new("kahan-avx512-fma", AVX512, x86!(KahanFma, avx512), "Kahan, 8 lanes, half of the additions on the multipliers"),
+            new("kahan-neon", NEON, arm!(Kahan, neon), "Kahan, 2 lanes"),
             new("neumaier", SCALAR, each!(Neumaier, scalar), "what the additions lost is summed beside and added at the end"),
             new("neumaier-avx2", AVX2, x86!(Neumaier, avx2), "Neumaier, 4 lanes"),
             new("neumaier-avx512", AVX512, x86!(Neumaier, avx512), "Neumaier, 8 lanes"),
+            new("neumaier-neon", NEON, arm!(Neumaier, neon), "Neumaier, 2 lanes"),
             new("babuska", SCALAR, each!(Babuska, scalar), "what the additions lost, unless terms grow, is summed beside and added at the end"),
             new("babuska-avx2", AVX2, x86!(Babuska, avx2), "Babuška, 4 lanes"),
             new("babuska-avx512", AVX512, x86!(Babuska, avx512), "Babuška, 8 lanes"),
             new("babuska-avx512-fma", AVX512, x86!(BabuskaFma, avx512), "Babuška, 8 lanes, half of the additions on the multipliers"),
+            new("babuska-neon", NEON, arm!(Babuska, neon), "Babuška, 2 lanes"),
             new("block-twosum", SCALAR, each!(BlockTwoSum, scalar), "error-free additions of blocks (f32) or numbers (f64)"),
             new("block-twosum-avx2", AVX2, x86!(BlockTwoSum, avx2), "error-free additions of blocks, 4 lanes"),
             new("block-twosum-avx2-fma", AVX2, x86!(BlockTwoSumFma, avx2), "error-free additions of blocks, 4 lanes, half of them on the multipliers"),
             new("block-twosum-avx512", AVX512, x86!(BlockTwoSum, avx512), "error-free additions of blocks, 8 lanes"),
             new("block-twosum-avx512-fma", AVX512, x86!(BlockTwoSumFma, avx512), "error-free additions of blocks, 8 lanes, half of them on the multipliers"),
             new("block-twosum-avx512-bits", AVX512, x86!(BlockTwoSumBits, avx512), "the same, half of the f32 widened by integer operations"),
+            new("block-twosum-neon", NEON, arm!(BlockTwoSum, neon), "error-free additions of blocks, 2 lanes"),
+            new("exact", SCALAR, each!(ExactSum, scalar), "the nearest double to the true sum, in any order"),
+            new("exact-avx2", AVX2, x86!(ExactSum, avx2), "exact, 4 lanes"),
+            new("exact-avx512", AVX512, x86!(ExactSum, avx512), "exact, 8 lanes"),
+            new("exact-neon", NEON, arm!(ExactSum, neon), "exact, 2 lanes"),
             Variant { is_sum: false, ..new("load-avx2", AVX2, x86!(LoadOnly, avx2), "not a sum: only loads, 32 bytes at a time") },
             Variant { is_sum: false, ..new("load-avx512", AVX512, x86!(LoadOnly, avx512), "not a sum: only loads, 64 bytes at a time") },
         ]

@@ -35,6 +35,16 @@ pub trait Vector: Copy {
     /// `self - other`, rounded once.
     unsafe fn sub(self, other: Self) -> Self;
 
+    /// `self * other`, rounded once.
+    unsafe fn mul(self, other: Self) -> Self;
+
+    /// `self * factor + other`, rounded once. Where the CPU has no instruction for it, as x86-64 without FMA, it is
+    /// right all the same, and slow.
+    unsafe fn mul_add(self, factor: Self, other: Self) -> Self;
+
+    /// `self * factor - other`, rounded once.
+    unsafe fn mul_sub(self, factor: Self, other: Self) -> Self;
+
     /// In each lane, the number of larger magnitude in the first and the other in the second.
     unsafe fn by_magnitude(self, other: Self) -> (Self, Self);
 
@@ -42,12 +52,9 @@ pub trait Vector: Copy {
     unsafe fn to_lanes(self) -> [f64; MAX_LANES];
 }
 
-/// A register whose CPU multiplies and adds in one instruction, on other ports than it adds.
+/// A register whose CPU multiplies and adds in one instruction, perhaps on other ports than it adds.
 #[cfg(target_arch = "x86_64")]
-pub trait Fma: Vector {
-    /// `self * factor - other`, rounded once.
-    unsafe fn mul_sub(self, factor: Self, other: Self) -> Self;
-}
+pub trait Fma: Vector {}
 
 /// A register as plain bytes.
 #[cfg(target_arch = "x86_64")]

@@ -8,6 +8,7 @@ use super::basis;
 use super::markup::Html;
 use super::picture::{Figure, Room, figures};
 use crate::clause::{Clause, arm_names};
+use crate::figure::exact_percent;
 use crate::grids;
 use crate::pictures;
 use crate::sentence::marked;
@@ -91,7 +92,11 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
         _ if !claim.says.is_empty() => Html::prose(&claim.says),
         _ => {
             let Clause { subject, complement } = Clause::of(&claim.asked);
-            Html::sentence(&format!("{subject} is {complement}"))
+            let often = match claim.rate_claimed {
+                rate if rate == 0.5 || claim.asked.judging == Judging::Exact => String::new(),
+                rate => format!(", at least {} of the time", exact_percent(rate)),
+            };
+            Html::sentence(&format!("{subject} is {complement}{often}"))
         }
     }
 }

@@ -59,16 +59,22 @@ pub fn left_out(outcome: &Outcome, style: &Style) -> String {
     outcome.left_out.iter().map(|arm| style.paragraph(&sentence::left_out(arm))).collect()
 }
 
-/// Each claim's verdict as a sentence, long names shortened, and what speaks against its trials being alike. With
-/// more than one claim each has its name before it, unless it says itself which commands it is about.
+/// Each claim's verdict as a sentence, and what speaks against its trials being alike. With more than one claim each
+/// has its name before it, unless it says itself which commands it is about.
 pub fn sentences(outcome: &Outcome, style: &Style) -> String {
     let is_named = |claim: &ClaimResult| outcome.claims.len() > 1 && claim.decision.is_none();
     let paragraphs = outcome.claims.iter().map(|claim| {
         let name = if is_named(claim) { style.paragraph(&claim.id) } else { String::new() };
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
-        name + &style.sentence(&plain(&shortened(&marked::claim(claim)))) + &warning
+        name + &brief(&marked::claim(claim), style) + &warning
     });
     paragraphs.collect::<Vec<_>>().join("\n")
+}
+
+/// The sentence, with long names shortened where it takes more than two lines.
+fn brief(sentence: &str, style: &Style) -> String {
+    let whole = style.sentence(&plain(sentence));
+    if whole.lines().count() > 2 { style.sentence(&plain(&shortened(sentence))) } else { whole }
 }
 
 /// What `slo` prints: the verdict as a sentence, and what was measured.

@@ -2,16 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use crate::sum::element::Element;
-use crate::sum::method::Method;
 use crate::sum::vector::{Fma, MAX_LANES, Vector, Words};
 
-/// Sums with method `M` and `N` accumulators.
-#[target_feature(enable = "avx2,fma")]
-pub fn sum<M: Method<__m256d>, T: Element, const N: usize>(xs: &[T]) -> f64 {
-    // SAFETY: the instructions are enabled here.
-    unsafe { M::sum::<T, N>(xs) }
-}
+super::entries!(__m256d, target_feature(enable = "avx2,fma"));
 
 impl Vector for __m256d {
     const LANES: usize = 4;
@@ -70,6 +63,24 @@ impl Vector for __m256d {
 
     #[inline]
     #[target_feature(enable = "avx2,fma")]
+    unsafe fn mul(self, other: Self) -> Self {
+        _mm256_mul_pd(self, other)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn mul_add(self, factor: Self, other: Self) -> Self {
+        _mm256_fmadd_pd(self, factor, other)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn mul_sub(self, factor: Self, other: Self) -> Self {
+        _mm256_fmsub_pd(self, factor, other)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
     unsafe fn by_magnitude(self, other: Self) -> (Self, Self) {
         let sign = _mm256_set1_pd(-0.0);
         let (a, b) = (_mm256_andnot_pd(sign, self), _mm256_andnot_pd(sign, other));
@@ -87,13 +98,7 @@ impl Vector for __m256d {
     }
 }
 
-impl Fma for __m256d {
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn mul_sub(self, factor: Self, other: Self) -> Self {
-        _mm256_fmsub_pd(self, factor, other)
-    }
-}
+impl Fma for __m256d {}
 
 impl Words for __m256d {
     #[inline]

@@ -3,16 +3,9 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use crate::sum::element::Element;
-use crate::sum::method::Method;
 use crate::sum::vector::{Fma, MAX_LANES, Vector, Widen, Words};
 
-/// Sums with method `M` and `N` accumulators.
-#[target_feature(enable = "avx512f")]
-pub fn sum<M: Method<__m512d>, T: Element, const N: usize>(xs: &[T]) -> f64 {
-    // SAFETY: the instructions are enabled here.
-    unsafe { M::sum::<T, N>(xs) }
-}
+super::entries!(__m512d, target_feature(enable = "avx512f"));
 
 impl Vector for __m512d {
     const LANES: usize = 8;
@@ -67,6 +60,24 @@ impl Vector for __m512d {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
+    unsafe fn mul(self, other: Self) -> Self {
+        _mm512_mul_pd(self, other)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn mul_add(self, factor: Self, other: Self) -> Self {
+        _mm512_fmadd_pd(self, factor, other)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn mul_sub(self, factor: Self, other: Self) -> Self {
+        _mm512_fmsub_pd(self, factor, other)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
     unsafe fn by_magnitude(self, other: Self) -> (Self, Self) {
         let (a, b) = (_mm512_abs_pd(self), _mm512_abs_pd(other));
         let other_larger = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b);
@@ -83,13 +94,7 @@ impl Vector for __m512d {
     }
 }
 
-impl Fma for __m512d {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn mul_sub(self, factor: Self, other: Self) -> Self {
-        _mm512_fmsub_pd(self, factor, other)
-    }
-}
+impl Fma for __m512d {}
 
 impl Words for __m512d {
     #[inline]

@@ -1,14 +1,8 @@
 //! One number at a time, on every machine.
 
-use crate::sum::element::Element;
-use crate::sum::method::Method;
 use crate::sum::vector::{MAX_LANES, Vector};
 
-/// Sums with method `M` and `N` accumulators.
-pub fn sum<M: Method<f64>, T: Element, const N: usize>(xs: &[T]) -> f64 {
-    // SAFETY: `f64` needs no special instructions.
-    unsafe { M::sum::<T, N>(xs) }
-}
+super::entries!(f64, inline);
 
 /// The same number, of which the compiler can't tell whence it came. It would otherwise pack several
 /// accumulators into one SSE2 register, which nothing forbids, and scalar code would not be scalar.
@@ -84,6 +78,21 @@ impl Vector for f64 {
     #[inline(always)]
     unsafe fn sub(self, other: f64) -> f64 {
         opaque(self - other)
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, other: f64) -> f64 {
+        opaque(self * other)
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: f64, other: f64) -> f64 {
+        f64::mul_add(self, factor, other)
+    }
+
+    #[inline(always)]
+    unsafe fn mul_sub(self, factor: f64, other: f64) -> f64 {
+        f64::mul_add(self, factor, -other)
     }
 
     #[inline(always)]

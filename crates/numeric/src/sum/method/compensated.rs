@@ -29,8 +29,19 @@ pub unsafe fn two_sum<V: Vector>(a: V, b: V) -> (V, V) {
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn total<V: Vector, T: Element>(sum: V, correction: V, xs: &[T]) -> f64 {
+    // SAFETY: the same contract.
+    let total = unsafe { lanes_total(sum, correction) };
+    if total.is_finite() { total } else { exact(xs) }
+}
+
+/// The total of all lanes of `sum` and `correction`, whether finite or not.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+pub unsafe fn lanes_total<V: Vector>(sum: V, correction: V) -> f64 {
     // SAFETY: the same contract; one lane needs no special instructions.
-    let total = unsafe {
+    unsafe {
         let mut sums = sum.to_lanes();
         let mut corrections = correction.to_lanes();
         let mut width = V::LANES;
@@ -45,6 +56,5 @@ pub unsafe fn total<V: Vector, T: Element>(sum: V, correction: V, xs: &[T]) -> f
         }
         // A correction of zero has lost its sign: added to −0.0 it would give +0.0.
         if corrections[0] == 0.0 { sums[0] } else { sums[0] + corrections[0] }
-    };
-    if total.is_finite() { total } else { exact(xs) }
+    }
 }

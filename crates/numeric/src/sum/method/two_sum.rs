@@ -112,9 +112,9 @@ unsafe fn block_sum<V: Vector, T: Element>(from: *const T) -> V {
 
 /// A sum, and what is to be added to it.
 #[derive(Clone, Copy)]
-struct Pair<V, S> {
-    sum: V,
-    correction: V,
+pub struct Pair<V, S> {
+    pub sum: V,
+    pub correction: V,
     subtract: S,
 }
 

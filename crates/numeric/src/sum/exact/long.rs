@@ -1,46 +1,10 @@
-//! The exact sum, rounded once.
-
-use super::element::Element;
-
-/// The sum as if calculated with unlimited precision and range, rounded once, to the nearest
-/// (ties to even): the reference that every method is compared with. The order of the numbers
-/// doesn't matter.
-///
-/// NaN, or infinities of both signs, give NaN; infinities of one sign give that infinity; −0.0 is
-/// the sum of nothing and of −0.0 alone. Only a true sum that rounds beyond ±[`f64::MAX`] gives an
-/// infinity, whatever the partial sums do.
-///
-/// Every number is added to a fixed-point integer that is wide enough for all doubles (Kulisch's
-/// long accumulator, here 2,176 bits): plain rather than fast.
-///
-/// ```
-/// use ascertain_numeric::sum::exact;
-///
-/// assert_eq!(exact(&[1.0, 1e100, 1.0, -1e100]), 2.0);
-/// assert_eq!(exact(&[f64::MAX, f64::MAX, -f64::MAX]), f64::MAX);
-/// ```
-pub fn exact<T: Element>(xs: &[T]) -> f64 {
-    let numbers = || xs.iter().map(|&x| -> f64 { x.into() });
-    // Infinities and NaN decide among themselves.
-    if let Some(special) = numbers().filter(|x| !x.is_finite()).reduce(|a, b| a + b) {
-        return special;
-    }
-    if numbers().all(|x| x.to_bits() == (-0.0_f64).to_bits()) {
-        return -0.0;
-    }
-    let mut sum = LongAccumulator::new();
-    for x in numbers() {
-        sum.add(x);
-    }
-    sum.round()
-}
+//! The long accumulator: a fixed-point integer that is wide enough for all doubles.
 
 /// Bits of a digit; digits are kept in wider integers, so that carries can wait.
-const DIGIT_BITS: usize = 32;
+pub const DIGIT_BITS: usize = 32;
 
-/// The largest finite double ends at bit 2,098; two more digits for the carries of up to 2^64
-/// numbers, and the sign.
-const DIGITS: usize = 68;
+/// The largest finite double ends at bit 2,098; two more digits for carries and the sign.
+pub const DIGITS: usize = 68;
 
 /// After so many additions of a digit below 2^32, an `i64` still has room.
 const ADDITIONS_BEFORE_CARRY: u32 = 1 << 30;
@@ -48,20 +12,25 @@ const ADDITIONS_BEFORE_CARRY: u32 = 1 << 30;
 /// Stored fraction bits of a double.
 const FRACTION_BITS: usize = 52;
 
-/// A fixed-point integer that counts in units of the smallest subnormal, 2^−1074.
-struct LongAccumulator {
+/// The last digit stays below this, with either sign: room for 2^108 of the largest doubles.
+pub const TOP_LIMIT: i64 = 1 << 62;
+
+/// A fixed-point integer that counts in units of the smallest subnormal, 2^−1074. Kulisch and Miranker 1986, "The
+/// arithmetic of the digital computer: a new approach".
+#[derive(Clone, Debug)]
+pub struct LongAccumulator {
     /// Digit `i` counts 2^(32·i) units.
-    digits: [i64; DIGITS],
+    pub digits: [i64; DIGITS],
     additions: u32,
 }
 
 impl LongAccumulator {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { digits: [0; DIGITS], additions: 0 }
     }
 
     /// Adds a finite number.
-    fn add(&mut self, x: f64) {
+    pub fn add(&mut self, x: f64) {
         let exponent = (x.to_bits() >> FRACTION_BITS) as usize & 0x7ff;
         let fraction = x.to_bits() & ((1 << FRACTION_BITS) - 1);
         let implicit = u64::from(exponent > 0) << FRACTION_BITS;
@@ -78,8 +47,22 @@ impl LongAccumulator {
         }
     }
 
+    /// Adds all that the other has.
+    ///
+    /// # Panics
+    /// Beyond [`TOP_LIMIT`], which a sum that is merged with itself a hundred times can reach.
+    pub fn merge(&mut self, mut other: LongAccumulator) {
+        self.carry();
+        other.carry();
+        for (digit, more) in self.digits.iter_mut().zip(other.digits) {
+            *digit += more;
+        }
+        self.carry();
+        assert!(self.digits[DIGITS - 1].abs() < TOP_LIMIT, "a sum of 2^108 of the largest numbers has no room");
+    }
+
     /// Brings every digit into 0..2^32, but for the last, which keeps the sign.
-    fn carry(&mut self) {
+    pub fn carry(&mut self) {
         let mut carry = 0;
         for digit in &mut self.digits[..DIGITS - 1] {
             *digit += carry;
@@ -91,7 +74,7 @@ impl LongAccumulator {
     }
 
     /// The nearest double.
-    fn round(mut self) -> f64 {
+    pub fn round(mut self) -> f64 {
         self.carry();
         let negative = self.digits[DIGITS - 1] < 0;
         if negative {

@@ -1,0 +1,154 @@
+//! Blocks whose exponents lie near to one another are summed exactly in a few doubles.
+
+use super::accumulator::Exact;
+use crate::sum::element::Element;
+use crate::sum::vector::Vector;
+
+/// Numbers of a block.
+pub const BLOCK: usize = 1 << BLOCK_BITS;
+const BLOCK_BITS: i32 = 10;
+
+/// Below this a block is not worth its preparations.
+const LEAST: usize = 16;
+
+/// The most sums that a block is split into.
+const MOST_LEVELS: usize = 3;
+
+/// The exponents of a block's numbers other than zero: 2^least ≤ |x| < 2^(greatest + 1); subnormals count as the least
+/// normal number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exponents {
+    /// There are only zeros.
+    Zeros,
+    /// Between these.
+    Between { least: i32, greatest: i32 },
+    /// A number is not finite.
+    Special,
+}
+
+/// Adds all numbers of a slice, with `N` registers for each part of a block's sum.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+pub unsafe fn add_blocks<V: Vector, T: Element, const N: usize>(sum: &mut Exact, xs: &[T]) {
+    for block in xs.chunks(BLOCK) {
+        // SAFETY: the same contract.
+        unsafe { add_block::<V, T, N>(sum, block) }
+    }
+}
+
+#[inline(always)]
+unsafe fn add_block<V: Vector, T: Element, const N: usize>(sum: &mut Exact, block: &[T]) {
+    let windows = match T::exponents(block) {
+        Exponents::Between { least, greatest } if block.len() >= LEAST => {
+            Windows::of(greatest, least - (T::SIGNIFICAND_BITS - 1))
+        }
+        _ => None,
+    };
+    let Some(Windows { levels, offsets }) = windows else {
+        block.iter().for_each(|&x| sum.add(x.into()));
+        return;
+    };
+    // SAFETY: the same contract.
+    let parts = unsafe {
+        match levels {
+            1 => split::<V, T, N, 1>(block, offsets),
+            2 => split::<V, T, N, 2>(block, offsets),
+            _ => split::<V, T, N, 3>(block, offsets),
+        }
+    };
+    sum.only_negative_zeros = false;
+    for part in parts {
+        if part != 0.0 {
+            sum.finite.add(part);
+        }
+    }
+}
+
+/// Into how many sums a block is split, and the offsets that do it.
+struct Windows {
+    levels: usize,
+    /// 1.5·2^p for all levels but the last.
+    offsets: [f64; MOST_LEVELS - 1],
+}
+
+impl Windows {
+    /// For numbers below 2^(greatest + 1) that are multiples of 2^unit; none where they are too far apart, or where an
+    /// offset would overflow.
+    ///
+    /// A number is added to an offset 1.5·2^p so large (p = greatest + 2 + 10) that the sum of all stays within its
+    /// binade, and that each addition therefore rounds to a multiple of 2^(p − 52): what was added is known exactly,
+    /// and what is left of the number, at most 2^(p − 53), goes to the next level. At the last level the sums are
+    /// exact because all that they can be are less than 2^53 units. Rump, Ogita and Oishi 2008, "Accurate floating-point
+    /// summation", call this extraction.
+    #[inline(always)]
+    fn of(greatest: i32, unit: i32) -> Option<Windows> {
+        let mut windows = Windows { levels: 1, offsets: [0.0; MOST_LEVELS - 1] };
+        // All that is left is at most 2^bound.
+        let mut bound = greatest + 1;
+        while bound + BLOCK_BITS > f64::MANTISSA_DIGITS as i32 + unit {
+            // A larger offset does no harm.
+            let power = (bound + BLOCK_BITS + 1).max(f64::MIN_EXP - 1);
+            if windows.levels == MOST_LEVELS || power >= f64::MAX_EXP {
+                return None;
+            }
+            windows.offsets[windows.levels - 1] = 1.5 * f64::from_bits(((power + 1023) as u64) << 52);
+            windows.levels += 1;
+            bound = power - 53;
+        }
+        Some(windows)
+    }
+}
+
+/// The block's sum as that of `L` numbers, all exact.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn split<V: Vector, T: Element, const N: usize, const L: usize>(
+    block: &[T],
+    offsets: [f64; MOST_LEVELS - 1],
+) -> [f64; MOST_LEVELS] {
+    // SAFETY: the caller vouches for the instructions; every load is inside its round, and of the rest only the numbers
+    // that are there are loaded.
+    unsafe {
+        let mut above = offsets.map(|offset| [V::splat(offset); N]);
+        let mut rest = [V::splat(0.0); N];
+        let mut add = |i: usize, terms: V| {
+            let mut terms = terms;
+            for level in &mut above[..L - 1] {
+                let sum = level[i].add(terms);
+                terms = terms.sub(sum.sub(level[i]));
+                level[i] = sum;
+            }
+            rest[i] = rest[i].add(terms);
+        };
+        let mut rounds = block.chunks_exact(N * V::LANES);
+        for round in &mut rounds {
+            for i in 0..N {
+                add(i, T::load(round.as_ptr().add(i * V::LANES)));
+            }
+        }
+        for (i, piece) in rounds.remainder().chunks(V::LANES).enumerate() {
+            add(i, T::load_partial(piece.as_ptr(), piece.len()));
+        }
+        let mut parts = [0.0; MOST_LEVELS];
+        for (part, (level, offset)) in parts.iter_mut().zip(above.iter().zip(offsets)).take(L - 1) {
+            *part = level.iter().map(|sums| lanes_less::<V>(*sums, offset)).sum();
+        }
+        parts[L - 1] = rest.iter().map(|sums| lanes_less::<V>(*sums, 0.0)).sum();
+        parts
+    }
+}
+
+/// The sum of the lanes, each less the offset.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn lanes_less<V: Vector>(register: V, offset: f64) -> f64 {
+    // SAFETY: the same contract.
+    let lanes = unsafe { register.to_lanes() };
+    lanes[..V::LANES].iter().map(|lane| lane - offset).sum()
+}

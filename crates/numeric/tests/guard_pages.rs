@@ -1,0 +1,107 @@
+//! Memory that ends where the buffer does: a byte too far ends the test with a signal.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs)]
+
+use ascertain_numeric::cbrt::cbrt_each;
+use ascertain_numeric::decimal::{Integer, VARIANTS, write, write_within};
+use ascertain_numeric::polynomial;
+use ascertain_numeric::sum::Element;
+
+const PAGE_BYTES: usize = 4_096;
+
+/// Two pages, of which the second may not be touched.
+struct Guarded(*mut u8);
+
+impl Guarded {
+    fn new() -> Guarded {
+        let (both, none) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_NONE);
+        // SAFETY: a mapping of its own, whose second page is then closed.
+        unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let start = libc::mmap(std::ptr::null_mut(), 2 * PAGE_BYTES, both, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(start.add(PAGE_BYTES), PAGE_BYTES, none), 0);
+            Guarded(start.cast())
+        }
+    }
+
+    /// The last elements before the closed page.
+    fn last<T: Copy>(&mut self, count: usize) -> &mut [T] {
+        assert!(count * size_of::<T>() <= PAGE_BYTES);
+        // SAFETY: they are within the first page, aligned since they end where it does, and any bits are one.
+        unsafe {
+            let start = self.0.add(PAGE_BYTES - count * size_of::<T>());
+            std::slice::from_raw_parts_mut(start.cast(), count)
+        }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nothing borrows it any more.
+        unsafe { libc::munmap(self.0.cast(), 2 * PAGE_BYTES) };
+    }
+}
+
+fn check<I: Integer + ToString>(guarded: &mut Guarded, value: I) {
+    let expected = value.to_string();
+    let buffer = guarded.last::<u8>(I::MOST_BYTES);
+    let length = write(value, buffer).unwrap();
+    assert_eq!(&buffer[..length], expected.as_bytes());
+    let buffer = guarded.last::<u8>(expected.len());
+    assert_eq!(write_within(value, buffer), Ok(expected.len()));
+    assert_eq!(buffer, expected.as_bytes());
+}
+
+#[test]
+fn text_stays_within_its_bound() {
+    let mut guarded = Guarded::new();
+    let mut x = 0_u64;
+    loop {
+        check(&mut guarded, x);
+        check(&mut guarded, x as u32);
+        check(&mut guarded, x as i64);
+        check(&mut guarded, x as i32);
+        check(&mut guarded, (x as i64).wrapping_neg());
+        check(&mut guarded, (x as i32).wrapping_neg());
+        for variant in VARIANTS {
+            let buffer: &mut [u8; 20] = guarded.last::<u8>(20).try_into().unwrap();
+            variant.each(&[x], buffer);
+        }
+        match x.checked_mul(10) {
+            Some(more) => x = more + 7,
+            None => break,
+        }
+    }
+}
+
+#[test]
+fn slices_are_read_and_filled_to_their_end_and_no_further() {
+    let (mut guarded, mut other) = (Guarded::new(), Guarded::new());
+    for count in 0..70 {
+        for variant in f32::VARIANTS {
+            let numbers = guarded.last::<f32>(count);
+            numbers.fill(1.0);
+            variant.accumulators.iter().filter_map(|&n| variant.function(n)).for_each(|sum| {
+                std::hint::black_box(sum(numbers));
+            });
+        }
+        for variant in f64::VARIANTS {
+            let numbers = guarded.last::<f64>(count);
+            numbers.fill(1.0);
+            variant.accumulators.iter().filter_map(|&n| variant.function(n)).for_each(|sum| {
+                std::hint::black_box(sum(numbers));
+            });
+        }
+        for variant in polynomial::VARIANTS {
+            if let Some(fill) = variant.function() {
+                fill(&[3.0, 2.0, 1.0], guarded.last::<f64>(count));
+            }
+        }
+        let numbers = other.last::<u64>(count);
+        numbers.fill(27);
+        let roots = guarded.last::<u32>(count);
+        cbrt_each(numbers, roots);
+        assert!(roots.iter().all(|&root| root == 3));
+    }
+}

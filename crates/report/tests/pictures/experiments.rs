@@ -1,0 +1,167 @@
+use super::*;
+
+#[test]
+fn quantiles_meet_the_summaries() {
+    let run = read(&SHAPES[2]());
+    let pictures = pictures::of_experiment(&run, "example");
+    let plot = &with_id(&pictures, "example-time-quantiles").plot;
+    assert_eq!(plot.series, ["naive", "fast"]);
+    for (series, point) in run.outcome.points.iter().enumerate() {
+        let line = lines(plot)[series];
+        let at = |q: f64| line.iter().position(|point| (point[0] - q).abs() < 1e-12).unwrap();
+        assert_eq!(Some(line[at(0.5)][1]), point.median);
+        assert_eq!(Some(line[at(0.9)][1]), point.p90);
+        assert_eq!(Some(line[at(0.99)][1]), point.p99);
+        let Layer::Band { ranges, .. } = &plot.layers[series] else { panic!("bands are at the back") };
+        let median = ranges[at(0.5)];
+        assert_eq!((Some(median.low), Some(median.high)), (point.median_low, point.median_high));
+        // 200 values say nothing of p99.9, and don't bound p99 from above.
+        assert!(line.iter().all(|point| (0.005 - 1e-9..=0.995 + 1e-9).contains(&point[0])));
+        assert_eq!(ranges[at(0.99)].high, f64::INFINITY);
+    }
+}
+
+#[test]
+fn values_that_were_cut_off_are_at_the_top() {
+    let shape = SHAPES.iter().map(|shape| shape()).find(|shape| shape.name == "censored").unwrap();
+    let run = read(&shape);
+    let pictures = all(&run);
+    let quantiles = &with_id(&pictures, "example-time-quantiles").plot;
+    // A quarter of the trials of `hangs` were cut off.
+    let hangs = lines(quantiles)[1];
+    assert!(hangs.iter().all(|point| point[1].is_finite() == (point[0] < 0.745)), "{hangs:?}");
+    let trials = &with_id(&pictures, "example-time-trials").plot;
+    assert!(trials.title.ends_with("(23 values cut off, not drawn)"), "{}", trials.title);
+    assert!(trials.alt.ends_with("23 values were cut off and count as infinite."), "{}", trials.alt);
+    assert_eq!(dots(trials).iter().map(|points| points.len()).collect::<Vec<_>>(), [90, 67]);
+    // A ratio against what was cut off is infinite too.
+    let ratios = &with_id(&pictures, "censored-steady-ratios").plot;
+    assert!(ratios.title.contains("cut off"), "{}", ratios.title);
+}
+
+#[test]
+fn a_sweep_marks_where_the_caches_end() {
+    let shape = SHAPES.iter().map(|shape| shape()).find(|shape| shape.name == "sweep").unwrap();
+    let run = read(&shape);
+    let pictures = pictures::of_experiment(&run, "example");
+    let plot = &with_id(&pictures, "example-time-elements-sweep").plot;
+    assert_eq!(plot.series, ["naive", "kahan", "kahan-avx512"]);
+    assert_eq!(plot.x.scale, Scale::Log);
+    let ends: Vec<(f64, &str)> = rules(plot).into_iter().map(|(_, at, label)| (at, label)).collect();
+    assert_eq!(ends, [(12_288.0, "L1d ends"), (524_288.0, "L2 ends"), (8_388_608.0, "L3 ends")]);
+    for (line, variant) in lines(plot).iter().zip(["naive", "kahan", "kahan-avx512"]) {
+        for [x, y] in *line {
+            let at = Point::default().with("elements", *x as u64);
+            let point = run.outcome.points.iter().find(|point| point.variant == variant && point.at == at).unwrap();
+            assert_eq!(Some(*y), point.median);
+        }
+    }
+}
+
+/// Twelve lines of which four touch more memory: no plot has more lines than there are colours.
+#[test]
+fn many_lines_are_drawn_in_several_plots() {
+    let variants = ["a", "b", "c", "d", "e", "f"];
+    let mut shape = Shape::of_functions("many", &variants, 12, |_, _, random| vec![scalar(random.time_ns(50.0, 0.2))]);
+    let at = |arm: &Arm, n: u64| Arm { point: Point::default().with("n", n).with("type", "f32"), ..arm.clone() };
+    shape.arms = shape.arms.iter().flat_map(|arm| [8, 64].map(|n| at(arm, n))).collect();
+    let footprint = |kind: &str, bytes_each| Footprint { at: Point::default().with("type", kind), bytes_each };
+    let footprints = vec![footprint("f32", 4.0), footprint("f64", 8.0)];
+    shape.spec.plots = vec![experiment::Plot::Sweep { metric: "time".into(), factor: "n".into(), footprints }];
+    let mut run = read(&shape);
+    let mut more = run.series.clone();
+    for series in &mut more {
+        series.arm.variant += "2";
+        let kind = if series.arm.variant < "c".to_string() { "f64" } else { "f32" };
+        series.arm.point = series.arm.point.clone().with("type", kind);
+    }
+    run.series.extend(more);
+    let pictures = all(&run);
+    check(&pictures);
+    let sweeps: Vec<&Plot> =
+        pictures.iter().map(|picture| &picture.plot).filter(|plot| plot.id.contains("sweep")).collect();
+    let counts: Vec<usize> = sweeps.iter().map(|plot| plot.series.len()).collect();
+    assert_eq!(counts, [8, 2, 2]);
+    assert_eq!(sweeps[0].title, "Time by n (type=f32, 1 of 3), with 95 % bands");
+    assert_eq!(sweeps[2].title, "Time by n (type=f64, 3 of 3), with 95 % bands");
+    let trials = &with_id(&pictures, "example-time-trials").plot;
+    assert_eq!(trials.title, "Time trial by trial: 8 of 24, from the least median to the greatest");
+    assert!(pictures.iter().all(|picture| picture.plot.series.len() <= 8));
+}
+
+#[test]
+fn an_exact_metric_has_no_quantiles() {
+    let mut shape = Shape::of_functions("exact", &["a", "b", "c"], 20, |_, arm, random| {
+        let error = [("a", 1e-7), ("b", 1e-15), ("c", 0.0)].iter().find(|(name, _)| *name == arm.variant).unwrap().1;
+        let exit = Sample { metric: 2, ..scalar(0.0) };
+        vec![scalar(random.time_ns(50.0, 0.2)), Sample { metric: 1, ..scalar(error) }, exit]
+    });
+    for name in ["error", "exit"] {
+        shape.spec.metrics.push(Metric { name: name.into(), ..shape.spec.metrics[0].clone() });
+    }
+    let pictures = all(&read(&shape));
+    check(&pictures);
+    assert_eq!(ids(&pictures), ["example-time-quantiles", "example-time-trials", "example-error-medians"]);
+    let error = &pictures[2].plot;
+    assert_eq!(error.title, "Error: the same in every trial (1 median of zero not drawn)");
+    let Layer::Intervals { rows, .. } = &error.layers[0] else { panic!("rows") };
+    assert!(rows.iter().all(|row| row.low == row.value && row.high == row.value));
+}
+
+#[test]
+fn a_trial_of_many_samples_counts_as_one_number() {
+    let mut shape = Shape::of_functions("samples", &["a"], 30, |trial, _, _| {
+        (0..100).map(|sample| Sample { offset_ns: sample, ..scalar((trial * 1000 + sample) as f64) }).collect()
+    });
+    shape.spec.metrics[0].reduce = Reduce::Quantile(0.99);
+    let pictures = all(&read(&shape));
+    check(&pictures);
+    let trials = &with_id(&pictures, "example-time-trials").plot;
+    assert_eq!(dots(trials)[0][..2], [[0.0, 98.0], [1.0, 1098.0]]);
+}
+
+#[test]
+fn what_was_taken_back_is_not_drawn() {
+    let mut run = read(&SHAPES[2]());
+    for point in run.outcome.points.iter_mut().filter(|point| point.variant == "fast") {
+        point.n = 0;
+    }
+    let left_out = LeftOut {
+        experiment: "example".into(),
+        variant: "fast".into(),
+        at: Point::default(),
+        reason: "wrong answer: 3".into(),
+    };
+    run.outcome.left_out.push(left_out);
+    for Picture { plot, .. } in pictures::of_experiment(&run, "example") {
+        assert_eq!(plot.series, ["naive"], "{}", plot.id);
+    }
+}
+
+/// Trials that look at their own times are brought together; names are in the order that people expect.
+#[test]
+fn curves_and_matrices_of_several_arms() {
+    fn curve(_: u64, arm: &Arm, random: &mut Random) -> Vec<Sample> {
+        let most = if arm.variant == "a" { 1e6 } else { 2e6 };
+        let step = |step: u64| keyed("", step * 1_000_000 + (random.uniform() * 9e5) as u64, most * step as f64);
+        (0..50).map(step).collect()
+    }
+    let mut shape = Shape::of_functions("curves", &["a", "b"], 20, curve);
+    shape.spec.plots = vec![experiment::Plot::Curve { metric: "time".into() }];
+    let pictures = all(&read(&shape));
+    check(&pictures);
+    assert_eq!(ids(&pictures), ["example-time-curve", "example-time-curve-2"]);
+    let line = lines(&pictures[0].plot)[0];
+    assert!((40..=60).contains(&line.len()), "{}", line.len());
+    for [offset_ns, value] in line {
+        assert!((value - offset_ns.min(49e6)).abs() < 2e6, "{offset_ns} {value}");
+    }
+    let mut shape = Shape::of_functions("matrices", &["a", "b"], 12, |_, _, random| {
+        ["10-2", "2-10", "9-2"].map(|key| keyed(key, 0, random.time_ns(40.0, 0.1))).into()
+    });
+    shape.spec.plots = vec![experiment::Plot::Matrix { metric: "time".into() }];
+    let pictures = all(&read(&shape));
+    check(&pictures);
+    assert_eq!(ids(&pictures), ["example-time-matrix", "example-time-matrix-2"]);
+    assert_eq!(pictures[0].plot.y.scale, Scale::Names(["2", "9", "10"].map(String::from).into()));
+}
