@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::{exports, tools};
+use crate::{browser, exports, tools};
 
 /// A part of the tests: its name, and what it says when it can't run here.
 pub type Part = (&'static str, fn() -> anyhow::Result<Done>);
@@ -26,6 +26,7 @@ const PARTS: &[Part] = &[
     ("a shell script that counts for itself", until_decided),
     ("evidence read by DuckDB", duckdb),
     ("hyperfine's exports", hyperfine),
+    ("reports in a browser", browser::reports),
 ];
 
 /// Runs all parts; the first that fails ends it.

@@ -93,13 +93,15 @@ def log_density(successes, failures, rate):
 # The rows.
 
 
+OF_ARM = "where experiment = ? and metric = ? and variant = ? and point = ?"
+
+
 class Rows:
     def __init__(self, run):
         self.db = duckdb.connect()
         value = "case when status = 'censored' then 'Infinity'::double else value end"
-        self.db.execute(
-            f"create table rows as select * replace ({value} as value) from '{run}/trials.parquet' where {value} is not null"
-        )
+        source = f"select * replace ({value} as value) from '{run}/trials.parquet'"
+        self.db.execute(f"create table rows as select * from ({source}) where value is not null")
 
     def query(self, sql, *parameters):
         return self.db.execute(sql, parameters).fetchall()
@@ -110,12 +112,11 @@ class Rows:
 
     def values(self, experiment, metric, arm):
         """By trial, in the order measured; None where a trial has several."""
-        sql = "select trial, value from rows where experiment = ? and metric = ? and variant = ? and point = ? order by trial"
-        found = self.query(sql, experiment, metric, *arm)
+        found = self.query(f"select trial, value from rows {OF_ARM} order by trial", experiment, metric, *arm)
         return found if len({trial for trial, _ in found}) == len(found) else None
 
     def quantile(self, experiment, metric, arm, q):
-        sql = "select bool_and(isfinite(value)), quantile_cont(value, ?) from rows where experiment = ? and metric = ? and variant = ? and point = ?"
+        sql = f"select bool_and(isfinite(value)), quantile_cont(value, ?) from rows {OF_ARM}"
         ((is_finite, value),) = self.query(sql, q, experiment, metric, *arm)
         if is_finite:
             return value
@@ -133,20 +134,24 @@ def levels(name):
     return dict(setting.split("=", 1) for setting in name.split() if "=" in setting)
 
 
-def named(name, arms, also=None):
-    """The arm that a series' name stands for."""
+def fitting(name, arms, also):
+    """The arms that a series' name may stand for at these levels."""
 
     def is_it(arm):
         variant, point = arm[0], {key: str(value) for key, value in json.loads(arm[1]).items()}
         rest = name[len(variant) :] if name.startswith(variant) else name if "=" in name else None
         if rest is None or (rest and "=" not in rest):
             return False
-        wanted = levels(rest.strip(" ()")) | (also or {})
+        wanted = levels(rest.strip(" ()")) | also
         return all(point.get(factor) == level for factor, level in wanted.items())
 
     found = [arm for arm in arms if is_it(arm)]
-    exact = [arm for arm in found if arm[0] == name]
-    found = exact or found
+    return [arm for arm in found if arm[0] == name] or found
+
+
+def named(name, arms):
+    """The arm that a series' name stands for."""
+    found = fitting(name, arms, {})
     assert len(found) == 1, f"{name} is {len(found)} arms"
     return found[0]
 
@@ -176,6 +181,11 @@ def medians(rows, experiment, metric, plot):
     for interval in (row for layer in layers(plot, "intervals") for row in layer["rows"]):
         arm = named(plot["y"]["scale"]["names"][int(interval["y"])], arms)
         agree("median", interval["value"], rows.quantile(experiment, metric, arm, 0.5))
+        ordered = sorted(value for _, value in rows.values(experiment, metric, arm))
+        if "the same in every trial" not in plot["title"]:
+            low, high = ranks(len(ordered), 0.5, 0.025)
+            agree("end of a median", interval["low"], -math.inf if low is None else ordered[low])
+            agree("end of a median", interval["high"], math.inf if high is None else ordered[high])
 
 
 def trials(rows, experiment, metric, plot):
@@ -190,11 +200,20 @@ def trials(rows, experiment, metric, plot):
 
 def sweep(rows, experiment, metric, plot, factor):
     shared = levels((re.search(r"\(([^()]*)\)", plot["title"]) or [None, ""])[1].replace(",", " "))
+    arms = rows.arms(experiment, metric)
     for line in layers(plot, "line"):
-        for x, y in line["points"]:
-            at = shared | {factor: str(int(x))}
-            arm = named(plot["series"][line["series"]], rows.arms(experiment, metric), at)
+        # The arm that is there at every level.
+        name = plot["series"][line["series"]]
+        fitting_at = [fitting(name, arms, shared | {factor: str(int(x))}) for x, _ in line["points"]]
+        by_rest = [{without(arm, factor): arm for arm in found} for found in fitting_at]
+        (rest,) = set.intersection(*(set(at) for at in by_rest))
+        found = [at[rest] for at in by_rest]
+        for (_, y), arm in zip(line["points"], found):
             agree("median of a sweep", y, rows.quantile(experiment, metric, arm, 0.5))
+
+
+def without(arm, factor):
+    return arm[0], tuple(sorted((key, str(level)) for key, level in json.loads(arm[1]).items() if key != factor))
 
 
 def matrix(rows, experiment, metric, plot):
@@ -204,7 +223,7 @@ def matrix(rows, experiment, metric, plot):
     row_names, column_names = plot["y"]["scale"]["names"], plot["x"]["scale"]["names"]
     for cell in cells["cells"]:
         key = f"{row_names[cell['y']]}-{column_names[cell['x']]}"
-        sql = "select quantile_cont(value, 0.5) from rows where experiment = ? and metric = ? and variant = ? and point = ? and key = ?"
+        sql = f"select quantile_cont(value, 0.5) from rows {OF_ARM} and key = ?"
         ((expected,),) = rows.query(sql, experiment, metric, *arm, key)
         agree("median of a pair", cell["value"], expected)
 
@@ -215,8 +234,9 @@ def curve(rows, experiment, metric, plot):
         return
     for line in layers(plot, "line"):
         key = plot["series"][line["series"]]
-        sql = "select offset_ns, quantile_cont(value, 0.5) from rows where experiment = ? and metric = ? and key in ('', ?) group by 1 order by 1"
-        expected = rows.query(sql, experiment, metric, key)
+        medians_by_time = "select offset_ns, quantile_cont(value, 0.5) from rows"
+        of_key = f"{OF_ARM} and key in ('', ?) group by 1 order by 1"
+        expected = rows.query(f"{medians_by_time} {of_key}", experiment, metric, *arms[0], key)
         # Trials that look at times of their own are drawn at common ones.
         if [x for x, _ in line["points"]] == [offset for offset, _ in expected]:
             for (_, y), (_, value) in zip(line["points"], expected):
@@ -263,7 +283,8 @@ RELATIONS = {
 
 def arm_values(rows, experiment, metric, arm):
     point = arm["point"]
-    found = [known for known in rows.arms(experiment, metric) if known[0] == arm["variant"] and json.loads(known[1]) == point]
+    is_it = lambda known: known[0] == arm["variant"] and json.loads(known[1]) == point
+    found = [known for known in rows.arms(experiment, metric) if is_it(known)]
     return dict(rows.values(experiment, metric, found[0])) if found else {}
 
 
@@ -291,9 +312,10 @@ def judged(rows, claim):
 
 def predicate(rows, experiment, test):
     parts = [re.match(r"(\S+) (\S+) ([-+.0-9e_]+) ?(\S*)$", part).groups() for part in test["predicate"].split(" and ")]
-    columns = [(arm_values(rows, experiment, m, test["arm"]), RELATIONS[op], float(n) * FACTORS[u]) for m, op, n, u in parts]
+    column = lambda metric: arm_values(rows, experiment, metric, test["arm"])
+    columns = [(column(m), RELATIONS[op], float(n) * FACTORS[unit]) for m, op, n, unit in parts]
     if all(metric != "exit" for metric, *_ in parts):
-        exits = arm_values(rows, experiment, "exit", test["arm"])
+        exits = column("exit")
         columns += [(exits, RELATIONS["=="], 0)] if exits else []
     all_trials = sorted(set().union(*(column for column, *_ in columns)))
     return [all(t in column and op(column[t], bound) for column, op, bound in columns) for t in all_trials]
@@ -317,7 +339,8 @@ def evidence(claim, plot, outcomes):
 def ratios(claim, plot, outcomes):
     wanted = [True, False, None]
     for dots, outcome in zip(layers(plot, "dots"), wanted):
-        expected = [(i + 1, value) for i, (success, value) in enumerate(outcomes) if success is outcome and math.isfinite(value)]
+        placed = [(i + 1, value) for i, (success, value) in enumerate(outcomes) if success is outcome]
+        expected = [(place, value) for place, value in placed if math.isfinite(value)]
         assert len(dots["points"]) == len(expected), (len(dots["points"]), len(expected))
         for (x, y), (place, value) in zip(dots["points"], expected):
             assert x == place

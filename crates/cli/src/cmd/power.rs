@@ -82,7 +82,7 @@ fn analyse(args: &Args) -> anyhow::Result<PowerAnalysis> {
     }
     let curve = curve_rates(rate, &rates);
     let max_trials = args.max_trials.unwrap_or_else(|| enough_trials(rate, error));
-    check_cost(rate, error, &[&rates[..], &curve].concat(), max_trials)?;
+    check_cost(ends(rate, args.margin), error, &[&rates[..], &curve].concat(), max_trials)?;
     let at = |rates: &[f64]| -> anyhow::Result<Vec<PowerAt>> {
         rates.iter().map(|&true_rate| fate(&judge, true_rate, max_trials)).collect()
     };
@@ -127,7 +127,8 @@ const SHARES_OF_PAIRS: [f64; 11] = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 
 /// The claimed rate and some around it, by how many times the odds of a failure are the claimed ones.
 fn table_rates(rate: f64) -> Vec<f64> {
     const TIMES: [f64; 11] = [10.0, 5.0, 2.0, 1.25, 1.1, 1.0, 1.0 / 1.1, 0.8, 0.5, 0.2, 0.1];
-    TIMES.iter().map(|&times| if times == 1.0 { rate } else { rounded(with_odds(rate, times)) }).collect()
+    let around = |&times: &f64| if times == 1.0 { rate } else { rounded(with_odds(rate, times)) };
+    TIMES.iter().map(around).filter(is_inside).collect()
 }
 
 /// More rates, closer to one another near the claimed one, where the verdict turns; as far as the table's.
@@ -140,8 +141,12 @@ fn curve_rates(rate: f64, table: &[f64]) -> Vec<f64> {
         let share = f64::from(step) / f64::from(STEPS);
         with_odds(rate, (-share * share.abs() * farthest).exp())
     };
-    let is_inside = |rate: &f64| *rate > 0.0 && *rate < 1.0;
     (-STEPS..=STEPS).map(|index| if index == 0 { rate } else { step(index) }).filter(is_inside).collect()
+}
+
+/// Next to 0 or 1 the rates around a claim are rounded to them.
+fn is_inside(rate: &f64) -> bool {
+    *rate > 0.0 && *rate < 1.0
 }
 
 /// The rate at which a failure's odds are so many times those at this one.
@@ -168,9 +173,15 @@ fn enough_trials(rate: f64, error: f64) -> u64 {
 /// Longer than that nobody waits for a plan.
 const LONGEST_S: f64 = 60.0;
 
+/// The rates of which one is rejected in the end: the claimed one, or those that the margin leads to.
+fn ends(rate: f64, margin: Option<f64>) -> [f64; 2] {
+    let margin = margin.unwrap_or(0.0);
+    [rate - margin, rate + margin]
+}
+
 /// Refuses what would take too long, by the number of tallies that are followed.
-fn check_cost(rate: f64, error: f64, true_rates: &[f64], max_trials: u64) -> anyhow::Result<()> {
-    let cost_s = |trials: u64| true_rates.iter().map(|&at| cost_s(rate, error, at, trials)).sum::<f64>();
+fn check_cost(ends: [f64; 2], error: f64, true_rates: &[f64], max_trials: u64) -> anyhow::Result<()> {
+    let cost_s = |trials: u64| true_rates.iter().map(|&at| cost_s(ends, error, at, trials)).sum::<f64>();
     let (seconds, mut fitting) = (cost_s(max_trials), max_trials);
     if seconds <= LONGEST_S {
         return Ok(());
@@ -189,14 +200,16 @@ fn check_cost(rate: f64, error: f64, true_rates: &[f64], max_trials: u64) -> any
 }
 
 /// About how long a rate takes, in seconds.
-fn cost_s(rate: f64, error: f64, true_rate: f64, max_trials: u64) -> f64 {
+fn cost_s(ends: [f64; 2], error: f64, true_rate: f64, max_trials: u64) -> f64 {
     // So much evidence leaves no tally undecided that is worth following.
     const MOST_EVIDENCE: f64 = 300.0;
     // Of a program that is optimised: each trial, and each tally that is undecided after it.
     const TRIAL_S: f64 = 0.7e-6;
     const TALLY_S: f64 = 0.5e-9;
-    let trials = (max_trials as f64).min(MOST_EVIDENCE / expected_growth(rate, true_rate));
-    let distance = 2.0 * (2.0 * trials * rate * (1.0 - rate) * ((1.0 / error).ln() + 4.0)).sqrt();
+    let growth = ends.map(|end| expected_growth(end, true_rate)).into_iter().fold(0.0, f64::max);
+    let trials = (max_trials as f64).min(MOST_EVIDENCE / growth);
+    let variance = ends.map(|end| end * (1.0 - end)).into_iter().fold(0.0, f64::max);
+    let distance = 2.0 * (2.0 * trials * variance * ((1.0 / error).ln() + 4.0)).sqrt();
     trials * (TRIAL_S + TALLY_S * distance)
 }
 
@@ -214,15 +227,19 @@ mod tests {
             assert!(curve.is_sorted_by(|a, b| a < b) && curve.contains(&rate), "{curve:?}");
             assert!(curve[0] <= rates[1] && *curve.last().unwrap() >= rates[9]);
         }
+        let close = 1.0 - 1e-15;
+        assert!(table_rates(close).iter().chain(&curve_rates(close, &[])).all(is_inside), "a double has no room");
     }
 
     #[test]
     fn enough_is_enough_and_not_too_much() {
         for (rate, error, enough) in [(0.5, 0.001, 5000), (0.98, 0.001, 50_000), (0.999_999, 0.001, 1_000_000)] {
             assert_eq!(enough_trials(rate, error), enough);
-            assert!(check_cost(rate, error, &table_rates(rate), enough).is_ok());
+            assert!(check_cost(ends(rate, None), error, &table_rates(rate), enough).is_ok());
         }
-        let message = check_cost(0.5, 0.001, &table_rates(0.5), u64::MAX).unwrap_err().to_string();
+        let message = check_cost(ends(0.5, None), 0.001, &table_rates(0.5), u64::MAX).unwrap_err().to_string();
         assert!(message.contains("--max-trials") && message.contains("farther"), "{message}");
+        let with_margin = check_cost(ends(0.5, Some(0.01)), 0.001, &table_rates(0.5), u64::MAX);
+        assert!(with_margin.is_ok(), "it ends by itself: {with_margin:?}");
     }
 }

@@ -118,6 +118,7 @@ impl Error {
         let line = first_line + (error.line() as u64).saturating_sub(1);
         Error::Malformed { path: path.to_path_buf(), line, column: error.column() as u64, reason }
     }
+
     /// Adds what can be done about rows that are not what Ascertain writes.
     pub(super) fn in_rows(mut self) -> Error {
         if let Error::Malformed { line, reason, .. } = &mut self {

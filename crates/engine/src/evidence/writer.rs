@@ -148,7 +148,7 @@ pub fn is_going_on(run: &Path) -> bool {
 
 fn lock(lines: &File, run: &Path) -> Result<(), Error> {
     /// Whoever asks whether the run is going on holds the lock for a moment.
-    const MOMENTS: u32 = 20;
+    const MOMENTS: u32 = 100;
     let mut locked = lines.try_lock();
     for _ in 0..MOMENTS {
         if !matches!(locked, Err(TryLockError::WouldBlock)) {

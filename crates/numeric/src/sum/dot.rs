@@ -4,7 +4,7 @@ use super::accumulate::Accumulator;
 use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
 use super::element::Element;
 use super::exact::Exact;
-use super::method::{OnAdders, Pair, lanes_total};
+use super::method::{Pair, lanes_total};
 use super::vector::Vector;
 use crate::features::first_missing;
 
@@ -97,14 +97,14 @@ impl<V: Vector> DotMethod<V> for Dot2 {
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
         // SAFETY: the same contract.
         let total = unsafe {
-            let Pair { sum, correction, .. } = products::<Pair<V, OnAdders>, V, T, N>(xs, ys);
+            let Pair { sum, correction, .. } = products::<Pair<V, V::Subtraction>, V, T, N>(xs, ys);
             lanes_total(sum, correction) + 0.0
         };
         if total.is_finite() { total } else { exact_dot(xs.iter().zip(ys).map(|(&x, &y)| (x.into(), y.into()))) + 0.0 }
     }
 }
 
-impl<V: Vector> Products<V> for Pair<V, OnAdders> {
+impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
     #[inline(always)]
     unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
         // SAFETY: the same contract.
@@ -200,7 +200,7 @@ impl<T> DotVariant<T> {
 macro_rules! on {
     ($architecture:literal, $method:ident, $arch:ident) => {{
         #[cfg(target_arch = $architecture)]
-        let kernel: Option<DotKernel<T>> = Some(arch::$arch::dot::<$method, T, 4>);
+        let kernel: Option<DotKernel<T>> = Some(arch::$arch::dot::<$method, T, 2>);
         #[cfg(not(target_arch = $architecture))]
         let kernel: Option<DotKernel<T>> = None;
         kernel

@@ -2,7 +2,7 @@
 
 use super::accumulate::Accumulator;
 use super::element::Element;
-use super::method::{OnAdders, Pair, lanes_total};
+use super::method::{Pair, lanes_total};
 use super::plain::sum;
 use super::vector::Vector;
 
@@ -81,8 +81,8 @@ pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre:
     // that are there are loaded.
     unsafe {
         let centre_of_all = V::splat(centre);
-        let mut sums = [Pair::<V, OnAdders>::new(); N];
-        let mut squares = [Pair::<V, OnAdders>::new(); N];
+        let mut sums = [Pair::<V, V::Subtraction>::new(); N];
+        let mut squares = [Pair::<V, V::Subtraction>::new(); N];
         let mut rounds = xs.chunks_exact(N * V::LANES);
         for round in &mut rounds {
             for i in 0..N {
@@ -95,7 +95,7 @@ pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre:
             let distance = [(*x).into() - centre];
             push_distances(&mut sums[i % N], &mut squares[i % N], V::load_partial_f64(distance.as_ptr(), 1));
         }
-        let total = |pairs: [Pair<V, OnAdders>; N]| {
+        let total = |pairs: [Pair<V, V::Subtraction>; N]| {
             let all = pairs.into_iter().reduce(|all, pair| all.merge(pair)).unwrap_or(Pair::new());
             lanes_total(all.sum, all.correction)
         };
@@ -106,7 +106,7 @@ pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre:
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn push_distances<V: Vector>(sums: &mut Pair<V, OnAdders>, squares: &mut Pair<V, OnAdders>, distances: V) {
+unsafe fn push_distances<V: Vector>(sums: &mut Pair<V, V::Subtraction>, squares: &mut Pair<V, V::Subtraction>, distances: V) {
     // SAFETY: the same contract.
     unsafe {
         sums.push(distances);

@@ -1,6 +1,8 @@
 //! What the methods need of a register, so that each method is written once for every
 //! instruction set.
 
+use super::method::Subtract;
+
 /// The most lanes that any register has.
 pub const MAX_LANES: usize = 8;
 
@@ -10,6 +12,9 @@ pub const MAX_LANES: usize = 8;
 /// Every function here may be called only on a CPU that has the register's instructions, and is
 /// fast only when inlined into a function that enables them.
 pub trait Vector: Copy {
+    /// On which units the exact subtractions of a loop run best.
+    type Subtraction: Subtract<Self>;
+
     /// How many numbers it holds.
     const LANES: usize;
 
@@ -38,11 +43,11 @@ pub trait Vector: Copy {
     /// `self * other`, rounded once.
     unsafe fn mul(self, other: Self) -> Self;
 
-    /// `self * factor + other`, rounded once. Where the CPU has no instruction for it, as x86-64 without FMA, it is
-    /// right all the same, and slow.
+    /// `self * factor + other`, rounded once where the CPU has an instruction for it and else twice.
     unsafe fn mul_add(self, factor: Self, other: Self) -> Self;
 
-    /// `self * factor - other`, rounded once.
+    /// `self * factor - other`, rounded once. Where the CPU has no instruction for it, as x86-64 without FMA, it is
+    /// right all the same, and slow.
     unsafe fn mul_sub(self, factor: Self, other: Self) -> Self;
 
     /// In each lane, the number of larger magnitude in the first and the other in the second.

@@ -57,7 +57,7 @@ pub struct ComparedRun {
 /// A fact that differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Its place in `run.json`: `machine.kernel`, `plan.config.error`.
+    /// Which: `machine.kernel`, `config.error`, `commands.0.time_limit.secs`.
     pub what: String,
     /// What the first run and the second have there; text as it is, anything else as JSON, nothing as nothing.
     pub values: [String; 2],

@@ -29,9 +29,9 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
 }
 
 fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id: &str) -> Vec<Picture> {
-    let measured = Measured::recorded(run, spec, metric);
+    let measured = Measured::recorded(run, spec, metric, None);
     let declared = spec.plots.iter().filter(|plot| metric_of(plot) == metric.name);
-    let (mut pictures, mut has_series, mut has_sweep) = (Vec::new(), false, false);
+    let (mut pictures, mut has_series) = (Vec::new(), false);
     for plot in declared {
         match plot {
             Plot::Sweep { factor, footprints, .. } => {
@@ -39,7 +39,6 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
                 let caches = &run.outcome.machine.caches;
                 let sweep = Sweep { measured: &measured, factor, footprints, caches };
                 pictures.extend(sweep.pictures(id, &about));
-                has_sweep = !pictures.is_empty();
             }
             Plot::Matrix { .. } => {
                 has_series = true;
@@ -60,17 +59,27 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
         return pictures;
     }
     let many = measured.rows.len() > MANY;
-    if !(has_sweep && measured.rows.len() > MOST_LINES) {
+    let is_swept = is_swept(spec, &measured);
+    if !(is_swept && measured.rows.len() > MOST_LINES) {
         pictures.extend(quantiles(&measured, format!("{id}-quantiles"), &about("by quantile", &spec.id, &measured)));
     }
     let few_values = measured.rows.iter().any(|row| row.n() < LEAST_VALUES);
-    if !has_sweep && (many || few_values || measured.is_constant()) {
+    if !is_swept && (many || few_values || measured.is_constant()) {
         pictures.extend(medians(&measured, format!("{id}-medians"), &about("medians", &spec.id, &measured)));
     }
     if is_first {
         pictures.extend(trials(&measured, format!("{id}-trials"), &about("trial by trial", &spec.id, &measured)));
     }
     pictures
+}
+
+/// Whether arms differ in a factor that the experiment sweeps: its plots show them better than rows side by side.
+fn is_swept(spec: &Spec, measured: &Measured) -> bool {
+    let differ = |factor: &str| {
+        let mut levels = measured.rows.iter().map(|row| row.arm.point.get(factor));
+        levels.next().is_some_and(|first| levels.any(|level| level != first))
+    };
+    spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if differ(factor)))
 }
 
 fn metric_of(plot: &Plot) -> &str {

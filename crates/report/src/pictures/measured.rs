@@ -42,6 +42,9 @@ pub(super) struct Row<'a> {
     pub median: Estimate,
 }
 
+/// An arm, a key, the trials' numbers and their values.
+type Values<'a> = (&'a Arm, &'a str, Cow<'a, [u64]>, Cow<'a, [f64]>);
+
 /// Medians with their intervals. The ranks of an interval's ends are looked up once for so many values.
 #[derive(Default)]
 pub(super) struct Medians {
@@ -57,9 +60,12 @@ pub(super) struct Estimate {
 }
 
 impl<'a> Measured<'a> {
-    /// A metric of a recorded run.
-    pub fn recorded(run: &'a RecordedRun, spec: &'a Spec, metric: &'a Metric) -> Measured<'a> {
-        let is_of = |series: &&Series| series.experiment == spec.id && series.metric == metric.name;
+    /// A metric of a recorded run: of all arms, or of one.
+    pub fn recorded(run: &'a RecordedRun, spec: &'a Spec, metric: &'a Metric, only: Option<&Arm>) -> Measured<'a> {
+        let is_of = |series: &&Series| {
+            let Series { experiment, arm, metric: name, .. } = series;
+            *experiment == spec.id && *name == metric.name && only.is_none_or(|only| arm == only)
+        };
         let kept = run.series.iter().filter(is_of).filter(|series| !is_taken_back(&run.outcome, series));
         let rows = kept.map(|series| {
             let (trials, values) = by_trial(series, metric.reduce);
@@ -84,7 +90,7 @@ impl<'a> Measured<'a> {
         Measured::new(&point.metric, point.unit, of_metric.collect())
     }
 
-    fn new(metric: &'a str, unit: Unit, mut rows: Vec<(&'a Arm, &'a str, Cow<'a, [u64]>, Cow<'a, [f64]>)>) -> Self {
+    fn new(metric: &'a str, unit: Unit, mut rows: Vec<Values<'a>>) -> Self {
         rows.retain(|(.., values)| !values.is_empty());
         let names = names::of_rows(&rows.iter().map(|(arm, key, ..)| (*arm, *key)).collect::<Vec<_>>());
         let mut medians = Medians::default();

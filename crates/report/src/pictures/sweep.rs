@@ -33,7 +33,7 @@ struct Line<'a> {
 impl<'a> Sweep<'a> {
     /// The metric over the factor's whole levels, a line a variant with its median and band, with the ends of the
     /// caches marked. Where there are more lines than colours, or where they touch different amounts of memory,
-    /// several plots. Nothing where there are not two levels.
+    /// several plots. A line has two levels at least.
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
         let groups = groups(&lines);
@@ -61,6 +61,8 @@ impl<'a> Sweep<'a> {
         for line in &mut lines {
             line.at.sort_by_key(|(level, ..)| *level);
         }
+        // What was measured at one level only, for a claim, is no line.
+        lines.retain(|line| line.at.len() > 1);
         lines
     }
 
@@ -74,7 +76,7 @@ impl<'a> Sweep<'a> {
         let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level));
         let (least, most) = (levels().min()?, levels().max()?);
         let medians = || lines.iter().flat_map(|line| line.at.iter().map(|(.., estimate)| estimate.value));
-        if least == most || !medians().any(f64::is_finite) {
+        if !medians().any(f64::is_finite) {
             return None;
         }
         let y = self.measured.axis(medians().filter(|median| *median != 0.0));

@@ -19,8 +19,8 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
     };
     let spec = run.header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
     let metric = &spec.metrics[spec.metric(&measure.metric)?];
-    let measured = Measured::recorded(run, spec, metric);
-    let row = measured.rows.iter().find(|row| row.arm == arm && row.key.is_empty())?;
+    let measured = Measured::recorded(run, spec, metric, Some(arm));
+    let row = measured.rows.iter().find(|row| row.key.is_empty())?;
     let judged = path.trials.iter().zip(&path.successes).enumerate();
     let seen =
         judged.filter_map(|(index, (trial, success))| Some((index as f64 + 1.0, row.of_trial(*trial)?, *success)));

@@ -72,7 +72,7 @@ fn many_lines_are_drawn_in_several_plots() {
     let mut more = run.series.clone();
     for series in &mut more {
         series.arm.variant += "2";
-        let kind = if series.arm.variant < "c".to_string() { "f64" } else { "f32" };
+        let kind = if series.arm.variant.as_str() < "c" { "f64" } else { "f32" };
         series.arm.point = series.arm.point.clone().with("type", kind);
     }
     run.series.extend(more);

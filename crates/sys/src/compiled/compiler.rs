@@ -69,6 +69,8 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
     fs::write(&file, source.text).map_err(Error::system("writing code to be compiled"))?;
     let mut command = Command::new(&source.compiler);
     command.args(["-shared", "-fPIC", "-o"]).arg(&object).arg(&file).args(&source.options);
+    // What it says is looked through for its first error, in English.
+    command.env("LC_ALL", "C");
     let output = command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             Error::NotFound { program: source.compiler.clone(), path: std::env::var("PATH").ok() }

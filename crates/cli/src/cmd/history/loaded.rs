@@ -19,8 +19,10 @@ impl Loaded {
     /// Reads a run's folder; its rows only where they are needed.
     pub fn read(folder: &Path) -> anyhow::Result<Loaded> {
         let id = runs::name(folder);
+        // Asked first: a run that is seen to have ended has written all that it will.
+        let is_going_on = evidence::is_going_on(folder);
         let mut header = evidence::read_header(folder)?;
-        match header.outcome.take().filter(|_| !evidence::is_going_on(folder)) {
+        match header.outcome.take().filter(|_| !is_going_on) {
             Some(outcome) => {
                 let state = if outcome.interrupted { RunState::Interrupted } else { RunState::Finished };
                 Ok(Loaded { id, header, outcome, state })

@@ -1,6 +1,7 @@
 //! `ascertain history prune`.
 
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -99,12 +100,15 @@ const LEFTOVER: &str = ".deleting-";
 fn remove(folder: &Path, dry_run: bool) -> Option<String> {
     // Held until the end: a run that is taken up again meanwhile finds itself locked out.
     let lines = File::open(folder.join("trials.jsonl"));
-    if let Ok(lines) = &lines {
-        match lines.try_lock() {
+    match &lines {
+        Ok(lines) => match lines.try_lock() {
             Err(TryLockError::WouldBlock) => return Some("it is being written".into()),
             Err(TryLockError::Error(error)) => return Some(format!("it can't be locked: {error}")),
             Ok(()) => {}
-        }
+        },
+        // Parquet has its rows, or it is damaged: nobody writes to it.
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Some(format!("whether it is being written can't be told: {error}")),
     }
     if dry_run {
         return None;

@@ -74,7 +74,7 @@ fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
     let mut notes = Vec::new();
     let measured = measured(args, all, below, &mut notes)?;
     let metric = metric(args, &measured)?;
-    let versus = args.ratio.as_ref().map(|ratio| versus(ratio, &measured)).transpose()?;
+    let versus = args.ratio.as_ref().map(|ratio| versus(ratio, &args.experiment, &measured)).transpose()?;
     check_names(args, &measured)?;
     let mut figures = Vec::new();
     for Measured { folder, header } in &measured {
@@ -170,10 +170,9 @@ fn metric(args: &Args, measured: &[Measured]) -> anyhow::Result<Metric> {
     Ok(found.clone())
 }
 
-/// The two variants of `A/B`, each of which may have slashes of its own.
-fn versus(text: &str, measured: &[Measured]) -> anyhow::Result<Versus> {
-    let experiment = measured.iter().flat_map(|run| &run.header.experiments);
-    let known: BTreeSet<&str> = experiment.flat_map(|spec| spec.variants.iter().map(|v| v.name.as_str())).collect();
+/// The experiment's two variants of `A/B`, each of which may have slashes of its own.
+fn versus(text: &str, experiment: &str, measured: &[Measured]) -> anyhow::Result<Versus> {
+    let known: BTreeSet<&str> = measured.iter().flat_map(|run| run.variants(experiment)).collect();
     let splits = || text.match_indices('/').map(|(place, _)| (text[..place].trim(), text[place + 1..].trim()));
     if let Some((candidate, baseline)) = splits().find(|(a, b)| known.contains(a) && known.contains(b)) {
         return Ok(Versus { candidate: candidate.into(), baseline: baseline.into() });

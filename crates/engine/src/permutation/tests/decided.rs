@@ -12,8 +12,9 @@ use crate::permutation::{
 const BETTING: Method = Method::Betting { alpha: 0.05 };
 
 fn conclude(a: Vec<f64>, b: Vec<f64>, question: &Question, method: Method) -> Conclusion {
+    let budget = Budget { max_shuffles: 4000, max_time: None };
     let mut reshuffles = Reshuffles::new(vec![Sample::new("a", a), Sample::new("b", b)], question, 3).unwrap();
-    decide(&mut reshuffles, method, &Budget::default(), &mut |_| true).unwrap()
+    decide(&mut reshuffles, method, &budget, &mut |_| true).unwrap()
 }
 
 fn numbers(range: std::ops::Range<i32>) -> Vec<f64> {

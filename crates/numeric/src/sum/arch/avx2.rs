@@ -2,11 +2,14 @@
 
 use std::arch::x86_64::*;
 
+use crate::sum::method::OnMultipliers;
 use crate::sum::vector::{Fma, MAX_LANES, Vector, Words};
 
 super::entries!(__m256d, target_feature(enable = "avx2,fma"));
 
 impl Vector for __m256d {
+    type Subtraction = OnMultipliers<__m256d>;
+
     const LANES: usize = 4;
 
     #[inline]

@@ -3,11 +3,14 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use crate::sum::method::OnMultipliers;
 use crate::sum::vector::{Fma, MAX_LANES, Vector, Widen, Words};
 
 super::entries!(__m512d, target_feature(enable = "avx512f"));
 
 impl Vector for __m512d {
+    type Subtraction = OnMultipliers<__m512d>;
+
     const LANES: usize = 8;
 
     #[inline]

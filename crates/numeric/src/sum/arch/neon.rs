@@ -2,11 +2,14 @@
 
 use std::arch::aarch64::*;
 
+use crate::sum::method::OnAdders;
 use crate::sum::vector::{MAX_LANES, Vector};
 
 super::entries!(float64x2_t, target_feature(enable = "neon"));
 
 impl Vector for float64x2_t {
+    type Subtraction = OnAdders;
+
     const LANES: usize = 2;
 
     #[inline]

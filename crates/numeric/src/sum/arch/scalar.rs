@@ -1,5 +1,6 @@
 //! One number at a time, on every machine.
 
+use crate::sum::method::OnAdders;
 use crate::sum::vector::{MAX_LANES, Vector};
 
 super::entries!(f64, inline);
@@ -39,6 +40,8 @@ fn opaque(number: f64) -> f64 {
 }
 
 impl Vector for f64 {
+    type Subtraction = OnAdders;
+
     const LANES: usize = 1;
 
     #[inline(always)]
@@ -87,7 +90,7 @@ impl Vector for f64 {
 
     #[inline(always)]
     unsafe fn mul_add(self, factor: f64, other: f64) -> f64 {
-        f64::mul_add(self, factor, other)
+        opaque(self * factor + other)
     }
 
     #[inline(always)]

@@ -2,11 +2,12 @@
 
 use super::accumulator::Exact;
 use crate::sum::element::Element;
+use crate::sum::method::Subtract;
 use crate::sum::vector::Vector;
 
 /// Numbers of a block.
 pub const BLOCK: usize = 1 << BLOCK_BITS;
-const BLOCK_BITS: i32 = 10;
+const BLOCK_BITS: i32 = 12;
 
 /// Below this a block is not worth its preparations.
 const LEAST: usize = 16;
@@ -113,13 +114,14 @@ unsafe fn split<V: Vector, T: Element, const N: usize, const L: usize>(
     // SAFETY: the caller vouches for the instructions; every load is inside its round, and of the rest only the numbers
     // that are there are loaded.
     unsafe {
+        let subtract = V::Subtraction::new();
         let mut above = offsets.map(|offset| [V::splat(offset); N]);
         let mut rest = [V::splat(0.0); N];
         let mut add = |i: usize, terms: V| {
             let mut terms = terms;
             for level in &mut above[..L - 1] {
                 let sum = level[i].add(terms);
-                terms = terms.sub(sum.sub(level[i]));
+                terms = subtract.minus(terms, subtract.minus(sum, level[i]));
                 level[i] = sum;
             }
             rest[i] = rest[i].add(terms);
@@ -135,20 +137,31 @@ unsafe fn split<V: Vector, T: Element, const N: usize, const L: usize>(
         }
         let mut parts = [0.0; MOST_LEVELS];
         for (part, (level, offset)) in parts.iter_mut().zip(above.iter().zip(offsets)).take(L - 1) {
-            *part = level.iter().map(|sums| lanes_less::<V>(*sums, offset)).sum();
+            *part = total::<V, N>(level, offset);
         }
-        parts[L - 1] = rest.iter().map(|sums| lanes_less::<V>(*sums, 0.0)).sum();
+        parts[L - 1] = total::<V, N>(&rest, 0.0);
         parts
     }
 }
 
-/// The sum of the lanes, each less the offset.
+/// The sum of all lanes of all registers, each less the offset; exact, as are all sums of some of them.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn lanes_less<V: Vector>(register: V, offset: f64) -> f64 {
+unsafe fn total<V: Vector, const N: usize>(registers: &[V; N], offset: f64) -> f64 {
     // SAFETY: the same contract.
-    let lanes = unsafe { register.to_lanes() };
-    lanes[..V::LANES].iter().map(|lane| lane - offset).sum()
+    let mut lanes = unsafe {
+        let offset = V::splat(offset);
+        let all = registers.iter().fold(V::splat(0.0), |all, register| all.add(register.sub(offset)));
+        all.to_lanes()
+    };
+    let mut width = V::LANES;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] += lanes[i + width];
+        }
+    }
+    lanes[0]
 }

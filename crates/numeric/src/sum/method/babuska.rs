@@ -2,11 +2,11 @@
 
 use super::Method;
 use super::compensated::{total, two_sum};
-use super::subtract::{OnAdders, OnMultipliers, Subtract};
+use super::subtract::{OnAdders, Subtract};
 use super::two_sum::blocks;
 use crate::sum::accumulate::Accumulator;
 use crate::sum::element::Element;
-use crate::sum::vector::{Fma, Vector};
+use crate::sum::vector::Vector;
 
 /// Adds up what each addition lost beside the sum, and applies it at the end. As many operations as Kahan's, but the
 /// next addition waits for one of them instead of four.
@@ -24,20 +24,9 @@ impl<V: Vector> Method<V> for Babuska {
     }
 }
 
-/// [`Babuska`], bit for bit, with half of its additions on the multipliers.
-pub struct BabuskaFma;
-
-impl<V: Fma> Method<V> for BabuskaFma {
-    #[inline(always)]
-    unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
-        unsafe { blocks::<Beside<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
-    }
-}
-
 /// A sum, and what is to be added to it.
 #[derive(Clone, Copy)]
-struct Beside<V, S> {
+pub struct Beside<V, S> {
     sum: V,
     correction: V,
     subtract: S,
@@ -49,7 +38,7 @@ impl<V: Vector, S> Beside<V, S> {
     /// # Safety
     /// The CPU has the instructions of `V`.
     #[inline(always)]
-    unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
+    pub unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
         // SAFETY: the same contract.
         unsafe { total(self.sum, self.correction, xs) }
     }

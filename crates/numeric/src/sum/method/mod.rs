@@ -4,6 +4,8 @@ mod babuska;
 mod compensated;
 mod contract;
 mod exact;
+#[cfg(target_arch = "x86_64")]
+mod fused;
 mod kahan;
 #[cfg(target_arch = "x86_64")]
 mod kahan_fma;
@@ -16,11 +18,11 @@ mod subtract;
 mod two_sum;
 
 pub use babuska::Babuska;
-#[cfg(target_arch = "x86_64")]
-pub use babuska::BabuskaFma;
 pub use compensated::lanes_total;
 pub use contract::Method;
 pub use exact::ExactSum;
+#[cfg(target_arch = "x86_64")]
+pub use fused::{BabuskaFma, BlockTwoSumBits, BlockTwoSumFma, OnMultipliers};
 pub use kahan::Kahan;
 #[cfg(target_arch = "x86_64")]
 pub use kahan_fma::KahanFma;
@@ -29,7 +31,5 @@ pub use load_only::LoadOnly;
 pub use naive::Naive;
 pub use neumaier::Neumaier;
 pub use pairwise::Pairwise;
-pub use subtract::OnAdders;
+pub use subtract::{OnAdders, Subtract};
 pub use two_sum::{BlockTwoSum, Pair};
-#[cfg(target_arch = "x86_64")]
-pub use two_sum::{BlockTwoSumBits, BlockTwoSumFma};

@@ -2,11 +2,10 @@
 
 use super::Method;
 use super::compensated::{total, two_sum};
-use super::subtract::{OnAdders, OnMultipliers, Subtract};
+use super::subtract::{OnAdders, Subtract};
 use crate::sum::accumulate::{Accumulator, accumulate};
 use crate::sum::element::Element;
-use crate::sum::exact::exact;
-use crate::sum::vector::{Fma, Vector, Widen};
+use crate::sum::vector::Vector;
 
 /// The most registers of a block.
 const MOST: usize = 16;
@@ -25,44 +24,6 @@ impl<V: Vector> Method<V> for BlockTwoSum {
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
         unsafe { blocks::<Pair<V, OnAdders>, V, T, N>(xs).total(xs) }
-    }
-}
-
-/// [`BlockTwoSum`], bit for bit, with half of its additions on the multipliers.
-pub struct BlockTwoSumFma;
-
-impl<V: Fma> Method<V> for BlockTwoSumFma {
-    #[inline(always)]
-    unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the same contract.
-        unsafe { blocks::<Pair<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
-    }
-}
-
-/// [`BlockTwoSumFma`] where half of the `f32` are widened by integer operations. As `f64` needs no widening, it is the
-/// same there.
-pub struct BlockTwoSumBits;
-
-impl<V: Widen> Method<V> for BlockTwoSumBits {
-    #[inline(always)]
-    unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the caller vouches for the instructions; every block is inside of its round.
-        unsafe {
-            let width = T::BLOCK * V::LANES;
-            let mut accumulators = [Pair::<V, OnMultipliers<V>>::new(); N];
-            let mut poison = V::no_poison();
-            let mut rounds = xs.chunks_exact(N * width);
-            for round in &mut rounds {
-                for (i, accumulator) in accumulators.iter_mut().enumerate() {
-                    accumulator.push(T::sum_block(round.as_ptr().add(i * width), &mut poison));
-                }
-            }
-            if !V::all_finite(poison) {
-                return exact(xs);
-            }
-            let rest = accumulate::<Pair<V, OnMultipliers<V>>, V, T, N>(rounds.remainder());
-            accumulators.into_iter().fold(rest, |all, accumulator| all.merge(accumulator)).total(xs)
-        }
     }
 }
 
@@ -124,7 +85,7 @@ impl<V: Vector, S> Pair<V, S> {
     /// # Safety
     /// The CPU has the instructions of `V`.
     #[inline(always)]
-    unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
+    pub unsafe fn total<T: Element>(self, xs: &[T]) -> f64 {
         // SAFETY: the same contract.
         unsafe { total(self.sum, self.correction, xs) }
     }
