@@ -25,6 +25,7 @@ const PARTS: &[Part] = &[
     ("a user's own bench", own_bench),
     ("a shell script that counts for itself", until_decided),
     ("evidence read by DuckDB", duckdb),
+    ("plotted numbers recomputed from the Parquet files", plotted),
     ("hyperfine's exports", hyperfine),
     ("reports in a browser", browser::reports),
 ];
@@ -112,6 +113,31 @@ fn duckdb() -> anyhow::Result<Done> {
     let script = tools::root().join("crates/engine/tests/evidence_duckdb.py");
     let arguments = [script.to_string_lossy().into_owned(), folder];
     tools::run(&python.to_string_lossy(), &arguments)?;
+    Ok(Done::Passed)
+}
+
+/// Every run that [`duckdb`] left, and one with a sweep: what the report plots is computed again by another route.
+fn plotted() -> anyhow::Result<Done> {
+    let python = match tools::python_with("duckdb") {
+        Ok(python) => python,
+        Err(reason) => return Ok(Done::LeftOut(reason)),
+    };
+    let runs = tools::target().join("xtask-runs");
+    let folder = runs.to_string_lossy().into_owned();
+    let sweep = "run sum --variants naive,kahan --at elements=1Ki,64Ki --at type=f32,f64 --trials 15 --max-time 8s";
+    let arguments: Vec<&str> = sweep.split(' ').chain(["--evidence", &folder]).collect();
+    let output = tools::capture(tools::target().join("release/ascertain"), &arguments)?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    tools::run("cargo", &["build", "--quiet", "--release", "--package", "ascertain-report", "--example", "plots_json"])?;
+    let script = tools::root().join("crates/report/tests/plotted.py").to_string_lossy().into_owned();
+    for run in std::fs::read_dir(&runs)? {
+        let run = run?.path().to_string_lossy().into_owned();
+        let output = tools::capture(tools::target().join("release/examples/plots_json"), &[&run])?;
+        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let plots = tools::target().join("xtask-plots.json").to_string_lossy().into_owned();
+        std::fs::write(&plots, output.stdout)?;
+        tools::run(&python.to_string_lossy(), &[&script, &run, &plots])?;
+    }
     Ok(Done::Passed)
 }
 

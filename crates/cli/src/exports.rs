@@ -37,6 +37,11 @@ impl Exports {
     }
 }
 
+/// The file that is meant: `-` is standard output.
+pub fn named(file: &Path) -> PathBuf {
+    if file == Path::new("-") { "/dev/stdout".into() } else { file.into() }
+}
+
 /// The files that are asked for, each with its kind.
 #[derive(Clone, Debug)]
 struct Wanted(Vec<(&'static Kind, PathBuf)>);
@@ -58,8 +63,7 @@ impl clap::Args for Wanted {
 impl FromArgMatches for Wanted {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Wanted, Error> {
         let path = |kind: &Kind| matches.get_one::<PathBuf>(kind.option).cloned();
-        let named = |path: PathBuf| if path == Path::new("-") { PathBuf::from("/dev/stdout") } else { path };
-        Ok(Wanted(KINDS.iter().filter_map(|kind| Some((kind, named(path(kind)?)))).collect()))
+        Ok(Wanted(KINDS.iter().filter_map(|kind| Some((kind, named(&path(kind)?)))).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

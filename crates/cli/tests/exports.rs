@@ -106,7 +106,7 @@ fn claims_are_annotated_at_their_place() {
 fn a_job_summary_is_added_to_and_other_files_are_replaced() {
     let state = tempfile::tempdir().unwrap();
     for name in ["summary.md", "other.md"] {
-        std::fs::write(state.path().join(name), "before\n").unwrap();
+        std::fs::write(state.path().join(name), b"before, not in UTF-8: \xff\n").unwrap();
     }
     for name in ["summary.md", "other.md"] {
         let arguments = ["compare", "-q", "--no-evidence", "-r", "2", "--export-github", name, "true", "true"];
@@ -115,7 +115,7 @@ fn a_job_summary_is_added_to_and_other_files_are_replaced() {
     }
     let summary = read(state.path(), "summary.md");
     assert!(
-        summary.starts_with("before\n## Ascertain") && !read(state.path(), "other.md").contains("before"),
+        summary.starts_with("before, not in UTF-8: \u{fffd}\n## Ascertain") && !read(state.path(), "other.md").contains("before"),
         "{summary}"
     );
 }

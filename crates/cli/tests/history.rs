@@ -211,7 +211,7 @@ fn two_runs_side_by_side() {
 fn mistakes_are_named() {
     let runs = Runs::new();
     let id = runs.ids()[0].clone();
-    let near = format!("{}x", &id[..id.len() - 1]);
+    let near = format!("{}X", &id[..id.len() - 1]);
     for (arguments, message) in [
         (&["compare", "latest", "zebra"][..], "the latest is `2"),
         (&["compare", "latest", near.as_str()], "did you mean `2"),

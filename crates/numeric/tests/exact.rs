@@ -5,7 +5,7 @@ mod common;
 
 use std::cmp::Ordering;
 
-use ascertain_numeric::sum::exact;
+use ascertain_numeric::sum::{Element, Exact, ExactBytesError, exact, sum_of};
 use proptest::prelude::*;
 
 /// A two's complement integer of 2,304 bits that counts in units of 2^−1074.
@@ -62,6 +62,21 @@ fn is_nearest(rounded: f64, sum: &Wide) -> bool {
     })
 }
 
+/// All variants of the exact sum against the numbers added one by one.
+fn each_way<T: Element>(xs: &[T]) -> Result<(), TestCaseError> {
+    let mut one_by_one = Exact::new();
+    xs.iter().for_each(|&x| one_by_one.add(x.into()));
+    let expected = one_by_one.round();
+    prop_assert_eq!(exact(xs).to_bits(), expected.to_bits());
+    prop_assert_eq!(sum_of(xs.iter().copied()).to_bits(), expected.to_bits());
+    for variant in T::VARIANTS.iter().filter(|variant| variant.name.starts_with("exact")) {
+        for function in variant.accumulators.iter().filter_map(|&n| variant.function(n)) {
+            prop_assert_eq!(function(xs).to_bits(), expected.to_bits(), "{}", variant.name);
+        }
+    }
+    Ok(())
+}
+
 fn wide_sum(xs: &[f64]) -> Wide {
     xs.iter().fold(Wide([0; 36]), |sum, &x| sum.plus(&Wide::of(x)))
 }
@@ -93,6 +108,57 @@ proptest! {
             .prop_flat_map(|xs| (Just(xs.clone()), Just(xs).prop_shuffle()))
     ) {
         prop_assert_eq!(exact(&xs).to_bits(), exact(&shuffled).to_bits());
+    }
+
+    /// Wherever a slice is split, whichever way its numbers are added, over however many bytes: the same sum.
+    #[test]
+    fn same_bits_in_any_split(
+        xs in common::slice(common::number(), 0..120),
+        cuts in proptest::collection::vec(0..240_usize, 0..4),
+        special in prop_oneof![4 => Just(None), 1 => Just(Some(f64::INFINITY)), 1 => Just(Some(f64::NAN))],
+    ) {
+        let mut xs = xs;
+        xs.extend(special);
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(xs.len())).chain([0, xs.len()]).collect();
+        cuts.sort_unstable();
+        let mut merged = Exact::new();
+        for (i, cut) in cuts.windows(2).enumerate() {
+            let part = &xs[cut[0]..cut[1]];
+            let mut sum = Exact::new();
+            match i % 3 {
+                0 => sum.add_slice(part),
+                1 => part.iter().for_each(|&x| sum.add(x)),
+                _ => sum.extend(part.iter().copied()),
+            }
+            merged.merge(&Exact::from_bytes(&sum.to_bytes()).unwrap());
+        }
+        let mut whole = Exact::new();
+        whole.add_slice(&xs);
+        prop_assert_eq!(whole.to_bytes(), merged.to_bytes());
+        prop_assert_eq!(whole.round().to_bits(), merged.round().to_bits());
+    }
+
+    /// Blocks of every width: the number of sums that they are split into, and those that are too wide.
+    #[test]
+    fn blocks_of_every_width_are_exact(
+        centre in -1000..960_i32,
+        width in 0..130_i32,
+        seed in any::<u64>(),
+        length in 16..5000_usize,
+    ) {
+        let mut state = seed;
+        let mut number = |of_single: bool| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let (centre, bits) = if of_single { (centre / 10, 24) } else { (centre, 53) };
+            let exponent = centre + ((state >> 20) as i32).rem_euclid(width + 1) - bits;
+            let significand = (state >> (64 - bits)) as f64 * if state & 1 == 0 { 1.0 } else { -1.0 };
+            // In two steps: the power alone may be subnormal.
+            significand * 2_f64.powi(exponent / 2) * 2_f64.powi(exponent - exponent / 2)
+        };
+        let singles: Vec<f32> = (0..length).map(|_| number(true) as f32).collect();
+        let doubles: Vec<f64> = (0..length).map(|_| number(false)).collect();
+        each_way(&singles)?;
+        each_way(&doubles)?;
     }
 
     #[test]
@@ -147,4 +213,101 @@ fn the_ends_of_the_range() {
     assert_eq!(exact(&[1.0, f64::EPSILON / 2.0, tiny]), 1.0 + f64::EPSILON);
     assert_eq!(exact(&[1e300, 1.0, -1e300, tiny]), 1.0);
     assert_eq!(exact(&vec![max; 100_000]), f64::INFINITY);
+}
+
+#[test]
+fn bytes_are_checked() {
+    let sum: Exact = [1.5, -2.25].into_iter().collect();
+    let bytes = sum.to_bytes();
+    assert_eq!(bytes.len(), Exact::LENGTH);
+    assert_eq!(Exact::from_bytes(&bytes).unwrap().round(), -0.75);
+    let wrong = |place: usize, byte: u8| {
+        let mut bytes = bytes;
+        bytes[place] = byte;
+        Exact::from_bytes(&bytes).unwrap_err()
+    };
+    assert_eq!(Exact::from_bytes(&[]).unwrap_err(), ExactBytesError::Length(0));
+    assert_eq!(Exact::from_bytes(&bytes[1..]).unwrap_err(), ExactBytesError::Length(Exact::LENGTH - 1));
+    assert_eq!(wrong(0, b'A'), ExactBytesError::NotASum);
+    assert_eq!(wrong(4, 2), ExactBytesError::Version(2));
+    assert_eq!(wrong(5, 5), ExactBytesError::Damaged, "no such kind");
+    assert_eq!(wrong(5, 2), ExactBytesError::Damaged, "an infinity has no digits");
+    assert_eq!(wrong(5, 0), ExactBytesError::Damaged, "nor has nothing");
+    assert_eq!(wrong(Exact::LENGTH - 1, 0x7f), ExactBytesError::Damaged, "no room for a carry");
+    assert!(wrong(4, 2).to_string().contains("version 2"));
+}
+
+#[test]
+fn equal_sums_have_equal_bytes() {
+    let bytes = |xs: &[f64]| xs.iter().copied().collect::<Exact>().to_bytes();
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    for (left, right) in [
+        (&[1e300, -1.0, -1e300] as &[f64], &[-1.0] as &[f64]),
+        (&[], &[-0.0, -0.0]),
+        (&[0.0], &[5.0, -5.0]),
+        (&[inf, 3.0], &[inf, inf, -7.0]),
+        (&[nan, 1.0], &[inf, -inf]),
+    ] {
+        assert_eq!(bytes(left), bytes(right), "{left:?} {right:?}");
+    }
+    let different = [&[] as &[f64], &[0.0], &[1.0], &[-1.0], &[f64::from_bits(1)], &[inf], &[-inf], &[nan]];
+    for (i, left) in different.iter().enumerate() {
+        for right in &different[..i] {
+            assert_ne!(bytes(left), bytes(right), "{left:?} {right:?}");
+        }
+    }
+}
+
+/// The bytes are a format: what was written by an earlier version must be read by all later ones.
+#[test]
+fn bytes_of_a_sum_stay_as_they_are() {
+    let bytes = [-1.0].into_iter().collect::<Exact>().to_bytes();
+    assert_eq!(bytes[..6], [b'a', b's', b'u', b'm', 1, 1]);
+    // −1 is −2^1074 units: digit 33 (bits 1056 to 1087) is 2^32 − 2^18, and all after it are those of −1.
+    let digit = |i: usize| u32::from_le_bytes(bytes[6 + 4 * i..][..4].try_into().unwrap());
+    assert!((0..33).all(|i| digit(i) == 0));
+    assert_eq!(digit(33), u32::MAX - (1 << 18) + 1);
+    assert!((34..69).all(|i| digit(i) == u32::MAX));
+}
+
+#[test]
+#[should_panic(expected = "no room")]
+fn a_sum_that_outgrows_its_room_says_so() {
+    let mut sum: Exact = [f64::MAX].into_iter().collect();
+    for _ in 0..200 {
+        sum.merge(&sum.clone());
+    }
+}
+
+/// Sums by threads, merged: the same bits as one thread's.
+#[test]
+fn threads_give_the_same_bits() {
+    let xs: Vec<f32> = (0..100_000_u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761) & 0xbf7f_ffff)).collect();
+    let mut merged = Exact::new();
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = xs.chunks(7_777).map(|part| scope.spawn(|| part.iter().copied().collect::<Exact>())).collect();
+        parts.into_iter().rev().for_each(|part| merged.merge(&part.join().unwrap()));
+    });
+    assert_eq!(merged.round().to_bits(), exact(&xs).to_bits());
+}
+
+/// 10^8 numbers over all exponents that cancel but for one. Takes a while: `cargo test --release -- --ignored`.
+#[test]
+#[ignore = "takes 3 GB and a minute"]
+fn a_hundred_million_numbers_cancel_to_the_last_bit() {
+    let mut state = 1_u64;
+    let mut xs: Vec<f64> = Vec::with_capacity(100_000_001);
+    while xs.len() < 100_000_000 {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let x = f64::from_bits(state ^ (state >> 33));
+        if x.is_finite() {
+            xs.extend([x, -x]);
+        }
+    }
+    // Far apart, so that no block has both.
+    for i in 0..25_000_000 {
+        xs.swap(2 * i, 99_999_999 - 2 * i);
+    }
+    xs.push(1e-300);
+    assert_eq!(exact(&xs), 1e-300);
 }

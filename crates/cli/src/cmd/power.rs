@@ -11,7 +11,7 @@ use ascertain_stats::{Judge, MarginJudge, expected_growth, power_growth};
 
 use crate::exit::Code;
 use crate::options::{Display, positive_share, share};
-use crate::output;
+use crate::{exports, output};
 
 /// How many trials it will take: the chance of each verdict, by the true rate, exactly
 ///
@@ -42,7 +42,7 @@ pub struct Args {
     /// Trials after which it stays undecided [default: enough where the claim is wrong by a fifth of the odds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 53))]
     max_trials: Option<u64>,
-    /// Write the plot as an SVG
+    /// Write the plot as an SVG; `-` is standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -62,7 +62,7 @@ fn true_rate(text: &str) -> Result<f64, String> {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let analysis = analyse(args)?;
     if let Some(file) = &args.svg {
-        export::write(file, &svg::standalone(&analysis.plot()))?;
+        export::write(&exports::named(file), &svg::standalone(&analysis.plot()))?;
     }
     output::formatted(&analysis, &args.display, [power::json, power::csv, power::markdown], power::table)?;
     Ok(Code::Done)

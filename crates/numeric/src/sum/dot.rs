@@ -8,9 +8,10 @@ use super::method::{Pair, lanes_total};
 use super::vector::Vector;
 use crate::features::first_missing;
 
-/// Σ x·y of two slices of one length, as accurate as if it were calculated in twice the precision of `f64` and rounded
-/// once: the error is at most u·|Σxy| + (2n·u)²·Σ|xy|, u = 2⁻⁵³, unless a product of two `f64` is below 2^−969, whose
-/// own error then underflows (by at most 2^−1074 each). Products of `f32` are exact in `f64`.
+/// Σ x·y of two slices of one length, as accurate as if it were calculated in twice the precision of the numbers and
+/// rounded once. For `f64` the error is at most u·|Σxy| + (2n·u)²·Σ|xy|, u = 2⁻⁵³, unless a product is below 2^−969,
+/// whose own error then underflows (by at most 2^−1074 each). Products of `f32` are exact in `f64`, and added plainly by
+/// fours: 3u·Σ|xy| more.
 ///
 /// A product beyond `f64::MAX` counts as an infinity; NaN and infinities give what [`exact`](super::exact) gives for
 /// the products. A result of zero is +0.0, as is that of nothing. Ogita, Rump and Oishi 2005, "Accurate sum and dot
@@ -42,7 +43,19 @@ pub trait DotMethod<V: Vector> {
 trait Products<V: Vector>: Accumulator<V> {
     /// Adds a product to each lane.
     unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V);
+
+    /// Adds the products of [`BLOCK`] registers, which must be readable.
+    #[inline(always)]
+    unsafe fn push_block<T: Element>(&mut self, xs: *const T, ys: *const T) {
+        for i in 0..BLOCK {
+            // SAFETY: the same contract.
+            unsafe { self.push_products::<T>(T::load(xs.add(i * V::LANES)), T::load(ys.add(i * V::LANES))) }
+        }
+    }
 }
+
+/// Registers that an accumulator takes one after the other.
+const BLOCK: usize = 4;
 
 /// Multiplies and adds.
 pub struct NaiveDot;
@@ -116,6 +129,29 @@ impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
             }
         }
     }
+
+    /// Exact products (of `f32`) are first added plainly.
+    #[inline(always)]
+    unsafe fn push_block<T: Element>(&mut self, xs: *const T, ys: *const T) {
+        // SAFETY: the same contract.
+        unsafe {
+            let load = |i: usize| (T::load::<V>(xs.add(i * V::LANES)), T::load::<V>(ys.add(i * V::LANES)));
+            if !T::EXACT_PRODUCTS {
+                for i in 0..BLOCK {
+                    let (xs, ys) = load(i);
+                    self.push_products::<T>(xs, ys);
+                }
+                return;
+            }
+            let (xs, ys) = load(0);
+            let mut products = xs.mul(ys);
+            for i in 1..BLOCK {
+                let (xs, ys) = load(i);
+                products = xs.mul_add(ys, products);
+            }
+            self.push(products);
+        }
+    }
 }
 
 /// The products, and what each of them lost, summed exactly.
@@ -134,7 +170,7 @@ pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
 unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[T], ys: &[T]) -> A {
     let length = xs.len().min(ys.len());
     let (xs, ys) = (&xs[..length], &ys[..length]);
-    let width = N * V::LANES;
+    let width = N * BLOCK * V::LANES;
     // SAFETY: the caller vouches for the instructions; every load is inside its round, and of the rest only the numbers
     // that are there are loaded.
     unsafe {
@@ -142,15 +178,15 @@ unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[
         let (mut left, mut right) = (xs.chunks_exact(width), ys.chunks_exact(width));
         for (left, right) in (&mut left).zip(&mut right) {
             for (i, accumulator) in accumulators.iter_mut().enumerate() {
-                let start = i * V::LANES;
-                accumulator.push_products::<T>(T::load(left.as_ptr().add(start)), T::load(right.as_ptr().add(start)));
+                let start = i * BLOCK * V::LANES;
+                accumulator.push_block(left.as_ptr().add(start), right.as_ptr().add(start));
             }
         }
         let pieces = left.remainder().chunks(V::LANES).zip(right.remainder().chunks(V::LANES));
-        for ((left, right), accumulator) in pieces.zip(&mut accumulators) {
+        for (i, (left, right)) in pieces.enumerate() {
             // −0.0 · −0.0 adds nothing either.
             let left_terms = T::load_partial(left.as_ptr(), left.len());
-            accumulator.push_products::<T>(left_terms, T::load_partial(right.as_ptr(), right.len()));
+            accumulators[i % N].push_products::<T>(left_terms, T::load_partial(right.as_ptr(), right.len()));
         }
         accumulators.into_iter().reduce(|all, accumulator| all.merge(accumulator)).unwrap_or(A::new())
     }
@@ -177,6 +213,8 @@ pub struct DotVariant<T: 'static> {
 }
 
 type DotKernel<T> = unsafe fn(&[T], &[T]) -> f64;
+/// A kernel that this machine can run.
+type Dot<T> = fn(&[T], &[T]) -> f64;
 
 impl<T> DotVariant<T> {
     /// Whether this machine can run it.
@@ -188,11 +226,11 @@ impl<T> DotVariant<T> {
     }
 
     /// The function, or none where the machine can't run it. Of the longer slice it takes as much as the shorter has.
-    pub fn function(&self) -> Option<fn(&[T], &[T]) -> f64> {
+    pub fn function(&self) -> Option<Dot<T>> {
         self.is_available().ok()?;
         // SAFETY: the types differ in `unsafe` alone, and the kernel's one condition, that the CPU has the features,
         // holds for as long as the program runs.
-        Some(unsafe { std::mem::transmute::<DotKernel<T>, fn(&[T], &[T]) -> f64>(self.kernel?) })
+        Some(unsafe { std::mem::transmute::<DotKernel<T>, Dot<T>>(self.kernel?) })
     }
 }
 
@@ -200,7 +238,7 @@ impl<T> DotVariant<T> {
 macro_rules! on {
     ($architecture:literal, $method:ident, $arch:ident) => {{
         #[cfg(target_arch = $architecture)]
-        let kernel: Option<DotKernel<T>> = Some(arch::$arch::dot::<$method, T, 2>);
+        let kernel: Option<DotKernel<T>> = Some(arch::$arch::dot::<$method, T, 4>);
         #[cfg(not(target_arch = $architecture))]
         let kernel: Option<DotKernel<T>> = None;
         kernel

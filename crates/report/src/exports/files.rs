@@ -1,4 +1,5 @@
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use ascertain::observations::Observations;
@@ -55,7 +56,7 @@ impl Files {
                 return Err(Error::Twice(path.to_path_buf()));
             }
             let is_summary = summary.as_ref().is_some_and(|summary| Path::new(summary) == path);
-            let before = if is_summary { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
+            let before = if is_summary { standing(path)? } else { String::new() };
             files.push(ExportFile { kind, export, before });
         }
         let next_ns = clock::now_ns() + EVERY_NS;
@@ -92,6 +93,15 @@ impl Files {
         });
         // Each is tried before the first that failed is said.
         written.collect::<Vec<_>>().into_iter().collect()
+    }
+}
+
+/// What stands in a file, whatever its bytes: it is to be kept.
+fn standing(path: &Path) -> Result<String, Error> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(source) => Err(Error::Open { path: path.to_path_buf(), source }),
     }
 }
 

@@ -127,7 +127,7 @@ impl Trend {
         if self.ratio.is_none() {
             cautions.push(
                 "Careful: runs are not paired with one another; a change may be the machine's. A ratio within each run \
-                 (--ratio A/B) is free of that."
+                 (--ratio A/B) cancels what slows both alike."
                     .into(),
             );
         }

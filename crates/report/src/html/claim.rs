@@ -10,7 +10,7 @@ use super::picture::{Figure, Room, figures};
 use crate::clause::{Clause, arm_names};
 use crate::figure::exact_percent;
 use crate::grids;
-use crate::pictures;
+use crate::pictures::{self, Picture};
 use crate::sentence::marked;
 use crate::text::quoted;
 
@@ -46,9 +46,6 @@ pub(super) struct Claim {
 /// With at most that many claims, the evidence for each is in sight from the start.
 const FEW: usize = 3;
 
-/// With more than that many, its pictures are small.
-const MANY: usize = 8;
-
 /// The claims of a run, in the order asked.
 pub(super) fn claims(run: &RecordedRun, prefix: &str) -> Vec<Claim> {
     run.outcome.claims.iter().enumerate().map(|(index, claim)| view(run, index, claim, prefix)).collect()
@@ -60,8 +57,7 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
     let source = claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string();
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     let here = Some(grids::here(claim)).filter(|here| is_judged && here != "-");
-    let claims = run.outcome.claims.len();
-    let room = if claims > MANY { Room::Half } else { Room::Full };
+    let room = Room::of(run);
     Claim {
         anchor: format!("{prefix}claim-{}", index + 1),
         verdict: claim.verdict.word(),
@@ -77,9 +73,19 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         analysis: prose(asked.map(|asked| &asked.analysis)),
         restated: prose(asked.map(|asked| &asked.restated)),
         reach: basis::reach(claim),
-        pictures: figures(pictures::of_claim(run, index), prefix, &format!("c{index}p"), room),
-        is_open: claims <= FEW,
+        pictures: figures(pictures_of(run, index, room), prefix, &format!("c{index}p"), room),
+        is_open: run.outcome.claims.len() <= FEW,
     }
+}
+
+/// The claim's pictures. Where room is short the path of the evidence is left out if all trials agree: it is a
+/// straight line, which the count in the sentence says as well.
+fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> Vec<Picture> {
+    let ClaimResult { trials, successes, ties, .. } = run.outcome.claims[index];
+    let is_straight = successes == 0 || successes == trials - ties;
+    let mut pictures = pictures::of_claim(run, index);
+    pictures.retain(|picture| !(room == Room::Half && is_straight && picture.plot.id.ends_with("-evidence")));
+    pictures
 }
 
 /// The claim as its author put it, or else what it asks.

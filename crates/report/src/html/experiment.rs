@@ -47,7 +47,7 @@ fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experimen
         id: spec.id.clone(),
         title: spec.title.clone(),
         question,
-        pictures: figures(pictures::of_experiment(run, &spec.id), prefix, &format!("e{index}p"), Room::Full),
+        pictures: figures(pictures::of_experiment(run, &spec.id), prefix, &format!("e{index}p"), Room::of(run)),
         table: table(run, spec),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),
         threats,

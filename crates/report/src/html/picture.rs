@@ -45,6 +45,14 @@ pub(super) enum Room {
     Half,
 }
 
+impl Room {
+    /// What a run's claims and experiments get: less, where it has many claims.
+    pub(super) fn of(run: &RecordedRun) -> Room {
+        const MANY: usize = 8;
+        if run.outcome.claims.len() > MANY { Room::Half } else { Room::Full }
+    }
+}
+
 /// The pictures as a page shows them, under addresses that begin with the run's prefix. What is inside of them
 /// has names that begin with `short`, since a mark that is drawn by reference says its name each time.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, room: Room) -> Vec<Figure> {

@@ -155,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_written_to_stays() {
+        let runs = tempfile::tempdir().unwrap();
+        let run = runs.path().join("20261101T000000000Z-aaaa");
+        fs::create_dir(&run).unwrap();
+        // It can't be opened, not by root either.
+        std::os::unix::fs::symlink("trials.jsonl", run.join("trials.jsonl")).unwrap();
+        assert!(remove(&run, false).is_some_and(|reason| reason.contains("can't be told")) && run.exists());
+        fs::remove_file(run.join("trials.jsonl")).unwrap();
+        assert_eq!((remove(&run, false), run.exists()), (None, false));
+    }
+
+    #[test]
     fn ages_may_be_in_days() {
         assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
         assert_eq!(age("1.5 d"), Ok(Duration::from_secs(36 * 3600)));

@@ -18,7 +18,7 @@ use super::figures::{ArmFigure, lines, medians, ratios};
 use super::loaded::Loaded;
 use crate::exit::Code;
 use crate::options::Display;
-use crate::{output, runs};
+use crate::{exports, output, runs};
 
 /// How a figure went from run to run: a metric's median, or the ratio of two variants within each run
 #[derive(clap::Args)]
@@ -41,7 +41,7 @@ pub struct Args {
     /// So many runs, the latest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// Write the plot as an SVG
+    /// Write the plot as an SVG; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
     /// Folder of runs, instead of ~/.local/state/ascertain/runs
@@ -64,7 +64,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     };
     let trend = trend(args, &all, &below)?;
     if let Some(file) = &args.svg {
-        export::write(file, &svg::standalone(&trend.plot()))?;
+        export::write(&exports::named(file), &svg::standalone(&trend.plot()))?;
     }
     output::formatted(&trend, &args.display, [trend::json, trend::csv, trend::markdown], trend::table)?;
     Ok(Code::Done)
