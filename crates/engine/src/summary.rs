@@ -1,6 +1,7 @@
 //! What came of a run: each metric of each arm in a few numbers, beside the claims.
 
-use ascertain_stats::{Moments, quantile_ranks, quantile_sorted};
+use ascertain_numeric::sum::{mean_of, variance_of};
+use ascertain_stats::{quantile_ranks, quantile_sorted};
 use ascertain_sys::machine::{self, Machine};
 
 use crate::experiment::Spec;
@@ -54,7 +55,7 @@ fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
             let quantile = |q| quantile_sorted(&sorted, q).filter(|value| value.is_finite());
             // Where some observations timed out there is no mean to speak of.
             let finite = sorted.last().is_some_and(|last| last.is_finite());
-            let moments: Option<Moments> = finite.then(|| observed.iter().copied().collect());
+            let numbers = || observed.iter().copied();
             PointSummary {
                 experiment: values.experiment.clone(),
                 variant: values.arm.variant.clone(),
@@ -68,8 +69,8 @@ fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
                 median_high: ranks.as_ref().and_then(|ranks| at(ranks.high)),
                 p90: quantile(0.9),
                 p99: quantile(0.99),
-                mean: moments.as_ref().and_then(Moments::mean),
-                std: moments.as_ref().and_then(Moments::standard_deviation),
+                mean: if finite { mean_of(numbers()) } else { None },
+                std: if finite { variance_of(numbers()).map(f64::sqrt) } else { None },
                 min: quantile(0.0),
                 max: quantile(1.0),
             }

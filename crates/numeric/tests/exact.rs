@@ -285,7 +285,8 @@ fn threads_give_the_same_bits() {
     let xs: Vec<f32> = (0..100_000_u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761) & 0xbf7f_ffff)).collect();
     let mut merged = Exact::new();
     std::thread::scope(|scope| {
-        let parts: Vec<_> = xs.chunks(7_777).map(|part| scope.spawn(|| part.iter().copied().collect::<Exact>())).collect();
+        let parts: Vec<_> =
+            xs.chunks(7_777).map(|part| scope.spawn(|| part.iter().copied().collect::<Exact>())).collect();
         parts.into_iter().rev().for_each(|part| merged.merge(&part.join().unwrap()));
     });
     assert_eq!(merged.round().to_bits(), exact(&xs).to_bits());

@@ -207,7 +207,8 @@ fn corrections_are_merged_in_the_same_order_too() {
 /// place of it.
 #[test]
 fn singles_of_every_kind_are_widened_alike_in_every_place_of_a_block() {
-    let kinds = [f32::from_bits(1), -f32::from_bits(3), f32::MIN_POSITIVE, -f32::MAX, f32::MAX, 1.5, -0.0, 0.0, -2.5e-40];
+    let kinds =
+        [f32::from_bits(1), -f32::from_bits(3), f32::MIN_POSITIVE, -f32::MAX, f32::MAX, 1.5, -0.0, 0.0, -2.5e-40];
     for (name, accumulators, function) in functions::<f32>() {
         for kind in kinds {
             for place in 0..128 {

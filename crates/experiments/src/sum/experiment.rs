@@ -10,6 +10,7 @@ use ascertain::unit::Unit;
 use ascertain_numeric::sum::Element;
 use ascertain_sys::machine::Machine;
 
+use super::contestants::{OTHERS, contestant};
 use super::session;
 
 /// Summation.
@@ -27,7 +28,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         accepts,
     };
     // The names are the same for each type.
-    let variants = f32::VARIANTS.iter().map(|v| Variant { name: v.name.into(), about: v.about.into() });
+    let ours = f32::VARIANTS.iter().map(|v| (v.name, v.about));
+    let dots = f32::DOT_VARIANTS.iter().map(|v| (v.name, v.about));
+    let variants =
+        ours.chain(OTHERS).chain(dots).map(|(name, about)| Variant { name: name.into(), about: about.into() });
     Spec {
         id: "sum".into(),
         title: "Adding up floating-point numbers: speed and error".into(),
@@ -43,20 +47,15 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
             factor(
                 "accumulators",
-                "independent chains of additions",
+                "independent chains of additions; nothing to the peers and the dot products",
                 1.into(),
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),
         ],
         plots: vec![sweep("throughput"), sweep("error")],
         metrics: vec![
-            Metric::new("time", "time of one sum: the mean of a batch", Unit::Nanosecond, Better::Lower),
-            Metric::new(
-                "throughput",
-                "bytes summed a second, over the same batch",
-                Unit::BytePerSecond,
-                Better::Higher,
-            ),
+            Metric::new("time", "time of one sum or dot product: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            Metric::new("throughput", "bytes read a second, over the same batch", Unit::BytePerSecond, Better::Higher),
             Metric::new("error", "relative error against the exact sum; no chance in it", Unit::One, Better::Lower),
         ],
     }
@@ -77,16 +76,17 @@ impl Experiment for Sum {
     fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
         let size =
             Size::of(arm).ok_or_else(|| Unavailable("its factors are elements, type and accumulators".into()))?;
-        match size.double {
-            false => offered::<f32>(arm, &size)?,
-            true => offered::<f64>(arm, &size)?,
-        }
-        if size.bytes() > machine.memory_bytes / 2 {
+        // The array and its reverse, which the dot products take.
+        let bytes = 2 * size.bytes();
+        if bytes > machine.memory_bytes / 2 {
+            let memory = machine.memory_bytes;
             return Err(Unavailable(format!(
-                "{} bytes are more than half of this machine's memory ({} bytes)",
-                size.bytes(),
-                machine.memory_bytes
+                "{bytes} bytes are more than half of this machine's memory ({memory} bytes)"
             )));
+        }
+        match size.double {
+            false => contestant::<f32>(&arm.variant, size.accumulators).map(drop)?,
+            true => contestant::<f64>(&arm.variant, size.accumulators).map(drop)?,
         }
         Ok(())
     }
@@ -94,18 +94,6 @@ impl Experiment for Sum {
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
         session::open(arms, setup)
     }
-}
-
-/// Whether the type offers the arm's variant with so many accumulators on this CPU.
-fn offered<T: Element>(arm: &Arm, size: &Size) -> Result<(), Unavailable> {
-    let variant = T::variant(&arm.variant);
-    let variant = variant.ok_or_else(|| Unavailable("there is no such variant".into()))?;
-    variant.is_available().map_err(|feature| Unavailable(format!("needs {feature}, which this CPU lacks")))?;
-    if !variant.accumulators.contains(&size.accumulators) {
-        let known: Vec<String> = variant.accumulators.iter().map(u32::to_string).collect();
-        return Err(Unavailable(format!("comes with {} accumulators", known.join(", "))));
-    }
-    Ok(())
 }
 
 /// An arm's point, read.
@@ -126,6 +114,7 @@ impl Size {
         })
     }
 
+    /// Of one array.
     pub fn bytes(&self) -> u64 {
         self.elements * if self.double { 8 } else { 4 }
     }

@@ -7,19 +7,22 @@ use ascertain::batch::{self, Timed};
 use ascertain::black_box;
 use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
 use ascertain_numeric::sum::{self, Element};
+use ascertain_sys::compiled::Plain;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::contestants::{Contestant, contestant};
 use super::experiment::{ERROR, Size, THROUGHPUT, TIME};
 
 /// One arm, ready.
 struct Target {
     size: Size,
     timed: Timed<'static>,
-    result: Box<dyn Fn() -> f64>,
-    exact: f64,
-    is_sum: bool,
+    result: Rc<dyn Fn() -> f64>,
+    /// What the result should be; none where there is only loading.
+    exact: Option<f64>,
     error: f64,
+    bytes: f64,
     iterations: u64,
 }
 
@@ -56,31 +59,35 @@ fn same_data(a: &Size, b: &Size) -> bool {
     a.elements == b.elements && a.double == b.double
 }
 
-fn target<T: Element>(arm: &Arm, size: Size, array: Array<T>) -> Result<Target, TargetError> {
-    let variant = T::variant(&arm.variant);
-    let function = variant.and_then(|variant| Some((variant, variant.function(size.accumulators)?)));
-    let Some((variant, function)) = function else {
-        return Err(TargetError::Failed(format!("{arm}: this machine has no such variant")));
-    };
-    let Array { data, exact } = array;
-    let error = if variant.is_sum { ((function(&data) - exact) / exact).abs() } else { f64::NAN };
-    let again = Rc::clone(&data);
+fn target<T: Element + Plain>(arm: &Arm, size: Size, array: Array<T>) -> Result<Target, TargetError> {
+    let found = contestant::<T>(&arm.variant, size.accumulators);
+    let Array { data, reversed, sum, dot } = array;
+    let (result, exact): (Rc<dyn Fn() -> f64>, _) =
+        match found.map_err(|error| TargetError::Failed(format!("{arm}: {error}")))? {
+            Contestant::Sum(function) => (Rc::new(move || function(black_box(&data))), Some(sum)),
+            Contestant::Load(function) => (Rc::new(move || function(black_box(&data))), None),
+            Contestant::Dot(function) => (Rc::new(move || function(black_box(&data), black_box(&reversed))), Some(dot)),
+        };
+    let arrays = if T::DOT_VARIANTS.iter().any(|variant| variant.name == arm.variant) { 2.0 } else { 1.0 };
+    let again = Rc::clone(&result);
     Ok(Target {
         size,
-        timed: batch::timed(move || function(black_box(&data))),
-        result: Box::new(move || function(&again)),
+        error: exact.map_or(f64::NAN, |exact| ((result() - exact) / exact).abs()),
+        timed: batch::timed(move || again()),
+        result,
         exact,
-        is_sum: variant.is_sum,
-        error,
+        bytes: arrays * size.bytes() as f64,
         iterations: 0,
     })
 }
 
-/// Numbers to sum, and their exact sum.
+/// Numbers to sum, the same from the last to the first to multiply them with, and what should come out.
 #[derive(Clone)]
 struct Array<T> {
     data: Rc<[T]>,
-    exact: f64,
+    reversed: Rc<[T]>,
+    sum: f64,
+    dot: f64,
 }
 
 /// The arrays of one type, by number of elements: arms of one size share theirs.
@@ -100,7 +107,9 @@ impl<T: Element> Arrays<T> {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
             let data: Rc<[T]> =
                 (0..elements).map(|_| from(rng.random::<f64>() * 2_f64.powi(rng.random_range(-12..=12)))).collect();
-            Array { exact: sum::exact(&data), data }
+            let reversed: Rc<[T]> = data.iter().rev().copied().collect();
+            let dot = sum::dot_of(data.iter().copied(), reversed.iter().copied());
+            Array { sum: sum::exact(&data), dot, data, reversed }
         };
         self.0.entry(elements).or_insert_with(make).clone()
     }
@@ -110,11 +119,11 @@ impl Session for Targets {
     /// Far wider than any method's error bound, and far narrower than a dropped element.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let target = &self.targets[arm];
-        let (seen, exact) = ((target.result)(), target.exact);
+        let Some(exact) = target.exact else { return Ok(()) };
+        let seen = (target.result)();
         let tolerance = exact.abs() * f64::EPSILON * target.size.elements as f64;
-        let is_near = (seen - exact).abs() <= tolerance;
-        if target.is_sum && !is_near {
-            return Err(TargetError::WrongAnswer(format!("it says {seen}, and the exact sum is {exact}")));
+        if !((seen - exact).abs() <= tolerance) {
+            return Err(TargetError::WrongAnswer(format!("it says {seen}, and the exact result is {exact}")));
         }
         Ok(())
     }
@@ -124,8 +133,8 @@ impl Session for Targets {
         let elapsed_ns = (target.timed)(target.iterations);
         let time_ns = elapsed_ns as f64 / target.iterations as f64;
         out.push(TIME, time_ns);
-        out.push(THROUGHPUT, target.size.bytes() as f64 / time_ns * 1e9);
-        if target.is_sum {
+        out.push(THROUGHPUT, target.bytes / time_ns * 1e9);
+        if target.exact.is_some() {
             out.push(ERROR, target.error);
         }
         Ok(())

@@ -66,9 +66,10 @@ pub fn variance<T: Element>(xs: &[T]) -> Option<f64> {
 /// The variance of `count` numbers with these sums of distances from about their mean, and of squares of them.
 pub(super) fn variance_of_sums(distances: f64, squares: f64, count: usize) -> Option<f64> {
     let n = count as f64;
-    // `max` would make a number of NaN.
     let about_mean = squares - distances * distances / n;
-    (count > 1).then(|| if about_mean < 0.0 { 0.0 } else { about_mean / (n - 1.0) })
+    // What is left when equal numbers lie beside their rounded mean is rounding, and no variance.
+    let is_rounding = about_mean <= 2.0 * f64::EPSILON * squares;
+    (count > 1).then(|| if is_rounding { 0.0 } else { about_mean / (n - 1.0) })
 }
 
 /// The sums of the distances from `centre` and of their squares.
