@@ -128,7 +128,10 @@ fn plotted() -> anyhow::Result<Done> {
     let arguments: Vec<&str> = sweep.split(' ').chain(["--evidence", &folder]).collect();
     let output = tools::capture(tools::target().join("release/ascertain"), &arguments)?;
     anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    tools::run("cargo", &["build", "--quiet", "--release", "--package", "ascertain-report", "--example", "plots_json"])?;
+    tools::run(
+        "cargo",
+        &["build", "--quiet", "--release", "--package", "ascertain-report", "--example", "plots_json"],
+    )?;
     let script = tools::root().join("crates/report/tests/plotted.py").to_string_lossy().into_owned();
     for run in std::fs::read_dir(&runs)? {
         let run = run?.path().to_string_lossy().into_owned();

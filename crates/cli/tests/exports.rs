@@ -115,7 +115,8 @@ fn a_job_summary_is_added_to_and_other_files_are_replaced() {
     }
     let summary = read(state.path(), "summary.md");
     assert!(
-        summary.starts_with("before, not in UTF-8: \u{fffd}\n## Ascertain") && !read(state.path(), "other.md").contains("before"),
+        summary.starts_with("before, not in UTF-8: \u{fffd}\n## Ascertain")
+            && !read(state.path(), "other.md").contains("before"),
         "{summary}"
     );
 }

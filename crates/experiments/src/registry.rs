@@ -9,16 +9,24 @@ pub mod cbrt;
 pub mod decimal;
 #[path = "fill-rate/mod.rs"]
 pub mod fill_rate;
-#[path = "reshuffle/mod.rs"]
-pub mod reshuffle;
 #[path = "format-scaling/mod.rs"]
 pub mod format_scaling;
 #[path = "polynomial/mod.rs"]
 pub mod polynomial;
+#[path = "reshuffle/mod.rs"]
+pub mod reshuffle;
 #[path = "sum/mod.rs"]
 pub mod sum;
 
 /// Every experiment that ships.
 pub fn registry() -> &'static [&'static dyn Experiment] {
-    &[&sum::Sum, &decimal::Decimal, &cbrt::Cbrt, &polynomial::Polynomial, &format_scaling::FormatScaling, &fill_rate::FillRate, &reshuffle::Reshuffle]
+    &[
+        &sum::Sum,
+        &decimal::Decimal,
+        &cbrt::Cbrt,
+        &polynomial::Polynomial,
+        &format_scaling::FormatScaling,
+        &fill_rate::FillRate,
+        &reshuffle::Reshuffle,
+    ]
 }

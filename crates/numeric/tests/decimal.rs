@@ -9,7 +9,7 @@ fn edges() -> impl Iterator<Item = u64> {
     let tens = (0..20).map(|k| 10_u64.pow(k));
     let twos = (0..64).map(|k| 1_u64 << k);
     let beside = tens.chain(twos).flat_map(|x| [x - 1, x, x + 1]);
-    beside.chain([u64::MAX - 1, u64::MAX, 99_999_999_99, 9_999_999_999_999_999_999])
+    beside.chain([u64::MAX - 1, u64::MAX, 9_999_999_999, 9_999_999_999_999_999_999])
 }
 
 /// Every way to write it says what the standard library says, and writes within its bounds.

@@ -294,7 +294,7 @@ fn threads_give_the_same_bits() {
 
 /// 10^8 numbers over all exponents that cancel but for one. Takes a while: `cargo test --release -- --ignored`.
 #[test]
-#[ignore = "takes 3 GB and a minute"]
+#[ignore = "takes 1 GB and some seconds"]
 fn a_hundred_million_numbers_cancel_to_the_last_bit() {
     let mut state = 1_u64;
     let mut xs: Vec<f64> = Vec::with_capacity(100_000_001);

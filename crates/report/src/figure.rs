@@ -150,8 +150,11 @@ pub fn exact_percent(share: f64) -> String {
     }
     // 0.29 * 100 is 28.999999999999996.
     let rounded = (share * 1e12).round() / 1e10;
-    let hidden = (rounded == 100.0 && share != 1.0) || (rounded == 0.0 && share != 0.0);
-    if hidden { format!("{share}") } else { format!("{rounded} %") }
+    match (rounded == 100.0 && share != 1.0) || (rounded == 0.0 && share != 0.0) {
+        true if share.abs() < 1e-5 => format!("{share:e}"),
+        true => format!("{share}"),
+        false => format!("{rounded} %"),
+    }
 }
 
 /// A bound on the chance of being wrong, rounded up to two digits: `0.001`, `0.00003`, `2.5e-7`.
@@ -240,6 +243,7 @@ mod tests {
         assert_eq!(percent(1.0 / 3.0), "33 %");
         assert_eq!(exact_percent(0.975), "97.5 %");
         assert_eq!(exact_percent(1.0 - 1e-15), "0.999999999999999");
+        assert_eq!(exact_percent(1e-300), "1e-300");
     }
 
     #[test]

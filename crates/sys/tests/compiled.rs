@@ -10,7 +10,7 @@ const DOUBLE: &str = r#"
 #ifdef __cplusplus
 extern "C"
 #endif
-int64_t twice(const void *input, size_t count, void *output, size_t room) {
+int64_t ascertain_twice(const void *input, size_t count, void *output, size_t room) {
     const double *from = (const double *)input;
     double *to = (double *)output;
     if (room < count) return -1;

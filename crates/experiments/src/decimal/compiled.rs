@@ -8,7 +8,7 @@ const LIBC: &str = r#"
 #include <stddef.h>
 #include <stdio.h>
 
-int64_t each(const void *input, size_t count, void *output, size_t room) {
+int64_t ascertain_each(const void *input, size_t count, void *output, size_t room) {
     const uint64_t *values = input;
     int64_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
@@ -24,7 +24,7 @@ const TO_CHARS: &str = r#"
 #include <cstddef>
 #include <cstdint>
 
-extern "C" int64_t each(const void *input, size_t count, void *output, size_t room) {
+extern "C" int64_t ascertain_each(const void *input, size_t count, void *output, size_t room) {
     auto values = static_cast<const uint64_t *>(input);
     auto text = static_cast<char *>(output);
     int64_t bytes = 0;
@@ -42,7 +42,7 @@ const FMT: &str = r#"
 #include <cstdint>
 #include <fmt/format.h>
 
-extern "C" int64_t each(const void *input, size_t count, void *output, size_t room) {
+extern "C" int64_t ascertain_each(const void *input, size_t count, void *output, size_t room) {
     auto values = static_cast<const uint64_t *>(input);
     auto text = static_cast<char *>(output);
     int64_t bytes = 0;
@@ -62,7 +62,7 @@ const STRINGSTREAM: &str = r#"
 #include <cstring>
 #include <sstream>
 
-extern "C" int64_t each(const void *input, size_t count, void *output, size_t room) {
+extern "C" int64_t ascertain_each(const void *input, size_t count, void *output, size_t room) {
     auto values = static_cast<const uint64_t *>(input);
     int64_t bytes = 0;
     for (size_t i = 0; i < count; i++) {

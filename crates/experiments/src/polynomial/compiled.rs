@@ -18,7 +18,7 @@ const TEXT: &str = r"
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t multiplications(const void *input, size_t none, void *output, size_t count) {
+int64_t ascertain_multiplications(const void *input, size_t none, void *output, size_t count) {
     const double A = 1.1, B = 2.2, C = 3.3;
     double *data = output;
     int i;
@@ -26,7 +26,7 @@ int64_t multiplications(const void *input, size_t none, void *output, size_t cou
     return 0;
 }
 
-int64_t additions(const void *input, size_t none, void *output, size_t count) {
+int64_t ascertain_additions(const void *input, size_t none, void *output, size_t count) {
     const double A = 1.1, B = 2.2, C = 3.3, twice = A + A;
     double *data = output, value = C, rise = A + B;
     int i;

@@ -12,11 +12,11 @@ pub struct Loop {
     pub instructions: u32,
 }
 
-/// The loop of a function in a shared object: of several, the one that calculates in the widest registers.
+/// The loop of a function in a shared object, whose symbol has `ascertain_` before the name: of several, the one that calculates in the widest registers.
 /// `None` where there is no objdump, or the code is not x86-64's.
 pub fn main_loop(object: &Path, function: &str) -> Option<Loop> {
     let output = Command::new("objdump")
-        .args(["-d", "--no-show-raw-insn", &format!("--disassemble={function}")])
+        .args(["-d", "--no-show-raw-insn", &format!("--disassemble=ascertain_{function}")])
         .arg(object)
         .output()
         .ok()?;

@@ -19,10 +19,13 @@ pub const OTHERS: [(&str, &str); 5] = [
     ("accurate-exact", "the exact sum of the crate accurate (Zhu and Hayes)"),
 ];
 
+/// Sums a slice.
+pub type Sum<T> = Rc<dyn Fn(&[T]) -> f64>;
+
 /// What a variant does with the numbers.
 pub enum Contestant<T: 'static> {
     /// Sums them.
-    Sum(Rc<dyn Fn(&[T]) -> f64>),
+    Sum(Sum<T>),
     /// Only loads them.
     Load(fn(&[T]) -> f64),
     /// Multiplies two arrays.
@@ -80,14 +83,14 @@ const TEXT: &str = r"
 #include <stdint.h>
 
 #define LOOPS(type) \
-    int64_t naive_##type(const void *input, size_t count, void *output, size_t one) { \
+    int64_t ascertain_naive_##type(const void *input, size_t count, void *output, size_t one) { \
         const type *numbers = input; \
         double sum = 0; \
         for (size_t i = 0; i < count; i++) sum += numbers[i]; \
         *(double *)output = sum; \
         return 0; \
     } \
-    int64_t kahan_##type(const void *input, size_t count, void *output, size_t one) { \
+    int64_t ascertain_kahan_##type(const void *input, size_t count, void *output, size_t one) { \
         const type *numbers = input; \
         double sum = 0, excess = 0; \
         for (size_t i = 0; i < count; i++) { \

@@ -122,7 +122,8 @@ impl Session for Targets {
         let Some(exact) = target.exact else { return Ok(()) };
         let seen = (target.result)();
         let tolerance = exact.abs() * f64::EPSILON * target.size.elements as f64;
-        if !((seen - exact).abs() <= tolerance) {
+        let is_near = (seen - exact).abs() <= tolerance;
+        if !is_near {
             return Err(TargetError::WrongAnswer(format!("it says {seen}, and the exact result is {exact}")));
         }
         Ok(())

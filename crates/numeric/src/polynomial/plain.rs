@@ -11,7 +11,7 @@ const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct"];
 /// Fills a slice with a polynomial's values at 0, 1, 2 and so on: `out[i]` = Σ `coefficients[k]`·iᵏ.
 ///
 /// By Horner's rule, in the widest registers that the machine has, chosen at the first call. With n + 1
-/// coefficients the error is at most 2n·u·Σ |coefficients[k]|·iᵏ (u = 2⁻⁵³), and half of that where the machine
+/// coefficients the error is at most 2n·u·Σ |cₖ|·iᵏ (u = 2⁻⁵³), and half of that where the machine
 /// multiplies and adds in one step: the last bits may differ from machine to machine. No coefficients are the
 /// polynomial that is zero. Infinities, NaN and overflow go where the rule takes them.
 ///

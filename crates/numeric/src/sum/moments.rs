@@ -107,7 +107,11 @@ pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre:
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn push_distances<V: Vector>(sums: &mut Pair<V, V::Subtraction>, squares: &mut Pair<V, V::Subtraction>, distances: V) {
+unsafe fn push_distances<V: Vector>(
+    sums: &mut Pair<V, V::Subtraction>,
+    squares: &mut Pair<V, V::Subtraction>,
+    distances: V,
+) {
     // SAFETY: the same contract.
     unsafe {
         sums.push(distances);

@@ -43,18 +43,18 @@ impl Library {
         Ok(Library(Arc::new(Loaded { handle, object: object.into(), _folder: folder })))
     }
 
-    /// The function of this name.
+    /// The function of this name, which in the source has `ascertain_` before it.
     ///
     /// # Errors
     /// [`Error::Load`] when the library has none.
     pub fn function(&self, name: &str) -> Result<Function, Error> {
-        let text = CString::new(name).map_err(|_| Error::Nul { text: name.into() })?;
+        let text = CString::new(format!("ascertain_{name}")).map_err(|_| Error::Nul { text: name.into() })?;
         // SAFETY: the handle is open, the name is a C string.
         let address = unsafe { libc::dlsym(self.0.handle.as_ptr(), text.as_ptr()) };
         if address.is_null() {
             return Err(Error::Load { said: format!("it has no function `{name}`") });
         }
-        // SAFETY: every function of our sources has this signature (see the module's docs).
+        // SAFETY: every function of our sources whose name begins so has this signature (see the module's docs).
         let pointer = unsafe { std::mem::transmute::<*mut c_void, Signature>(address) };
         Ok(Function { pointer, library: self.clone() })
     }

@@ -64,8 +64,15 @@ impl Brief {
     }
 }
 
-/// The folders of all runs, the oldest first; where there are none, says so, which is the code 4.
+/// The folders of all runs, the oldest first; where there are none, or they can't be listed, says so, which is
+/// the code 4 or 2.
 pub fn all(below: &Path) -> Result<Vec<PathBuf>, Code> {
+    if let Err(error) = fs::read_dir(below)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        output::note(&format!("error: {}: {error}", below.display()));
+        return Err(Code::Usage);
+    }
     let all = runs::all(below);
     if all.is_empty() {
         output::note(&format!(
