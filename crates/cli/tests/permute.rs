@@ -159,7 +159,7 @@ fn arms_of_runs_are_samples() {
             vec!["--metric", "wal", run, run],
             "there is `wall`, `user`, `system`, `memory_peak`, `exit`; did you mean `wall`?",
         ),
-        (vec!["--metric", "wall", "nosuchrun", run], "there is no run in"),
+        (vec!["--metric", "wall", "nosuchrun", run], "there is no run `nosuchrun`"),
         (vec![run, run], "is a recorded run: name the metric"),
     ] {
         let refused = permute(&arguments);

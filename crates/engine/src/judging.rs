@@ -314,6 +314,15 @@ impl ClaimJudge {
         let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
         let is_rate = !matches!(self.rule, Rule::Exact) && seen.trials > 0;
         let mut unlike = self.likeness.signs();
+        let ratio = self.paired.as_ref().and_then(Paired::estimate).and_then(finite);
+        // The interval is what all looks so far allow. Trials that drift leave it behind, and it then says nothing.
+        let strays = ratio.is_some_and(|ratio| {
+            ratio_low.is_some_and(|low| ratio < low) || ratio_high.is_some_and(|high| ratio > high)
+        });
+        let (ratio_low, ratio_high) = if strays { (None, None) } else { (ratio_low, ratio_high) };
+        if strays {
+            unlike.insert(0, "trials are not alike: their ratio left the interval that earlier trials allow".into());
+        }
         if self.paired.as_ref().is_some_and(Paired::is_empty) {
             unlike.insert(0, "trials are not alike: no one ratio fits all of them".into());
         }
@@ -339,7 +348,7 @@ impl ClaimJudge {
             rate_high: is_rate.then_some(interval.high).filter(|_| !interval.is_empty()),
             rate_claimed: self.claim.rate,
             error: self.error,
-            ratio: self.paired.as_ref().and_then(Paired::estimate).and_then(finite),
+            ratio,
             ratio_low,
             ratio_high,
             log_e_holds,

@@ -31,6 +31,11 @@ impl Observations {
         &self.arms
     }
 
+    /// How many values there are.
+    pub(crate) fn count(&self) -> usize {
+        self.arms.iter().flat_map(|values| &values.by_metric).map(Vec::len).sum()
+    }
+
     /// The arm's number, added when it is new.
     pub(crate) fn arm(&mut self, spec: &Spec, arm: &Arm) -> usize {
         let known = self.arms.iter().position(|known| known.experiment == spec.id && known.arm == *arm);

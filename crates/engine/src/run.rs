@@ -115,9 +115,11 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     }
     let mut bench =
         Bench { claims: &mut judges, observations: &mut observations, evidence: writer.as_mut(), config: &plan.config };
+    let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
     if let Some(Recorded { header, trials }) = recorded {
         replay::replay(&mut lanes, &header, &trials, &mut bench)?;
     }
+    let recorded_values = bench.observations.count();
     let start_ns = clock::now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
     let setting = Setting { registry, machine: &machine, run_id: &run_id, seed: plan.config.seed };
@@ -131,7 +133,11 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     // Sessions end here: clean-up commands run before the outcome is written.
     drop(runner);
     let claims = judges.iter_mut().map(ClaimJudge::result).collect();
-    let outcome = summary::outcome(&setting, &observations, claims, interrupted);
+    let mut outcome = summary::outcome(&setting, &observations, claims, interrupted);
+    // Where nothing was added, what was noted of the machine stays true of the values.
+    if let Some(former) = former.filter(|_| observations.count() == recorded_values) {
+        (outcome.machine, outcome.threats) = (former.machine, former.threats);
+    }
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
     let folder = writer.map(|writer| writer.finish(outcome.clone())).transpose()?;
     Ok(Run { outcome, observations, folder, target_failed })

@@ -43,6 +43,17 @@ pub struct Export {
     device: Option<File>,
 }
 
+/// Opens a device or a pipe. Our own standard output is shared, not opened anew: where it is a file, a second
+/// place to write at would have one text overwrite the other.
+fn open_device(path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    if path == Path::new("/dev/stdout") {
+        use std::os::fd::AsFd;
+        return io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    }
+    OpenOptions::new().append(true).open(path)
+}
+
 impl Export {
     /// Tries whether a file beside the path can be made. A device or a pipe, such as `/dev/stdout`, is
     /// opened itself; through a symbolic link, what it points to is replaced.
@@ -59,7 +70,7 @@ impl Export {
         let is_device = existing.as_ref().is_some_and(|metadata| !metadata.is_file())
             || (path.starts_with("/dev") && !path.starts_with("/dev/shm"));
         if is_device {
-            let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+            let file = open_device(path).map_err(failed)?;
             return Ok(Export { target: path.to_path_buf(), permissions: None, device: Some(file) });
         }
         let target = match existing {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use ascertain_report::export;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -27,6 +28,7 @@ pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
         output::print(&page(&command)?)?;
         return Ok(Code::Done);
     };
+    std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     for command in with_subcommands(&command) {
         let path = dir.join(Man::new(command.clone()).get_filename());
         export::write(&path, &page(command)?)?;

@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use crate::exit::Code;
 use crate::options::{Display, Format, duration, share};
 use crate::progress::Line;
-use crate::{output, session};
+use crate::{output, runs, session};
 
 /// Test whether samples that exist already differ by more than chance: `ascertain permute A.csv B.csv`
 ///
@@ -248,15 +248,10 @@ fn from_files(files: &[String], columns: &[String]) -> anyhow::Result<Vec<Sample
 /// What can't be opened may be meant as a run.
 fn not_a_file(file: &str) -> String {
     let run = file.split(':').next().unwrap_or(file);
-    match run_folder(run).join("run.json").is_file() {
+    match runs::find(Some(Path::new(run)), &evidence::runs_folder()).is_ok() {
         true => format!("`{file}` is a recorded run: name the metric to compare, such as --metric wall"),
         false => format!("`{file}` can't be opened"),
     }
-}
-
-fn run_folder(run: &str) -> std::path::PathBuf {
-    let given = Path::new(run);
-    if given.is_dir() { given.to_path_buf() } else { evidence::runs_folder().join(run) }
 }
 
 /// The metric of an arm of each run, and its unit.
@@ -267,9 +262,10 @@ fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<Sample>, 
             Some((run, arm)) if !Path::new(address).is_dir() => (run, Some(arm)),
             _ => (address.as_str(), None),
         };
-        read_recorded(&run_folder(run), arm, metric)
+        let folder = runs::find(Some(Path::new(run)), &evidence::runs_folder())?;
+        Ok(read_recorded(&folder, arm, metric)?)
     };
-    let read: Vec<RecordedSample> = addresses.iter().map(read).collect::<Result<_, _>>()?;
+    let read: Vec<RecordedSample> = addresses.iter().map(read).collect::<anyhow::Result<_>>()?;
     let unit = read[0].unit;
     if let Some(other) = read.iter().find(|sample| sample.unit != unit) {
         bail!("`{metric}` is in {unit} in run {} and in {} in run {}", read[0].run_id, other.unit, other.run_id);

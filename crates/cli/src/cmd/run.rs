@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain::nearest::nearest;
+use ascertain::outcome::LeftOut;
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
@@ -60,6 +61,15 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     })?;
     if let Some(folder) = &run.folder {
         report::write(folder, args.common.display.quiet)?;
+    }
+    // What was asked for by name comes before the claims that came with it.
+    let is_left_out = |experiment: &str, arm: &Arm| {
+        let same =
+            |left: &&LeftOut| left.experiment == experiment && left.variant == arm.variant && left.at == arm.point;
+        run.outcome.left_out.iter().any(|left| same(&left))
+    };
+    if plan.tables.iter().all(|table| table.arms.iter().all(|arm| is_left_out(&table.experiment, arm))) {
+        return Ok(Code::Nothing);
     }
     Ok(args.code(&run))
 }

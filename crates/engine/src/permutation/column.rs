@@ -74,7 +74,7 @@ fn is_number(text: &str) -> bool {
 fn number(field: &[u8]) -> Result<f64, String> {
     let field = field.trim_ascii();
     let number: Option<f64> = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
-    let shown = || String::from_utf8_lossy(&field[..field.len().min(60)]).escape_debug().to_string();
+    let shown = || String::from_utf8_lossy(&field[..field.len().min(SHOWN_BYTES)]).escape_debug().to_string();
     match number {
         Some(number) if number.is_finite() => Ok(number),
         Some(_) => Err(format!("`{}` is not a finite number", shown())),
@@ -139,6 +139,8 @@ struct Field {
 const BUFFER_BYTES: usize = 1 << 17;
 /// Far more than any number has.
 const FIELD_BYTES: usize = 1 << 12;
+/// What errors show of a field.
+const SHOWN_BYTES: usize = 60;
 
 impl<R: Read> Fields<R> {
     fn open(input: R, file: &str) -> Result<Fields<R>, ColumnError> {
@@ -190,7 +192,11 @@ impl<R: Read> Fields<R> {
             self.length += written;
             match result {
                 ReadFieldResult::InputEmpty => {}
-                ReadFieldResult::OutputFull => self.length = 0,
+                ReadFieldResult::OutputFull => {
+                    // Its beginning is kept to be shown, and the NUL makes it no number, however it ends.
+                    self.text[SHOWN_BYTES] = 0;
+                    self.length = SHOWN_BYTES + 1;
+                }
                 ReadFieldResult::Field { record_end: is_last } => {
                     let line = self.parser.line() - u64::from(is_last && ended_line);
                     return Ok(Some(Field { line, is_last }));

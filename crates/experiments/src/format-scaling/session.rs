@@ -63,6 +63,10 @@ struct Converted {
 fn convert(target: &Target, numbers: &Arc<[u64]>) -> Result<Converted, TargetError> {
     let failed = |reason: String| TargetError::Failed(reason);
     let cpus = affinity::allowed();
+    if cpus.len() < target.threads {
+        // Too few would wait for one another for ever.
+        return Err(failed(format!("needs {} CPUs, and only {} may be used", target.threads, cpus.len())));
+    }
     let together = Barrier::new(target.threads);
     let one = |cpu: usize| -> Result<(u64, u64, u64, usize), String> {
         // Whatever can fail does so behind the barrier, or the others would wait for ever.

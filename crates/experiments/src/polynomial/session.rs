@@ -62,7 +62,7 @@ fn target(arm: &Arm, slice: Rc<RefCell<Vec<f64>>>) -> Result<Target, TargetError
         None => {
             let function = compiled::function(arm).map_err(|error| TargetError::Failed(error.to_string()))?;
             let name = arm.variant.trim_start_matches("c-");
-            let code = main_loop(function.library().object(), name);
+            let code = main_loop(&function.library().object(), name);
             let fill = move |out: &mut [f64]| {
                 function.call::<f64, f64>(&[], out);
             };

@@ -191,6 +191,7 @@ pub fn additions<const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
 ///
 /// # Safety
 /// The CPU has the register's instructions.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub unsafe fn store<V: Register, const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     // SAFETY: the caller vouches for the instructions; every store is within a row of `out`.

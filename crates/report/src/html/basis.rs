@@ -99,7 +99,7 @@ pub(super) fn reach(claim: &ClaimResult) -> &'static str {
              often than it loses”, this is not exact by randomisation. It is about this machine while it was measured."
         }
         (_, Judging::Order) => {
-            "It means: wins more often than it loses. A coin drew the order in each trial, so for the trials \
+            "Faster means that it wins more often than it loses, slower that it loses more often. A coin drew the order in each trial, so for the trials \
              measured this is exact, whatever else the machine did. How big the difference is, the ratio’s interval \
              says, for trials that are alike. That it will be so on another day or another machine is your inference."
         }

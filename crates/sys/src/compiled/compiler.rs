@@ -82,12 +82,12 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
         let first = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("");
         return Err(Error::Compile { compiler: source.compiler.clone(), said: first.trim().into() });
     }
-    Library::load(&object, folder)
+    // What is loaded stays: nothing is left behind, however the program ends.
+    Library::load(&object)
 }
 
 /// A folder that goes when its owner does.
-#[derive(Debug)]
-pub(super) struct Folder(PathBuf);
+struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> io::Result<Folder> {

@@ -1,10 +1,11 @@
 use std::ffi::{CStr, CString, c_void};
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::compiler::Folder;
 use crate::Error;
 
 /// The one interface.
@@ -17,8 +18,8 @@ pub struct Library(Arc<Loaded>);
 #[derive(Debug)]
 struct Loaded {
     handle: NonNull<c_void>,
-    object: PathBuf,
-    _folder: Folder,
+    /// Still to be read when its name is gone.
+    object: File,
 }
 
 // SAFETY: a handle of dlopen may be used from any thread; the rest is plain data.
@@ -34,13 +35,14 @@ impl Drop for Loaded {
 }
 
 impl Library {
-    pub(super) fn load(object: &Path, folder: Folder) -> Result<Library, Error> {
+    pub(super) fn load(object: &Path) -> Result<Library, Error> {
+        let file = File::open(object).map_err(Error::system("opening compiled code"))?;
         let path = CString::new(object.as_os_str().as_bytes())
             .map_err(|_| Error::Nul { text: object.display().to_string() })?;
         // SAFETY: the path is a C string. The object's initialisers are our own source's.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         let handle = NonNull::new(handle).ok_or_else(|| Error::Load { said: last_error() })?;
-        Ok(Library(Arc::new(Loaded { handle, object: object.into(), _folder: folder })))
+        Ok(Library(Arc::new(Loaded { handle, object: file })))
     }
 
     /// The function of this name, which in the source has `ascertain_` before it.
@@ -59,9 +61,10 @@ impl Library {
         Ok(Function { pointer, library: self.clone() })
     }
 
-    /// The shared object, for tools that read machine code; there for as long as the library is.
-    pub fn object(&self) -> &Path {
-        &self.0.object
+    /// The shared object, for tools that read machine code, also in other processes; there for as long as the library is,
+    /// on Linux. It has no name of its own any more.
+    pub fn object(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.object.as_raw_fd()).into()
     }
 }
 

@@ -56,6 +56,7 @@ fn mistakes_say_where_they_are_and_what_to_do() {
     wrong("1\n\"1,5\"\n", None, "`1,5` is not a number");
     wrong("1\n5 ms\n", None, "`5 ms` is not a number");
     wrong("1\n\u{1b}[31m\n", None, "`\\u{1b}[31m` is not a number");
+    wrong(&format!("1\n{}5\n", "x".repeat(1 << 12)), None, &format!("f.csv:2:1: `{}` is not", "x".repeat(60)));
     wrong("a,b\n1,2\n3\n", Some("a"), "f.csv:3: 1 field where the first line has 2");
     wrong("a,b\n1,2\n3,4,5\n", Some("a"), "f.csv:3: 3 fields where the first line has 2");
     wrong("1,2\n3,4\n", None, "f.csv has 2 columns: name one with --column, a number from 1 to 2");
