@@ -79,6 +79,8 @@ pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<Reco
 
 /// The one arm that is meant.
 fn select(mut found: Vec<RecordedSample>, arm: Option<&str>) -> Result<RecordedSample, String> {
+    // Rows have the arms in the random order of the first trial.
+    found.sort_by(|a, b| a.arm.cmp(&b.arm));
     let names: Vec<String> = found.iter().map(|sample| sample.arm.to_string()).collect();
     let is_meant = |sample: &RecordedSample, name: &str| match arm {
         Some(arm) => arm == name || arm == sample.arm.variant,
