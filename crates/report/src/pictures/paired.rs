@@ -98,8 +98,8 @@ fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) 
             high = claim.ratio_high.map_or(high, |end| high.min(end));
         }
         points.push([n as f64, quantile_sorted(&sorted, quantile).unwrap_or(f64::NAN)]);
-        // From where the trials are not alike there is no interval.
-        if low <= high {
+        // There is none before it has two ends, and none from where the trials are not alike.
+        if low <= high && low.is_finite() && high.is_finite() {
             ranges.push(Range { x: n as f64, low, high });
         }
         if n == all {

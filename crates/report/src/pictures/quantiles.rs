@@ -34,9 +34,10 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
     let mut lines = Vec::new();
     for (index, row) in shown.rows.iter().enumerate() {
         let supported = by_n.entry(row.n()).or_insert_with_key(|n| supported(*n));
-        let ranges = supported.iter().map(|&(q, ranks)| {
+        // A band that reaches to the edge on one side would hide the others and say little.
+        let ranges = supported.iter().filter_map(|&(q, ranks)| {
             let (low, high) = row.between(ranks);
-            Range { x: q, low, high }
+            (low.is_finite() && high.is_finite()).then_some(Range { x: q, low, high })
         });
         bands.push(Layer::Band { series: Some(index), ranges: ranges.collect() });
         let points = supported.iter().map(|(q, _)| [*q, row.quantile(*q)]).collect();
