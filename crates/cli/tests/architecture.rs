@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-sys", &[]),
     ("ascertain-stats", &[]),
     ("ascertain-numeric", &[]),
+    ("ascertain-sync", &["ascertain-sys"]),
     ("ascertain", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
     ("ascertain-experiments", &["ascertain", "ascertain-numeric", "ascertain-sys"]),
     ("ascertain-report", &["ascertain", "ascertain-stats", "ascertain-sys"]),

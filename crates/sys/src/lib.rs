@@ -13,16 +13,23 @@
 //! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
 //! missing is absent from the description or an [`Error`] that says so.
 
+#[cfg(feature = "measuring")]
 pub mod affinity;
 pub mod clock;
+#[cfg(feature = "measuring")]
 pub mod compiled;
+#[cfg(feature = "measuring")]
 mod error;
+#[cfg(feature = "measuring")]
 pub mod interrupt;
+#[cfg(feature = "measuring")]
 pub mod machine;
+#[cfg(feature = "measuring")]
 pub mod process;
 
+#[cfg(feature = "measuring")]
 pub use error::Error;
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "measuring"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -35,9 +35,13 @@
 //! JSON has no infinity. An infinite value is `null` with the status `censored` there, and infinite in
 //! Parquet; any other `null` is a value that is not a number.
 //!
+//! `run.json` has a checksum of `trials.parquet`, so that a damaged file is not taken for data: the rows
+//! are then read from `trials.jsonl`, and where that is gone too it is an error.
+//!
 //! A line of `trials.jsonl` that ends in a space ends a trial: the file may be cut anywhere behind it,
 //! and what stands before is whole. That is how a killed run is continued without half a trial.
 
+mod checksum;
 mod error;
 mod folder;
 mod header;

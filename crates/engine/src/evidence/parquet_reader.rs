@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
@@ -11,6 +10,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::FileMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
+use super::checksum;
 use super::error::Error;
 use super::folder::PARQUET;
 use super::parquet::LINES_BYTES;
@@ -22,22 +22,27 @@ use crate::experiment::Status;
 const BATCH: usize = 1 << 12;
 
 /// Reads the file, unless it is not there, or was not made of `trials.jsonl` as it now is: its length is
-/// given, or None where it is no longer there.
-pub(super) fn read(path: &Path, lines_bytes: Option<u64>) -> Result<Option<Trials>, Error> {
+/// given, or None where it is no longer there. A file with another checksum than is given is not looked at:
+/// some wrong bytes pass for data, and others make the library panic.
+pub(super) fn read(path: &Path, checksum: Option<&str>, lines_bytes: Option<u64>) -> Result<Option<Trials>, Error> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::read(path, PARQUET)(error)),
     };
     let broken = |reason: ParquetError| Error::Parquet { path: path.to_path_buf(), reason: reason.to_string() };
+    match checksum {
+        None => return Err(broken(ParquetError::General("run.json has no checksum of it".into()))),
+        Some(sum) if sum != checksum::of_file(path).map_err(Error::read(path, PARQUET))? => {
+            return Err(broken(ParquetError::General("its checksum is not the one in run.json".into())));
+        }
+        Some(_) => {}
+    }
     let reader = SerializedFileReader::new(file).map_err(broken)?;
     if lines_bytes.is_some() && lines_bytes != lines_bytes_of(reader.metadata().file_metadata()) {
         return Ok(None);
     }
-    // Some wrong bytes make the library panic.
-    let trials = panic::catch_unwind(AssertUnwindSafe(|| read_groups(&reader)));
-    let trials = trials.unwrap_or_else(|_| Err(ParquetError::General("its pages contradict each other".into())));
-    trials.map(Some).map_err(broken)
+    read_groups(&reader).map(Some).map_err(broken)
 }
 
 /// The length of the `trials.jsonl` that the file was made of.

@@ -46,15 +46,15 @@ pub(crate) struct Observed {
 }
 
 /// Reads the rows of a run's whole trials, as far as they are written: from `trials.parquet` where that
-/// has all of them, since it is a thirtieth of the size, else from `trials.jsonl`. What a kill left of a
-/// last trial is left out.
+/// has all of them and the checksum that is given, since it is a thirtieth of the size, else from
+/// `trials.jsonl`. What a kill left of a last trial is left out.
 ///
 /// # Errors
 /// When there are no rows' files. When `trials.jsonl` is not what Ascertain writes, and `trials.parquet`
 /// is not either or has not all of it.
-pub(crate) fn read_trials(run: &Path) -> Result<Trials, Error> {
+pub(crate) fn read_trials(run: &Path, parquet_checksum: Option<&str>) -> Result<Trials, Error> {
     let lines_bytes = fs::metadata(run.join(LINES)).map(|file| file.len()).ok();
-    match parquet_reader::read(&run.join(PARQUET), lines_bytes) {
+    match parquet_reader::read(&run.join(PARQUET), parquet_checksum, lines_bytes) {
         Ok(Some(trials)) => Ok(trials),
         Err(error) if lines_bytes.is_none() => Err(error),
         Ok(None) | Err(_) => Ok(Trials::of_lines(Lines::open(run)?)?.0),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ascertain_sys::clock;
 use jiff::Timestamp;
 
+use super::checksum;
 use super::error::Error;
 use super::folder::{LINES, PARQUET, replace};
 use super::header::{Header, read_header, write_header};
@@ -131,10 +132,13 @@ impl Writer {
         self.flush()?;
         self.lines.sync_data().map_err(Error::write(&self.run.join(LINES)))?;
         self.header.outcome = Some(outcome);
+        self.header.parquet_checksum = None;
         // First, since the Parquet file can be made again and the outcome can't.
         write_header(&self.run, &self.header)?;
         let path = self.run.join(PARQUET);
         replace(&path, |file| parquet::write(Lines::open(&self.run)?, file, &path))?;
+        self.header.parquet_checksum = Some(checksum::of_file(&path).map_err(Error::read(&path, PARQUET))?);
+        write_header(&self.run, &self.header)?;
         Ok(self.run)
     }
 }

@@ -67,7 +67,7 @@ pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
     // Asked first: a run that is seen to have ended has written all that it will.
     let is_going_on = evidence::is_going_on(folder);
     let header = evidence::read_header(folder)?;
-    let trials = evidence::read_trials(folder)?;
+    let trials = evidence::read_trials(folder, header.parquet_checksum.as_deref())?;
     let written = header.outcome.as_ref().filter(|_| !is_going_on);
     let mut again = judge_again(&header, &trials, written)?;
     // A run that was continued keeps its former outcome until it has another: it may have been killed.
