@@ -8,7 +8,7 @@
   ring.style.cssText = "r:7px;fill:none;stroke:currentColor;stroke-width:1.5;pointer-events:none";
 
   const inUnit = (value, unit, digits = 4) => {
-    const prefixes = unit.split(",").map((prefix) => prefix.split(" "));
+    const prefixes = (unit || "1 ").split(",").map((prefix) => prefix.split(" "));
     const [factor, symbol] = prefixes.find(([least]) => Math.abs(value) >= least) || prefixes.pop();
     return `${+(value / factor).toPrecision(digits)} ${symbol}`.trim();
   };
@@ -23,7 +23,10 @@
     const write = (px) => {
       const place = from + (to - from) * (px - start) / (end - start);
       if (names) return names[Math.round(place)];
-      if (scale === "nines") return `p${+(100 / (1 + 10 ** -place)).toPrecision(5)}`;
+      if (scale === "nines") {
+        const percents = +(100 / (1 + 10 ** -place)).toPrecision(5);
+        return data("-unit") ? `${percents} %` : `p${percents}`;
+      }
       const number = scale === "log" ? 10 ** place : place;
       if (data("-whole") !== null) return inUnit(Math.round(number), data("-unit"), 12);
       return scale === "log" ? inUnit(number, data("-unit"), 3) : inUnit(Math.round(number / step) * step, data("-unit"));
@@ -63,7 +66,7 @@
       line: (path, series) => runs(path).flat().forEach(point(series)),
       step: (path, series) => runs(path).forEach((run) => run.filter((_, i) => i % 2 === 0).forEach(point(series))),
       dots: (path, series) => runs(path).forEach((run) => point(series)(run[0])),
-      marks: (g, series) => [...g.children].map((use) => [+use.getAttribute("x"), +use.getAttribute("y")]).forEach(point(series)),
+      marks: (path, series) => runs(path).flat().forEach(point(series)),
       interval: ({ dataset }, series) => {
         const at = dataset.at.split(" ").map(Number);
         add(at[1], at, series, y.names ? y.write(at[1]) : "", x.label + dataset.text);
@@ -76,7 +79,7 @@
       }),
     };
     for (const [kind, reader] of Object.entries(readers)) {
-      svg.querySelectorAll(`[data-m=${kind}]`).forEach((marks) => {
+      svg.querySelectorAll(`[data-series] > .${kind}, g.${kind}`).forEach((marks) => {
         const group = marks.closest("[data-series]");
         reader(marks, group && group.dataset.series);
       });
@@ -101,11 +104,6 @@
       tip.style.left = `${scrollX + Math.max(4, Math.min(at.x + 12, most))}px`;
       tip.style.top = `${scrollY + Math.max(4, at.y - tip.offsetHeight - 12)}px`;
     };
-    // Browsers would show the title wherever the pointer rests.
-    const title = svg.querySelector("title");
-    svg.setAttribute("aria-label", `${title.textContent}. ${title.nextSibling.textContent}`);
-    svg.removeAttribute("aria-labelledby");
-    title.remove();
     svg.tabIndex = 0;
     svg.onpointermove = svg.onpointerdown = (event) => {
       rows = rows || read(svg);

@@ -75,7 +75,7 @@ export function complaintsOfPage({ mayBeEmpty }) {
   }
 
   function marksIn(svg) {
-    const marks = svg.querySelectorAll("[data-series] path[d^='M'], [data-series] use, [data-m='interval'], [data-m='cells'] *");
+    const marks = svg.querySelectorAll("[data-series] > path[d^='M'], .cells *");
     return [...marks].filter((mark) => mark.getClientRects().length > 0).length;
   }
 
@@ -105,7 +105,7 @@ export function complaintsOfPage({ mayBeEmpty }) {
   function cellUnder(text) {
     const box = text.getBBox();
     const middle = new DOMPoint(box.x + box.width / 2, box.y + box.height / 2);
-    return [...text.ownerSVGElement.querySelectorAll("[data-m='cells'] path")].find((path) => path.isPointInFill(middle));
+    return [...text.ownerSVGElement.querySelectorAll(".cells path")].find((path) => path.isPointInFill(middle));
   }
 
   function contrast(one, other) {

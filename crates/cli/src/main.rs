@@ -12,6 +12,7 @@ mod session;
 use std::io::Write;
 use std::process::ExitCode;
 
+use ascertain_sys::interrupt;
 use clap::{Parser, Subcommand};
 
 /// Puts performance claims on trial: randomised, paired trials that stop as soon as the evidence
@@ -64,7 +65,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // Nothing is left to be done about a standard error that is closed.
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            exit::Code::Usage.into()
+            // What was interrupted stays so, whatever failed while it ended.
+            let code = if interrupt::requested() { exit::Code::Interrupted } else { exit::Code::Usage };
+            code.into()
         }
     }
 }

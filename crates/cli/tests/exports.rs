@@ -218,6 +218,9 @@ fn an_interrupted_run_says_how_to_go_on() {
     let run = runs(state.path()).pop().unwrap();
     let how = format!("interrupted: `ascertain continue {}` goes on with it", run.display());
     assert!(ran.stderr.contains(&how), "{}", ran.stderr);
+    let ran = ascertain(state.path(), &[&arguments[..], &["--export-json", "/dev/full"]].concat());
+    assert_eq!(ran.code, Some(130), "an export that fails then changes nothing: {}", ran.stderr);
+    assert!(ran.stderr.contains("can't write `/dev/full`"), "{}", ran.stderr);
 }
 
 #[test]

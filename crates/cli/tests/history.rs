@@ -98,6 +98,25 @@ fn the_list_has_every_run_whatever_became_of_it() {
     assert_eq!(runs.history(&["--format", "markdown"]).stdout.lines().count(), 7);
 }
 
+/// A run that ended, was continued, and was killed before it wrote another outcome.
+#[test]
+fn a_run_that_was_killed_while_it_was_continued_is_known() {
+    let runs = Runs::new();
+    let folder = &runs.folders()[2];
+    let path = folder.join("trials.jsonl");
+    let lines = fs::read_to_string(&path).unwrap();
+    let next: String = lines
+        .lines()
+        .filter(|line| line.contains("\"trial\":11,"))
+        .map(|line| line.replace("\"trial\":11,", "\"trial\":12,") + "\n")
+        .collect();
+    assert!(!next.is_empty());
+    fs::write(&path, lines + &next).unwrap();
+    assert_eq!(runs.json(&[])["runs"][0]["state"], "killed");
+    let compared = runs.json(&["compare", "latest", &runs.ids()[0]]);
+    assert_eq!((&compared["runs"][0]["state"], &compared["points"][0]["estimates"][0]["n"]), (&"killed".into(), &13.into()));
+}
+
 #[test]
 fn a_run_that_is_being_written_is_known_and_left_alone() {
     let runs = Runs::new();
@@ -171,6 +190,15 @@ fn runs_without_an_outcome_have_their_place_in_a_trend() {
     let trend = runs.json(&["trend", "compare"]);
     assert_eq!(trend["lines"][0]["runs"][1]["estimate"], whole["lines"][0]["runs"][2]["estimate"]);
     assert!(trend["notes"][0].as_str().unwrap().contains("run.json"), "{trend}");
+    for index in 0..3 {
+        let damaged = runs.below().join(format!("20200101T000000000Z-000{index}"));
+        fs::create_dir(&damaged).unwrap();
+        fs::write(damaged.join("run.json"), "{").unwrap();
+    }
+    let trend = runs.json(&["trend", "compare"]);
+    let left_out: Vec<&str> = trend["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
+    let left_out: Vec<&&str> = left_out.iter().filter(|note| note.starts_with("Left out")).collect();
+    assert!(left_out.len() == 1 && left_out[0].contains("4 runs"), "one line, however many: {left_out:?}");
     let text = runs.history(&["trend", "compare", "--svg", "trend.svg"]);
     assert!(text.stdout.contains("Left out:") && text.stdout.contains("95 % interval"), "{}", text.stdout);
     assert!(fs::read_to_string(runs.state.path().join("trend.svg")).unwrap().contains("<svg"));

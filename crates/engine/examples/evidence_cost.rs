@@ -81,6 +81,8 @@ fn header(run_id: &str, machine: &Machine) -> Header {
         plan: Plan { claims: vec![], tables: vec![], commands: vec![], config: Config::default() },
         unavailable: vec![],
         outcome: None,
+        lines_bytes: None,
+        parquet_checksum: None,
     }
 }
 

@@ -183,6 +183,8 @@ fn open_evidence(
                 plan: plan.clone(),
                 unavailable,
                 outcome: None,
+                lines_bytes: None,
+                parquet_checksum: None,
             };
             Ok((Some(Writer::create(&runs, header)?), None, run_id))
         }

@@ -20,6 +20,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     ("avx512f", || is_x86_feature_detected!("avx512f")),
     ("avx512bw", || is_x86_feature_detected!("avx512bw")),
     ("avx512vl", || is_x86_feature_detected!("avx512vl")),
+    ("avx512dq", || is_x86_feature_detected!("avx512dq")),
     ("avx512ifma", || is_x86_feature_detected!("avx512ifma")),
     ("avx512vbmi", || is_x86_feature_detected!("avx512vbmi")),
 ];

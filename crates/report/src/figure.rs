@@ -49,9 +49,21 @@ impl Figure {
 
     /// The same with the prefix that is given: its factor and its symbol.
     pub fn with_prefix(prefix: (f64, &str), value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
+        Figure::with_landmarks(prefix, value, low, high, &[])
+    }
+
+    /// The same with landmarks, as [`Figure::new`] has them.
+    pub(crate) fn with_landmarks(
+        prefix: (f64, &str),
+        value: Option<f64>,
+        low: Option<f64>,
+        high: Option<f64>,
+        landmarks: &[f64],
+    ) -> Figure {
         let (factor, symbol) = prefix;
         let [value, low, high] = [value, low, high].map(|number| number.map(|v| v / factor));
-        let mut figure = Figure::new(value, low, high, &[]);
+        let landmarks: Vec<f64> = landmarks.iter().map(|mark| mark / factor).collect();
+        let mut figure = Figure::new(value, low, high, &landmarks);
         if value.is_some_and(f64::is_finite) && !symbol.is_empty() {
             figure.value = format!("{} {symbol}", figure.value);
         }

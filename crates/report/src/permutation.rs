@@ -175,7 +175,7 @@ impl Permutation {
             (None, Some(error)) => {
                 let of = |p, low| Figure::new(p, low, self.p_high, &[0.0, 1.0, self.alpha]);
                 let p = match self.exceedances {
-                    0 => format!("0 ({})", of(None, None).range),
+                    0 => of(None, None).range,
                     _ => of(self.p, self.p_low).to_string(),
                 };
                 format!("{p}, at error {} (by CSM)", chance(error))

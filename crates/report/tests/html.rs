@@ -35,6 +35,8 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
         plan: Plan { claims: Vec::new(), tables: Vec::new(), commands: Vec::new(), config: Config::default() },
         unavailable: Vec::new(),
         outcome: Some(outcome.clone()),
+        lines_bytes: None,
+        parquet_checksum: None,
     };
     let path = ClaimPath {
         trials: (0..18).collect(),

@@ -101,7 +101,7 @@ fn every_decision_has_its_sentence() {
         "{said}"
     );
     let shown = terminal(&csm, &Style { color: false, width: 500 });
-    assert!(shown.contains("p-value: 0 (at most 0.007600), at error 0.001 (by CSM)."), "{shown}");
+    assert!(shown.contains("p-value: at most 0.007600, at error 0.001 (by CSM)."), "{shown}");
     let seen = Permutation { exceedances: 6, p: Some(0.002), p_low: Some(0.0006), ..csm.clone() };
     let shown = terminal(&seen, &Style { color: false, width: 500 });
     assert!(shown.contains("p-value: 0.002 (0.001 to 0.008), at error 0.001 (by CSM)."), "{shown}");

@@ -316,7 +316,8 @@ fn axis() -> impl Strategy<Value = Axis> {
     let unit =
         prop::sample::select(vec![Unit::Nanosecond, Unit::Byte, Unit::BytePerSecond, Unit::PerSecond, Unit::One]);
     let domain = prop::option::of((number(), number()));
-    (name(), scale, unit, domain).prop_map(|(label, scale, unit, domain)| Axis { label, scale, unit, domain })
+    let axis = (name(), scale, unit, domain, any::<bool>());
+    axis.prop_map(|(label, scale, unit, domain, in_percent)| Axis { label, scale, unit, domain, in_percent })
 }
 
 fn layer() -> impl Strategy<Value = Layer> {

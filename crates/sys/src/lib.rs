@@ -7,7 +7,9 @@
 //! - [`process`]: commands started without a shell, with the kernel's own account of each
 //! - [`interrupt`]: SIGINT, SIGTERM and SIGHUP as a flag
 //! - [`machine`]: a description for the record, and what threatens a measurement here
+//! - [`membarrier`]: memory barriers on other threads' behalf
 //! - [`affinity`]: which CPUs this thread may use
+//! - [`futex`]: sleeping until a word in memory changes
 //! - [`compiled`]: C and C++ of ours, compiled when it is needed
 //!
 //! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
@@ -20,10 +22,12 @@ pub mod clock;
 pub mod compiled;
 #[cfg(feature = "measuring")]
 mod error;
+pub mod futex;
 #[cfg(feature = "measuring")]
 pub mod interrupt;
 #[cfg(feature = "measuring")]
 pub mod machine;
+pub mod membarrier;
 #[cfg(feature = "measuring")]
 pub mod process;
 

@@ -53,6 +53,9 @@ pub struct Args {
     /// The column, by its heading or its number from 1; once for all files, or once for each
     #[arg(long, value_name = "NAME|N", conflicts_with = "metric")]
     column: Vec<String>,
+    /// Refuse a file of more values than that: each takes 8 bytes of memory, and twice that for quantiles
+    #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    max_values: u64,
     /// Take the values of this metric from recorded runs
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
@@ -120,7 +123,7 @@ enum FailIf {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let (samples, unit) = match &args.metric {
         Some(metric) => recorded(&args.samples, metric)?,
-        None => (from_files(&args.samples, &args.column)?, Unit::One),
+        None => (from_files(args)?, Unit::One),
     };
     let shift = args.shift.as_deref().map(|shift| parse_quantity(shift, unit)).transpose().context("--shift")?;
     let question = Question {
@@ -218,7 +221,8 @@ fn put_together(
 }
 
 /// A column of each file.
-fn from_files(files: &[String], columns: &[String]) -> anyhow::Result<Vec<Sample>> {
+fn from_files(args: &Args) -> anyhow::Result<Vec<Sample>> {
+    let (files, columns) = (&args.samples, &args.column);
     if columns.len() > 1 && columns.len() != files.len() {
         bail!(
             "--column is given {} times for {} files: give it once for all, or once for each",
@@ -230,11 +234,12 @@ fn from_files(files: &[String], columns: &[String]) -> anyhow::Result<Vec<Sample
         bail!("standard input, `-`, can be read only once");
     }
     let distinct = files.iter().collect::<HashSet<_>>().len() == files.len();
+    let most = usize::try_from(args.max_values).unwrap_or(usize::MAX);
     let read = |(index, file): (usize, &String)| {
         let column = columns.get(index).or(columns.first()).map(String::as_str);
         let values = match file.as_str() {
-            "-" => read_column(io::stdin().lock(), "standard input", column)?,
-            file => read_column(File::open(file).with_context(|| not_a_file(file))?, file, column)?,
+            "-" => read_column(io::stdin().lock(), "standard input", column, most)?,
+            file => read_column(File::open(file).with_context(|| not_a_file(file))?, file, column, most)?,
         };
         let name = match (distinct, column) {
             (false, Some(column)) => format!("{file}:{column}"),

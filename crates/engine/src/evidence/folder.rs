@@ -24,6 +24,11 @@ fn runs_folder_of(state: Option<OsString>, home: Option<PathBuf>) -> PathBuf {
     state.join("ascertain/runs")
 }
 
+/// How long a run's `trials.jsonl` is: `None` where it is not there.
+pub(crate) fn lines_bytes(run: &Path) -> Option<u64> {
+    fs::metadata(run.join(LINES)).map(|file| file.len()).ok()
+}
+
 /// Names a run by the millisecond in which it starts and four letters or digits drawn from `random`, so
 /// that names sort by time.
 ///

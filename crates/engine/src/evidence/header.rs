@@ -39,6 +39,10 @@ pub struct Header {
     /// What came of it: `None` while it runs for the first time, or when it was killed then. A run that
     /// is being continued keeps its former outcome until it has another.
     pub outcome: Option<Outcome>,
+    /// How long `trials.jsonl` was when the outcome was written, in bytes: a run that was continued later has
+    /// more there.
+    #[serde(default)]
+    pub lines_bytes: Option<u64>,
     /// The checksum of `trials.parquet`, without which that file is not read: `None` until there is one.
     #[serde(default)]
     pub parquet_checksum: Option<String>,

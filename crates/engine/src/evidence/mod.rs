@@ -59,6 +59,7 @@ mod writer;
 mod tests;
 
 pub use error::Error;
+pub(crate) use folder::lines_bytes;
 pub use folder::{new_run_id, rfc3339, runs_folder};
 pub use header::{Header, SCHEMA, read_header};
 pub use reader::{Rows, read_rows};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
@@ -15,9 +14,6 @@ use super::error::Error;
 use super::reader::Lines;
 use super::row::{Line, status_word};
 
-/// The entry of the file's metadata that says how long `trials.jsonl` was when the file was made of it: a
-/// run that was continued later has more rows there.
-pub(super) const LINES_BYTES: &str = "trials.jsonl bytes";
 /// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups. Few in
 /// tests, so that they come to a second group.
 const GROUP_ROWS: usize = if cfg!(test) { 3 } else { 1 << 18 };
@@ -28,7 +24,7 @@ const BATCH: usize = 1 << 12;
 pub(super) fn write(mut lines: Lines, file: &File, path: &Path) -> Result<(), Error> {
     let failed = Error::write(path);
     let mut columns = columns();
-    let (schema, properties) = layout(&columns, lines.bytes()).map_err(&failed)?;
+    let (schema, properties) = layout(&columns).map_err(&failed)?;
     let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(&failed)?;
     loop {
         let mut rows = 0;
@@ -88,13 +84,11 @@ fn columns() -> [(&'static str, Column); 14] {
     ]
 }
 
-fn layout(columns: &[(&'static str, Column)], lines_bytes: u64) -> Result<(Type, WriterProperties), ParquetError> {
+fn layout(columns: &[(&'static str, Column)]) -> Result<(Type, WriterProperties), ParquetError> {
     let mut fields = Vec::new();
-    let made_of = KeyValue::new(LINES_BYTES.to_string(), lines_bytes.to_string());
     let mut properties = WriterProperties::builder()
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_dictionary_enabled(false)
-        .set_key_value_metadata(Some(vec![made_of]));
+        .set_dictionary_enabled(false);
     for (name, column) in columns {
         let path = ColumnPath::from(*name);
         let (physical, logical) = match column {

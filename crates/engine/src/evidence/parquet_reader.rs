@@ -7,13 +7,11 @@ use std::path::Path;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::FileMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use super::checksum;
 use super::error::Error;
 use super::folder::PARQUET;
-use super::parquet::LINES_BYTES;
 use super::row::status_word;
 use super::trials::{Gathering, Names, NumberedRow, Trials, observed};
 use crate::experiment::Status;
@@ -21,34 +19,25 @@ use crate::experiment::Status;
 /// Rows that are decoded at once.
 const BATCH: usize = 1 << 12;
 
-/// Reads the file, unless it is not there, or was not made of `trials.jsonl` as it now is: its length is
-/// given, or None where it is no longer there. A file with another checksum than is given is not looked at:
-/// some wrong bytes pass for data, and others make the library panic.
-pub(super) fn read(path: &Path, checksum: Option<&str>, lines_bytes: Option<u64>) -> Result<Option<Trials>, Error> {
+/// Reads the file, unless it is not there. One with another checksum than is given is not looked at: some
+/// wrong bytes pass for data, and others make the library panic.
+pub(super) fn read(path: &Path, checksum: Option<&str>) -> Result<Option<Trials>, Error> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::read(path, PARQUET)(error)),
     };
-    let broken = |reason: ParquetError| Error::Parquet { path: path.to_path_buf(), reason: reason.to_string() };
+    let wrong = |reason: &str| Error::Parquet { path: path.to_path_buf(), reason: reason.to_string() };
+    let broken = |reason: ParquetError| wrong(&reason.to_string());
     match checksum {
-        None => return Err(broken(ParquetError::General("run.json has no checksum of it".into()))),
+        None => return Err(wrong("run.json has no checksum of it")),
         Some(sum) if sum != checksum::of_file(path).map_err(Error::read(path, PARQUET))? => {
-            return Err(broken(ParquetError::General("its checksum is not the one in run.json".into())));
+            return Err(wrong("its checksum is not the one in run.json"));
         }
         Some(_) => {}
     }
     let reader = SerializedFileReader::new(file).map_err(broken)?;
-    if lines_bytes.is_some() && lines_bytes != lines_bytes_of(reader.metadata().file_metadata()) {
-        return Ok(None);
-    }
     read_groups(&reader).map(Some).map_err(broken)
-}
-
-/// The length of the `trials.jsonl` that the file was made of.
-fn lines_bytes_of(metadata: &FileMetaData) -> Option<u64> {
-    let entry = metadata.key_value_metadata()?.iter().find(|entry| entry.key == LINES_BYTES)?;
-    entry.value.as_ref()?.parse().ok()
 }
 
 fn read_groups(reader: &SerializedFileReader<File>) -> Result<Trials, ParquetError> {

@@ -1,9 +1,9 @@
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use super::error::Error;
-use super::folder::{LINES, PARQUET};
+use super::folder::{PARQUET, lines_bytes};
+use super::header::Header;
 use super::parquet_reader;
 use super::reader::Lines;
 use super::row::Line;
@@ -46,19 +46,22 @@ pub(crate) struct Observed {
 }
 
 /// Reads the rows of a run's whole trials, as far as they are written: from `trials.parquet` where that
-/// has all of them and the checksum that is given, since it is a thirtieth of the size, else from
-/// `trials.jsonl`. What a kill left of a last trial is left out.
+/// has all of them, since it is a thirtieth of the size, else from `trials.jsonl`. What a kill left of a
+/// last trial is left out.
 ///
 /// # Errors
 /// When there are no rows' files. When `trials.jsonl` is not what Ascertain writes, and `trials.parquet`
-/// is not either or has not all of it.
-pub(crate) fn read_trials(run: &Path, parquet_checksum: Option<&str>) -> Result<Trials, Error> {
-    let lines_bytes = fs::metadata(run.join(LINES)).map(|file| file.len()).ok();
-    match parquet_reader::read(&run.join(PARQUET), parquet_checksum, lines_bytes) {
-        Ok(Some(trials)) => Ok(trials),
-        Err(error) if lines_bytes.is_none() => Err(error),
-        Ok(None) | Err(_) => Ok(Trials::of_lines(Lines::open(run)?)?.0),
+/// is damaged too or has not all of it.
+pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<Trials, Error> {
+    let lines_bytes = lines_bytes(run);
+    if lines_bytes.is_none() || lines_bytes == header.lines_bytes {
+        match parquet_reader::read(&run.join(PARQUET), header.parquet_checksum.as_deref()) {
+            Ok(Some(trials)) => return Ok(trials),
+            Err(error) if lines_bytes.is_none() => return Err(error),
+            Ok(None) | Err(_) => {}
+        }
     }
+    Ok(Trials::of_lines(Lines::open(run)?)?.0)
 }
 
 impl Trials {

@@ -132,11 +132,13 @@ impl Writer {
         self.flush()?;
         self.lines.sync_data().map_err(Error::write(&self.run.join(LINES)))?;
         self.header.outcome = Some(outcome);
+        let lines = Lines::open(&self.run)?;
+        self.header.lines_bytes = Some(lines.bytes());
         self.header.parquet_checksum = None;
         // First, since the Parquet file can be made again and the outcome can't.
         write_header(&self.run, &self.header)?;
         let path = self.run.join(PARQUET);
-        replace(&path, |file| parquet::write(Lines::open(&self.run)?, file, &path))?;
+        replace(&path, |file| parquet::write(lines, file, &path))?;
         self.header.parquet_checksum = Some(checksum::of_file(&path).map_err(Error::read(&path, PARQUET))?);
         write_header(&self.run, &self.header)?;
         Ok(self.run)

@@ -13,27 +13,32 @@ use crate::nearest::nearest;
 /// none of its fields is a number, or if `column` is a field of it that is none. `column` is a heading, or a column's number from 1; it may be left out where there is
 /// one column. Blank lines say nothing. `file` is the file's name for errors.
 ///
-/// The file is read once, in pieces; memory is needed for the numbers alone.
+/// The file is read once, in pieces; memory is needed for the numbers alone, 8 bytes each. More than `most` of them are
+/// an error, since a pipe may have no end.
 ///
 /// # Errors
-/// When the file can't be read, has no numbers, has several columns of which none is named, has lines with more or fewer
-/// fields than the first, or a field of the column is empty, no number or not finite: with the line and the column.
+/// When the file can't be read, is no text, has no numbers or more than `most`, has several columns of which none is named
+/// or more than 65,536, has lines with more or fewer fields than the first, a quote that is not closed, or a field of the
+/// column that is empty, no number or not finite: with the line and the column.
 ///
 /// ```
 /// use ascertain::permutation::read_column;
 /// let text = "name,wall\nfirst,1.5\n\"second, quoted\",2.5\n";
-/// assert_eq!(read_column(text.as_bytes(), "a.csv", Some("wall"))?, [1.5, 2.5]);
-/// let error = read_column("1\n2\nthree\n".as_bytes(), "b.txt", None).unwrap_err();
+/// assert_eq!(read_column(text.as_bytes(), "a.csv", Some("wall"), 1000)?, [1.5, 2.5]);
+/// let error = read_column("1\n2\nthree\n".as_bytes(), "b.txt", None, 1000).unwrap_err();
 /// assert!(error.to_string().starts_with("b.txt:3:1: `three` is not a number"));
 /// # Ok::<(), ascertain::permutation::ColumnError>(())
 /// ```
-pub fn read_column(input: impl Read, file: &str, column: Option<&str>) -> Result<Vec<f64>, ColumnError> {
+pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usize) -> Result<Vec<f64>, ColumnError> {
     let mut fields = Fields::open(input, file)?;
     let mut first = Vec::new();
     while let Some(field) = fields.next()? {
         first.push((field, fields.text().to_vec()));
         if field.is_last {
             break;
+        }
+        if first.len() == MOST_COLUMNS {
+            return Err(ColumnError::TooManyColumns { file: file.into(), most: MOST_COLUMNS });
         }
     }
     if first.is_empty() {
@@ -52,10 +57,13 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>) -> Result
     let mut index = 0;
     while let Some(field) = fields.next()? {
         if index == wanted {
+            if numbers.len() == most {
+                return Err(ColumnError::TooLong { file: file.into(), most });
+            }
             numbers.push(number(fields.text()).map_err(|problem| fields.wrong(field, wanted, problem))?);
         }
         index += 1;
-        if field.is_last {
+        if field.is_last || index > MOST_COLUMNS {
             let (found, expected) = (std::mem::take(&mut index), first.len());
             if found != expected {
                 return Err(ColumnError::Ragged { file: file.into(), line: field.line, found, expected });
@@ -93,8 +101,13 @@ fn choose(
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let count = names.len();
     let listed = || {
-        let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
-        if has_heading { quoted.join(", ") } else { format!("a number from 1 to {count}") }
+        let listed = names.iter().take(LISTED_COLUMNS);
+        let quoted: Vec<String> = listed.map(|name| format!("`{}`", name.escape_debug())).collect();
+        let more = match count.saturating_sub(LISTED_COLUMNS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if has_heading { quoted.join(", ") + &more } else { format!("a number from 1 to {count}") }
     };
     let Some(column) = column else {
         return match count {
@@ -129,11 +142,37 @@ struct Fields<R> {
     length: usize,
 }
 
-/// Where a field was.
+/// Where a field was: a quoted one may go over several lines.
 #[derive(Clone, Copy)]
 struct Field {
+    begins: u64,
     line: u64,
     is_last: bool,
+}
+
+/// The bytes of a field, as they are parsed.
+struct Begun {
+    /// The line of its first byte.
+    line: u64,
+    /// None before its first byte.
+    is_quoted: Option<bool>,
+    bytes: usize,
+    quotes: usize,
+}
+
+impl Begun {
+    fn parse(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        if self.is_quoted.is_none() {
+            // Blank lines, and what is left of the last line's end, come first.
+            let blank = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
+            self.line += bytes[..blank].iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.is_quoted = bytes.get(blank).map(|first| *first == b'"');
+        }
+        if self.is_quoted == Some(true) {
+            self.quotes += bytes.iter().filter(|byte| **byte == b'"').count();
+        }
+    }
 }
 
 const BUFFER_BYTES: usize = 1 << 17;
@@ -141,6 +180,12 @@ const BUFFER_BYTES: usize = 1 << 17;
 const FIELD_BYTES: usize = 1 << 12;
 /// What errors show of a field.
 const SHOWN_BYTES: usize = 60;
+/// Longer fields are a quote that is not closed, or no text.
+const MOST_FIELD_BYTES: usize = 1 << 24;
+/// More than any spreadsheet has. Of the first line all are kept.
+const MOST_COLUMNS: usize = 1 << 16;
+/// What errors show of a heading.
+const LISTED_COLUMNS: usize = 20;
 
 impl<R: Read> Fields<R> {
     fn open(input: R, file: &str) -> Result<Fields<R>, ColumnError> {
@@ -156,6 +201,10 @@ impl<R: Read> Fields<R> {
         // As much as fits, so that the first line is most likely whole.
         while fields.unparsed.end < BUFFER_BYTES && fields.read_more()? > 0 {}
         let begun = &fields.buffer[..fields.unparsed.end];
+        if let Some(nul) = begun.iter().position(|byte| *byte == 0) {
+            let line = 1 + begun[..nul].iter().filter(|byte| **byte == b'\n').count() as u64;
+            return Err(ColumnError::NotText { file: file.into(), line });
+        }
         fields.parser = ReaderBuilder::new().delimiter(delimiter(begun)).build();
         if begun.starts_with(b"\xef\xbb\xbf") {
             fields.unparsed.start = 3;
@@ -180,6 +229,7 @@ impl<R: Read> Fields<R> {
     /// Goes to the next field. None at the end.
     fn next(&mut self) -> Result<Option<Field>, ColumnError> {
         self.length = 0;
+        let mut begun = Begun { line: self.parser.line(), is_quoted: None, bytes: 0, quotes: 0 };
         loop {
             if self.unparsed.is_empty() {
                 self.unparsed = 0..0;
@@ -187,19 +237,25 @@ impl<R: Read> Fields<R> {
             }
             let unparsed = &self.buffer[self.unparsed.clone()];
             let (result, parsed, written) = self.parser.read_field(unparsed, &mut self.text[self.length..]);
+            let is_over = unparsed.is_empty();
+            begun.parse(&unparsed[..parsed]);
             let ended_line = parsed.checked_sub(1).is_some_and(|last| unparsed[last] == b'\n');
             self.unparsed.start += parsed;
             self.length += written;
             match result {
                 ReadFieldResult::InputEmpty => {}
+                _ if begun.bytes > MOST_FIELD_BYTES => return Err(self.endless(&begun)),
                 ReadFieldResult::OutputFull => {
                     // Its beginning is kept to be shown, and the NUL makes it no number, however it ends.
                     self.text[SHOWN_BYTES] = 0;
                     self.length = SHOWN_BYTES + 1;
                 }
+                ReadFieldResult::Field { .. } if is_over && begun.quotes % 2 == 1 => {
+                    return Err(ColumnError::OpenQuote { file: self.file.clone(), line: begun.line });
+                }
                 ReadFieldResult::Field { record_end: is_last } => {
                     let line = self.parser.line() - u64::from(is_last && ended_line);
-                    return Ok(Some(Field { line, is_last }));
+                    return Ok(Some(Field { begins: begun.line, line, is_last }));
                 }
                 ReadFieldResult::End => return Ok(None),
             }
@@ -210,7 +266,19 @@ impl<R: Read> Fields<R> {
         &self.text[..self.length]
     }
 
-    fn wrong(&self, field: Field, column: usize, problem: String) -> ColumnError {
+    /// A field that does not end where one should.
+    fn endless(&self, begun: &Begun) -> ColumnError {
+        let (file, line) = (self.file.clone(), begun.line);
+        match begun.is_quoted {
+            Some(true) => ColumnError::OpenQuote { file, line },
+            _ => ColumnError::NotText { file, line },
+        }
+    }
+
+    fn wrong(&self, field: Field, column: usize, mut problem: String) -> ColumnError {
+        if field.begins < field.line {
+            problem += &format!(" (its quote was opened in line {})", field.begins);
+        }
         ColumnError::Field { file: self.file.clone(), line: field.line, column: column + 1, problem }
     }
 }

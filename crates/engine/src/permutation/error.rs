@@ -92,6 +92,46 @@ pub enum ColumnError {
         /// The file's name.
         file: String,
     },
+    /// There are more numbers than were to be read.
+    #[error(
+        "{file} has more than {most} numbers; take a part of them at random (shuf -n {most}), or allow more with --max-values: each takes 8 bytes of memory, and twice that for quantiles"
+    )]
+    TooLong {
+        /// The file's name.
+        file: String,
+        /// So many were to be read at most.
+        most: usize,
+    },
+    /// It has bytes that no text has, or no ends of lines.
+    #[error(
+        "{file}:{line}: this is no text (in UTF-8) with a number in each line or field; export it as CSV, or name the file that you mean"
+    )]
+    NotText {
+        /// The file's name.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+    },
+    /// Everything behind it would be one field.
+    #[error(
+        "{file}:{line}: the quote that is opened here is not closed; close it, or double a quote that is part of the text"
+    )]
+    OpenQuote {
+        /// The file's name.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+    },
+    /// Numbers that stand in a line instead of a column.
+    #[error(
+        "{file}:1: more than {most} fields in a line; put one number into each line, or fewer columns into the file"
+    )]
+    TooManyColumns {
+        /// The file's name.
+        file: String,
+        /// So many there may be.
+        most: usize,
+    },
     /// Which column is meant?
     #[error("{file} has {} columns: name one with --column, {columns}", .count)]
     SeveralColumns {

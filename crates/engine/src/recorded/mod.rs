@@ -5,8 +5,10 @@ mod experiment;
 mod path;
 mod path_recorder;
 mod read;
+mod state;
 
 pub use crate::evidence::Series;
 pub use path::{ClaimPath, EvidencePoint};
 pub(crate) use path_recorder::PathRecorder;
-pub use read::{RecordedRun, State, read};
+pub use read::{RecordedRun, read};
+pub use state::State;

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::experiment::RecordedExperiment;
 use super::path::ClaimPath;
+use super::state::State;
 use crate::error::Error;
 use crate::evidence::{self, Header, Series, Trials};
 use crate::experiment::Experiment;
@@ -32,19 +33,6 @@ pub struct RecordedRun {
     pub rows: u64,
 }
 
-/// How a run ended, if it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It came to its end.
-    Finished,
-    /// Ctrl-C or SIGTERM ended it.
-    Interrupted,
-    /// It is going on: another process holds its lock.
-    Running,
-    /// It was killed: nobody holds its lock, and it wrote no outcome, or none of its last trials.
-    Killed,
-}
-
 /// Reads a run's folder as it is now. Nothing is changed there, and the folder need not be writable.
 ///
 /// The rows are those of whole trials: what a kill left of a last one is left out. Each claim's path comes
@@ -67,20 +55,11 @@ pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
     // Asked first: a run that is seen to have ended has written all that it will.
     let is_going_on = evidence::is_going_on(folder);
     let header = evidence::read_header(folder)?;
-    let trials = evidence::read_trials(folder, header.parquet_checksum.as_deref())?;
-    let written = header.outcome.as_ref().filter(|_| !is_going_on);
-    let mut again = judge_again(&header, &trials, written)?;
+    let trials = evidence::read_trials(folder, &header)?;
+    let state = State::of(folder, is_going_on, header.outcome.as_ref().map(|outcome| outcome.interrupted), header.lines_bytes);
     // A run that was continued keeps its former outcome until it has another: it may have been killed.
-    let written = written.filter(|outcome| !has_more(&again.observations, outcome));
-    if written.is_none() && !is_going_on && header.outcome.is_some() {
-        again = judge_again(&header, &trials, None)?;
-    }
-    let state = match written {
-        _ if is_going_on => State::Running,
-        None => State::Killed,
-        Some(outcome) if outcome.interrupted => State::Interrupted,
-        Some(_) => State::Finished,
-    };
+    let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
+    let again = judge_again(&header, &trials, written)?;
     let outcome = written.cloned().unwrap_or(again.outcome);
     let (folder, rows) = (folder.to_path_buf(), trials.rows());
     let series = in_order(trials.into_series(), &header, again.observations.arms());
@@ -127,23 +106,6 @@ fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
         0 => judge.close(Closed::Spent),
         trials => judge.claim.max_trials = Some(trials),
     }
-}
-
-/// Whether there are values that the outcome does not speak of.
-fn has_more(observations: &Observations, outcome: &Outcome) -> bool {
-    observations.arms().iter().any(|values| {
-        let ArmValues { experiment, arm, by_metric, .. } = values;
-        let left_out = outcome.left_out.iter().any(|left_out| {
-            left_out.experiment == *experiment && left_out.variant == arm.variant && left_out.at == arm.point
-        });
-        // An arm's summaries are in the order of its metrics.
-        let points = outcome
-            .points
-            .iter()
-            .filter(|point| point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point);
-        let mut known = points.map(|point| point.n);
-        !left_out && by_metric.iter().any(|values| known.next().is_some_and(|n| values.len() as u64 > n))
-    })
 }
 
 /// By experiment, by arm as tables and claims name them, by metric; keys as they were observed.

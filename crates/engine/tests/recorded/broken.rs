@@ -98,19 +98,35 @@ fn a_broken_parquet_file_is_not_needed() {
     assert_eq!(read(ran.folder()).unwrap(), whole);
 }
 
-/// Wherever a byte of the file is wrong, reading ends, with rows or with an error.
+/// Wherever a byte of the file is wrong, it is not taken for data: another file has the rows, or it is said.
 #[test]
-fn a_parquet_file_with_a_wrong_byte_ends_reading_at_worst() {
+fn a_parquet_file_with_a_wrong_byte_is_not_read() {
     let ran = ran();
-    fs::remove_file(ran.file("trials.jsonl")).unwrap();
+    let whole = read(ran.folder()).unwrap();
     let bytes = fs::read(ran.file("trials.parquet")).unwrap();
-    let places = (0..bytes.len()).step_by(bytes.len() / 150);
-    let is_told = |at: usize| {
+    let break_byte = |at: usize| {
         let mut broken = bytes.clone();
         broken[at] ^= [0xff, 0x01, 0x80][at % 3];
         fs::write(ran.file("trials.parquet"), &broken).unwrap();
-        read(ran.folder()).is_err()
     };
-    let (told, all) = (places.clone().filter(|&at| is_told(at)).count(), places.count());
-    assert!(told > all / 4, "{told} of {all}");
+    let places = || (0..bytes.len()).step_by(bytes.len() / 50);
+    for at in places() {
+        break_byte(at);
+        assert_eq!(read(ran.folder()).unwrap(), whole, "byte {at}");
+    }
+    fs::remove_file(ran.file("trials.jsonl")).unwrap();
+    for at in places() {
+        break_byte(at);
+        assert_error(&ran, &["trials.parquet", "its checksum is not the one in run.json", "no trials.jsonl beside it"]);
+    }
+}
+
+#[test]
+fn a_parquet_file_without_a_checksum_is_not_needed() {
+    let ran = ran();
+    let whole = read(ran.folder()).unwrap();
+    ran.change_header(|header| header.parquet_checksum = None);
+    assert_eq!(read(ran.folder()).unwrap().series, whole.series);
+    fs::remove_file(ran.file("trials.jsonl")).unwrap();
+    assert_error(&ran, &["trials.parquet", "run.json has no checksum of it"]);
 }

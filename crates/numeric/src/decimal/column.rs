@@ -1,7 +1,8 @@
 //! Many integers, each with a delimiter behind it.
 
 use super::integer::Integer;
-use super::portable;
+use super::variant;
+use super::write::write_unchecked;
 
 /// What a register writes at once.
 const MOST_WRITTEN: usize = 32;
@@ -29,60 +30,39 @@ pub fn append_column<I: Integer>(values: &[I], delimiter: u8, text: &mut Vec<u8>
 
 unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if super::variant::has_avx512() {
+    if variant::has_avx512() {
         // SAFETY: the machine has the features; the room is the caller's.
-        return unsafe { x86::write_block(values, delimiter, to) };
+        return unsafe { super::avx512_column::write_block(values, delimiter, to) };
     }
     // SAFETY: the caller's.
-    unsafe {
-        write_each(values, to, |magnitude, to| {
-            let length = portable::digits(magnitude, to);
-            to.add(length).write(delimiter);
-            length + 1
-        })
-    }
+    unsafe { one_by_one(values, delimiter, to) }
 }
 
-/// Writes each value by `write`, which gets its magnitude and its place and returns what it wrote.
-#[inline(always)]
-unsafe fn write_each<I: Integer>(values: &[I], to: *mut u8, write: impl Fn(u64, *mut u8) -> usize) -> usize {
+/// On every machine.
+unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
     let mut at = to;
-    for value in values {
-        let (is_negative, magnitude) = value.parts();
+    for &value in values {
         // SAFETY: the caller has room for every value's text and delimiter.
         unsafe {
-            if I::IS_SIGNED {
-                at.write(b'-');
-                at = at.add(usize::from(is_negative));
-            }
-            at = at.add(write(magnitude, at));
+            at = at.add(write_unchecked(value, at, false));
+            at.write(delimiter);
+            at = at.add(1);
         }
     }
     at.addr() - to.addr()
 }
 
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::super::avx512::{digits_and, few_digits_and};
-    use super::super::integer::Integer;
-    use super::write_each;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// # Safety
-    /// The CPU has the features, and there is room for the values' texts, delimiters and a register.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi")]
-    pub unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
-        let mut at = to;
-        for some in values.chunks(16) {
-            // One decision for several values: it is the same for most columns.
-            let are_few = some.iter().all(|value| value.parts().1 < 100_000_000);
-            // SAFETY: the caller's.
-            unsafe {
-                at = at.add(match are_few {
-                    true => write_each(some, at, |magnitude, to| few_digits_and(magnitude, delimiter, to)),
-                    false => write_each(some, at, |magnitude, to| digits_and(magnitude, delimiter, to)),
-                });
-            }
-        }
-        at.addr() - to.addr()
+    #[test]
+    fn without_avx512() {
+        let values: Vec<i64> = (0..63).flat_map(|bits| [1 << bits, -1 << bits, (1 << bits) - 1]).collect();
+        let mut text = vec![0; values.len() * 21];
+        // SAFETY: there is room for each value and its delimiter.
+        let length = unsafe { one_by_one(&values, b' ', text.as_mut_ptr()) };
+        let expected: String = values.iter().map(|value| format!("{value} ")).collect();
+        assert_eq!(std::str::from_utf8(&text[..length]), Ok(&*expected));
     }
 }

@@ -2,9 +2,12 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_column;
 mod column;
 mod integer;
 mod portable;
+mod small;
 mod variant;
 mod write;
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use super::integer::Integer;
-use super::portable;
+use super::{portable, small};
 use crate::code_size::sized;
 use crate::features::first_missing;
 
@@ -91,14 +91,19 @@ sized!("decimal" "portable", alone, code_bytes, (value: u64, to: *mut u8) -> usi
     portable::digits(value, to)
 });
 
-/// Writes a magnitude of a type in the way that this machine takes.
+/// Writes a magnitude of a type: a small one from the table, others with AVX-512 or without.
 ///
 /// # Safety
-/// As many bytes as the type's largest magnitude has digits are writable at `to`.
+/// As many bytes as the type's largest magnitude has digits are writable at `to`; with AVX-512 only where the
+/// machine [has it](has_avx512).
 #[inline(always)]
-pub(super) unsafe fn digits<I: Integer>(magnitude: u64, to: *mut u8) -> usize {
+pub(super) unsafe fn digits<I: Integer>(magnitude: u64, to: *mut u8, with_avx512: bool) -> usize {
+    if magnitude < small::END {
+        // SAFETY: there are more than four bytes.
+        return unsafe { small::digits(magnitude, to) };
+    }
     #[cfg(target_arch = "x86_64")]
-    if has_avx512() {
+    if with_avx512 {
         // SAFETY: the machine has the features; the room is the caller's.
         return unsafe {
             match I::MOST_DIGITS {
@@ -108,12 +113,12 @@ pub(super) unsafe fn digits<I: Integer>(magnitude: u64, to: *mut u8) -> usize {
             }
         };
     }
+    let _ = with_avx512;
     // SAFETY: the caller's.
     unsafe { portable::digits(magnitude, to) }
 }
 
 /// Whether the machine has what the AVX-512 variant needs, asked once.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn has_avx512() -> bool {
     use std::sync::atomic::{AtomicU8, Ordering};
@@ -135,11 +140,11 @@ mod x86 {
     sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
         // SAFETY: it is never called.
         crate::decimal::avx512::digits::<20>(value, to)
-    }, "avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi");
+    }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi");
 
     /// # Safety
     /// The CPU has the features.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
     pub unsafe fn each(values: &[u64], buffer: &mut [u8; 20]) -> usize {
         let mut bytes = 0;
         for &value in values {

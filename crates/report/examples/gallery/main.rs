@@ -18,9 +18,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for is_dark in [false, true] {
         let mut page = format!(
             "<!doctype html><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-             <title>Gallery</title><style>:root{{{}}}body{{background:var(--paper);margin:16px;\
+             <title>Gallery</title><style>:root{{{}}}{}body{{background:var(--paper);margin:16px;\
              font-family:system-ui,sans-serif;color:var(--ink)}}section{{display:flex;gap:32px;align-items:start}}</style>",
-            svg::properties(is_dark)
+            svg::properties(is_dark),
+            svg::sheet()
         );
         for plot in &plots {
             let [wide, narrow] = [Size::Wide, Size::Narrow].map(|size| svg::render(plot, size));

@@ -96,5 +96,6 @@ fn measure<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> Ex
             }
         }
     });
-    bench.write_exports().map_or_else(|error| fail(&error, 2), |()| ExitCode::from(code))
+    let unwritten = if code == 130 { 130 } else { 2 };
+    bench.write_exports().map_or_else(|error| fail(&error, unwritten), |()| ExitCode::from(code))
 }

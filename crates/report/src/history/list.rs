@@ -59,7 +59,7 @@ pub enum RunState {
     Interrupted,
     /// It is going on.
     Running,
-    /// It was killed and wrote no outcome.
+    /// It was killed and wrote no outcome, or none of its last trials.
     Killed,
     /// Its `run.json` is damaged, or of another version.
     Unreadable,

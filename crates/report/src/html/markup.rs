@@ -44,6 +44,27 @@ impl Html {
         Html(html)
     }
 
+    /// Words as they are, with names that may be broken after what joins their parts: `fill-rate.975`.
+    pub fn breakable(words: &str) -> Html {
+        let chars: Vec<char> = words.chars().collect();
+        let mut html = String::with_capacity(words.len());
+        let mut rest = 0;
+        for (index, around) in chars.windows(3).enumerate() {
+            let joins = match around[1] {
+                '-' | '_' | '=' | '/' => around[0].is_alphanumeric() && around[2].is_alphanumeric(),
+                // Not in a number.
+                '.' => around[0].is_alphabetic() && around[2].is_alphanumeric(),
+                _ => false,
+            };
+            if joins {
+                html += &Html::text(&chars[rest..index + 2].iter().collect::<String>()).0;
+                html += "<wbr/>";
+                rest = index + 2;
+            }
+        }
+        Html(html + &Html::text(&chars[rest..].iter().collect::<String>()).0)
+    }
+
     /// A sentence whose names are marked, the names as code, and numbers with their units.
     pub fn sentence(marked: &str) -> Html {
         let words = |words: &str| Html::text(&unbroken_quantities(words));
@@ -81,6 +102,12 @@ mod tests {
         assert_eq!(html, "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;\\u{1b}[31m\\u{202e}&quot;&amp;amp;");
         let sentence = Html::sentence(&format!("{} won", quoted("a<b\u{1}")));
         assert_eq!(sentence.0, "<code>a&lt;b\\u{1}</code> won");
+    }
+
+    #[test]
+    fn names_break_where_they_are_joined() {
+        assert_eq!(Html::breakable("fill-rate.975 at 1.5e-3 - x").0, "fill-<wbr/>rate.<wbr/>975 at 1.5e-<wbr/>3 - x");
+        assert_eq!(Html::breakable("a<b").0, "a&lt;b");
     }
 
     #[test]

@@ -86,7 +86,8 @@ pub fn page(runs: &[RecordedRun]) -> String {
 /// The style sheet, with the colours of pictures before it: those for a dark ground not on paper.
 fn style() -> String {
     let [light, dark] = [false, true].map(svg::properties);
-    format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{STYLE}")
+    let plots = svg::sheet();
+    format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{plots}\n{STYLE}")
 }
 
 fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {

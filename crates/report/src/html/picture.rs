@@ -63,7 +63,7 @@ pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, room: R
             id,
             wide: (room == Room::Full).then(|| Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
-            table: Table::of(&plot.title, &table.grid()),
+            table: Table::of("The picture as a table", &table.grid()),
             title: plot.title,
         }
     };

@@ -14,7 +14,7 @@ pub(super) struct Table {
 
 pub(super) struct Column {
     pub heading: String,
-    /// The class of its cells: `number`, `word` or `prose`.
+    /// The attribute with the class of its cells, `word` or `prose`; numbers, of which most are, have none.
     pub class: &'static str,
 }
 
@@ -24,9 +24,9 @@ impl Table {
         let columns = grid.columns.iter().map(|column| Column {
             heading: column.heading.clone(),
             class: match column.kind {
-                Kind::Number => "number",
-                Kind::Word => "word",
-                Kind::Prose => "prose",
+                Kind::Number => "",
+                Kind::Word => " class=\"word\"",
+                Kind::Prose => " class=\"prose\"",
             },
         });
         let rows = grid.rows.iter().map(|row| row.iter().map(cell).collect());
@@ -39,7 +39,7 @@ impl Table {
         self.columns.iter().any(|column| !column.heading.is_empty())
     }
 
-    /// A row's cells, each with its column's class.
+    /// A row's cells, each with its column's attribute.
     pub fn cells<'a>(&'a self, row: &'a [Html]) -> impl Iterator<Item = (&'a Html, &'static str)> {
         row.iter().zip(self.columns.iter().map(|column| column.class))
     }
@@ -47,7 +47,7 @@ impl Table {
 
 fn cell(cell: &Cell) -> Html {
     match cell {
-        Cell::Text(words) => Html::text(words),
-        Cell::Code(name) => Html(format!("<code>{}</code>", Html::text(name))),
+        Cell::Text(words) => Html::breakable(words),
+        Cell::Code(name) => Html(format!("<code>{}</code>", Html::breakable(name))),
     }
 }

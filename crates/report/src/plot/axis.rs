@@ -27,12 +27,14 @@ pub struct Axis {
     pub unit: Unit,
     /// The least and the greatest number that must be seen; `None`: those of the marks.
     pub domain: Option<(f64, f64)>,
+    /// Whether its numbers are shares that are written in percent. On a logarithmic scale they are not.
+    pub in_percent: bool,
 }
 
 impl Axis {
     /// An axis as wide as its marks.
     pub fn new(label: &str, scale: Scale, unit: Unit) -> Axis {
-        Axis { label: label.to_string(), scale, unit, domain: None }
+        Axis { label: label.to_string(), scale, unit, domain: None, in_percent: false }
     }
 
     /// The axis with these numbers in sight, whatever the marks are.
@@ -40,5 +42,17 @@ impl Axis {
     pub fn showing(mut self, low: f64, high: f64) -> Axis {
         self.domain = Some((low, high));
         self
+    }
+
+    /// The axis with its numbers, which are shares, written in percent: 0.99 as `99 %`.
+    #[must_use]
+    pub fn percent(mut self) -> Axis {
+        self.in_percent = true;
+        self
+    }
+
+    /// The factor and the symbol that a number is written with.
+    pub(super) fn prefix(&self, value: f64) -> (f64, &'static str) {
+        if self.in_percent { (0.01, "%") } else { self.unit.prefix(value) }
     }
 }

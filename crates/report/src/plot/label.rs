@@ -2,11 +2,10 @@
 
 use ascertain::unit::Unit;
 
-/// Labels of evenly spaced numbers, all with the prefix of the largest and with as many decimals as the step
-/// needs: `0`, `20 ms`, `40 ms`.
-pub(super) fn common(values: &[f64], step: f64, unit: Unit) -> Vec<String> {
+/// Labels of evenly spaced numbers, all with the prefix that is given (its factor and its symbol) and with as many
+/// decimals as the step needs: `0`, `20 ms`, `40 ms`.
+pub(super) fn common(values: &[f64], step: f64, (factor, symbol): (f64, &str)) -> Vec<String> {
     let largest = values.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
-    let (factor, symbol) = unit.prefix(largest);
     let write = |value: &f64| match value {
         value if value.abs() < step * 1e-6 => "0".to_string(),
         value => with_unit(&decimal(value / factor, step / factor, largest / factor), symbol),
@@ -39,14 +38,23 @@ pub(super) fn binary(value: f64, unit: Unit) -> String {
 
 /// The label of a share as the quantile it is: `p50`, `p99.9`.
 pub(super) fn quantile(share: f64) -> String {
+    format!("p{}", hundredths(share))
+}
+
+/// The label of a share: `50 %`, `99.9 %`.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", hundredths(share))
+}
+
+/// A share's percents, with as many decimals as are needed to see how far it is from either end.
+fn hundredths(share: f64) -> String {
     if share < 1e-8 {
-        return format!("p{}", own(share * 100.0, Unit::One));
+        return own(share * 100.0, Unit::One);
     }
-    // As many decimals as are needed to see how far it is from either end.
     let rest = share.min(1.0 - share) * 100.0;
     let decimals = (1.0 - rest.log10().floor()).clamp(0.0, 14.0) as usize;
     let text = format!("{:.decimals$}", share * 100.0);
-    format!("p{}", if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
 fn with_unit(number: &str, symbol: &str) -> String {
@@ -103,12 +111,14 @@ mod tests {
 
     #[test]
     fn steps_say_how_many_decimals() {
-        assert_eq!(common(&[0.0, 2e7, 4e7], 2e7, Unit::Nanosecond), ["0", "20 ms", "40 ms"]);
-        assert_eq!(common(&[9.5e8, 1e9, 1.05e9], 5e7, Unit::Nanosecond), ["0.95 s", "1.00 s", "1.05 s"]);
-        assert_eq!(common(&[-0.5, 0.0, 0.5], 0.5, Unit::One), ["-0.5", "0", "0.5"]);
-        assert_eq!(common(&[20_000.0, 1_000_000.0], 2e4, Unit::One), ["20,000", "1,000,000"]);
-        assert_eq!(common(&[2e-9, 1e-8], 2e-9, Unit::One), ["0.2×10⁻⁸", "1.0×10⁻⁸"]);
-        assert_eq!(common(&[1e300, 2e300], 1e300, Unit::One), ["10³⁰⁰", "2×10³⁰⁰"]);
+        let one = (1.0, "");
+        assert_eq!(common(&[0.0, 2e7, 4e7], 2e7, (1e6, "ms")), ["0", "20 ms", "40 ms"]);
+        assert_eq!(common(&[9.5e8, 1e9, 1.05e9], 5e7, (1e9, "s")), ["0.95 s", "1.00 s", "1.05 s"]);
+        assert_eq!(common(&[0.975, 0.98, 0.985], 0.005, (0.01, "%")), ["97.5 %", "98.0 %", "98.5 %"]);
+        assert_eq!(common(&[-0.5, 0.0, 0.5], 0.5, one), ["-0.5", "0", "0.5"]);
+        assert_eq!(common(&[20_000.0, 1_000_000.0], 2e4, one), ["20,000", "1,000,000"]);
+        assert_eq!(common(&[2e-9, 1e-8], 2e-9, one), ["0.2×10⁻⁸", "1.0×10⁻⁸"]);
+        assert_eq!(common(&[1e300, 2e300], 1e300, one), ["10³⁰⁰", "2×10³⁰⁰"]);
     }
 
     #[test]
@@ -138,5 +148,6 @@ mod tests {
         assert_eq!(quantile(0.001), "p0.1");
         assert_eq!(quantile(0.65), "p65");
         assert_eq!(quantile(1e-12), "p10⁻¹⁰");
+        assert_eq!([0.5, 0.9995].map(percent), ["50 %", "99.95 %"]);
     }
 }

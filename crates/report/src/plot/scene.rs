@@ -1,6 +1,7 @@
 use super::scale::Ruler;
-use super::thin::thinned;
-use super::{Axis, Layer, Plot, Range, Scale, Which};
+use super::thin::{MOST_MARKS, thinned};
+use super::{Axis, Interval, Layer, Plot, Range, Scale, Which};
+use crate::figure::Figure;
 use crate::text::harmless;
 
 /// A plot ready to be drawn: names harmless, marks thinned, axes with their ends.
@@ -13,7 +14,12 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn new(plot: &Plot) -> Scene {
-        let (mut layers, all) = thinned(&plot.layers);
+        Scene::thinned(plot, MOST_MARKS)
+    }
+
+    /// With at most so many marks.
+    pub(super) fn thinned(plot: &Plot, most: usize) -> Scene {
+        let (mut layers, all) = thinned(&plot.layers, most);
         for layer in &mut layers {
             if let Layer::Cells { label, .. } | Layer::Rule { label, .. } = layer {
                 *label = harmless(label);
@@ -77,6 +83,22 @@ impl Scene {
     /// The name of a series; a layer may name one that is not there.
     pub(super) fn series_name(&self, series: Option<usize>) -> &str {
         series.and_then(|index| self.plot.series.get(index)).map_or("", String::as_str)
+    }
+
+    /// What an interval along the x axis says, in digits that tell its ends from the rules. An end that has no place on
+    /// the axis bounds nothing.
+    pub(super) fn figure(&self, row: &Interval) -> String {
+        let axis = &self.x.axis;
+        let has_place = |number: &f64| !number.is_nan() && (axis.scale != Scale::Log || *number > 0.0);
+        let [value, low, high] = [row.value, row.low, row.high].map(|number| Some(number).filter(has_place));
+        let size = [value, low, high].into_iter().flatten().find(|number| number.is_finite()).unwrap_or(0.0);
+        let rules = self.plot.layers.iter().filter_map(|layer| match layer {
+            Layer::Rule { on: Which::X, at, .. } => Some(*at),
+            _ => None,
+        });
+        let ends = axis.in_percent.then_some([0.0, 1.0]);
+        let landmarks: Vec<f64> = rules.chain(ends.into_iter().flatten()).collect();
+        Figure::with_landmarks(axis.prefix(size), value, low, high, &landmarks).to_string()
     }
 
     /// How many names an axis has, if it is one of names.

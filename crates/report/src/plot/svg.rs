@@ -5,31 +5,30 @@
 //!
 //! # What a page must do
 //!
-//! Colours are custom properties, each with the colour for a white ground to fall back on: `--s0` to `--s7` for
-//! series, `--ink`, `--muted`, `--grid` and `--paper` for the rest. [`properties`] gives their declarations for a
-//! light and for a dark ground. The title is not drawn: it is the element's accessible name, and the page's to show.
+//! How marks look is said by classes, once for all plots of a page: it must have [`sheet`] among its styles, and the
+//! colours as custom properties, which [`properties`] declares for a light and for a dark ground: `--s0` to `--s7` for
+//! series, `--ink`, `--muted`, `--grid` and `--paper` for the rest. The title is not drawn: it is the page's to show.
 //! Ids begin with the plot's id and the size, so that a plot may be in a page once in each size.
 //!
 //! # What a script finds
 //!
 //! `web/plot.js` shows the numbers under the pointer or the keyboard's focus. Places of marks say what they are,
-//! so that no number is written twice. Coordinates are rounded to a hundredth of a pixel, or to a tenth in plots
-//! of more than 2,000 marks.
+//! so that no number is written twice. Coordinates are rounded to a hundredth of a pixel, or to a tenth in narrow
+//! plots and those of more than 2,000 marks.
 //!
-//! | on | attribute | means |
+//! | on | | means |
 //! |---|---|---|
 //! | `svg` | `data-x`, `data-y` | `log 3 6 60 690`: the scale, the places of two ends, and their pixels. A place is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`nines`), or which name it is, from 0 (`names`) |
 //! | | `data-x-label`, `data-y-label` | the label of the axis |
-//! | | `data-x-unit`, `data-y-unit` | prefixes from the largest, `1e9 s,1e6 ms`: factor and symbol. A number is shown divided by the first factor that it reaches, else by the last |
+//! | | `data-x-unit`, `data-y-unit` | prefixes from the largest, `1e9 s,1e6 ms`: factor and symbol. A number is shown divided by the first factor that it reaches, else by the last; without the attribute as it is |
 //! | | `data-x-whole`, `data-y-whole` | present where all marks are at whole numbers: round |
 //! | | `data-x-names`, `data-y-names` | the names, a line each |
 //! | `g` | `data-series` | the name of the series that the marks inside belong to, possibly empty |
-//! | `path` | `data-m="line"`, `"dots"` | marks at all vertices (`M m l h v`, relative after the first) |
-//! | | `data-m="step"` | of each run the first vertex is a mark, and every second after it |
-//! | | `data-m="band"` | closed runs: the upper line from left to right, then the lower line back. An end at the frame's edge is not bounded |
-//! | | `data-m="interval"` | one row: `data-at="x y"` in pixels, `data-text` its figure |
-//! | `g` | `data-m="marks"` | marks at the `x` and `y` of each `use` inside, in pixels |
-//! | `g` | `data-m="cells"` | `data-v`: the values of all cells by row, separated by commas, empty where there is none; `data-v-label`, `data-v-unit` |
+//! | `path` | class `line`, `dots`, `marks` | marks at all vertices (`M m l h v`, relative after the first) |
+//! | | class `step` | of each run the first vertex is a mark, and every second after it |
+//! | | class `band` | closed runs: the upper line from left to right, then the lower line back. An end at the frame's edge is not bounded |
+//! | | class `interval` | one row: `data-at="x y"` in pixels, `data-text` its figure |
+//! | `g` | class `cells` | `data-v`: the values of all cells by row, separated by commas, empty where there is none; `data-v-label`, `data-v-unit` |
 
 mod axes;
 mod heat;
@@ -38,6 +37,7 @@ mod legend;
 mod marks;
 mod path;
 mod rules;
+mod sheet;
 
 use std::fmt::Write;
 
@@ -47,11 +47,15 @@ pub(super) use legend::colored_cells;
 pub(crate) use path::escaped;
 
 pub use super::ink::{DARK, GROUND, LIGHT};
+pub use sheet::sheet;
 use super::scale::Ruler;
 use super::scene::Scene;
-use super::{Plot, Scale};
+use super::{MOST_MARKS, Plot, Scale};
 use layout::Layout;
 use path::px;
+
+/// The most marks of a narrow plot: more would lie on top of each other.
+const MOST_MARKS_NARROW: usize = 800;
 
 /// For which width a plot is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +71,11 @@ impl Size {
         if self == Size::Wide { 720.0 } else { 360.0 }
     }
 
+    /// The most marks that a plot draws.
+    fn most_marks(self) -> usize {
+        if self == Size::Wide { MOST_MARKS } else { MOST_MARKS_NARROW }
+    }
+
     /// The height of the frame of a plot without rows.
     fn plot_height(self) -> f64 {
         if self == Size::Wide { 260.0 } else { 210.0 }
@@ -75,15 +84,7 @@ impl Size {
 
 /// The declarations of all custom properties that plots in a page use: `--s0:#1f32af;--s1:…`.
 pub fn properties(is_dark: bool) -> String {
-    let series = if is_dark { DARK } else { LIGHT };
-    let mut text = String::new();
-    for (index, color) in series.iter().enumerate() {
-        let _ = write!(text, "--s{index}:{color};");
-    }
-    for (name, light, dark) in GROUND {
-        let _ = write!(text, "--{name}:{};", if is_dark { dark } else { light });
-    }
-    text
+    sheet::palette(is_dark).iter().map(|(name, color)| format!("--{name}:{color};")).collect()
 }
 
 /// The plot as an `<svg>` element for a page.
@@ -105,7 +106,7 @@ pub fn properties(is_dark: bool) -> String {
 /// ```
 pub fn render(plot: &Plot, size: Size) -> String {
     let suffix = if size == Size::Wide { "w" } else { "n" };
-    Drawing { scene: Scene::new(plot), size, id_suffix: suffix, is_document: false }.drawn()
+    Drawing { scene: Scene::thinned(plot, size.most_marks()), size, id_suffix: suffix, is_document: false }.drawn()
 }
 
 /// The plot as a whole SVG document of 720 pixels, with its title, light or dark as its reader prefers.
@@ -129,30 +130,29 @@ impl Drawing {
         let layout = Layout::new(scene, self.size, self.is_document, &figures);
         let mut svg = self.opening(&layout);
         if self.is_document {
-            svg += &style();
             let _ = write!(
                 svg,
-                "<rect x=\"-10\" y=\"-10\" width=\"100%\" height=\"100%\" fill=\"currentColor\" {}/>",
-                self.color("paper")
+                "<style>{}</style><rect class=\"paper\" x=\"-10\" y=\"-10\" width=\"100%\" height=\"100%\" \
+                 fill=\"currentColor\"/>",
+                sheet::of_document()
             );
             for (index, line) in layout.title.iter().enumerate() {
                 let y = 16 + 20 * index;
                 let text = escaped(line);
                 let _ = write!(
                     svg,
-                    "<text x=\"2\" y=\"{y}\" font-size=\"14\" font-weight=\"600\" fill=\"currentColor\">{text}</text>"
+                    "<text x=\"2\" y=\"{y}\" font-size=\"14\" font-weight=\"600\">{text}</text>"
                 );
             }
         }
-        self.write_defs(&layout, &mut svg);
+        self.write_gradient(&mut svg);
         self.write_legend(&layout, &mut svg);
         self.write_color_scale(&layout, &mut svg);
         self.write_axes(&layout, &mut svg);
-        let _ = write!(svg, "<g clip-path=\"url(#{})\">", self.id("clip"));
-        for layer in &scene.plot.layers {
-            self.write_layer(layer, &layout, &mut svg);
+        // No mark leaves the frame: numbers beyond it are placed at its edge.
+        for (index, layer) in scene.plot.layers.iter().enumerate() {
+            self.write_layer(index, layer, &layout, &mut svg);
         }
-        svg += "</g>";
         self.write_figures(&figures, &layout, &mut svg);
         self.write_rule_labels(&layout, &mut svg);
         svg + "</svg>\n"
@@ -163,76 +163,31 @@ impl Drawing {
         format!("{}-{}-{part}", self.scene.plot.id, self.id_suffix)
     }
 
-    /// The attribute that makes a colour current: of a page its property, of a document its class.
-    fn color(&self, name: &str) -> String {
-        if self.is_document {
-            return format!("class=\"{name}\"");
-        }
-        let fallback = match name.strip_prefix('s').and_then(|index| index.parse::<usize>().ok()) {
-            Some(index) => LIGHT[index % LIGHT.len()],
-            None => GROUND.iter().find(|(known, ..)| *known == name).map_or("currentColor", |(_, light, _)| light),
-        };
-        format!("style=\"color:var(--{name},{fallback})\"")
-    }
-
-    /// The colour of a series.
+    /// The class that makes the colour of a series current.
     fn series_color(&self, series: Option<usize>) -> String {
-        series.map_or_else(|| self.color("ink"), |index| self.color(&format!("s{}", index % LIGHT.len())))
+        series.map_or_else(|| "ink".into(), |index| format!("s{}", index % LIGHT.len()))
     }
 
     fn opening(&self, layout: &Layout) -> String {
         let plot = &self.scene.plot;
-        let [title, desc] = ["title", "desc"].map(|part| self.id(part));
         let (width, height) = (px(layout.width), px(layout.height));
+        let [title, alt] = [&plot.title, &plot.alt].map(|text| escaped(text));
+        if self.is_document {
+            // A document has a margin.
+            let view = format!("-10 -10 {} {}", px(layout.width + 20.0), px(layout.height + 20.0));
+            return format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"{view}\" width=\"{width}\" \
+                 height=\"{height}\" role=\"img\"><title>{title}</title><desc>{alt}</desc>"
+            );
+        }
         let frame = &layout.frame;
         let axes = axis_data("x", &self.scene.x, frame.left, frame.right)
             + &axis_data("y", &self.scene.y, frame.bottom, frame.top);
-        let ground = match self.color("ink") {
-            style if self.is_document => style,
-            style => style.replacen("style=\"", "style=\"max-width:100%;height:auto;", 1),
-        };
-        let namespace = if self.is_document { " xmlns=\"http://www.w3.org/2000/svg\"" } else { "" };
-        // A document has a margin.
-        let view = if self.is_document {
-            format!("-10 -10 {} {}", px(layout.width + 20.0), px(layout.height + 20.0))
-        } else {
-            format!("0 0 {width} {height}")
-        };
         format!(
-            "<svg{namespace} viewBox=\"{view}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
-             aria-labelledby=\"{title} {desc}\" {ground} font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,\
-             'Helvetica Neue',Arial,sans-serif\" font-size=\"12\"{axes}><title id=\"{title}\">{}</title>\
-             <desc id=\"{desc}\">{}</desc>",
-            escaped(&plot.title),
-            escaped(&plot.alt),
+            "<svg class=\"plot\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             role=\"img\" aria-label=\"{alt}\"{axes}>"
         )
     }
-
-    fn write_defs(&self, layout: &Layout, svg: &mut String) {
-        // Marks at the very edge are whole.
-        let (frame, air) = (&layout.frame, 5.0);
-        let [x, y] = [frame.left - air, frame.top - air].map(px);
-        let [width, height] = [frame.right - frame.left + 2.0 * air, frame.bottom - frame.top + 2.0 * air].map(px);
-        let clip = self.id("clip");
-        let _ = write!(
-            svg,
-            "<defs><clipPath id=\"{clip}\"><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/></clipPath>"
-        );
-        self.write_shapes(svg);
-        self.write_gradient(svg);
-        *svg += "</defs>";
-    }
-}
-
-/// The colours of a document, by class.
-fn style() -> String {
-    let classes = |is_dark: bool| {
-        let declared = properties(is_dark);
-        let rules =
-            declared.trim_end_matches(';').split(';').filter_map(|line| line.strip_prefix("--")?.split_once(':'));
-        rules.map(|(name, color)| format!(".{name}{{color:{color}}}")).collect::<String>()
-    };
-    format!("<style>{}@media screen and (prefers-color-scheme:dark){{{}}}</style>", classes(false), classes(true))
 }
 
 /// The attributes that say what places on an axis mean.
@@ -244,13 +199,22 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64) -> String {
         Scale::Nines => "nines",
         Scale::Names(_) => "names",
     };
-    let label = escaped(&ruler.axis.label);
-    let mut text = format!(
-        " data-{name}=\"{scale} {from:e} {to:e} {} {}\" data-{name}-label=\"{label}\" data-{name}-unit=\"{}\"",
-        px(from_px),
-        px(to_px),
-        if ruler.is_binary { binary_prefixes(ruler.axis.unit) } else { prefixes(ruler.axis.unit) }
-    );
+    // A millionth of the axis is less than a pixel's hundredth.
+    let digits = (6.0 - (to - from).abs().log10()).clamp(0.0, 15.0) as usize;
+    let [from, to] = [from, to].map(|end| shortest(end, digits));
+    let mut text = format!(" data-{name}=\"{scale} {from} {to} {} {}\"", px(from_px), px(to_px));
+    if !ruler.axis.label.is_empty() {
+        let _ = write!(text, " data-{name}-label=\"{}\"", escaped(&ruler.axis.label));
+    }
+    let prefixes = match ruler.axis.unit {
+        _ if ruler.axis.in_percent => "1e-2 %".into(),
+        unit if ruler.is_binary => binary_prefixes(unit),
+        Unit::One => String::new(),
+        unit => prefixes(unit),
+    };
+    if !prefixes.is_empty() {
+        let _ = write!(text, " data-{name}-unit=\"{prefixes}\"");
+    }
     match &ruler.axis.scale {
         Scale::Names(names) => {
             let lines: Vec<String> = names.iter().map(|name| escaped(name)).collect();
@@ -262,6 +226,14 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64) -> String {
         _ => {}
     }
     text
+}
+
+/// A number with at most so many decimals, or as it is where that is shorter or these are too few.
+fn shortest(number: f64, decimals: usize) -> String {
+    let rounded = format!("{number:.decimals$}");
+    let rounded = if rounded.contains('.') { rounded.trim_end_matches('0').trim_end_matches('.') } else { &rounded };
+    let whole = format!("{number:e}");
+    if decimals < 15 && rounded.len() < whole.len() { rounded.to_string() } else { whole }
 }
 
 /// The prefixes of a unit from the largest, as a script reads them: `1e9 s,1e6 ms,1e3 µs,1e0 ns`.

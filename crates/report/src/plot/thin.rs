@@ -55,17 +55,17 @@ fn survivors<T: Clone>(items: &[T], most: usize, keys: impl Fn(&T) -> [f64; 4]) 
     kept.into_iter().map(|index| items[index].clone()).collect()
 }
 
-/// The layers with at most [`MOST_MARKS`] marks together, each with its share, and how many marks there were when
-/// some were left out.
-pub(super) fn thinned(layers: &[Layer]) -> (Vec<Layer>, Option<usize>) {
+/// The layers with at most so many marks together, each with its share, and how many marks there were when some were
+/// left out.
+pub(super) fn thinned(layers: &[Layer], most: usize) -> (Vec<Layer>, Option<usize>) {
     let all: usize = layers.iter().map(marks).sum();
-    if all <= MOST_MARKS {
+    if all <= most {
         return (layers.to_vec(), None);
     }
     // A layer of a few marks beside one of a million keeps them.
-    let few = MOST_MARKS / (4 * layers.len());
+    let few = most / (4 * layers.len());
     let small: usize = layers.iter().map(marks).filter(|&n| n <= few).sum();
-    let share = |n: usize| if n <= few { n } else { (MOST_MARKS - small) * n / (all - small) };
+    let share = |n: usize| if n <= few { n } else { (most - small) * n / (all - small) };
     let thinned = layers.iter().cloned().map(|mut layer| {
         let most = share(marks(&layer));
         match &mut layer {

@@ -82,8 +82,7 @@ fn at(ruler: &Ruler, values: &[f64], labels: impl Fn(&[f64]) -> Vec<String>) -> 
 /// Multiples of 1, 2 or 5 times a power of ten in the unit that the labels show, ever fewer.
 fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (low, high) = ruler.ends();
-    let unit = ruler.axis.unit;
-    let (factor, _) = unit.prefix(low.abs().max(high.abs()));
+    let prefix @ (factor, _) = ruler.axis.prefix(low.abs().max(high.abs()));
     let finest = (high - low) / factor / 20.0;
     let rank = (finest.log10() * 3.0).floor() as i32;
     let steps = (rank..rank + 8)
@@ -93,7 +92,7 @@ fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
         let (first, last) = ((low / step - 1e-6).ceil(), (high / step + 1e-6).floor());
         let count = (last - first).clamp(-1.0, 50.0) as i64;
         let values: Vec<f64> = (0..=count).map(|index| (first + index as f64) * step).collect();
-        at(ruler, &values, |values| label::common(values, step, unit))
+        at(ruler, &values, |values| label::common(values, step, prefix))
     };
     steps.filter(|step| *step >= least && step.is_normal()).map(set).collect()
 }
@@ -133,7 +132,8 @@ fn binary(ruler: &Ruler) -> Vec<Vec<Tick>> {
 
 fn nines(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let tails = || (2..=12).map(|digits| format!("1e-{digits}").parse::<f64>().unwrap_or(0.0));
-    let labels = |values: &[f64]| values.iter().map(|v| label::quantile(*v)).collect::<Vec<_>>();
+    let share = if ruler.axis.in_percent { label::percent } else { label::quantile };
+    let labels = |values: &[f64]| values.iter().map(|v| share(*v)).collect::<Vec<_>>();
     let set = |middle: &[f64]| {
         let mut values: Vec<f64> =
             tails().chain(middle.iter().copied()).chain(tails().map(|tail| 1.0 - tail)).collect();
@@ -145,11 +145,11 @@ fn nines(ruler: &Ruler) -> Vec<Vec<Tick>> {
     if !sets.is_empty() {
         return sets;
     }
-    // Between two of these: even steps, as labels of quantiles.
+    // Between two of these: even steps, labelled alike.
     let relabelled = |set: Vec<Tick>| {
         let (from, to) = ruler.places();
         let value = |share: f64| number(&Scale::Nines, from + share * (to - from));
-        set.into_iter().map(|tick| Tick { label: label::quantile(value(tick.share)), ..tick }).collect()
+        set.into_iter().map(|tick| Tick { label: share(value(tick.share)), ..tick }).collect()
     };
     linear(ruler).into_iter().map(relabelled).collect()
 }

@@ -170,6 +170,8 @@ impl Shape {
             },
             unavailable: Vec::new(),
             outcome: None,
+            lines_bytes: None,
+            parquet_checksum: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ascertain::evidence::{self, SCHEMA};
 use ascertain::outcome::{Decision, Verdict};
-use ascertain_report::history::list::RunState;
+use ascertain::recorded::State;
 use serde::Deserialize;
 
 use crate::exit::Code;
@@ -19,6 +19,7 @@ pub struct Brief {
     pub command_line: Vec<String>,
     pub experiments: Vec<ExperimentBrief>,
     pub outcome: Option<OutcomeBrief>,
+    lines_bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -39,27 +40,22 @@ pub struct ClaimBrief {
 }
 
 impl Brief {
-    /// Reads it, or says why that can't be done.
-    pub fn read(folder: &Path) -> Result<Brief, String> {
+    /// Reads it, and how the run ended, if it did; or says why that can't be done.
+    pub fn read(folder: &Path) -> Result<(Brief, State), String> {
+        let is_going_on = evidence::is_going_on(folder);
         let text = fs::read(folder.join("run.json")).unwrap_or_default();
         match serde_json::from_slice::<Brief>(&text) {
-            Ok(brief) if brief.schema == SCHEMA => Ok(brief),
+            Ok(brief) if brief.schema == SCHEMA => {
+                let interrupted = brief.outcome.as_ref().map(|outcome| outcome.interrupted);
+                let state = State::of(folder, is_going_on, interrupted, brief.lines_bytes);
+                Ok((brief, state))
+            }
             // Reading all of it says best what is wrong.
             other => Err(match (evidence::read_header(folder), other) {
                 (Err(error), _) => error.to_string(),
                 (Ok(_), Err(error)) => error.to_string(),
                 (Ok(_), Ok(_)) => "it has just changed; ask again".into(),
             }),
-        }
-    }
-
-    /// How the run in this folder ended, if it did.
-    pub fn state(&self, folder: &Path) -> RunState {
-        match &self.outcome {
-            _ if evidence::is_going_on(folder) => RunState::Running,
-            None => RunState::Killed,
-            Some(outcome) if outcome.interrupted => RunState::Interrupted,
-            Some(_) => RunState::Finished,
         }
     }
 }

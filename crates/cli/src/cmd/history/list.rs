@@ -46,9 +46,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 fn listed(folder: &Path) -> ListedRun {
     let (id, bytes) = (runs::name(folder), brief::size_bytes(folder));
     match Brief::read(folder) {
-        Ok(brief) => ListedRun {
+        Ok((brief, state)) => ListedRun {
             id,
-            state: brief.state(folder),
+            state: state.into(),
             claims: answers(brief.outcome.as_ref().map_or(&[], |outcome| &outcome.claims)),
             started: Some(brief.started),
             command_line: brief.command_line,

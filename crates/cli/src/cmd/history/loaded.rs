@@ -2,7 +2,7 @@ use std::path::Path;
 
 use ascertain::evidence::{self, Header};
 use ascertain::outcome::Outcome;
-use ascertain::recorded;
+use ascertain::recorded::{self, State};
 use ascertain_report::history::list::RunState;
 
 use crate::runs;
@@ -22,11 +22,10 @@ impl Loaded {
         // Asked first: a run that is seen to have ended has written all that it will.
         let is_going_on = evidence::is_going_on(folder);
         let mut header = evidence::read_header(folder)?;
-        match header.outcome.take().filter(|_| !is_going_on) {
-            Some(outcome) => {
-                let state = if outcome.interrupted { RunState::Interrupted } else { RunState::Finished };
-                Ok(Loaded { id, header, outcome, state })
-            }
+        let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);
+        let state = State::of(folder, is_going_on, interrupted, header.lines_bytes);
+        match header.outcome.take().filter(|_| matches!(state, State::Finished | State::Interrupted)) {
+            Some(outcome) => Ok(Loaded { id, header, outcome, state: state.into() }),
             None => {
                 let run = recorded::read(folder)?;
                 Ok(Loaded { id, header: run.header, outcome: run.outcome, state: run.state.into() })

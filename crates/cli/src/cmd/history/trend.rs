@@ -71,8 +71,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 }
 
 fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
-    let mut notes = Vec::new();
-    let measured = measured(args, all, below, &mut notes)?;
+    let mut left_out = Vec::new();
+    let measured = measured(args, all, below, &mut left_out)?;
     let metric = metric(args, &measured)?;
     let versus = args.ratio.as_ref().map(|ratio| versus(ratio, &args.experiment, &measured)).transpose()?;
     check_names(args, &measured)?;
@@ -89,9 +89,14 @@ fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
                 let wanted = |figure: &ArmFigure| is_wanted(args, figure);
                 figures.push((described(folder, header), of_run.into_iter().filter(wanted).collect()));
             }
-            Err(error) => notes.push(format!("Left out: {}: {error:#}", runs::name(folder))),
+            Err(error) => left_out.push(format!("{}: {error:#}", runs::name(folder))),
         }
     }
+    let mut notes = match left_out.as_slice() {
+        [] => Vec::new(),
+        [reason] => vec![format!("Left out: {reason}")],
+        [reason, ..] => vec![format!("Left out: {} runs that can't be read, such as {reason}", left_out.len())],
+    };
     let lines = lines(figures, args.variant.is_empty() && versus.is_none(), &mut notes);
     if lines.is_empty() {
         let what = if versus.is_some() { "no trial has both" } else { "none of them has a value" };
@@ -108,8 +113,8 @@ struct Measured {
     header: Header,
 }
 
-/// The latest runs of the experiment, the oldest first.
-fn measured(args: &Args, all: &[PathBuf], below: &Path, notes: &mut Vec<String>) -> anyhow::Result<Vec<Measured>> {
+/// The latest runs of the experiment, the oldest first, and why others were left out.
+fn measured(args: &Args, all: &[PathBuf], below: &Path, left_out: &mut Vec<String>) -> anyhow::Result<Vec<Measured>> {
     let mut known = BTreeSet::new();
     let mut found = Vec::new();
     for folder in all.iter().rev() {
@@ -117,16 +122,16 @@ fn measured(args: &Args, all: &[PathBuf], below: &Path, notes: &mut Vec<String>)
             break;
         }
         let brief = match Brief::read(folder) {
-            Ok(brief) => brief,
+            Ok((brief, _)) => brief,
             Err(reason) => {
-                notes.push(format!("Left out: {reason}"));
+                left_out.push(reason);
                 continue;
             }
         };
         if brief.experiments.iter().any(|experiment| experiment.id == args.experiment) {
             match evidence::read_header(folder) {
                 Ok(header) => found.push(Measured { folder: folder.clone(), header }),
-                Err(error) => notes.push(format!("Left out: {error}")),
+                Err(error) => left_out.push(error.to_string()),
             }
         }
         known.extend(brief.experiments.into_iter().map(|experiment| experiment.id));

@@ -67,6 +67,8 @@ fn header() -> Header {
         plan: Plan { claims: vec![], tables: vec![table], commands: vec![], config: Config::default() },
         unavailable: vec![],
         outcome: None,
+        lines_bytes: None,
+        parquet_checksum: None,
     }
 }
 

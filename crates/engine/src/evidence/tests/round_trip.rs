@@ -25,7 +25,10 @@ fn a_run_comes_back() {
     let run = writer.finish(outcome()).unwrap();
 
     assert_eq!(run, runs.path().join("state/runs").join(RUN_ID));
-    assert_eq!(read_header(&run).unwrap(), Header { outcome: Some(outcome()), ..header() });
+    let read = read_header(&run).unwrap();
+    let Header { lines_bytes, parquet_checksum, .. } = read.clone();
+    assert!(lines_bytes.is_some() && parquet_checksum.is_some());
+    assert_eq!(read, Header { outcome: Some(outcome()), lines_bytes, parquet_checksum, ..header() });
     let rows = rows(&run);
     assert_eq!(rows.len(), 8);
     let first = Row { start_ns: 0, ..rows[0].clone() };
@@ -212,7 +215,7 @@ proptest! {
         for ((row, parquet), (of, sample)) in rows.iter().zip(&parquet).zip(all) {
             assert_row(row, parquet, of, sample);
         }
-        let from_parquet = read_trials(&run).unwrap();
+        let from_parquet = read_trials(&run, &read_header(&run).unwrap()).unwrap();
         let (from_lines, whole_end) = Trials::of_lines(Lines::open(&run).unwrap()).unwrap();
         prop_assert_eq!(format!("{from_parquet:?}"), format!("{from_lines:?}"));
         prop_assert_eq!(whole_end, std::fs::metadata(run.join(LINES)).unwrap().len());

@@ -6,8 +6,10 @@ use proptest::prelude::*;
 
 use crate::permutation::read_column;
 
+const MOST: usize = 100_000;
+
 fn read(text: &str, column: Option<&str>) -> Result<Vec<f64>, String> {
-    read_column(text.as_bytes(), "f.csv", column).map_err(|error| error.to_string())
+    read_column(text.as_bytes(), "f.csv", column, MOST).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -73,8 +75,61 @@ fn mistakes_say_where_they_are_and_what_to_do() {
 }
 
 #[test]
+fn a_quote_that_is_not_closed_is_named_where_it_is_opened() {
+    let said = |text: &str| read(text, Some("1")).unwrap_err();
+    let open = "the quote that is opened here is not closed";
+    assert!(said("a\n1\n\n\"2\n3\n").starts_with(&format!("f.csv:4: {open}")), "{}", said("a\n1\n\n\"2\n3\n"));
+    assert!(said("a,b\r\n1,2\r\n3,\"4\"\"\r\n5,6\r\n").starts_with("f.csv:3: the quote"));
+    assert!(said("1\n2\n\"").starts_with("f.csv:3: the quote"));
+    // The next quote closes it, which makes no number.
+    assert!(
+        said("1\n\"2\n3\n\"4\"\n")
+            .contains("f.csv:4:1: `2\\n3\\n4\\\"` is not a number (its quote was opened in line 2)")
+    );
+    let endless = format!("1\n2\n\"{}", "3\n".repeat(1 << 23));
+    assert!(said(&endless).starts_with("f.csv:3: the quote"), "before the end is seen");
+    assert_eq!(read("1\n\"2\"", None).unwrap(), [1.0, 2.0]);
+    assert_eq!(read("a,b\n1,\"x\"\"\"", Some("a")).unwrap(), [1.0]);
+}
+
+/// A pipe that never ends, and needs no more memory for that.
+#[test]
+fn what_has_no_end_is_refused() {
+    struct Endless(&'static [u8]);
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = buffer.len() / self.0.len();
+            buffer.chunks_exact_mut(self.0.len()).for_each(|piece| piece.copy_from_slice(self.0));
+            Ok(count * self.0.len())
+        }
+    }
+    for (text, message) in [
+        (&b"1\n"[..], "f has more than 100000 numbers; take a part of them at random (shuf -n 100000), or allow more"),
+        (b"1,", "f:1: more than 65536 fields in a line"),
+        (b"x", "f:1: this is no text"),
+        (b"\0", "f:1: this is no text"),
+        (b"\"1", "f:1: the quote"),
+    ] {
+        let error = read_column(Endless(text), "f", None, MOST).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+    let begins = io::Cursor::new(b"1,2\n");
+    let error = read_column(begins.chain(Endless(b"1,")), "f", Some("1"), MOST).unwrap_err();
+    assert_eq!(error.to_string(), "f:2: 65537 fields where the first line has 2");
+    let exactly: String = "1\n".repeat(MOST);
+    assert_eq!(read(&exactly, None).unwrap().len(), MOST);
+}
+
+#[test]
+fn of_many_columns_some_are_named() {
+    let names: Vec<String> = (1..=500).map(|number| format!("c{number}")).collect();
+    let said = read(&(names.join(",") + "\n"), None).unwrap_err();
+    assert!(said.ends_with("has 500 columns: name one with --column, `c1`, `c2`, `c3`, `c4`, `c5`, `c6`, `c7`, `c8`, `c9`, `c10`, `c11`, `c12`, `c13`, `c14`, `c15`, `c16`, `c17`, `c18`, `c19`, `c20` and 480 more"), "{said}");
+}
+
+#[test]
 fn bytes_that_are_no_text() {
-    let error = read_column(&b"1\n\xff\xfe\n"[..], "f", None).unwrap_err();
+    let error = read_column(&b"1\n\xff\xfe\n"[..], "f", None, MOST).unwrap_err();
     assert!(error.to_string().starts_with("f:2:1: `\u{fffd}\u{fffd}` is not a number"), "{error}");
 }
 
@@ -95,7 +150,7 @@ impl Read for Pieces<'_> {
 
 #[test]
 fn a_failing_disk_is_named() {
-    let error = read_column(Pieces(b"1\n2\n", 3, true), "f", None).unwrap_err();
+    let error = read_column(Pieces(b"1\n2\n", 3, true), "f", None, MOST).unwrap_err();
     assert_eq!(error.to_string(), "f could not be read: the disk is gone");
 }
 
@@ -115,12 +170,12 @@ proptest! {
         end in prop_oneof![Just("\n"), Just("\r\n")],
     ) {
         let text: String = numbers.iter().map(|number| format!("{number:e}{end}")).collect();
-        prop_assert_eq!(read_column(Pieces(text.as_bytes(), piece, false), "f", None).unwrap(), numbers);
+        prop_assert_eq!(read_column(Pieces(text.as_bytes(), piece, false), "f", None, MOST).unwrap(), numbers);
     }
 
     #[test]
     fn nothing_makes_it_panic(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b','), Just(b'\n'), Just(b'"'), Just(b'1')], 0..300)) {
-        let _ = read_column(bytes.as_slice(), "f", Some("1"));
-        let _ = read_column(bytes.as_slice(), "f", None);
+        let _ = read_column(bytes.as_slice(), "f", Some("1"), MOST);
+        let _ = read_column(bytes.as_slice(), "f", None, MOST);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::ink::{MODEL_DASH, SHAPES, dash, shape};
+use super::super::ink::{MODEL_DASH, SHAPES, shape};
 use super::super::scene::Scene;
 use super::super::{Layer, Which};
 use super::layout::{LINE, Layout, TEXT, text_width};
@@ -17,24 +17,22 @@ impl Drawing {
         if !is_cells {
             self.write_grid(layout, svg);
         }
-        let _ = write!(svg, "<g {} fill=\"currentColor\">", self.color("muted"));
+        *svg += "<g class=\"muted y\">";
         for tick in layout.y_ticks.iter().filter(|tick| !tick.label.is_empty()) {
             let (x, y) = (px(frame.left - 7.0), px(frame.y(tick.share) + TEXT * 0.35));
             let text = titled(&tick.label, tick.name.as_deref());
-            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{text}</text>");
+            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\">{text}</text>");
         }
+        let _ = write!(svg, "</g><g class=\"muted {}\">", if layout.is_slanted { "y" } else { "x" });
         for tick in layout.x_ticks.iter().filter(|tick| !tick.label.is_empty()) {
             let text = titled(&tick.label, tick.name.as_deref());
             let at = frame.x(tick.share);
             if layout.is_slanted {
                 let (x, y) = (px(at + 4.0), px(frame.bottom + 13.0));
-                let _ = write!(
-                    svg,
-                    "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\" transform=\"rotate(-45 {x} {y})\">{text}</text>"
-                );
+                let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" transform=\"rotate(-45 {x} {y})\">{text}</text>");
             } else {
                 let (x, y) = (px(Layout::centered(&tick.label, at, layout.width)), px(frame.bottom + 18.0));
-                let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>");
+                let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\">{text}</text>");
             }
         }
         *svg += "</g>";
@@ -55,9 +53,8 @@ impl Drawing {
             grid.jump(frame.x(tick.share), frame.top);
             grid.line(frame.x(tick.share), frame.bottom);
         }
-        let dashed = if has_rows { " stroke-dasharray=\"1 3\"" } else { "" };
-        let color = self.color("grid");
-        let _ = write!(svg, "<path {color} stroke=\"currentColor\"{dashed} d=\"{}\"/>", grid.data());
+        let class = if has_rows { "grid rows" } else { "grid" };
+        let _ = write!(svg, "<path class=\"{class}\" d=\"{}\"/>", grid.data());
         let mut axis = Path::new(10);
         if has_rows {
             axis.jump(frame.left, frame.bottom);
@@ -74,8 +71,7 @@ impl Drawing {
             axis.jump(frame.left, frame.y(tick.share));
             axis.line(frame.left - if tick.label.is_empty() { 2.5 } else { 4.0 }, frame.y(tick.share));
         }
-        let color = self.color("muted");
-        let _ = write!(svg, "<path {color} stroke=\"currentColor\" fill=\"none\" d=\"{}\"/>", axis.data());
+        let _ = write!(svg, "<path class=\"muted\" d=\"{}\"/>", axis.data());
     }
 
     fn write_axis_labels(&self, layout: &Layout, svg: &mut String) {
@@ -85,7 +81,7 @@ impl Drawing {
                 &layout.y_label,
                 (layout.y_label != self.scene.y.axis.label).then_some(&self.scene.y.axis.label),
             );
-            let _ = write!(svg, "<text x=\"2\" y=\"{}\" fill=\"currentColor\">{text}</text>", px(frame.top - 11.0));
+            let _ = write!(svg, "<text x=\"2\" y=\"{}\">{text}</text>", px(frame.top - 11.0));
         }
         let whole = &self.scene.x.axis.label;
         if !whole.is_empty() {
@@ -93,7 +89,7 @@ impl Drawing {
             let x = Layout::centered(&label, f64::midpoint(frame.left, frame.right), layout.width);
             let (x, y) = (px(x), px(layout.height - 6.0));
             let text = titled(&label, (label != *whole).then_some(whole));
-            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"currentColor\">{text}</text>");
+            let _ = write!(svg, "<text class=\"x\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }
     }
 
@@ -101,16 +97,11 @@ impl Drawing {
     pub(super) fn write_legend(&self, layout: &Layout, svg: &mut String) {
         for key in &layout.legend {
             let series = key.series;
-            let (from, to, y) = (px(key.x), px(key.x + key.sample), px(key.y));
-            let _ = write!(svg, "<g {}>", self.color(&format!("s{}", series % super::LIGHT.len())));
+            let (from, y) = (px(key.x), px(key.y));
+            let _ = write!(svg, "<g class=\"{}\">", self.series_color(Some(series)));
             let layers: Vec<&Layer> = self.scene.plot.layers.iter().filter(|l| l.series() == Some(series)).collect();
             if layers.iter().any(|layer| matches!(layer, Layer::Band { .. } | Layer::Area { .. })) {
-                let top = px(key.y - 6.0);
-                let _ = write!(
-                    svg,
-                    "<rect x=\"{from}\" y=\"{top}\" width=\"26\" height=\"12\" fill=\"currentColor\" \
-                     fill-opacity=\".2\"/>"
-                );
+                let _ = write!(svg, "<path class=\"band\" d=\"M{from} {}h26v12h-26z\"/>", px(key.y - 6.0));
             }
             let line = layers.iter().find_map(|layer| match layer {
                 Layer::Line { dashed, .. } => Some(if *dashed { MODEL_DASH } else { self.line_dash(series) }),
@@ -121,8 +112,9 @@ impl Drawing {
             if let Some(dash) = line {
                 let _ = write!(
                     svg,
-                    "<path d=\"M{from} {y}H{to}\" stroke=\"currentColor\" stroke-width=\"2\"{}/>",
-                    dashes(dash)
+                    "<path class=\"line\"{} d=\"M{from} {y}h{}\"/>",
+                    super::marks::dashes(dash),
+                    px(key.sample)
                 );
             }
             let is_marked = layers.iter().any(|layer| match layer {
@@ -132,22 +124,15 @@ impl Drawing {
                 _ => false,
             });
             let is_ring = layers.iter().any(|layer| matches!(layer, Layer::Dots { hollow: true, .. }));
-            let x = px(key.x + key.sample / 2.0);
-            let outline = if self.draws_shapes() { SHAPES[shape(series)] } else { SHAPES[0] };
-            if is_marked {
-                let _ = write!(svg, "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"currentColor\"/>");
-            } else if is_ring {
-                let _ = write!(
-                    svg,
-                    "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"none\" \
-                     stroke=\"currentColor\" stroke-width=\"1.5\"/>"
-                );
+            if is_marked || is_ring {
+                let outline = if self.draws_shapes() { SHAPES[shape(series)] } else { SHAPES[0] };
+                let (class, x) = (if is_marked { "mark" } else { "ring" }, px(key.x + key.sample / 2.0));
+                let _ = write!(svg, "<path class=\"{class}\" transform=\"translate({x} {y})\" d=\"{outline}\"/>");
             }
             let whole = &self.scene.plot.series[series];
             let text = titled(&key.text, (key.text != *whole).then_some(whole));
             let (x, y) = (px(key.x + key.sample + SPACE), px(key.y + TEXT * 0.35));
-            let _ =
-                write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text></g>", self.color("ink"));
+            let _ = write!(svg, "<text class=\"ink\" x=\"{x}\" y=\"{y}\">{text}</text></g>");
         }
     }
 
@@ -160,8 +145,7 @@ impl Drawing {
             leaders.line(x, label.y - TEXT + 2.0);
         }
         if !leaders.is_empty() {
-            let color = self.color("muted");
-            let _ = write!(svg, "<path {color} stroke=\"currentColor\" d=\"{}\"/>", leaders.data());
+            let _ = write!(svg, "<path class=\"muted\" d=\"{}\"/>", leaders.data());
         }
         for label in &layout.rules {
             let (x, y) = (px(label.x), px(label.y));
@@ -171,13 +155,11 @@ impl Drawing {
                 let (width, height) = (px(text_width(&label.text) + 6.0), px(LINE - 1.0));
                 let _ = write!(
                     svg,
-                    "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"currentColor\" \
-                     fill-opacity=\".8\" {}/>",
-                    self.color("paper")
+                    "<rect class=\"paper\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" \
+                     fill=\"currentColor\" fill-opacity=\".8\"/>"
                 );
             }
-            let _ =
-                write!(svg, "<text x=\"{x}\" y=\"{y}\" fill=\"currentColor\" {}>{text}</text>", self.color("muted"));
+            let _ = write!(svg, "<text class=\"muted\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }
     }
 
@@ -197,20 +179,16 @@ impl Drawing {
                 path.line(frame.right, frame.y(share));
             }
         }
-        let _ = write!(
-            svg,
-            "<path {} stroke=\"currentColor\" stroke-width=\"1.25\" stroke-dasharray=\"5 3\" \
-             d=\"{}\"><title>{}</title></path>",
-            self.color("muted"),
-            path.data(),
-            escaped(label)
-        );
+        let data = path.data();
+        let is_written = layout.rules.iter().any(|written| written.text == label);
+        let _ = match is_written {
+            true => write!(svg, "<path class=\"muted rule\" d=\"{data}\"/>"),
+            false => {
+                let label = escaped(label);
+                write!(svg, "<path class=\"muted rule\" d=\"{data}\"><title>{label}</title></path>")
+            }
+        };
     }
-}
-
-/// The attribute of a dash; a whole line needs none.
-pub(super) fn dashes(dash: &str) -> String {
-    if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") }
 }
 
 /// Text, with the whole of it as a title where it is shortened.
@@ -218,12 +196,5 @@ fn titled(text: &str, whole: Option<&str>) -> String {
     match whole {
         Some(whole) => format!("{}<title>{}</title>", escaped(text), escaped(whole)),
         None => escaped(text),
-    }
-}
-
-impl Drawing {
-    /// The dash of a series' lines: none where markers tell them apart.
-    pub(super) fn line_dash(&self, series: usize) -> &'static str {
-        if self.has_markers() { "" } else { dash(series) }
     }
 }

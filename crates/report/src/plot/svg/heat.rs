@@ -23,12 +23,12 @@ impl Drawing {
         if colored_cells(&self.scene).is_none() {
             return;
         }
-        let _ = write!(svg, "<linearGradient id=\"{}\">", self.id("ramp"));
+        let _ = write!(svg, "<defs><linearGradient id=\"{}\">", self.id("ramp"));
         for (index, color) in RAMP.iter().enumerate() {
             let offset = index as f64 / (RAMP.len() - 1) as f64;
             let _ = write!(svg, "<stop offset=\"{offset}\" stop-color=\"{}\"/>", hex(*color));
         }
-        *svg += "</linearGradient>";
+        *svg += "</linearGradient></defs>";
     }
 
     pub(super) fn write_cells(&self, cells: &[Cell], label: &str, unit: Unit, layout: &Layout, svg: &mut String) {
@@ -51,7 +51,7 @@ impl Drawing {
         }
         let _ = write!(
             svg,
-            "<g data-m=\"cells\" data-v-label=\"{}\" data-v-unit=\"{}\" data-v=\"{}\">",
+            "<g class=\"cells\" data-v-label=\"{}\" data-v-unit=\"{}\" data-v=\"{}\">",
             escaped(label),
             prefixes(unit),
             written.join(",")
@@ -59,12 +59,8 @@ impl Drawing {
         for (shade, path) in shades {
             let fill = hex(ramp(shade as f64 / SHADES));
             // A stroke of the same colour leaves no seams, and one of the ground's keeps large cells apart.
-            let edge = if width.min(height) >= 24.0 {
-                format!("stroke=\"currentColor\" {}", self.color("paper"))
-            } else {
-                format!("stroke=\"{fill}\" stroke-width=\".4\"")
-            };
-            let _ = write!(svg, "<path fill=\"{fill}\" {edge} d=\"{}\"/>", path.data());
+            let edge = if width.min(height) >= 24.0 { "" } else { &format!(";stroke:{fill};stroke-width:.4") };
+            let _ = write!(svg, "<path class=\"paper\" style=\"fill:{fill}{edge}\" d=\"{}\"/>", path.data());
         }
         let texts: Vec<(&Cell, String)> = cells.iter().map(|cell| (cell, values.short(cell.value))).collect();
         let has_room = height >= 15.0 && texts.iter().all(|(_, text)| text_width(text) <= width - 4.0);
@@ -73,7 +69,7 @@ impl Drawing {
             let x = px(frame.left + (cell.x as f64 + 0.5) * width);
             let y = px(frame.top + (cell.y as f64 + 0.5) * height + TEXT * 0.35);
             let fill = if is_light(share) { "#000" } else { "#fff" };
-            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"{fill}\">{text}</text>");
+            let _ = write!(svg, "<text class=\"x\" style=\"fill:{fill}\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }
         *svg += "</g>";
     }
@@ -86,12 +82,11 @@ impl Drawing {
         let start = left + 12.0;
         let (text_y, bar_y) = (px(top + TEXT), px(top + LINE));
         let text = escaped(&fitting(label, layout.width - 8.0));
-        let color = self.color("muted");
         let _ = write!(
             svg,
-            "<text x=\"{left}\" y=\"{text_y}\" fill=\"currentColor\">{text}</text>\
+            "<text x=\"{left}\" y=\"{text_y}\">{text}</text>\
              <rect x=\"{start}\" y=\"{bar_y}\" width=\"{length}\" height=\"10\" fill=\"url(#{})\"/>\
-             <g {color} fill=\"currentColor\">",
+             <g class=\"muted x\">",
             self.id("ramp")
         );
         let apart = |ticks: &[Tick]| {
@@ -111,8 +106,7 @@ impl Drawing {
             let label = escaped(&tick.label);
             let _ = write!(
                 svg,
-                "<path d=\"M{mark} {from}v3\" stroke=\"currentColor\"/>\
-                 <text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>"
+                "<path d=\"M{mark} {from}v3\"/><text x=\"{x}\" y=\"{y}\">{label}</text>"
             );
         }
         *svg += "</g>";

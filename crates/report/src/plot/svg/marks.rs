@@ -5,11 +5,9 @@ use std::fmt::Write;
 use super::super::ink::{MODEL_DASH, SHAPES, dash, shape};
 use super::super::scene::Scene;
 use super::super::{Interval, Layer, Range};
-use super::axes::dashes;
 use super::layout::{Layout, TEXT};
 use super::path::{Path, px};
 use super::{Drawing, Size, escaped};
-use crate::figure::Figure;
 
 /// Lines of at most so many points have markers at them instead of dashes.
 const MOST_MARKERS: usize = 24;
@@ -21,14 +19,14 @@ const MOST_FINE: usize = 2_000;
 const MOST_FIGURES: usize = 60;
 
 impl Drawing {
-    pub(super) fn write_layer(&self, layer: &Layer, layout: &Layout, svg: &mut String) {
+    pub(super) fn write_layer(&self, index: usize, layer: &Layer, layout: &Layout, svg: &mut String) {
         match layer {
             Layer::Cells { cells, label, unit } => return self.write_cells(cells, label, *unit, layout, svg),
             Layer::Rule { on, at, label } => return self.write_rule(*on, *at, label, layout, svg),
             _ => {}
         }
         let name = escaped(self.scene.series_name(layer.series()));
-        let _ = write!(svg, "<g data-series=\"{name}\" {}>", self.series_color(layer.series()));
+        let _ = write!(svg, "<g class=\"{}\" data-series=\"{name}\">", self.series_color(layer.series()));
         match layer {
             Layer::Line { series, points, steps, dashed } => {
                 let dash = match series {
@@ -36,19 +34,25 @@ impl Drawing {
                     Some(series) => self.line_dash(*series),
                     None => "",
                 };
-                self.write_line(points, *steps, dash, layout, svg);
-                if self.has_markers()
-                    && !dashed
-                    && let Some(series) = series
-                {
-                    self.write_uses(points, *series, "fill=\"currentColor\"", true, layout, svg);
-                }
+                let marked = series.filter(|_| self.has_markers() && !dashed);
+                let marker = marked.map_or_else(String::new, |series| self.write_marker(index, series, "mark", svg));
+                self.write_line(points, *steps, &(marker + &dashes(dash)), layout, svg);
             }
             Layer::Band { ranges, .. } => self.write_band(ranges, layout, svg),
-            Layer::Dots { series, points, hollow } => self.write_dots(points, *series, *hollow, layout, svg),
+            Layer::Dots { series, points, hollow } => {
+                if self.draws_shapes() {
+                    let class = if *hollow { "ring" } else { "mark dot" };
+                    self.write_marks(index, points, series.unwrap_or(0), ["marks", class], layout, svg);
+                } else {
+                    self.write_dots(points, *hollow, layout, svg);
+                }
+            }
             Layer::Area { series, points } => self.write_area(points, *series, layout, svg),
             Layer::Intervals { series, rows } => {
-                rows.iter().for_each(|row| self.write_interval(row, series.unwrap_or(1), layout, svg));
+                rows.iter().for_each(|row| self.write_interval(row, layout, svg));
+                let points: Vec<[f64; 2]> = rows.iter().map(|row| [row.value, row.y]).collect();
+                // What they are, the intervals say.
+                self.write_marks(index, &points, series.unwrap_or(1), ["estimates", "mark"], layout, svg);
             }
             Layer::Cells { .. } | Layer::Rule { .. } => {}
         }
@@ -62,6 +66,11 @@ impl Drawing {
             Layer::Area { .. } => false,
             _ => true,
         })
+    }
+
+    /// The dash of a series' lines: none where markers tell them apart.
+    pub(super) fn line_dash(&self, series: usize) -> &'static str {
+        if self.has_markers() { "" } else { dash(series) }
     }
 
     /// Whether dots have the shapes of their series.
@@ -80,25 +89,41 @@ impl Drawing {
             Layer::Band { ranges, .. } => 2 * ranges.len(),
             _ => 0,
         };
-        if self.scene.plot.layers.iter().map(marks).sum::<usize>() > MOST_FINE { 10 } else { 100 }
+        let are_many = self.scene.plot.layers.iter().map(marks).sum::<usize>() > MOST_FINE;
+        if are_many || self.size == Size::Narrow { 10 } else { 100 }
     }
 
-    /// The outlines of all shapes that are used, to be drawn by reference.
-    pub(super) fn write_shapes(&self, svg: &mut String) {
-        if !self.draws_shapes() && !self.has_markers() {
+    /// The shape of a series, in the colour of the group that it is in, and the attribute that draws it at each vertex
+    /// of a path.
+    fn write_marker(&self, index: usize, series: usize, class: &str, svg: &mut String) -> String {
+        let (id, outline) = (self.id(&index.to_string()), SHAPES[shape(series)]);
+        let _ = write!(
+            svg,
+            "<marker id=\"{id}\" markerUnits=\"userSpaceOnUse\"><path class=\"{class}\" d=\"{outline}\"/></marker>"
+        );
+        format!(" style=\"marker:url(#{id})\"")
+    }
+
+    /// The shape of a series at each point; the classes are the path's and the shape's.
+    fn write_marks(
+        &self,
+        index: usize,
+        points: &[[f64; 2]],
+        series: usize,
+        [class, of_shape]: [&str; 2],
+        layout: &Layout,
+        svg: &mut String,
+    ) {
+        let mut path = Path::new(self.grain());
+        path.polyline(&self.pixel_runs(points, layout).concat());
+        if path.is_empty() {
             return;
         }
-        let layers = self.scene.plot.layers.iter();
-        let marked = layers.filter(|layer| matches!(layer, Layer::Dots { .. } | Layer::Line { .. }));
-        let mut used: Vec<usize> = marked.map(|layer| layer.series().map_or(0, shape)).collect();
-        used.sort_unstable();
-        used.dedup();
-        for shape in used {
-            let _ = write!(svg, "<path id=\"{}\" d=\"{}\"/>", self.id(&format!("m{shape}")), SHAPES[shape]);
-        }
+        let marker = self.write_marker(index, series, of_shape, svg);
+        let _ = write!(svg, "<path class=\"{class}\"{marker} d=\"{}\"/>", path.data());
     }
 
-    fn write_line(&self, points: &[[f64; 2]], steps: bool, dash: &str, layout: &Layout, svg: &mut String) {
+    fn write_line(&self, points: &[[f64; 2]], steps: bool, attributes: &str, layout: &Layout, svg: &mut String) {
         let mut path = Path::new(self.grain());
         for run in self.pixel_runs(points, layout) {
             if !steps {
@@ -114,14 +139,8 @@ impl Drawing {
                 path.line(run[0][0], run[0][1]);
             }
         }
-        let (kind, data) = (if steps { "step" } else { "line" }, path.data());
-        let _ = write!(
-            svg,
-            "<path data-m=\"{kind}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\" stroke-linejoin=\"round\" \
-             stroke-linecap=\"{}\"{} d=\"{data}\"/>",
-            if dash.is_empty() { "round" } else { "butt" },
-            dashes(dash)
-        );
+        let class = if steps { "step" } else { "line" };
+        let _ = write!(svg, "<path class=\"{class}\"{attributes} d=\"{}\"/>", path.data());
     }
 
     fn pixel_runs(&self, points: &[[f64; 2]], layout: &Layout) -> Vec<Vec<[f64; 2]>> {
@@ -146,13 +165,9 @@ impl Drawing {
             run.iter().rev().for_each(|[x, low, _]| path.line(frame.x(*x), frame.y(*low)));
             path.close();
         }
-        for (path, opacity) in [(bounded, ".18"), (open, ".07")] {
+        for (path, class) in [(bounded, "band"), (open, "band open")] {
             if !path.is_empty() {
-                let data = path.data();
-                let _ = write!(
-                    svg,
-                    "<path data-m=\"band\" fill=\"currentColor\" fill-opacity=\"{opacity}\" d=\"{data}\"/>"
-                );
+                let _ = write!(svg, "<path class=\"{class}\" d=\"{}\"/>", path.data());
             }
         }
     }
@@ -166,66 +181,34 @@ impl Drawing {
             path.line(first[0], layout.frame.bottom);
             path.close();
         }
-        let _ = write!(svg, "<path fill=\"currentColor\" fill-opacity=\".2\" d=\"{}\"/>", path.data());
-        self.write_line(points, false, series.map_or("", dash), layout, svg);
+        let _ = write!(svg, "<path class=\"area\" d=\"{}\"/>", path.data());
+        self.write_line(points, false, &dashes(series.map_or("", dash)), layout, svg);
     }
 
-    fn write_dots(&self, points: &[[f64; 2]], series: Option<usize>, hollow: bool, layout: &Layout, svg: &mut String) {
-        if self.draws_shapes() {
-            let paint = match hollow {
-                // A document has no properties; its rings are empty.
-                true if self.is_document => "fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.4\"",
-                true => "fill=\"var(--paper,#fff)\" stroke=\"currentColor\" stroke-width=\"1.4\"",
-                false => "fill=\"currentColor\" fill-opacity=\".85\"",
-            };
-            return self.write_uses(points, series.unwrap_or(0), paint, false, layout, svg);
-        }
+    /// Round dots, of which there are many.
+    fn write_dots(&self, points: &[[f64; 2]], hollow: bool, layout: &Layout, svg: &mut String) {
         let mut path = Path::new(self.grain());
         for [x, y] in self.pixel_runs(points, layout).into_iter().flatten() {
             path.dot(x, y);
         }
         let size = if self.dots() <= MOST_FINE { 4.0 } else { 2.8 };
         let data = path.data();
-        let cap = "stroke=\"currentColor\" stroke-linecap=\"round\"";
-        if hollow {
-            let _ = write!(
+        let _ = match hollow {
+            true => write!(
                 svg,
-                "<path data-m=\"dots\" {cap} stroke-width=\"{}\" d=\"{data}\"/><g {}>\
-                 <path stroke=\"currentColor\" stroke-linecap=\"round\" stroke-width=\"{}\" d=\"{data}\"/></g>",
+                "<path class=\"dots\" stroke-width=\"{}\" d=\"{data}\"/>\
+                 <path class=\"paper within\" stroke-width=\"{}\" d=\"{data}\"/>",
                 px(size + 1.2),
-                self.color("paper"),
                 px(size - 0.8)
-            );
-        } else {
-            let _ = write!(
-                svg,
-                "<path data-m=\"dots\" {cap} stroke-width=\"{}\" stroke-opacity=\".75\" d=\"{data}\"/>",
-                px(size)
-            );
-        }
+            ),
+            false => {
+                let size = px(size);
+                write!(svg, "<path class=\"dots\" stroke-width=\"{size}\" stroke-opacity=\".75\" d=\"{data}\"/>")
+            }
+        };
     }
 
-    /// The shape of a series at each point.
-    fn write_uses(
-        &self,
-        points: &[[f64; 2]],
-        series: usize,
-        paint: &str,
-        is_on_line: bool,
-        layout: &Layout,
-        svg: &mut String,
-    ) {
-        let shape = self.id(&format!("m{}", shape(series)));
-        // Where a line goes through the points, its vertices are the marks.
-        let kind = if is_on_line { "" } else { " data-m=\"marks\"" };
-        let _ = write!(svg, "<g{kind} {paint}>");
-        for [x, y] in self.pixel_runs(points, layout).into_iter().flatten() {
-            let _ = write!(svg, "<use href=\"#{shape}\" x=\"{}\" y=\"{}\"/>", hundredths(x), hundredths(y));
-        }
-        *svg += "</g>";
-    }
-
-    fn write_interval(&self, row: &Interval, series: usize, layout: &Layout, svg: &mut String) {
+    fn write_interval(&self, row: &Interval, layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
         let (Some(y), Some(low), Some(high)) =
             (self.scene.y.share(row.y), self.scene.x.end(row.low), self.scene.x.end(row.high))
@@ -238,41 +221,26 @@ impl Drawing {
         path.jump(low, y);
         path.line(high, y);
         for (end, x, inward) in [(row.low, low, 5.0), (row.high, high, -5.0)] {
-            if end.is_infinite() {
+            if self.scene.x.share(end).is_some() {
+                path.jump(x, y - 3.5);
+                path.line(x, y + 3.5);
+            } else {
                 path.jump(x + inward, y - 4.0);
                 path.line(x, y);
                 path.line(x + inward, y + 4.0);
-            } else {
-                path.jump(x, y - 3.5);
-                path.line(x, y + 3.5);
             }
         }
         let value = self.scene.x.share(row.value).map(|share| frame.x(share));
-        let (at, text) = (value.unwrap_or(f64::midpoint(low, high)), escaped(&self.figure(row)));
-        let _ = write!(
-            svg,
-            "<path data-m=\"interval\" data-at=\"{} {}\" data-text=\"{text}\" fill=\"none\" stroke=\"currentColor\" \
-             stroke-width=\"1.75\" d=\"{}\"/>",
-            px(at),
-            px(y),
-            path.data()
-        );
-        if let Some(x) = value {
-            let (x, y, outline) = (px(x), px(y), SHAPES[shape(series)]);
-            let _ = write!(svg, "<path d=\"{outline}\" transform=\"translate({x} {y})\" fill=\"currentColor\"/>");
-        }
-    }
-
-    fn figure(&self, row: &Interval) -> String {
-        let known = |v: f64| (!v.is_nan()).then_some(v);
-        Figure::of_unit(self.scene.x.axis.unit, known(row.value), known(row.low), known(row.high)).to_string()
+        let at = px(value.unwrap_or(f64::midpoint(low, high)));
+        let (y, text, data) = (px(y), escaped(&self.scene.figure(row)), path.data());
+        let _ = write!(svg, "<path class=\"interval\" data-at=\"{at} {y}\" data-text=\"{text}\" d=\"{data}\"/>");
     }
 
     /// What is written beside the rows of a wide forest plot.
     pub(super) fn figures(&self) -> Vec<String> {
         let rows: Vec<&Interval> = self.rows().collect();
         let fits = self.size == Size::Wide && Scene::names(&self.scene.y).is_some() && rows.len() <= MOST_FIGURES;
-        if fits && are_apart(&rows) { rows.into_iter().map(|row| self.figure(row)).collect() } else { Vec::new() }
+        if fits && are_apart(&rows) { rows.into_iter().map(|row| self.scene.figure(row)).collect() } else { Vec::new() }
     }
 
     fn rows(&self) -> impl Iterator<Item = &Interval> {
@@ -283,18 +251,23 @@ impl Drawing {
     }
 
     pub(super) fn write_figures(&self, figures: &[String], layout: &Layout, svg: &mut String) {
+        if figures.is_empty() {
+            return;
+        }
         let x = px(layout.width - 2.0);
+        *svg += "<g class=\"figures\">";
         for (row, figure) in self.rows().zip(figures) {
             let Some(share) = self.scene.y.share(row.y) else { continue };
             let y = px(layout.frame.y(share) + TEXT * 0.35);
-            let _ = write!(
-                svg,
-                "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\" fill=\"currentColor\" \
-                 style=\"font-variant-numeric:tabular-nums\">{}</text>",
-                escaped(figure)
-            );
+            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\">{}</text>", escaped(figure));
         }
+        *svg += "</g>";
     }
+}
+
+/// The attribute of a dash; a whole line needs none.
+pub(super) fn dashes(dash: &str) -> String {
+    if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") }
 }
 
 /// Whether no two intervals are in the same row.
@@ -302,8 +275,4 @@ fn are_apart(rows: &[&Interval]) -> bool {
     let mut at: Vec<f64> = rows.iter().map(|row| row.y).collect();
     at.sort_by(f64::total_cmp);
     at.windows(2).all(|pair| pair[1] - pair[0] > 0.9)
-}
-
-fn hundredths(at: f64) -> String {
-    format!("{:.2}", at).trim_end_matches('0').trim_end_matches('.').to_string()
 }

@@ -9,7 +9,6 @@ use super::super::scene::Scene;
 use super::super::{Interval, Layer, Range, Which};
 use super::canvas::{Canvas, Frame, Paint};
 use super::{Drawing, fitting};
-use crate::figure::Figure;
 
 /// More dots than this are drawn in Braille where one series has most of them.
 const MOST_GLYPHS: usize = 200;
@@ -196,10 +195,8 @@ impl Drawing<'_> {
         if self.width < FIGURES_WIDTH || Scene::names(&self.scene.y).is_none() {
             return Vec::new();
         }
-        let known = |v: f64| (!v.is_nan()).then_some(v);
         let figure = |row: &Interval| {
-            let figure = Figure::of_unit(self.scene.x.axis.unit, known(row.value), known(row.low), known(row.high));
-            Some((self.scene.y.share(row.y)?, fitting(&figure.to_string(), self.width / 3)))
+            Some((self.scene.y.share(row.y)?, fitting(&self.scene.figure(row), self.width / 3)))
         };
         let rows = self.scene.plot.layers.iter().flat_map(|layer| match layer {
             Layer::Intervals { rows, .. } => &rows[..],

@@ -1,0 +1,34 @@
+use std::path::Path;
+
+use crate::evidence;
+
+/// How a run ended, if it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It came to its end.
+    Finished,
+    /// Ctrl-C or SIGTERM ended it.
+    Interrupted,
+    /// It is going on: another process holds its lock.
+    Running,
+    /// It was killed: nobody holds its lock, and it wrote no outcome, or none of the rows that are there now.
+    Killed,
+}
+
+impl State {
+    /// What `run.json` and the length of `trials.jsonl` tell: whether the outcome says that it was interrupted,
+    /// where there is one, and the header's `lines_bytes`. Whether the run is going on is to be asked
+    /// ([`evidence::is_going_on`]) before `run.json` is read: a run that is seen to have ended has written all
+    /// that it will.
+    pub fn of(folder: &Path, is_going_on: bool, interrupted: Option<bool>, lines_bytes: Option<u64>) -> State {
+        let has_other_rows =
+            || evidence::lines_bytes(folder).zip(lines_bytes).is_some_and(|(now, then)| now != then);
+        match interrupted {
+            _ if is_going_on => State::Running,
+            None => State::Killed,
+            Some(_) if has_other_rows() => State::Killed,
+            Some(true) => State::Interrupted,
+            Some(false) => State::Finished,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Eight numbers at once, each with a delimiter behind it, by AVX-512.
+//!
+//! The numbers are taken apart where they lie side by side, a lane each: into 4, 8 and 8 digits, and those into
+//! fours. Then each number's parts are brought together, 24 digits and the delimiter in half of a register, and its
+//! digits made from its fours as [`portable`](super::portable) does, by two multiplications a stage, for two numbers
+//! at once. Only counting the zeros in front and storing is done for each number alone.
+
+use std::arch::x86_64::*;
+
+use super::avx512::{PLACES, digits};
+use super::integer::Integer;
+use super::portable::{store, trimmed};
+
+const EIGHT: i64 = 100_000_000;
+
+/// Eight numbers without their signs.
+struct Magnitudes {
+    are_negative: [bool; 8],
+    values: __m512i,
+}
+
+/// Writes each value and the delimiter and returns how many bytes that is.
+///
+/// # Safety
+/// The CPU has [the features](super::avx512::FEATURES), and there is room for the values' texts, the delimiters and
+/// 32 bytes, of which what is not text is overwritten.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+pub unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
+    let mut at = to;
+    let (eights, rest) = values.as_chunks::<8>();
+    for eight in eights {
+        let (mut are_negative, mut magnitudes) = ([false; 8], [0; 8]);
+        for (i, value) in eight.iter().enumerate() {
+            (are_negative[i], magnitudes[i]) = value.parts();
+        }
+        // SAFETY: the array has 64 bytes.
+        let values = unsafe { _mm512_loadu_si512(magnitudes.as_ptr().cast()) };
+        let numbers = Magnitudes { are_negative, values };
+        // One decision for all: it is the same for most columns.
+        let are_few = _mm512_cmplt_epu64_mask(values, _mm512_set1_epi64(EIGHT)) == 0xff;
+        // SAFETY: the caller's.
+        at = unsafe { if are_few { few::<I>(numbers, delimiter, at) } else { many::<I>(numbers, delimiter, at) } };
+    }
+    for value in rest {
+        let (is_negative, magnitude) = value.parts();
+        // SAFETY: the caller's.
+        unsafe {
+            at = signed::<I>(is_negative, at);
+            at = at.add(digits::<20>(magnitude, at));
+            at.write(delimiter);
+            at = at.add(1);
+        }
+    }
+    at.addr() - to.addr()
+}
+
+/// Writes a sign where there is one, and returns the place behind it.
+#[inline(always)]
+unsafe fn signed<I: Integer>(is_negative: bool, to: *mut u8) -> *mut u8 {
+    if !I::IS_SIGNED {
+        return to;
+    }
+    // SAFETY: the caller has room.
+    unsafe {
+        to.write(b'-');
+        to.add(usize::from(is_negative))
+    }
+}
+
+/// Numbers below 10⁸.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+unsafe fn few<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) -> *mut u8 {
+    let mut all = [0_u64; 8];
+    // SAFETY: the array has 64 bytes; the room is the caller's.
+    unsafe {
+        _mm512_storeu_si512(all.as_mut_ptr().cast(), each_of_fours(fours(numbers.values)));
+        for (digits, is_negative) in all.into_iter().zip(numbers.are_negative) {
+            at = signed::<I>(is_negative, at);
+            let (text, length) = trimmed(digits);
+            store(text, at);
+            at.add(length).write(delimiter);
+            at = at.add(length + 1);
+        }
+    }
+    at
+}
+
+/// Any numbers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+unsafe fn many<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) -> *mut u8 {
+    let (high, middle, low) = parts(numbers.values);
+    let (high, middle, low) = (_mm512_slli_epi64::<32>(high), fours(middle), fours(low));
+    // The parts of numbers 0, 2, 4 and 6, and of the others; `low` comes from the second register, from lane 8 on.
+    let (even, odd) = (_mm512_unpacklo_epi64(high, middle), _mm512_unpackhi_epi64(high, middle));
+    let halves = [
+        (even, _mm512_setr_epi64(0, 1, 8, 0, 2, 3, 10, 0)),
+        (odd, _mm512_setr_epi64(0, 1, 9, 0, 2, 3, 11, 0)),
+        (even, _mm512_setr_epi64(4, 5, 12, 0, 6, 7, 14, 0)),
+        (odd, _mm512_setr_epi64(4, 5, 13, 0, 6, 7, 15, 0)),
+    ];
+    // Makes text of digits, and of the nothing behind them the delimiter.
+    let ascii = _mm256_setr_epi64x(ASCII, ASCII, ASCII, i64::from(delimiter));
+    let ascii = _mm512_broadcast_i64x4(ascii);
+    let (mut texts, mut first) = ([_mm512_setzero_si512(); 4], [0; 4]);
+    for (i, (front, lanes)) in halves.into_iter().enumerate() {
+        let digits = each_of_fours(_mm512_maskz_permutex2var_epi64(0b0111_0111, front, lanes, low));
+        // Zero keeps its last digit, the 24th.
+        first[i] = _mm512_test_epi8_mask(digits, digits) | 1 << 23 | 1 << (32 + 23);
+        texts[i] = _mm512_or_si512(digits, ascii);
+    }
+    for (i, is_negative) in numbers.are_negative.into_iter().enumerate() {
+        let (register, half) = (i / 4 * 2 + i % 2, i / 2 % 2 * 32);
+        let zeros = (first[register] >> half).trailing_zeros() as usize;
+        // SAFETY: 32 places are read from 55 or before on; the room is the caller's.
+        unsafe {
+            at = signed::<I>(is_negative, at);
+            let places = _mm256_loadu_si256(PLACES.as_ptr().add(half + zeros).cast());
+            let text = _mm512_permutexvar_epi8(_mm512_castsi256_si512(places), texts[register]);
+            _mm256_storeu_si256(at.cast(), _mm512_castsi512_si256(text));
+            at = at.add(25 - zeros);
+        }
+    }
+    at
+}
+
+/// 0x30 in every byte.
+const ASCII: i64 = 0x3030_3030_3030_3030;
+
+/// A number's first 4 digits, its next 8 and its last 8, of eight numbers. Of the 8 only the lower 52 bits are good.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+fn parts(x: __m512i) -> (__m512i, __m512i, __m512i) {
+    /// Less than 10⁻⁸ by more than three roundings add, by less than 2⁻⁵⁰ of it.
+    const BELOW: f64 = 1e-8 * (1.0 - 1.0 / (1_u64 << 51) as f64);
+    /// 2⁷⁸/10⁸ rounded up: exact for numbers below 2³⁸.
+    const FRACTION: i64 = ((1_u128 << 78) / EIGHT as u128 + 1) as i64;
+    let (zero, eight) = (_mm512_setzero_si512(), _mm512_set1_epi64(EIGHT));
+    // The quotient is below 2³⁸: with that constant it is right or one too low.
+    let quotient = _mm512_cvttpd_epu64(_mm512_mul_pd(_mm512_cvtepu64_pd(x), _mm512_set1_pd(BELOW)));
+    let low = _mm512_sub_epi64(x, _mm512_mullo_epi64(quotient, eight));
+    let is_too_low = _mm512_cmpge_epu64_mask(low, eight);
+    let low = _mm512_mask_sub_epi64(low, is_too_low, low, eight);
+    let upper = _mm512_mask_add_epi64(quotient, is_too_low, quotient, _mm512_set1_epi64(1));
+    let high = _mm512_srli_epi64::<26>(_mm512_madd52hi_epu64(zero, upper, _mm512_set1_epi64(FRACTION)));
+    (high, _mm512_madd52lo_epu64(upper, high, _mm512_set1_epi64((1 << 52) - EIGHT)), low)
+}
+
+/// Numbers below 10⁸ as two below 10⁴, the first in the lower half of its lane. Only the lower 52 bits are looked at.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+fn fours(x: __m512i) -> __m512i {
+    const FRACTION: i64 = (1 << 52) / 10_000 + 1;
+    let first = _mm512_madd52hi_epu64(_mm512_setzero_si512(), x, _mm512_set1_epi64(FRACTION));
+    // first + (x − 10⁴·first)·2³²
+    let back = _mm512_mullo_epi64(first, _mm512_set1_epi64(1 - (10_000 << 32)));
+    _mm512_add_epi64(_mm512_slli_epi64::<32>(x), back)
+}
+
+/// The four digits, one a byte, of each 32-bit number below 10⁴.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+fn each_of_fours(x: __m512i) -> __m512i {
+    // floor(x / 100) for x below 10,000, and the same way back as above.
+    let hundreds = _mm512_srli_epi32::<3>(_mm512_mulhi_epu16(x, _mm512_set1_epi32(5_243)));
+    let back = _mm512_mullo_epi32(hundreds, _mm512_set1_epi32(1 - (100 << 16)));
+    let x = _mm512_add_epi32(_mm512_slli_epi32::<16>(x), back);
+    // floor(x / 10) for x below 100.
+    let tens = _mm512_mulhi_epu16(x, _mm512_set1_epi16(6_554));
+    let back = _mm512_mullo_epi16(tens, _mm512_set1_epi16(1 - (10 << 8)));
+    _mm512_add_epi16(_mm512_slli_epi16::<8>(x), back)
+}

@@ -1,0 +1,17 @@
+#![doc = include_str!("README.md")]
+
+mod choose;
+mod contract;
+mod expedited;
+mod fences;
+mod global;
+mod ticket;
+mod unavailable;
+
+pub use choose::{BEST_FIRST, Visitor, choose};
+pub use contract::Barrier;
+pub use expedited::Expedited;
+pub use fences::Fences;
+pub use global::Global;
+pub use ticket::Ticket;
+pub use unavailable::{Method, Reason, Unavailable};

@@ -1,0 +1,105 @@
+//! Which barriers there are, and why one is not.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+/// The ways to a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// [`Expedited`](super::Expedited): membarrier by interrupts.
+    Expedited,
+    /// [`Global`](super::Global): membarrier by waiting for the scheduler.
+    Global,
+    /// [`Fences`](super::Fences) on both sides.
+    Fences,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expedited => "expedited membarrier",
+            Self::Global => "plain membarrier",
+            Self::Fences => "fences",
+        })
+    }
+}
+
+/// Why a barrier can't be had on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable {
+    /// The barrier that was tried.
+    pub method: Method,
+    /// The cause.
+    pub reason: Reason,
+}
+
+/// What a barrier lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The kernel does not have it yet.
+    OldKernel,
+    /// A filter of system calls (seccomp, as containers use it) forbids it.
+    Forbidden,
+    /// CPUs run without the kernel's timer (`nohz_full` on its command line), so that it can't wait for them.
+    IsolatedCpus,
+    /// This is not Linux.
+    NotLinux,
+    /// The kernel said something else: the number of the error.
+    Refused(i32),
+}
+
+impl Unavailable {
+    pub(super) fn old_kernel(method: Method) -> Self {
+        Self { method, reason: Reason::OldKernel }
+    }
+
+    pub(super) fn isolated_cpus() -> Self {
+        Self { method: Method::Global, reason: Reason::IsolatedCpus }
+    }
+
+    pub(super) fn refused(method: Method, error: &io::Error) -> Self {
+        let reason = match error.kind() {
+            io::ErrorKind::PermissionDenied => Reason::Forbidden,
+            // What a kernel without the call says, and this crate where the system is another.
+            io::ErrorKind::Unsupported if error.raw_os_error().is_none() => Reason::NotLinux,
+            io::ErrorKind::Unsupported => Reason::OldKernel,
+            _ => Reason::Refused(error.raw_os_error().unwrap_or(0)),
+        };
+        Self { method, reason }
+    }
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} can't be had: ", self.method)?;
+        match &self.reason {
+            Reason::OldKernel => match self.method {
+                Method::Expedited => f.write_str("the kernel is older than Linux 4.14"),
+                _ => f.write_str("the kernel is older than Linux 4.3"),
+            },
+            Reason::Forbidden => f.write_str("a filter of system calls (seccomp) forbids membarrier(2); allow it"),
+            Reason::IsolatedCpus => f.write_str("the kernel was started with nohz_full=, and can't wait for those CPUs"),
+            Reason::NotLinux => f.write_str("only Linux has membarrier(2)"),
+            Reason::Refused(errno) => write!(f, "membarrier(2): {}", io::Error::from_raw_os_error(*errno)),
+        }
+    }
+}
+
+impl Error for Unavailable {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_said_in_words() {
+        let said = |errno: i32| Unavailable::refused(Method::Expedited, &io::Error::from_raw_os_error(errno)).to_string();
+        assert_eq!(said(1), "expedited membarrier can't be had: a filter of system calls (seccomp) forbids membarrier(2); allow it");
+        assert_eq!(said(38), "expedited membarrier can't be had: the kernel is older than Linux 4.14");
+        assert!(said(12).contains("memory"), "{}", said(12));
+        let elsewhere = Unavailable::refused(Method::Global, &io::ErrorKind::Unsupported.into());
+        assert_eq!(elsewhere.to_string(), "plain membarrier can't be had: only Linux has membarrier(2)");
+    }
+}

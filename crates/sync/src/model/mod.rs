@@ -1,0 +1,3 @@
+//! Model checkers of our own, compiled with `--cfg model="tso"` only.
+
+pub mod tso;

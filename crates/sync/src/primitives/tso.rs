@@ -1,0 +1,8 @@
+//! Those of the model of x86.
+
+#![allow(unused_imports)] // one list for all protocols: what one of them stops using stays
+
+pub(crate) use crate::model::tso::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Futex, Instant, UnsafeCell, fence, spin_loop, thread,
+};
+pub(crate) use std::sync::atomic::{Ordering, compiler_fence};

@@ -1,0 +1,11 @@
+//! What hazard pointers and epochs share: records of readers, objects that wait, and what outlives its thread.
+
+mod orphans;
+mod published;
+mod records;
+mod retired;
+
+pub use published::{Published, Reclaimer};
+pub(crate) use orphans::Orphans;
+pub(crate) use records::{Record, Records};
+pub use retired::Retired;
