@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use ascertain_report::export;
 use ascertain_report::exports::{Files, KINDS, Kind, Purpose};
+use ascertain_report::plot::{Plot, svg};
 use clap::error::Error;
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueEnum, value_parser};
 
@@ -40,6 +42,13 @@ impl Exports {
 /// The file that is meant: `-` is standard output.
 pub fn named(file: &Path) -> PathBuf {
     if file == Path::new("-") { "/dev/stdout".into() } else { file.into() }
+}
+
+/// Writes a plot as an SVG where that is wanted. Whether something else may go to standard output then.
+pub fn write_svg(file: Option<&Path>, plot: impl FnOnce() -> Plot) -> anyhow::Result<bool> {
+    let Some(file) = file else { return Ok(true) };
+    export::write(&named(file), &svg::standalone(&plot()))?;
+    Ok(file != Path::new("-"))
 }
 
 /// The files that are asked for, each with its kind.

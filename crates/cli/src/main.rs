@@ -38,6 +38,7 @@ enum Command {
     Permute(cmd::permute::Args),
     Power(cmd::power::Args),
     History(cmd::history::Args),
+    Barrierd(cmd::barrierd::Args),
     Completions(cmd::completions::Args),
     Man(cmd::man::Args),
 }
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Command::Permute(args) => cmd::permute::execute(args),
         Command::Power(args) => cmd::power::execute(args),
         Command::History(args) => cmd::history::execute(args),
+        Command::Barrierd(args) => cmd::barrierd::execute(args),
         Command::Completions(args) => cmd::completions::execute::<Cli>(args),
         Command::Man(args) => cmd::man::execute::<Cli>(args),
     };

@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
-use ascertain::experiment::Arm;
-use ascertain::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
+use ascertain::outcome::{ClaimResult, Outcome, Verdict};
 use ascertain::plan::Table;
 use ascertain::run::Run;
 use ascertain_report::layout::Layout;
@@ -39,11 +38,12 @@ pub fn style(display: &Display) -> Style {
     })
 }
 
-/// Prints what came of a run as asked; `table` makes the form for people. In CSV, which has room for one table,
+/// Prints what came of a run as asked; `table` makes the form for people, of the arms that `tables` ask for. In CSV, which has room for one table,
 /// those that ask for verdicts get the claims, and the others the metrics. Where that leaves no room for why
 /// something failed, standard error has it.
 pub fn outcome(
     run: &Run,
+    tables: &[Table],
     display: &Display,
     asks: Asks,
     table: impl FnOnce(&Outcome, &Style) -> String,
@@ -63,9 +63,9 @@ pub fn outcome(
             Asks::Verdicts => csv::claims(outcome),
             Asks::Metrics => csv::outcome(outcome),
         }),
-        Format::Markdown => print(&ascertain_report::markdown::outcome(outcome)),
+        Format::Markdown => print(&ascertain_report::markdown::outcome(&outcome.asked_for(tables))),
         Format::Table if display.quiet => Ok(()),
-        Format::Table => print(&table(outcome, &style(display))),
+        Format::Table => print(&table(&outcome.asked_for(tables), &style(display))),
     }
 }
 
@@ -145,19 +145,13 @@ pub fn checked(outcome: &Outcome, style: &Style) -> String {
     ])
 }
 
-/// What `run` prints: the tables of what was asked for, without the arms that only claims needed, and the claims.
-pub fn measured(outcome: &Outcome, tables: &[Table], style: &Style) -> String {
+/// What `run` prints: the tables of what was asked for, and the claims.
+pub fn measured(outcome: &Outcome, style: &Style) -> String {
     let claims = match outcome.claims.is_empty() {
         true => String::new(),
         false => terminal::check_table(outcome, style),
     };
-    let is_asked_for = |point: &PointSummary| {
-        let arm = Arm { variant: point.variant.clone(), point: point.at.clone() };
-        tables.iter().any(|table| table.experiment == point.experiment && table.arms.contains(&arm))
-    };
-    let asked_for = outcome.points.iter().filter(|point| is_asked_for(point)).cloned().collect();
-    let asked_for = Outcome { points: asked_for, ..outcome.clone() };
-    parts(&[terminal::points_table(&asked_for, style), claims, terminal::threats(outcome, style)])
+    parts(&[terminal::points_table(outcome, style), claims, terminal::threats(outcome, style)])
 }
 
 fn parts(parts: &[String]) -> String {

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use ascertain::command::CommandExperiment;
 use ascertain::experiment::Experiment;
 use ascertain::observations::Observations;
-use ascertain::outcome::Outcome;
+use ascertain::outcome::{Outcome, Verdict};
 use ascertain::plan::{Config, Plan};
 use ascertain::run::{Observer, Progress, Recording, Run};
 use ascertain_report::exports::{self, Files, Purpose, Results};
@@ -60,6 +60,7 @@ pub fn carry_out_with(
     quiet: bool,
 ) -> anyhow::Result<Run> {
     // Opened before anything is measured: a folder that can't be written to is found now.
+    let purpose = Purpose { tables: plan.tables.clone(), ..purpose };
     let files = exports.open(purpose.clone())?;
     interrupt::install().context("Ctrl-C can't be caught")?;
     let commands = plan.commands.iter().cloned().map(CommandExperiment::new);
@@ -77,12 +78,12 @@ pub fn carry_out_with(
         let results = Results::new(&run.outcome, &run.observations, &purpose, true);
         exports::annotations(&results).lines().for_each(output::note);
     }
-    let how_to_go_on = run.folder.as_ref().map(|folder| {
-        let words = ["ascertain", "continue", &folder.to_string_lossy()];
-        format!("`{}` goes on with it", process::join(&words))
-    });
-    if let (true, false, Some(how)) = (run.outcome.interrupted, quiet, &how_to_go_on) {
-        output::note(&format!("interrupted: {how}"));
+    let how_to_go_on = how_to_go_on(&run, &plan.config);
+    let is_undecided = run.outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
+    match &how_to_go_on {
+        Some(how) if !quiet && run.outcome.interrupted => output::note(&format!("interrupted: {how}")),
+        Some(how) if !quiet && is_undecided => output::note(&format!("undecided: {how}, at no cost in error")),
+        _ => {}
     }
     files.keep(&run.outcome, &run.observations);
     files.finish().map_err(|error| match how_to_go_on {
@@ -90,6 +91,16 @@ pub fn carry_out_with(
         None => error.into(),
     })?;
     Ok(run)
+}
+
+/// The command that measures further; of a run that was to have so many trials, with twice as many.
+fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
+    let folder = run.folder.as_ref()?.to_string_lossy();
+    let limit = config.exact_trials.or(config.max_trials).filter(|_| !run.outcome.interrupted);
+    let twice = limit.map(|trials| trials.saturating_mul(2).to_string());
+    let mut words = vec!["ascertain", "continue", &folder];
+    words.extend(twice.iter().flat_map(|trials| ["--max-trials", trials]));
+    Some(format!("`{}` goes on with it", process::join(&words)))
 }
 
 /// Who hears of a run: the line of progress, and the files that are written meanwhile.

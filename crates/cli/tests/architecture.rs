@@ -14,9 +14,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-numeric", &[]),
     ("ascertain-sync", &["ascertain-sys"]),
     ("ascertain", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
-    ("ascertain-experiments", &["ascertain", "ascertain-numeric", "ascertain-sys"]),
+    ("ascertain-experiments", &["ascertain", "ascertain-numeric", "ascertain-sync", "ascertain-sys"]),
     ("ascertain-report", &["ascertain", "ascertain-stats", "ascertain-sys"]),
-    ("ascertain-cli", &["ascertain", "ascertain-experiments", "ascertain-report", "ascertain-stats", "ascertain-sys"]),
+    (
+        "ascertain-cli",
+        &[
+            "ascertain",
+            "ascertain-experiments",
+            "ascertain-report",
+            "ascertain-stats",
+            "ascertain-sync",
+            "ascertain-sys",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -59,6 +59,12 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["run", "sum", "--variants", "kahn"], 2, "did you mean `kahan`"),
     (&["explain", "fill-rat"], 2, "did you mean `fill-rate`"),
     (&["check", "no-such-file.toml"], 2, "no-such-file.toml"),
+    (&["permute", "no-such-file.csv", "b.csv"], 2, "`no-such-file.csv` can't be opened"),
+    (&["permute", "--metric", "wall", "no-such-run", "x"], 2, "no-such-run"),
+    (&["report", "no-such-run"], 2, "no-such-run"),
+    (&["history", "compare", "no-such-run", "latest"], 2, "no-such-run"),
+    (&["power", "--at-least", "90%", "--max-trials", "9", "--svg", "no/such/x.svg"], 2, "no/such/x.svg"),
+    (&["man", "--dir", "/dev/null/x"], 2, "/dev/null/x"),
     (&["check", "--only", "zebra"], 4, "zebra"),
     (&["continue", "no-such-run"], 2, "no-such-run"),
     (&["continue"], 2, "no run"),
@@ -73,6 +79,7 @@ fn each_gets_one_clear_message_and_its_exit_code() {
         assert_eq!(ran.code, Some(*code), "{arguments:?}: {said}");
         assert!(said.contains(message), "{arguments:?} should say {message:?}: {said}");
         assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        assert!(said.matches("(os error").count() <= 1, "{arguments:?} says it twice: {said}");
         if *code == 2 {
             assert!(runs(state.path()).is_empty(), "{arguments:?} left evidence of a run that never was");
         }

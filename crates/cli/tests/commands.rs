@@ -224,14 +224,20 @@ fn check_judges_a_file_and_gates() {
 #[test]
 fn run_prints_tables_and_judges_the_shipped_claims() {
     let state = tempfile::tempdir().unwrap();
-    let arguments =
-        ["run", "fill-rate", "--trials", "20", "--at", "bins=10,100", "--at", "capacity=50", "--max-time", "20s"];
+    let mut arguments =
+        vec!["run", "fill-rate", "--trials", "20", "--at", "bins=10,100", "--at", "capacity=50", "--max-time", "20s"];
+    arguments.extend(["--export-github", "summary.md"]);
     let ran = ascertain(state.path(), &arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("thrown") && ran.stdout.contains("fill_rate"), "{}", ran.stdout);
     assert!(ran.stdout.contains("holds") && ran.stdout.contains("fill-rate.almost-98"), "{}", ran.stdout);
-    let claims_arms = ran.stdout.lines().filter(|line| line.contains("bins=1000")).count();
-    assert_eq!(claims_arms, 0, "the table has only what was asked for: {}", ran.stdout);
+    let summary = std::fs::read_to_string(state.path().join("summary.md")).unwrap();
+    let report = ascertain(state.path(), &["report", "--output", "-"]).stdout;
+    for (text, row) in [(&ran.stdout, "thrown "), (&summary, "| `thrown` |"), (&report, "<tr><th><code>thrown</code>")]
+    {
+        let rows = text.lines().filter(|line| line.starts_with(row)).count();
+        assert_eq!(rows, 2, "the table has only what was asked for: {text}");
+    }
 }
 
 #[test]
@@ -343,6 +349,20 @@ fn what_is_continued_fails_as_it_would_have() {
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     let name = of_this_program.file_name().unwrap().to_str().unwrap();
     assert_eq!(ascertain(state.path(), &["continue", name, "--fail-on", "refuted"]).code, Some(2));
+}
+
+/// At 15 of 15 one more trial would do, and the run says how to have it.
+#[test]
+fn what_is_undecided_says_how_to_go_on() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "-r", "15", "sleep 0.001", "sleep 0.06"]);
+    let how = format!("`ascertain continue {} --max-trials 30`", runs(state.path()).pop().unwrap().display());
+    assert!(ran.stderr.contains(&format!("undecided: {how} goes on with it")), "{}", ran.stderr);
+    let ran = ascertain(state.path(), &["continue", "--max-trials", "30", "--format", "json"]);
+    let claim = &ran.json()["claims"][0];
+    assert_eq!(claim["decision"], "slower", "{}", ran.stderr);
+    assert!((16..=30).contains(&claim["trials"].as_u64().unwrap()), "{claim}");
+    assert!(!ran.stderr.contains("undecided"), "{}", ran.stderr);
 }
 
 /// A report that stands in the folder is of the run as it was.

@@ -56,16 +56,16 @@ fn exports_hold_what_was_measured() {
     let state = tempfile::tempdir().unwrap();
     let exports = all_exports();
     let mut arguments =
-        vec!["compare", "-q", "--no-evidence", "-r", "20", "--fail-if", "slower", "sleep 0.001", "sleep 0.03"];
+        vec!["compare", "-q", "--no-evidence", "-r", "20", "--fail-if", "slower", "sleep 0.001", "sleep 0.1"];
     arguments.extend(exports.iter().map(String::as_str));
     assert_eq!(ascertain(state.path(), &arguments).code, Some(1));
     let junit = read(state.path(), "junit");
-    assert!(junit.contains("tests=\"1\" failures=\"1\"") && junit.contains("name=\"sleep 0.03\""), "{junit}");
+    assert!(junit.contains("tests=\"1\" failures=\"1\"") && junit.contains("name=\"sleep 0.1\""), "{junit}");
     assert!(read(state.path(), "github").starts_with("## Ascertain: 1 of 1 failed\n"));
-    let latency = &json(state.path(), "bencher")["compare/sleep 0.03"]["latency"];
-    assert!(latency["value"].as_f64().unwrap() >= 30e6 && latency["lower_value"].as_f64().unwrap() >= 30e6);
+    let latency = &json(state.path(), "bencher")["compare/sleep 0.1"]["latency"];
+    assert!(latency["value"].as_f64().unwrap() >= 100e6 && latency["lower_value"].as_f64().unwrap() >= 100e6);
     let go = read(state.path(), "go");
-    let lines = go.lines().filter(|line| line.starts_with("BenchmarkCompare/sleep_0.03-"));
+    let lines = go.lines().filter(|line| line.starts_with("BenchmarkCompare/sleep_0.1-"));
     assert_eq!(lines.count(), 20, "{go}");
     let google = json(state.path(), "google-benchmark");
     let benchmarks = google["benchmarks"].as_array().unwrap();

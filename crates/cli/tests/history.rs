@@ -114,7 +114,10 @@ fn a_run_that_was_killed_while_it_was_continued_is_known() {
     fs::write(&path, lines + &next).unwrap();
     assert_eq!(runs.json(&[])["runs"][0]["state"], "killed");
     let compared = runs.json(&["compare", "latest", &runs.ids()[0]]);
-    assert_eq!((&compared["runs"][0]["state"], &compared["points"][0]["estimates"][0]["n"]), (&"killed".into(), &13.into()));
+    assert_eq!(
+        (&compared["runs"][0]["state"], &compared["points"][0]["estimates"][0]["n"]),
+        (&"killed".into(), &13.into())
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What keeping evidence costs: nanoseconds to record a row, and seconds to end a run of a million.
+//! What keeping evidence costs: nanoseconds to record a row, seconds to end a run of a million with a claim
+//! about them, and seconds and memory to read it again, from either file.
 //!
 //! `cargo run --release --example evidence_cost [RUNS]`; the run is kept below RUNS if one is given.
 
@@ -7,12 +8,16 @@
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
 
+use ascertain::claim::Claim;
 use ascertain::evidence::{self, Header, Writer};
 use ascertain::experiment::{Arm, Better, Metric, Point, Reduce, Sample, Spec, Status, Variant};
 use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan};
+use ascertain::recorded;
 use ascertain::unit::Unit;
 use ascertain_sys::clock;
 use ascertain_sys::machine::{self, Machine};
@@ -21,16 +26,20 @@ const TRIALS: u64 = 250_000;
 const VARIANTS: [&str; 2] = ["naive", "kahan-avx512"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let kept = env::args_os().nth(1).map(PathBuf::from);
+    let arguments: Vec<_> = env::args_os().skip(1).collect();
+    // Each reading has a process of its own, whose memory is that of reading alone.
+    if let [read, run] = arguments.as_slice()
+        && read == "--read"
+    {
+        return self::read(Path::new(run));
+    }
+    let kept = arguments.first().map(PathBuf::from);
     let runs = kept.clone().unwrap_or_else(|| env::temp_dir().join("evidence_cost"));
     let machine = machine::describe();
     let run_id = evidence::new_run_id(clock::unix_ns(), clock::now_ns());
     let mut writer = Writer::create(&runs, header(&run_id, &machine))?;
     let spec = spec();
-    let arms = VARIANTS.map(|variant| {
-        let point = Point::default().with("elements", 187_500).with("type", "f32");
-        writer.add_arm(&spec, &Arm { variant: variant.into(), point })
-    });
+    let arms = VARIANTS.map(|variant| writer.add_arm(&spec, &arm(variant)));
 
     let mut recording_ns = 0;
     let mut writing_ns = 0;
@@ -52,14 +61,46 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start_ns = clock::now_ns();
     let run = writer.finish(outcome(run_id, machine))?;
     println!("finish: {:.2} s for {rows} rows", (clock::now_ns() - start_ns) as f64 / 1e9);
-    for file in ["trials.jsonl", "trials.parquet"] {
-        println!("{file}: {:.1} MB", fs::metadata(run.join(file))?.len() as f64 / 1e6);
+    let parquet = run.join("trials.parquet");
+    let aside = parquet.with_extension("aside");
+    for file in ["trials.parquet", "trials.jsonl"] {
+        print!("{file}, {:.1} MB: ", fs::metadata(run.join(file))?.len() as f64 / 1e6);
+        std::io::Write::flush(&mut std::io::stdout())?;
+        Command::new(env::current_exe()?).arg("--read").arg(&run).status()?;
+        if parquet.exists() {
+            fs::rename(&parquet, &aside)?;
+        }
     }
+    fs::rename(&aside, &parquet)?;
     match kept {
         Some(_) => println!("{}", run.display()),
         None => fs::remove_dir_all(&run)?,
     }
     Ok(())
+}
+
+fn read(run: &Path) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let run = recorded::read(run)?;
+    println!(
+        "read {} rows in {:.2} s{}",
+        run.rows,
+        start.elapsed().as_secs_f64(),
+        memory(run.rows).unwrap_or_default()
+    );
+    Ok(())
+}
+
+/// Linux says how much memory the process has had at most.
+fn memory(rows: u64) -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let bytes = line.trim().strip_suffix(" kB")?.parse::<f64>().ok()? * 1024.0;
+    Some(format!(", {:.0} MB at most, {:.0} B a row", bytes / 1e6, bytes / rows as f64))
+}
+
+fn arm(variant: &str) -> Arm {
+    Arm { variant: variant.into(), point: Point::default().with("elements", 187_500).with("type", "f32") }
 }
 
 /// A time with all its digits, and a whole number.
@@ -78,7 +119,12 @@ fn header(run_id: &str, machine: &Machine) -> Header {
         command_line: env::args().collect(),
         machine: machine.clone(),
         experiments: vec![spec()],
-        plan: Plan { claims: vec![], tables: vec![], commands: vec![], config: Config::default() },
+        plan: Plan {
+            claims: vec![Claim::order("sum", &arm(VARIANTS[1]), &arm(VARIANTS[0]))],
+            tables: vec![],
+            commands: vec![],
+            config: Config { exact_trials: Some(TRIALS), ..Config::default() },
+        },
         unavailable: vec![],
         outcome: None,
         lines_bytes: None,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{Bound, Claim, Judging, Scale, Test};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
+use crate::plan::Table;
 use crate::predicate::Predicate;
 use crate::unit::Unit;
 
@@ -32,6 +33,19 @@ pub struct Outcome {
     pub claims: Vec<ClaimResult>,
     /// The arms that were asked for and not measured, with the reason.
     pub left_out: Vec<LeftOut>,
+}
+
+impl Outcome {
+    /// What tables for people show: the points of the arms that were asked for, without those that only claims
+    /// needed; where no table was asked for, all of them. Formats for programs have every point.
+    pub fn asked_for(&self, tables: &[Table]) -> Outcome {
+        let is_asked_for = |point: &&PointSummary| {
+            let is_here = |arm: &Arm| arm.variant == point.variant && arm.point == point.at;
+            let asks = |table: &Table| table.experiment == point.experiment && table.arms.iter().any(is_here);
+            tables.is_empty() || tables.iter().any(asks)
+        };
+        Outcome { points: self.points.iter().filter(is_asked_for).cloned().collect(), ..self.clone() }
+    }
 }
 
 /// An arm that was asked for and not measured.

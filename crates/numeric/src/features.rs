@@ -23,6 +23,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     ("avx512dq", || is_x86_feature_detected!("avx512dq")),
     ("avx512ifma", || is_x86_feature_detected!("avx512ifma")),
     ("avx512vbmi", || is_x86_feature_detected!("avx512vbmi")),
+    ("lzcnt", || is_x86_feature_detected!("lzcnt")),
 ];
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) const FEATURES: &[Feature] = &[];

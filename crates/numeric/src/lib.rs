@@ -5,5 +5,6 @@ mod code_size;
 pub mod decimal;
 mod features;
 pub mod polynomial;
+mod simd;
 pub mod subset;
 pub mod sum;

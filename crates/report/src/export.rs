@@ -15,20 +15,20 @@ pub enum Error {
     #[error("two exports can't both be written to `{0}`; name a file for each")]
     Twice(PathBuf),
     /// It can't be opened.
-    #[error("can't export to `{path}`: {source}; choose a folder that exists and may be written to")]
+    #[error("can't export to `{path}`: {reason}; choose a folder that exists and may be written to")]
     Open {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// It can't be written.
-    #[error("can't write `{path}`: {source}; what stood there before is untouched: make room, or name another file")]
+    #[error("can't write `{path}`: {reason}; what stood there before is untouched: make room, or name another file")]
     Write {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
 }
 
@@ -61,7 +61,7 @@ impl Export {
     /// # Errors
     /// When the path is a folder, or its folder does not exist or may not be written to.
     pub fn open(path: &Path) -> Result<Export, Error> {
-        let failed = |source| Error::Open { path: path.to_path_buf(), source };
+        let failed = |reason| Error::Open { path: path.to_path_buf(), reason };
         let existing = fs::metadata(path).ok();
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) || path.file_name().is_none() {
             return Err(Error::NotAFile(path.to_path_buf()));
@@ -118,7 +118,7 @@ impl Export {
             }
             hidden.rename(&self.target)
         };
-        put().map_err(|source| Error::Write { path: self.target.clone(), source })
+        put().map_err(|reason| Error::Write { path: self.target.clone(), reason })
     }
 }
 

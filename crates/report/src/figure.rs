@@ -36,14 +36,15 @@ impl Figure {
         };
         // A landmark inside of the interval may well be where the value is.
         let is_excluded = |mark: &f64| low.is_some_and(|low| low >= *mark) || high.is_some_and(|high| high <= *mark);
-        let excluded: Vec<f64> = landmarks.iter().copied().filter(is_excluded).collect();
+        let (excluded, within): (Vec<f64>, Vec<f64>) = landmarks.iter().copied().partition(is_excluded);
+        let decimals = decimals.zip(value).map(|(decimals, value)| on_its_side(value, decimals, &within)).or(decimals);
         let value = value.map_or_else(|| "-".into(), |value| write(value, decimals, &excluded));
         Figure { value, range }
     }
 
-    /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`.
+    /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`. Zero has its ends' prefix.
     pub fn of_unit(unit: Unit, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
-        let size = [value, low, high].into_iter().flatten().find(|v| v.is_finite()).unwrap_or(0.0);
+        let size = [value, high, low].into_iter().flatten().find(|v| v.is_finite() && *v != 0.0).unwrap_or(0.0);
         Figure::with_prefix(unit.prefix(size), value, low, high)
     }
 
@@ -123,6 +124,16 @@ fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<u
         [low, high].into_iter().flatten().any(|end| end != value && rounds_onto(end, value, decimals))
     };
     Some((decimals..decimals + 2).find(|&decimals| !hides(decimals)).unwrap_or(decimals + 2).min(MOST_DECIMALS))
+}
+
+/// So many decimals, or up to two more, that the value as it is written is not on the other side of a mark than it is:
+/// 0.976, which is below 0.98, is not `1.0`.
+fn on_its_side(value: f64, decimals: usize, marks: &[f64]) -> usize {
+    let strays = |decimals: usize| {
+        let written = format!("{value:.decimals$}").parse().unwrap_or(value);
+        marks.iter().any(|&mark| (value <= mark && written > mark) || (value >= mark && written < mark))
+    };
+    (decimals..decimals + 2).find(|&decimals| !strays(decimals)).unwrap_or(decimals + 2).min(MOST_DECIMALS)
 }
 
 /// Whether both are written alike with so many decimals.
@@ -225,6 +236,13 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_not_written_beyond_a_landmark() {
+        assert_eq!(shown(0.976, 0.8, 1.2, &[0.98]), "0.98 (0.8 to 1.2)");
+        assert_eq!(shown(1.03, 0.8, 1.4, &[1.02]), "1.03 (0.8 to 1.4)");
+        assert_eq!(shown(0.976, 0.8, 1.2, &[]), "1.0 (0.8 to 1.2)");
+    }
+
+    #[test]
     fn what_is_not_known_says_so() {
         let show = |value, low, high| Figure::new(value, low, high, &[]).to_string();
         assert_eq!(show(None, None, None), "-");
@@ -243,6 +261,9 @@ mod tests {
         let below = Figure::of_unit(Unit::Nanosecond, Some(1.01e6), Some(0.97e6), Some(1.05e6));
         assert_eq!(below.to_string(), "1.01 ms (0.97 to 1.05)");
         assert_eq!(Figure::of_unit(Unit::One, Some(0.5), None, None).value, "0.5000");
+        let zero = Figure::of_unit(Unit::Nanosecond, Some(0.0), Some(0.0), Some(1.104e6));
+        assert_eq!(zero.to_string(), "0.0 ms (0.0 to 1.1)", "in the unit of its ends");
+        assert_eq!(Figure::of_unit(Unit::Nanosecond, Some(0.0), Some(0.0), Some(0.0)).value, "0 ns");
         assert_eq!(Figure::of_unit(Unit::Nanosecond, None, None, None).to_string(), "-");
     }
 

@@ -200,9 +200,8 @@ impl PowerAnalysis {
     pub fn plot(&self) -> Plot {
         let Words { trials, holds, refuted, .. } = self.words();
         let (label, claimed) = match self.judging {
-            // The scale's ticks are those of quantiles: p99 is 99 %.
-            Judging::Order => ("share of the pairs that it wins (p80: 80 %)", "even".to_string()),
-            _ => ("true rate (p99: 99 %)", "claimed".to_string()),
+            Judging::Order => ("share of the pairs that it wins", "even".to_string()),
+            _ => ("true rate", "claimed".to_string()),
         };
         let chances: [fn(&PowerAt) -> f64; 3] = [|at| at.holds, |at| at.refuted, |at| at.undecided];
         let points = |all: &[PowerAt], chance: fn(&PowerAt) -> f64| -> Vec<[f64; 2]> {
@@ -225,8 +224,8 @@ impl PowerAnalysis {
             id: "power".into(),
             title: format!("The chance of each verdict in {} {trials}", self.max_trials),
             alt: [self.question(), self.reach()].join(" "),
-            x: Axis::new(label, Scale::Nines, Unit::One),
-            y: Axis::new("chance", Scale::Linear, Unit::One).showing(0.0, 1.0),
+            x: Axis::new(label, Scale::Nines, Unit::One).percent(),
+            y: Axis::new("chance", Scale::Linear, Unit::One).showing(0.0, 1.0).percent(),
             series: [holds, refuted, "undecided"].map(String::from).into(),
             layers: [rule].into_iter().chain(lines).chain(chances.into_iter().enumerate().map(dots)).collect(),
         }

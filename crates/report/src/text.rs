@@ -5,13 +5,17 @@
 pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_format(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
+        match is_harmless(c) {
+            true => shown.push(c),
+            false => shown.extend(c.escape_default()),
         }
     }
     shown
+}
+
+/// Whether a character shows as itself, and changes nothing around it.
+pub(crate) fn is_harmless(c: char) -> bool {
+    !c.is_control() && !is_format(c)
 }
 
 /// Characters without a width of their own that change how others look: bidirectional controls,

@@ -48,7 +48,7 @@ fn annotated(outcome: &Outcome, purpose: &Purpose) -> String {
 
 fn placed(id: &str, file: &str, line: usize) -> Purpose {
     let place = Place { file: file.into(), line, column: 1 };
-    Purpose { failing: None, places: BTreeMap::from([(id.to_string(), place)]) }
+    Purpose { places: BTreeMap::from([(id.to_string(), place)]), ..Purpose::default() }
 }
 
 #[test]
@@ -167,6 +167,47 @@ fn names_that_become_alike_are_told_apart() {
 }
 
 #[test]
+fn bencher_has_every_arm_and_metric_under_a_name_of_its_own() {
+    let arms = [("a", "b/c"), ("a/b", "c"), ("a", "b/c (n=1)"), ("a", &"long".repeat(300)), ("a", &"long".repeat(301))];
+    let metrics = [
+        ("wall", Unit::Nanosecond),
+        ("latency", Unit::Nanosecond),
+        ("other-latency", Unit::Nanosecond),
+        ("throughput", Unit::BytePerSecond),
+        ("bandwidth", Unit::BytePerSecond),
+        ("memory_peak", Unit::Byte),
+        ("Memory peak", Unit::Byte),
+    ];
+    let mut points: Vec<PointSummary> = Vec::new();
+    for (experiment, variant) in arms {
+        points.extend(metrics.map(|(metric, unit)| point(experiment, variant, metric, unit)));
+    }
+    points.extend(
+        metrics.map(|(metric, unit)| PointSummary {
+            at: Point::default().with("n", 1),
+            ..point("a", "b/c", metric, unit)
+        }),
+    );
+    let text = written("export-bencher", &outcome(points, Vec::new()), &Purpose::default());
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let benchmarks = json.as_object().unwrap();
+    assert_eq!(benchmarks.len(), arms.len() + 1, "{:?}", benchmarks.keys());
+    for (name, measures) in benchmarks {
+        assert!(name.chars().count() <= 1024);
+        assert_eq!(measures.as_object().unwrap().len(), metrics.len(), "{measures}");
+    }
+    assert!(benchmarks["a/b/c"]["other-latency#01"].is_object() && benchmarks["a/b/c"]["bandwidth#01"].is_object());
+}
+
+#[test]
+fn a_comparison_that_gates_nothing_is_no_warning() {
+    let run = outcome(Vec::new(), vec![common::decided(order("b", "a"), Decision::Undecided, 8, 15, 0)]);
+    let kind = |purpose: &Purpose| annotated(&run, purpose).split(' ').next().unwrap().to_string();
+    assert_eq!(kind(&Purpose::default()), "::notice");
+    assert_eq!(kind(&Purpose { failing: Some(Decision::Slower), ..Purpose::default() }), "::warning");
+}
+
+#[test]
 fn github_gets_no_more_than_it_takes() {
     let refuted = |index: usize| {
         let mut claim = at_least_8(&format!("claim-{index}"), &"It is fast. ".repeat(200));
@@ -271,11 +312,41 @@ prop_compose! {
     }
 }
 
-/// What XML 1.0 can hold of a text; the rest is written as an escape.
+/// What XML 1.0 can hold of a text and shows as it is; the rest is written as an escape.
 fn in_xml(text: &str) -> String {
-    let is_legal = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
-    let written = |c: char| if is_legal(c) { c.to_string() } else { c.escape_unicode().to_string() };
+    let is_legal =
+        |c: char| matches!(c, '\t' | '\n' | '\r') || !(c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'));
+    let written = |c: char| match is_legal(c) && !steers(c) {
+        true => c.to_string(),
+        false => c.escape_unicode().to_string(),
+    };
     text.chars().map(written).collect()
+}
+
+/// Whether a character that is no control character changes how others look.
+fn steers(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// CSV alone has names as they are: it knows no escapes, and programs read it.
+#[test]
+fn no_kind_lets_a_name_steer_what_shows_it() {
+    let hostile = "\u{202e}a\u{9b}2J\u{1b}[31m\u{200b}";
+    let mut claim = common::counted(at_least_8(hostile, hostile), Verdict::Failed, 1, 2);
+    (claim.reason, claim.experiment) = (Some(hostile.into()), hostile.into());
+    let run = outcome(vec![point(hostile, hostile, "wall", Unit::Nanosecond)], vec![claim]);
+    let purpose = placed(hostile, hostile, 1);
+    let texts = KINDS.iter().filter(|kind| kind.option != "export-csv");
+    let mut texts: Vec<(&str, String)> =
+        texts.map(|kind| (kind.option, written(kind.option, &run, &purpose))).collect();
+    texts.push(("annotations", annotated(&run, &purpose)));
+    texts.push(("json", ascertain_report::json::outcome(&run)));
+    texts.push(("markdown", ascertain_report::markdown::outcome(&run)));
+    for (kind, text) in texts {
+        assert!(text.contains("202e"), "{kind}: {text}");
+        assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || steers(c))), "{kind}: {text:?}");
+    }
 }
 
 fn unescaped(text: &str) -> String {
@@ -289,7 +360,7 @@ proptest! {
     fn junit_always_parses_and_names_read_back(run in run(), file in name()) {
         let ids: BTreeSet<&String> = run.claims.iter().map(|claim| &claim.id).collect();
         let places = ids.iter().map(|id| ((*id).clone(), Place { file: Path::new(&file).into(), line: 7, column: 1 }));
-        let purpose = Purpose { failing: None, places: places.collect() };
+        let purpose = Purpose { places: places.collect(), ..Purpose::default() };
         let text = written("export-junit", &run, &purpose);
         let document = roxmltree::Document::parse(&text).unwrap();
         let cases: Vec<_> = document.descendants().filter(|node| node.has_tag_name("testcase")).collect();

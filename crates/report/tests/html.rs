@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use ascertain::evidence::{Header, SCHEMA};
-use ascertain::experiment::{Spec, Variant};
-use ascertain::outcome::Outcome;
+use ascertain::experiment::{Arm, Spec, Variant};
+use ascertain::outcome::{ClaimResult, Decision, Outcome, PointSummary};
 use ascertain::plan::{Config, Plan};
-use ascertain::recorded::{ClaimPath, EvidencePoint, RecordedRun, State};
+use ascertain::recorded::{ClaimPath, EvidencePoint, RecordedRun, Series, State};
 use ascertain_report::html;
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -38,20 +38,31 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
         lines_bytes: None,
         parquet_checksum: None,
     };
-    let path = ClaimPath {
-        trials: (0..18).collect(),
-        successes: vec![Some(true); 18],
-        statistics: (0..18).map(|trial| 8.5 + f64::from(trial % 5) * 0.1).collect(),
-        evidence: (0..=18)
+    let path = |claim: &ClaimResult| ClaimPath {
+        trials: (0..claim.trials).collect(),
+        successes: vec![Some(true); claim.trials as usize],
+        statistics: (0..claim.trials).map(|trial| 8.5 + (trial % 5) as f64 * 0.1).collect(),
+        evidence: (0..=claim.trials)
             .map(|n| EvidencePoint { counted: n, log_e_holds: 0.6 * n as f64, log_e_refuted: -0.4 * n as f64 })
             .collect(),
         log_threshold_holds: 8.8,
         log_threshold_refuted: 8.8,
         decided_after: Some(15),
     };
-    let paths = outcome.claims.iter().map(|_| path.clone()).collect();
+    let paths = outcome.claims.iter().map(path).collect();
+    let series = |point: &PointSummary| Series {
+        experiment: point.experiment.clone(),
+        arm: Arm { variant: point.variant.clone(), point: point.at.clone() },
+        metric: point.metric.clone(),
+        unit: point.unit,
+        key: String::new(),
+        trials: (0..point.n).collect(),
+        offsets_ns: Vec::new(),
+        values: vec![point.median.unwrap_or(f64::NAN); point.n as usize],
+    };
+    let series = outcome.points.iter().map(series).collect();
     let folder = "runs".into();
-    RecordedRun { folder, header, state: State::Finished, outcome, series: Vec::new(), paths, rows: 1290 }
+    RecordedRun { folder, header, state: State::Finished, outcome, series, paths, rows: 1290 }
 }
 
 fn check() -> RecordedRun {
@@ -186,6 +197,55 @@ fn a_run_that_did_not_end_says_so_first() {
             assert!(notice.unwrap_or_default().contains(words_of_it.unwrap_or_default()), "{state:?}");
         });
     }
+}
+
+/// Somebody emptied or cut the file of rows after the run had ended.
+#[test]
+fn verdicts_without_their_trials_say_so() {
+    let whole = check();
+    assert_eq!(html::missing_trials(&whole), None);
+    let mut run = whole.clone();
+    let cut = run.outcome.claims.iter().position(|claim| claim.trials > 4).unwrap();
+    run.paths[cut].trials.truncate(3);
+    run.paths[cut].successes.truncate(3);
+    run.paths[cut].statistics.truncate(3);
+    let said = html::missing_trials(&run).unwrap();
+    let ClaimResult { id, trials, .. } = &run.outcome.claims[cut];
+    assert!(said.contains(&format!("of the {trials} trials")) && said.contains(&format!("`{id}`")), "{said}");
+    assert!(said.contains("3 are there"), "{said}");
+    tree_of(&html::page(&[run]), |page| {
+        let notice = page.descendants().find(|node| node.attribute("role") == Some("note")).map(words).unwrap();
+        assert!(notice.contains("is not whole"), "{notice}");
+        let warned = page.descendants().filter(|node| node.attribute("class") == Some("warning")).map(words);
+        assert_eq!(warned.filter(|warning| warning.contains("3 are in the evidence")).count(), 1);
+    });
+    let mut run = whole;
+    run.outcome.claims.clear();
+    run.paths.clear();
+    assert_eq!(html::missing_trials(&run), None);
+    run.series.clear();
+    assert!(html::missing_trials(&run).unwrap().contains("the tables count more trials"));
+}
+
+/// Who gets only the file reads first what came of it, and how sure that is.
+#[test]
+fn a_page_begins_with_the_answer() {
+    let lead = |run: &RecordedRun| {
+        tree_of(&html::page(std::slice::from_ref(run)), |page| {
+            page.descendants().find(|node| node.attribute("class") == Some("lead")).map(words).unwrap()
+        })
+    };
+    let check = lead(&check());
+    assert!(check.starts_with("Of ") && check.contains("wrong is at most 0.001"), "{check}");
+    let slo = lead(&run(common::slo(), &["slo"]));
+    assert!(slo.contains("of the time; wrong with a chance of at most"), "{slo}");
+    let compare = lead(&run(common::compare(), &["compare"]));
+    assert!(compare.contains("has the best median") && compare.contains("aster than the reference: "), "{compare}");
+    let mut two = common::compare();
+    two.claims.retain(|claim| claim.decision == Some(Decision::Slower));
+    two.claims.truncate(1);
+    let two = lead(&run(two, &["compare"]));
+    assert!(two.contains(" is faster than ") && two.contains(" against ") && two.contains("times as fast"), "{two}");
 }
 
 #[test]

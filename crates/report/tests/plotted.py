@@ -166,9 +166,11 @@ def layers(plot, kind):
 def quantiles(rows, experiment, metric, plot):
     for line, band in zip(layers(plot, "line"), layers(plot, "band")):
         arm = named(plot["series"][line["series"]], rows.arms(experiment, metric))
-        for q, value in line["points"]:
-            agree("quantile", value, rows.quantile(experiment, metric, arm, q))
         ordered = sorted(value for _, value in rows.values(experiment, metric, arm))
+        for q, value in line["points"]:
+            # Steps are drawn of a few values, between which there is none.
+            reached = ordered[max(0, math.ceil(q * len(ordered) - 1e-9) - 1)]
+            agree("quantile", value, reached if line["steps"] else rows.quantile(experiment, metric, arm, q))
         # All have one shape; some stand for the rest, for the sake of time.
         for at in band["ranges"][:: max(1, len(band["ranges"]) // 8)]:
             low, high = ranks(len(ordered), at["x"], 0.025)
@@ -179,7 +181,8 @@ def quantiles(rows, experiment, metric, plot):
 def medians(rows, experiment, metric, plot):
     arms = rows.arms(experiment, metric)
     for interval in (row for layer in layers(plot, "intervals") for row in layer["rows"]):
-        arm = named(plot["y"]["scale"]["names"][int(interval["y"])], arms)
+        shared = plot["y"]["label"].removeprefix("each begins with: ")
+        arm = named(shared + plot["y"]["scale"]["names"][int(interval["y"])], arms)
         agree("median", interval["value"], rows.quantile(experiment, metric, arm, 0.5))
         ordered = sorted(value for _, value in rows.values(experiment, metric, arm))
         if "the same in every trial" not in plot["title"]:
@@ -194,7 +197,7 @@ def trials(rows, experiment, metric, plot):
         expected = [(t, v) for t, v in rows.values(experiment, metric, arm) if math.isfinite(v)]
         assert len(expected) == len(dots["points"])
         for (x, y), (trial, value) in zip(dots["points"], expected):
-            assert x == trial
+            assert x == trial + 1
             agree("value of a trial", y, value)
 
 

@@ -96,6 +96,14 @@ pub enum Error {
         /// The first error that it named.
         said: String,
     },
+    /// The compiler took too long. Its process group was killed.
+    #[error("`{compiler}` was not done after {limit_s} s and was stopped: try again when the machine is less busy")]
+    CompileTimeout {
+        /// The compiler's command.
+        compiler: String,
+        /// The limit.
+        limit_s: f64,
+    },
     /// Compiled code could not be loaded, or has no such function.
     #[error("compiled code could not be loaded: {said}")]
     Load {

@@ -49,7 +49,7 @@ pub fn requested() -> bool {
 }
 
 /// Becomes readable, and stays so, when [`requested`] becomes true; none before [`install`].
-pub(crate) fn wake_fd() -> Option<BorrowedFd<'static>> {
+pub fn wake_fd() -> Option<BorrowedFd<'static>> {
     PIPE.get().map(|(wake, _)| wake.as_fd())
 }
 

@@ -8,8 +8,10 @@
 //! - [`interrupt`]: SIGINT, SIGTERM and SIGHUP as a flag
 //! - [`machine`]: a description for the record, and what threatens a measurement here
 //! - [`membarrier`]: memory barriers on other threads' behalf
+//! - [`rseq`]: restartable sequences on a CPU's own data
 //! - [`affinity`]: which CPUs this thread may use
 //! - [`futex`]: sleeping until a word in memory changes
+//! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
 //! - [`compiled`]: C and C++ of ours, compiled when it is needed
 //!
 //! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
@@ -17,9 +19,13 @@
 
 #[cfg(feature = "measuring")]
 pub mod affinity;
+#[cfg(target_os = "linux")]
+pub mod bpf;
 pub mod clock;
 #[cfg(feature = "measuring")]
 pub mod compiled;
+#[cfg(target_os = "linux")]
+pub mod cpus;
 #[cfg(feature = "measuring")]
 mod error;
 pub mod futex;
@@ -27,9 +33,16 @@ pub mod futex;
 pub mod interrupt;
 #[cfg(feature = "measuring")]
 pub mod machine;
+#[cfg(target_os = "linux")]
+pub mod mapping;
 pub mod membarrier;
+#[cfg(target_os = "linux")]
+pub mod privileges;
 #[cfg(feature = "measuring")]
 pub mod process;
+pub mod rseq;
+#[cfg(target_os = "linux")]
+pub mod socket;
 
 #[cfg(feature = "measuring")]
 pub use error::Error;

@@ -1,6 +1,10 @@
 //! Code in C and C++, compiled by the compilers that this machine has.
 #![allow(missing_docs)]
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
 use ascertain_sys::Error;
 use ascertain_sys::compiled::{Language, Source, compile};
 
@@ -53,4 +57,22 @@ fn what_cannot_be_compiled_says_why() {
     }
     let odd = Source::new(Language::C, DOUBLE).options(&["--no-such-option-here"]);
     assert!(compile(&odd).is_err());
+}
+
+/// The compiler stands for ever, with a file of its own and a child; when it is stopped nothing of it is left.
+#[test]
+fn a_compiler_that_takes_too_long_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (compiler, seen) = (folder.path().join("compiler"), folder.path().join("seen"));
+    let script = format!("#!/bin/sh\ntouch $TMPDIR/temporary\necho $TMPDIR > {}\nsleep 600\n", seen.display());
+    fs::write(&compiler, script).unwrap();
+    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o700)).unwrap();
+    let source = Source::new(Language::C, DOUBLE).compiler(compiler.to_str().unwrap());
+    let error = compile(&source.time_limit(Duration::from_millis(500))).unwrap_err();
+    assert!(matches!(error, Error::CompileTimeout { limit_s: 0.5, .. }), "{error}");
+    assert!(error.to_string().contains("not done after 0.5 s"), "{error}");
+    // On a machine so busy that it did not come so far there is nothing to look at.
+    if let Ok(scratch) = fs::read_to_string(&seen) {
+        assert!(!fs::exists(scratch.trim()).unwrap());
+    }
 }

@@ -54,7 +54,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let purpose = Purpose { places: places.collect(), ..Purpose::default() };
     let plan = Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config };
     let run = session::carry_out(&plan, &args.common, purpose)?;
-    output::outcome(&run, &args.common.display, Asks::Verdicts, output::checked)?;
+    output::outcome(&run, &plan.tables, &args.common.display, Asks::Verdicts, output::checked)?;
     if let Some(folder) = &run.folder {
         report::write(folder, args.common.display.quiet)?;
     }
@@ -76,7 +76,7 @@ impl Args {
 fn read(paths: &[PathBuf]) -> anyhow::Result<ClaimsFile> {
     let registry = ascertain_experiments::registry();
     let files = paths.iter().map(|path| {
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let text = std::fs::read_to_string(path).with_context(|| format!("{} can't be read", path.display()))?;
         Ok(claims_file::parse(&text, path, registry)?)
     });
     Ok(claims_file::merge(files.collect::<anyhow::Result<Vec<_>>>()?)?)

@@ -124,7 +124,7 @@ impl FailIf {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
     let run = session::carry_out(&plan, &args.common, args.purpose())?;
-    output::outcome(&run, &args.common.display, Asks::Metrics, |_, style| args.printed(&run, style))?;
+    output::outcome(&run, &plan.tables, &args.common.display, Asks::Metrics, |_, style| args.printed(&run, style))?;
     Ok(args.code(&run))
 }
 

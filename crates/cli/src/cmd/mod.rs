@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+pub mod barrierd;
 pub mod check;
 mod commands;
 pub mod compare;

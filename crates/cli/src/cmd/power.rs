@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use ascertain::claim::Judging;
-use ascertain_report::export;
-use ascertain_report::plot::svg;
 use ascertain_report::power::{self, PowerAnalysis, PowerAt, SCHEMA};
 use ascertain_stats::{Judge, MarginJudge, expected_growth, power_growth};
 
@@ -42,7 +40,7 @@ pub struct Args {
     /// Trials after which it stays undecided [default: enough where the claim is wrong by a fifth of the odds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 53))]
     max_trials: Option<u64>,
-    /// Write the plot as an SVG; `-` is standard output
+    /// Write the plot as an SVG; `-` is standard output, which then has nothing else
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -61,10 +59,9 @@ fn true_rate(text: &str) -> Result<f64, String> {
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let analysis = analyse(args)?;
-    if let Some(file) = &args.svg {
-        export::write(&exports::named(file), &svg::standalone(&analysis.plot()))?;
+    if exports::write_svg(args.svg.as_deref(), || analysis.plot())? {
+        output::formatted(&analysis, &args.display, [power::json, power::csv, power::markdown], power::table)?;
     }
-    output::formatted(&analysis, &args.display, [power::json, power::csv, power::markdown], power::table)?;
     Ok(Code::Done)
 }
 

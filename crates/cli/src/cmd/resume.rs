@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use ascertain::evidence::{self, Header, Writer};
-use ascertain::plan::Plan;
+use ascertain::outcome::Outcome;
 use ascertain::run::{Recording, Run};
 use ascertain_report::exports::Purpose;
 use ascertain_report::layout::Layout;
@@ -51,14 +51,19 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let (writer, recorded) = Writer::resume(&folder)?;
     let mut plan = recorded.header.plan.clone();
     plan.config.max_time = args.max_time.unwrap_or(plan.config.max_time);
-    plan.config.max_trials = args.max_trials.or(plan.config.max_trials);
+    if args.max_trials.is_some() {
+        // It takes the place of `compare -r`, too.
+        (plan.config.max_trials, plan.config.exact_trials) = (args.max_trials, None);
+    }
     let started = Started::read(&recorded.header);
     if matches!(started, Started::Compare(_)) && args.fail_on.is_some() {
         bail!("--fail-on is for claims; this run compares commands, and its --fail-if stays what it was");
     }
     let recording = Recording::Continue(Box::new((writer, recorded)));
     let run = session::carry_out_with(&plan, recording, &args.exports, started.purpose(), args.display.quiet)?;
-    output::outcome(&run, &args.display, started.asks(), |_, style| started.printed(&run, &plan, style))?;
+    output::outcome(&run, &plan.tables, &args.display, started.asks(), |outcome, style| {
+        started.printed(&run, outcome, style)
+    })?;
     // One that stands there is of the run as it was.
     if started.has_report() || folder.join("report.html").is_file() {
         report::write(&folder, args.display.quiet)?;
@@ -102,14 +107,14 @@ impl Started {
         }
     }
 
-    fn printed(&self, run: &Run, plan: &Plan, style: &Style) -> String {
+    fn printed(&self, run: &Run, outcome: &Outcome, style: &Style) -> String {
         match self {
             Started::Compare(Some(args)) => args.printed(run, style),
-            Started::Compare(None) => output::compared(&run.outcome, &Layout::default(), String::new(), style),
+            Started::Compare(None) => output::compared(outcome, &Layout::default(), String::new(), style),
             Started::Slo(Some(args)) => args.printed(run, style),
-            Started::Slo(None) => output::slo(&run.outcome, String::new(), style),
-            Started::Check(_) => output::checked(&run.outcome, style),
-            Started::Run(_) => output::measured(&run.outcome, &plan.tables, style),
+            Started::Slo(None) => output::slo(outcome, String::new(), style),
+            Started::Check(_) => output::checked(outcome, style),
+            Started::Run(_) => output::measured(outcome, style),
         }
     }
 

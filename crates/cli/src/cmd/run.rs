@@ -56,9 +56,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
     let plan = Plan { claims, tables, commands: Vec::new(), config };
     let run = session::carry_out(&plan, &args.common, Purpose::default())?;
-    output::outcome(&run, &args.common.display, Asks::Metrics, |outcome, style| {
-        output::measured(outcome, &plan.tables, style)
-    })?;
+    output::outcome(&run, &plan.tables, &args.common.display, Asks::Metrics, output::measured)?;
     if let Some(folder) = &run.folder {
         report::write(folder, args.common.display.quiet)?;
     }

@@ -68,7 +68,7 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
     let run = session::carry_out(&plan, &args.common, Purpose::default())?;
-    output::outcome(&run, &args.common.display, Asks::Verdicts, |_, style| args.printed(&run, style))?;
+    output::outcome(&run, &plan.tables, &args.common.display, Asks::Verdicts, |_, style| args.printed(&run, style))?;
     Ok(args.code(&run))
 }
 

@@ -86,9 +86,8 @@ fn columns() -> [(&'static str, Column); 14] {
 
 fn layout(columns: &[(&'static str, Column)]) -> Result<(Type, WriterProperties), ParquetError> {
     let mut fields = Vec::new();
-    let mut properties = WriterProperties::builder()
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_dictionary_enabled(false);
+    let mut properties =
+        WriterProperties::builder().set_statistics_enabled(EnabledStatistics::Chunk).set_dictionary_enabled(false);
     for (name, column) in columns {
         let path = ColumnPath::from(*name);
         let (physical, logical) = match column {

@@ -56,7 +56,8 @@ pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
     let is_going_on = evidence::is_going_on(folder);
     let header = evidence::read_header(folder)?;
     let trials = evidence::read_trials(folder, &header)?;
-    let state = State::of(folder, is_going_on, header.outcome.as_ref().map(|outcome| outcome.interrupted), header.lines_bytes);
+    let state =
+        State::of(folder, is_going_on, header.outcome.as_ref().map(|outcome| outcome.interrupted), header.lines_bytes);
     // A run that was continued keeps its former outcome until it has another: it may have been killed.
     let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
     let again = judge_again(&header, &trials, written)?;

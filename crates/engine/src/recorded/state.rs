@@ -21,8 +21,7 @@ impl State {
     /// ([`evidence::is_going_on`]) before `run.json` is read: a run that is seen to have ended has written all
     /// that it will.
     pub fn of(folder: &Path, is_going_on: bool, interrupted: Option<bool>, lines_bytes: Option<u64>) -> State {
-        let has_other_rows =
-            || evidence::lines_bytes(folder).zip(lines_bytes).is_some_and(|(now, then)| now != then);
+        let has_other_rows = || evidence::lines_bytes(folder).zip(lines_bytes).is_some_and(|(now, then)| now != then);
         match interrupted {
             _ if is_going_on => State::Running,
             None => State::Killed,

@@ -16,7 +16,8 @@ use super::{contestants, distribution, session};
 pub struct Decimal;
 
 pub(super) const TIME: usize = 0;
-pub(super) const SIZE: usize = 1;
+pub(super) const SPREAD: usize = 1;
+pub(super) const SIZE: usize = 2;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let ours = VARIANTS.iter().map(|v| (v.name, v.about));
@@ -43,6 +44,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         ],
         metrics: vec![
             Metric::new("time", "time of one number: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            Metric::new("spread", "the slowest digit count's time over the fastest's", Unit::One, Better::Lower),
             Metric::new("size", "machine code of one call, without tables", Unit::Byte, Better::Lower),
         ],
         plots: vec![Plot::Sweep { metric: "time".into(), factor: "digits".into(), footprints: Vec::new() }],

@@ -1,5 +1,6 @@
 //! Integers to text: ours, the libraries that people use, and the methods that the source compares.
 
+pub(super) mod check;
 mod compiled;
 pub(super) mod contestants;
 mod distribution;

@@ -1,27 +1,31 @@
 //! Measuring: the same numbers for everybody.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::collections::BTreeMap;
 
 use ascertain::batch::{self, Timed};
 use ascertain::black_box;
 use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_sys::clock;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::contestants::{Each, contestant};
+use super::check::check;
+use super::contestants::{Contestant, contestant};
 use super::distribution::draw;
-use super::experiment::{SIZE, TIME};
+use super::experiment::{SIZE, SPREAD, TIME};
 
 /// As many as the source's.
 const NUMBERS: usize = 10_000;
+/// A digit count is timed alone where so many numbers have it …
+const LEAST_OF_A_LENGTH: usize = 100;
+/// … so often, of which the least counts: interruptions only ever add.
+const ROUNDS: usize = 3;
 
 struct Target {
-    numbers: Rc<[u64]>,
-    each: Rc<RefCell<Each>>,
-    timed: Timed<'static>,
-    code_bytes: Option<usize>,
-    is_nothing: bool,
+    numbers: Vec<u64>,
+    /// The numbers by their digit counts, those that enough of them have.
+    by_length: Vec<Vec<u64>>,
+    contestant: Contestant,
 }
 
 struct Targets {
@@ -32,40 +36,62 @@ struct Targets {
 /// Draws the numbers, and finds how many rounds of them are a batch.
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
     let mut targets = arms.iter().map(|arm| target(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
-    let iterations = batch::iterations(targets.iter_mut().map(|target| &mut target.timed));
+    let mut batches: Vec<Timed> = targets.iter_mut().map(|target| target.batch()).collect();
+    let iterations = batch::iterations(&mut batches);
+    drop(batches);
     Ok(Box::new(Targets { targets, iterations }))
 }
 
 fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
     let failed = |reason: String| TargetError::Failed(format!("{arm}: {reason}"));
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let numbers: Option<Rc<[u64]>> = (0..NUMBERS).map(|_| draw(arm, &mut rng)).collect();
+    let numbers: Option<Vec<u64>> = (0..NUMBERS).map(|_| draw(arm, &mut rng)).collect();
     let numbers = numbers.ok_or_else(|| failed("there is no such distribution".into()))?;
+    let mut by_length: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for &number in &numbers {
+        by_length.entry(number.checked_ilog10().unwrap_or(0)).or_default().push(number);
+    }
+    let by_length = by_length.into_values().filter(|numbers| numbers.len() >= LEAST_OF_A_LENGTH).collect();
     let contestant = contestant(&arm.variant).map_err(|error| failed(error.to_string()))?;
-    let each = Rc::new(RefCell::new(contestant.each));
-    let (timed_numbers, timed_each) = (Rc::clone(&numbers), Rc::clone(&each));
-    let timed = batch::timed(move || (timed_each.borrow_mut())(black_box(&timed_numbers)));
-    let is_nothing = arm.variant == "nothing";
-    Ok(Target { numbers, each, timed, code_bytes: contestant.code_bytes, is_nothing })
+    Ok(Target { numbers, by_length, contestant })
+}
+
+impl Target {
+    /// All numbers, as they were drawn.
+    fn batch(&mut self) -> Timed<'_> {
+        let Target { numbers, contestant, .. } = self;
+        batch::timed(|| (contestant.each)(black_box(numbers)))
+    }
+
+    /// The time of a number of the digit count that takes longest, over that of the one that takes the least.
+    fn spread(&mut self) -> f64 {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for numbers in &self.by_length {
+            let mut round_ns = || {
+                let start_ns = clock::now_ns();
+                black_box((self.contestant.each)(black_box(numbers)));
+                clock::now_ns() - start_ns
+            };
+            let least_ns = (0..ROUNDS).map(|_| round_ns()).min().unwrap_or(0);
+            let time = least_ns.max(1) as f64 / numbers.len() as f64;
+            (least, most) = (least.min(time), most.max(time));
+        }
+        most / least
+    }
 }
 
 impl Session for Targets {
-    /// The bytes of all texts together. That each text is right is tested where its method is.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        let expected: usize = target.numbers.iter().map(|number| number.to_string().len()).sum();
-        let seen = (target.each.borrow_mut())(&target.numbers);
-        if seen != expected && !target.is_nothing {
-            return Err(TargetError::WrongAnswer(format!("{seen} bytes of text instead of {expected}")));
-        }
-        Ok(())
+        let target = &mut self.targets[arm];
+        check(&mut target.contestant, &target.numbers).map_err(TargetError::WrongAnswer)
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &mut self.targets[arm];
         let numbers = (self.iterations * NUMBERS as u64) as f64;
-        out.push(TIME, (target.timed)(self.iterations) as f64 / numbers);
-        if let Some(bytes) = target.code_bytes {
+        out.push(TIME, target.batch()(self.iterations) as f64 / numbers);
+        out.push(SPREAD, target.spread());
+        if let Some(bytes) = target.contestant.code_bytes {
             out.push(SIZE, bytes as f64);
         }
         Ok(())

@@ -8,6 +8,7 @@ use ascertain_sys::{affinity, clock};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::super::decimal::check::check;
 use super::super::decimal::contestants::contestant;
 use super::experiment::{CPU_TIME, PER_THREAD, RATE, threads};
 
@@ -100,9 +101,11 @@ fn convert(target: &Target, numbers: &Arc<[u64]>) -> Result<Converted, TargetErr
 }
 
 impl Session for Targets {
-    /// The bytes of all texts of all threads together.
+    /// The texts on one thread, and the bytes of those of all threads together.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let target = &self.targets[arm];
+        let mut alone = contestant(&target.variant).map_err(|error| TargetError::Failed(error.to_string()))?;
+        check(&mut alone, &self.numbers).map_err(TargetError::WrongAnswer)?;
         let once: usize = self.numbers.iter().map(|number| number.to_string().len()).sum();
         let expected = once * target.threads * target.rounds as usize;
         let Converted { bytes, .. } = convert(target, &self.numbers)?;

@@ -7,57 +7,77 @@
 use std::arch::x86_64::*;
 
 /// The features that this module and [`avx512_column`](super::avx512_column) enable.
-pub const FEATURES: &[&str] = &["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512ifma", "avx512vbmi"];
+pub const FEATURES: &[&str] = &["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512ifma", "avx512vbmi", "lzcnt"];
 
-/// 2⁵²/10⁸ rounded down, and 2⁵²/10⁷ to 2⁵²/10 rounded up.
+/// What x is multiplied with, besides once that it is added: 2⁵²/10⁷ to 2⁵²/10 rounded up, less one. The first digit
+/// needs no fraction, since nothing is before it: there x stays.
 const FRACTIONS: [i64; 8] = {
     let mut fractions = [0; 8];
     let mut power = 10;
-    let mut lane = 8;
+    let mut lane = 7;
     while lane > 0 {
-        lane -= 1;
-        fractions[lane] = ((1 << 52) + power - 1) / power;
+        fractions[lane] = (1 << 52) / power;
         power *= 10;
+        lane -= 1;
     }
-    fractions[0] -= 1;
     fractions
 };
 
-/// What makes up for rounding 2⁵²/10⁸ down, for every number below 10⁸: rounding up would be wrong by more than
-/// one in the eighth digit.
-const REMAINDER: i64 = 27_370_496;
+/// What then gives the digits: 2⁵²/10⁷ rounded up for the first, ten for the others.
+const TENS: [i64; 8] = [(1 << 52) / 10_000_000 + 1, 10, 10, 10, 10, 10, 10, 10];
 
 const EIGHT: u64 = 100_000_000;
 
-/// Its 32 bytes from the `n`th on, as places in a register, move what is at `n` to the front.
-pub static PLACES: [u8; 96] = {
-    let mut places = [0; 96];
-    let mut place = 0;
-    while place < places.len() {
-        places[place] = place as u8;
-        place += 1;
+/// 10ᵏ from k = 1 on, and nothing before, for zero has a digit too.
+const POWERS: [u64; 20] = {
+    let mut powers = [0; 20];
+    let mut k = 1;
+    while k < powers.len() {
+        powers[k] = 10_u64.pow(k as u32);
+        k += 1;
     }
-    places
+    powers
 };
 
-/// The digits of a number below 10⁸ as text, one a 64-bit lane, the first in the first.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
-fn eight(x: u64) -> __m512i {
-    // SAFETY: the array has 64 bytes.
-    let fractions = unsafe { _mm512_loadu_si512(FRACTIONS.as_ptr().cast()) };
-    let remainder = _mm512_maskz_set1_epi64(1, REMAINDER);
-    let fraction = _mm512_madd52lo_epu64(remainder, _mm512_set1_epi64(x as i64), fractions);
-    _mm512_madd52hi_epu64(_mm512_set1_epi64(i64::from(b'0')), fraction, _mm512_set1_epi64(10))
+/// Where each digit is, once the registers are ready: the last `SECOND` that [`above`] makes, the eight of
+/// [`eight`], and the eight of another register, whose bytes count from 64 on. A part of it that begins later leaves
+/// out the digits before.
+const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
+    let mut places = [0; COUNT];
+    let mut i = 0;
+    while i < second + 16 && i < COUNT {
+        places[i] = if i < second { 8 * (8 - second + i) + 1 } else { 8 * (i - second) } as u8;
+        i += 1;
+    }
+    places
 }
 
-/// The digits of two numbers below 10⁸ as text.
+/// How many digits a number has: by its bits, then right or one too many.
+#[inline(always)]
+fn count(x: u64) -> usize {
+    let bits = 64 - (x | 1).leading_zeros();
+    // The bits by the logarithm of two to the base of ten.
+    let most = ((bits * 1_233) >> 12) as usize + 1;
+    most - usize::from(x < POWERS[most - 1])
+}
+
+/// Adds to each lane a digit of a number below 10⁸, the first to the first.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
-fn sixteen(upper: u64, low: u64) -> __m128i {
-    // The lowest byte of each lane: bytes 0, 8 … 56 of one register, then of the other, which begins at 64.
-    let lowest = _mm512_castsi128_si512(_mm_setr_epi8(0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120));
-    _mm512_castsi512_si128(_mm512_permutex2var_epi8(eight(upper), lowest, eight(low)))
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
+fn eight(x: u64, tens: __m512i, to: __m512i) -> __m512i {
+    // SAFETY: the array has 64 bytes.
+    let fractions = unsafe { _mm512_loadu_si512(FRACTIONS.as_ptr().cast()) };
+    let x = _mm512_set1_epi64(x as i64);
+    _mm512_madd52hi_epu64(to, _mm512_madd52lo_epu64(x, x, fractions), tens)
+}
+
+/// The digits of a number below 10⁷ as text in the second byte of each lane, and `0` in the first.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
+fn above(x: u64) -> __m512i {
+    let digits = eight(x, _mm512_set1_epi64(10 << 8), _mm512_setzero_si512());
+    // (digits & 0xff00) | 0x3030: what the fraction leaves in the first byte goes.
+    _mm512_ternarylogic_epi64::<0xea>(digits, _mm512_set1_epi64(0xff00), _mm512_set1_epi64(0x3030))
 }
 
 /// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to` and returns how many it has.
@@ -65,46 +85,36 @@ fn sixteen(upper: u64, low: u64) -> __m128i {
 /// # Safety
 /// The CPU has the features; `MOST` bytes are writable at `to`, and what of them is not text is overwritten.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
-    let (upper, low) = (magnitude / EIGHT, magnitude % EIGHT);
-    // SAFETY: the caller vouches for `MOST` bytes, and the features.
-    unsafe { if MOST == 10 { few::<MOST>(upper, low, to) } else { many::<MOST>(upper, low, to) } }
-}
-
-/// Up to 16 digits, of which those behind `MOST` are not written.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
-unsafe fn few<const MOST: usize>(upper: u64, low: u64, to: *mut u8) -> usize {
-    let digits = sixteen(upper, low);
-    // Zero keeps its last digit, the 16th.
-    let zeros = (_mm_cmpgt_epi8_mask(digits, _mm_set1_epi8(b'0' as i8)) as u32 | 1 << 15).trailing_zeros() as usize;
-    // SAFETY: 16 places are read from below the 16th on; both stores end at `MOST`, or before.
+    const TEN: [u8; 26] = places(2);
+    const TWENTY: [u8; 52] = places(4);
+    // SAFETY: the array has 64 bytes.
+    let tens = unsafe { _mm512_loadu_si512(TENS.as_ptr().cast()) };
+    let length = count(magnitude);
+    let upper = magnitude / EIGHT;
+    let low = magnitude - upper * EIGHT;
+    // SAFETY: no number has more digits than `MOST`, so that the places are read within their array; the stores end
+    // at `MOST`, or before.
     unsafe {
-        let text = _mm_permutexvar_epi8(_mm_loadu_si128(PLACES.as_ptr().add(zeros).cast()), digits);
-        _mm_storeu_si64(to, text);
-        to.add(MOST - 2).cast::<u16>().write_unaligned(_mm_extract_epi16::<4>(text) as u16);
+        if MOST == 10 {
+            let places = _mm_loadu_si128(TEN.as_ptr().add(10 - length).cast());
+            let digits = eight(low, tens, above(upper));
+            let text = _mm512_castsi512_si128(_mm512_permutexvar_epi8(_mm512_castsi128_si512(places), digits));
+            _mm_storeu_si64(to, text);
+            to.add(8).cast::<u16>().write_unaligned(_mm_extract_epi16::<4>(text) as u16);
+        } else {
+            // Not by way of the upper digits, for which it would wait.
+            let high = magnitude / (EIGHT * EIGHT);
+            let places = _mm256_loadu_si256(TWENTY.as_ptr().add(20 - length).cast());
+            let front = eight(upper - high * EIGHT, tens, above(high));
+            let back = eight(low, tens, _mm512_set1_epi64(i64::from(b'0')));
+            let text = _mm512_permutex2var_epi8(front, _mm512_castsi256_si512(places), back);
+            _mm_storeu_si128(to.cast(), _mm512_castsi512_si128(text));
+            let last = _mm_cvtsi128_si32(_mm512_extracti32x4_epi32::<1>(text));
+            to.add(16).cast::<u16>().write_unaligned(last as u16);
+            to.add(MOST - 2).cast::<u16>().write_unaligned((last >> (8 * (MOST - 18))) as u16);
+        }
     }
-    16 - zeros
-}
-
-/// Up to 20 digits.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
-unsafe fn many<const MOST: usize>(upper: u64, low: u64, to: *mut u8) -> usize {
-    let first = _mm512_cvtepi64_epi8(eight(upper / EIGHT));
-    let rest = sixteen(upper % EIGHT, low);
-    // Eight bytes of nothing, 8 digits, 16 digits.
-    let digits = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(_mm_slli_si128::<8>(first)), rest);
-    // Zero keeps its last digit, the 32nd.
-    let zeros = (_mm256_cmpgt_epi8_mask(digits, _mm256_set1_epi8(b'0' as i8)) | 1 << 31).trailing_zeros() as usize;
-    // SAFETY: 32 places are read from below the 32nd on; the stores end at `MOST`, or before.
-    unsafe {
-        let text = _mm256_permutexvar_epi8(_mm256_loadu_si256(PLACES.as_ptr().add(zeros).cast()), digits);
-        _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(text));
-        let last = _mm_cvtsi128_si32(_mm256_extracti128_si256::<1>(text));
-        to.add(16).cast::<u16>().write_unaligned(last as u16);
-        to.add(MOST - 2).cast::<u16>().write_unaligned((last >> (8 * (MOST - 18))) as u16);
-    }
-    32 - zeros
+    length
 }

@@ -7,11 +7,22 @@
 
 use std::arch::x86_64::*;
 
-use super::avx512::{PLACES, digits};
+use super::avx512::digits;
 use super::integer::Integer;
 use super::portable::{store, trimmed};
 
 const EIGHT: i64 = 100_000_000;
+
+/// From the `n`th on these places in a register move what is at `n` to the front.
+const PLACES: [u8; 96] = {
+    let mut places = [0; 96];
+    let mut place = 0;
+    while place < places.len() {
+        places[place] = place as u8;
+        place += 1;
+    }
+    places
+};
 
 /// Eight numbers without their signs.
 struct Magnitudes {
@@ -24,7 +35,7 @@ struct Magnitudes {
 /// # Safety
 /// The CPU has [the features](super::avx512::FEATURES), and there is room for the values' texts, the delimiters and
 /// 32 bytes, of which what is not text is overwritten.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
     let mut at = to;
     let (eights, rest) = values.as_chunks::<8>();
@@ -69,7 +80,7 @@ unsafe fn signed<I: Integer>(is_negative: bool, to: *mut u8) -> *mut u8 {
 
 /// Numbers below 10⁸.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 unsafe fn few<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) -> *mut u8 {
     let mut all = [0_u64; 8];
     // SAFETY: the array has 64 bytes; the room is the caller's.
@@ -88,7 +99,7 @@ unsafe fn few<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) -
 
 /// Any numbers.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 unsafe fn many<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) -> *mut u8 {
     let (high, middle, low) = parts(numbers.values);
     let (high, middle, low) = (_mm512_slli_epi64::<32>(high), fours(middle), fours(low));
@@ -130,7 +141,7 @@ const ASCII: i64 = 0x3030_3030_3030_3030;
 
 /// A number's first 4 digits, its next 8 and its last 8, of eight numbers. Of the 8 only the lower 52 bits are good.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn parts(x: __m512i) -> (__m512i, __m512i, __m512i) {
     /// Less than 10⁻⁸ by more than three roundings add, by less than 2⁻⁵⁰ of it.
     const BELOW: f64 = 1e-8 * (1.0 - 1.0 / (1_u64 << 51) as f64);
@@ -149,7 +160,7 @@ fn parts(x: __m512i) -> (__m512i, __m512i, __m512i) {
 
 /// Numbers below 10⁸ as two below 10⁴, the first in the lower half of its lane. Only the lower 52 bits are looked at.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn fours(x: __m512i) -> __m512i {
     const FRACTION: i64 = (1 << 52) / 10_000 + 1;
     let first = _mm512_madd52hi_epu64(_mm512_setzero_si512(), x, _mm512_set1_epi64(FRACTION));
@@ -160,7 +171,7 @@ fn fours(x: __m512i) -> __m512i {
 
 /// The four digits, one a byte, of each 32-bit number below 10⁴.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn each_of_fours(x: __m512i) -> __m512i {
     // floor(x / 100) for x below 10,000, and the same way back as above.
     let hundreds = _mm512_srli_epi32::<3>(_mm512_mulhi_epu16(x, _mm512_set1_epi32(5_243)));

@@ -140,11 +140,11 @@ mod x86 {
     sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
         // SAFETY: it is never called.
         crate::decimal::avx512::digits::<20>(value, to)
-    }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi");
+    }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
 
     /// # Safety
     /// The CPU has the features.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
     pub unsafe fn each(values: &[u64], buffer: &mut [u8; 20]) -> usize {
         let mut bytes = 0;
         for &value in values {

@@ -1,12 +1,6 @@
 //! The ways to fill a slice with a polynomial's values, each written once for every register.
 
-use std::hint::black_box;
-
-use super::register::Register;
-
-/// Registers that are in work at once: enough to hide the latency of an addition (4 cycles) behind one
-/// store a cycle.
-const CHAINS: usize = 4;
+use crate::simd::Register;
 
 /// Steps of a recurrence before it starts anew from the polynomial itself.
 const STEPS: usize = 256;
@@ -47,75 +41,78 @@ pub fn one_by_one(coefficients: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Every value by Horner's rule.
+/// Every value by Horner's rule, `C` registers in turn.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
 #[inline(always)]
-pub unsafe fn direct<V: Register, const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
-    // SAFETY: the caller vouches for the instructions; every store is within a row of `out`.
+pub unsafe fn direct<V: Register, const N: usize, const C: usize>(coefficients: &[f64; N], out: &mut [f64]) {
+    // SAFETY: the caller vouches for the instructions; every store is within a row of `out` or a piece of one.
     unsafe {
         let registers = splat::<V, N>(coefficients);
-        let Some(first) = begin(&registers, coefficients, out) else { return };
-        let step = V::splat((CHAINS * V::LANES) as f64);
-        let mut x = positions::<V>(first);
-        for row in out[first..].chunks_exact_mut(CHAINS * V::LANES) {
+        let first = begin(&registers, out);
+        let step = V::splat((C * V::LANES) as f64);
+        let mut x = positions::<V, C>(first);
+        let mut rows = out[first..].chunks_exact_mut(C * V::LANES);
+        for row in &mut rows {
             for (chain, x) in x.iter_mut().enumerate() {
                 horner(&registers, *x).store(row.as_mut_ptr().add(chain * V::LANES));
                 *x = x.add(step);
             }
         }
-        end(&registers, first, out);
+        for (piece, x) in rows.into_remainder().chunks_mut(V::LANES).zip(x) {
+            store_all(horner(&registers, x), piece);
+        }
     }
 }
 
-/// Every value from the one so many places before it, by additions alone: as many recurrences side by side as
-/// there are lanes in [`CHAINS`] registers, begun anew by Horner's rule after [`STEPS`] steps, which bounds
-/// what the additions round off.
+/// Every value from the one so many places before it, by additions alone: as many recurrences side by side as there are
+/// lanes in `C` registers, enough to hide the latency of an addition. They begin anew by Horner's rule after [`STEPS`]
+/// steps, which bounds what the additions round off.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
 #[inline(always)]
-pub unsafe fn recurrences<V: Register, const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
-    let stride = CHAINS * V::LANES;
+pub unsafe fn recurrences<V: Register, const N: usize, const C: usize>(coefficients: &[f64; N], out: &mut [f64]) {
+    let stride = C * V::LANES;
     let differences = differences(coefficients, stride as f64);
-    // SAFETY: the caller vouches for the instructions; every store is within a row of `out`.
+    // SAFETY: the caller vouches for the instructions; every store is within a row of `out` or a piece of one.
     unsafe {
         let registers = splat::<V, N>(coefficients);
-        let Some(first) = begin(&registers, coefficients, out) else { return };
-        // A one that the compiler can't see, or it would make additions of the multiplications again.
-        let one = V::splat(black_box(1.0));
+        let first = begin(&registers, out);
         // The last difference is the same everywhere.
         let last = V::splat(differences[N - 1][0]);
         for (run, block) in out[first..].chunks_mut(STEPS * stride).enumerate() {
             // For each chain its value and its differences.
-            let mut chains = [[last; N]; CHAINS];
-            for (state, x) in chains.iter_mut().zip(positions::<V>(first + run * STEPS * stride)) {
+            let mut chains = [[last; N]; C];
+            for (state, x) in chains.iter_mut().zip(positions::<V, C>(first + run * STEPS * stride)) {
                 for k in 0..N - 1 {
                     state[k] = horner(&splat(&differences[k])[..N - k], x);
                 }
             }
-            for row in block.chunks_exact_mut(stride) {
+            let mut rows = block.chunks_exact_mut(stride);
+            for row in &mut rows {
                 for (chain, state) in chains.iter_mut().enumerate() {
                     state[0].store(row.as_mut_ptr().add(chain * V::LANES));
                     for k in 0..N - 1 {
                         let rise = if k + 2 == N { last } else { state[k + 1] };
-                        // Every other addition goes to the multipliers, which are idle.
-                        state[k] = if k % 2 == 0 { rise.mul_add(one, state[k]) } else { state[k].add(rise) };
+                        state[k] = state[k].add(rise);
                     }
                 }
             }
+            for (piece, state) in rows.into_remainder().chunks_mut(V::LANES).zip(chains) {
+                store_all(state[0], piece);
+            }
         }
-        end(&registers, first, out);
     }
 }
 
 /// Where each chain of a row begins.
 #[inline(always)]
-unsafe fn positions<V: Register>(first: usize) -> [V; CHAINS] {
+unsafe fn positions<V: Register, const C: usize>(first: usize) -> [V; C] {
     // SAFETY: the same contract.
     unsafe {
-        let mut positions = [V::counting(); CHAINS];
+        let mut positions = [V::counting(); C];
         for (chain, position) in positions.iter_mut().enumerate() {
             *position = position.add(V::splat((first + chain * V::LANES) as f64));
         }
@@ -123,39 +120,32 @@ unsafe fn positions<V: Register>(first: usize) -> [V; CHAINS] {
     }
 }
 
-/// Fills the first register's worth, and says where rows can begin whose stores cross no cache line; rows write
-/// some of these values again. Fills all, and says nothing, where a register does not fit.
+/// Fills what comes before the first place from which stores cross no cache line, and says where that is.
 #[inline(always)]
-unsafe fn begin<V: Register>(registers: &[V], coefficients: &[f64], out: &mut [f64]) -> Option<usize> {
-    if out.len() < V::LANES {
-        one_by_one(coefficients, out);
-        return None;
+unsafe fn begin<V: Register>(registers: &[V], out: &mut [f64]) -> usize {
+    let first = (out.as_ptr().align_offset(size_of::<V>()) % V::LANES).min(out.len());
+    if first > 0 {
+        // SAFETY: the same contract; there is room for so many.
+        unsafe { store_all(horner(registers, V::counting()), &mut out[..first]) }
     }
-    // SAFETY: a register fits.
-    unsafe { place(registers, 0, out) };
-    Some(out.as_ptr().align_offset(size_of::<V>()).min(V::LANES))
+    first
 }
 
-/// Fills what the rows that began at `first` have left over, the last register's worth where it ends.
+/// Fills a slice with a register's first lanes, of which it takes no more than there are.
 #[inline(always)]
-unsafe fn end<V: Register>(registers: &[V], first: usize, out: &mut [f64]) {
-    let mut done = out.len() - (out.len() - first) % (CHAINS * V::LANES);
-    while done < out.len() {
-        // SAFETY: `begin` has seen that a register fits.
-        unsafe { place(registers, done.min(out.len() - V::LANES), out) };
-        done += V::LANES;
+unsafe fn store_all<V: Register>(values: V, out: &mut [f64]) {
+    // SAFETY: the caller vouches for the instructions; there is room for so many.
+    unsafe {
+        match out.len() < V::LANES {
+            true => values.store_partial(out.as_mut_ptr(), out.len()),
+            false => values.store(out.as_mut_ptr()),
+        }
     }
-}
-
-/// Fills one register's worth of values from `at`, which must fit.
-#[inline(always)]
-unsafe fn place<V: Register>(registers: &[V], at: usize, out: &mut [f64]) {
-    // SAFETY: the caller vouches for the instructions and for the room.
-    unsafe { horner(registers, V::counting().add(V::splat(at as f64))).store(out.as_mut_ptr().add(at)) }
 }
 
 /// The polynomial, the difference between it a `stride` on and itself, the difference of that, and so on. Row
 /// k has N − k coefficients. Differences of coefficients, not of values: nothing cancels.
+#[inline(always)]
 fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N]; N] {
     let mut rows = [[0.0; N]; N];
     rows[0] = *coefficients;
@@ -191,18 +181,20 @@ pub fn additions<const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
 ///
 /// # Safety
 /// The CPU has the register's instructions.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub unsafe fn store<V: Register, const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
-    // SAFETY: the caller vouches for the instructions; every store is within a row of `out`.
+pub unsafe fn store<V: Register, const C: usize>(value: f64, out: &mut [f64]) {
+    // SAFETY: the caller vouches for the instructions; every store is within a row of `out` or a piece of one.
     unsafe {
-        let registers = [V::splat(coefficients[0])];
-        let Some(first) = begin(&registers, &coefficients[..1], out) else { return };
-        for row in out[first..].chunks_exact_mut(CHAINS * V::LANES) {
-            for chain in 0..CHAINS {
-                registers[0].store(row.as_mut_ptr().add(chain * V::LANES));
+        let value = V::splat(value);
+        let first = begin(&[value], out);
+        let mut rows = out[first..].chunks_exact_mut(C * V::LANES);
+        for row in &mut rows {
+            for chain in 0..C {
+                value.store(row.as_mut_ptr().add(chain * V::LANES));
             }
         }
-        end(&registers, first, out);
+        for piece in rows.into_remainder().chunks_mut(V::LANES) {
+            store_all(value, piece);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 mod method;
 mod plain;
-mod register;
 mod variant;
 mod variants;
 

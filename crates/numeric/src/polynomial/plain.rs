@@ -6,7 +6,7 @@ use super::variant::Fill;
 use super::variants::VARIANTS;
 
 /// What [`fill`] takes, the first that the machine has.
-const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct"];
+const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-neon", "direct"];
 
 /// Fills a slice with a polynomial's values at 0, 1, 2 and so on: `out[i]` = Σ `coefficients[k]`·iᵏ.
 ///

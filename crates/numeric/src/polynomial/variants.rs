@@ -6,6 +6,7 @@ use super::variant::{Kernel, Variant};
 const PLAIN: &[&str] = &[];
 const AVX2: &[&str] = &["avx2", "fma"];
 const AVX512: &[&str] = &["avx512f"];
+const NEON: &[&str] = if cfg!(target_arch = "aarch64") { &[] } else { &["neon"] };
 
 /// The function for the number of coefficients, which the compiler unrolls; beyond the fourth degree no method
 /// is worth more than the plain one.
@@ -23,63 +24,53 @@ macro_rules! by_length {
     };
 }
 
-macro_rules! kernel {
-    ($name:ident, $features:literal, $register:ty) => {
-        #[cfg(target_arch = "x86_64")]
+/// The methods with an instruction set, with so many registers in turn.
+macro_rules! kernels {
+    ($name:ident, $enable:meta, $register:ty, $chains:literal) => {
         mod $name {
-            use std::arch::x86_64::*;
-
             use super::*;
 
-            #[target_feature(enable = $features)]
+            #[$enable]
             pub fn direct(coefficients: &[f64], out: &mut [f64]) {
                 // SAFETY: the instructions are enabled here.
-                by_length!(coefficients, out, |c, out| unsafe { method::direct::<$register, _>(c, out) })
+                by_length!(coefficients, out, |c, out| unsafe { method::direct::<$register, _, $chains>(c, out) })
             }
 
-            #[target_feature(enable = $features)]
+            #[$enable]
             pub fn recurrences(coefficients: &[f64], out: &mut [f64]) {
                 // SAFETY: the instructions are enabled here.
-                by_length!(coefficients, out, |c, out| unsafe { method::recurrences::<$register, _>(c, out) })
+                by_length!(coefficients, out, |c, out| unsafe { method::recurrences::<$register, _, $chains>(c, out) })
             }
 
-            #[target_feature(enable = $features)]
+            #[$enable]
             pub fn store(coefficients: &[f64], out: &mut [f64]) {
                 // SAFETY: the instructions are enabled here.
-                by_length!(coefficients, out, |c, out| unsafe { method::store::<$register, _>(c, out) })
+                unsafe { method::store::<$register, $chains>(coefficients.first().copied().unwrap_or(0.0), out) }
             }
         }
     };
 }
-kernel!(avx2, "avx2,fma", __m256d);
-kernel!(avx512, "avx512f", __m512d);
-
-fn direct(coefficients: &[f64], out: &mut [f64]) {
-    // SAFETY: `f64` needs no special instructions.
-    by_length!(coefficients, out, |c, out| unsafe { method::direct::<f64, _>(c, out) })
-}
-
-fn recurrences(coefficients: &[f64], out: &mut [f64]) {
-    // SAFETY: as above.
-    by_length!(coefficients, out, |c, out| unsafe { method::recurrences::<f64, _>(c, out) })
-}
+kernels!(scalar, inline, f64, 4);
+#[cfg(target_arch = "aarch64")]
+kernels!(neon, target_feature(enable = "neon"), std::arch::aarch64::float64x2_t, 4);
+#[cfg(target_arch = "x86_64")]
+kernels!(avx2, target_feature(enable = "avx2,fma"), std::arch::x86_64::__m256d, 4);
+#[cfg(target_arch = "x86_64")]
+kernels!(avx512, target_feature(enable = "avx512f"), std::arch::x86_64::__m512d, 6);
 
 fn additions(coefficients: &[f64], out: &mut [f64]) {
     by_length!(coefficients, out, method::additions)
 }
 
 /// A kernel of another architecture is none; its name exists all the same.
-#[cfg(target_arch = "x86_64")]
-macro_rules! x86 {
-    ($kernel:path) => {
-        Some($kernel as Kernel)
-    };
-}
-#[cfg(not(target_arch = "x86_64"))]
-macro_rules! x86 {
-    ($kernel:path) => {
-        None
-    };
+macro_rules! on {
+    ($architecture:literal, $arch:ident::$method:ident) => {{
+        #[cfg(target_arch = $architecture)]
+        let kernel = Some($arch::$method as Kernel);
+        #[cfg(not(target_arch = $architecture))]
+        let kernel = None;
+        kernel
+    }};
 }
 
 const fn new(
@@ -94,13 +85,17 @@ const fn new(
 /// Every variant, also where it [cannot run](Variant::is_available).
 #[rustfmt::skip] // One variant, one line.
 pub const VARIANTS: &[Variant] = &[
-    new("additions",          PLAIN,  Some(additions),           "one recurrence: what strength reduction makes of it"),
-    new("direct",             PLAIN,  Some(direct),              "Horner's rule, as the compiler vectorises it"),
-    new("direct-avx2",        AVX2,   x86!(avx2::direct),        "Horner's rule, 4 at a time, fused"),
-    new("direct-avx512",      AVX512, x86!(avx512::direct),      "Horner's rule, 8 at a time, fused"),
-    new("recurrences",        PLAIN,  Some(recurrences),         "4 recurrences side by side"),
-    new("recurrences-avx2",   AVX2,   x86!(avx2::recurrences),   "16 recurrences side by side"),
-    new("recurrences-avx512", AVX512, x86!(avx512::recurrences), "32 recurrences side by side"),
-    Variant { is_polynomial: false, ..new("store-avx2",   AVX2,   x86!(avx2::store),   "stores alone: what nothing can beat") },
-    Variant { is_polynomial: false, ..new("store-avx512", AVX512, x86!(avx512::store), "stores alone: what nothing can beat") },
+    new("additions",          PLAIN,  Some(additions),                          "one recurrence: what strength reduction makes of it"),
+    new("direct",             PLAIN,  Some(scalar::direct),                     "Horner's rule, one at a time"),
+    new("direct-avx2",        AVX2,   on!("x86_64", avx2::direct),              "Horner's rule, 4 at a time, fused"),
+    new("direct-avx512",      AVX512, on!("x86_64", avx512::direct),            "Horner's rule, 8 at a time, fused"),
+    new("direct-neon",        NEON,   on!("aarch64", neon::direct),             "Horner's rule, 2 at a time, fused"),
+    new("recurrences",        PLAIN,  Some(scalar::recurrences),                "4 recurrences side by side"),
+    new("recurrences-avx2",   AVX2,   on!("x86_64", avx2::recurrences),         "16 recurrences side by side"),
+    new("recurrences-avx512", AVX512, on!("x86_64", avx512::recurrences),       "48 recurrences side by side"),
+    new("recurrences-neon",   NEON,   on!("aarch64", neon::recurrences),        "8 recurrences side by side"),
+    Variant { is_polynomial: false, ..new("store",        PLAIN,  Some(scalar::store),           "stores alone, one number at a time") },
+    Variant { is_polynomial: false, ..new("store-avx2",   AVX2,   on!("x86_64", avx2::store),   "stores alone: what nothing can beat") },
+    Variant { is_polynomial: false, ..new("store-avx512", AVX512, on!("x86_64", avx512::store), "stores alone: what nothing can beat") },
+    Variant { is_polynomial: false, ..new("store-neon",   NEON,   on!("aarch64", neon::store),  "stores alone: what nothing can beat") },
 ];

@@ -2,6 +2,7 @@
 
 use super::element::Element;
 use super::vector::Vector;
+use crate::simd::MAX_LANES;
 
 /// The running state of one method in one register width.
 ///
@@ -21,6 +22,10 @@ pub trait Accumulator<V: Vector>: Copy {
 /// Adds up all numbers, lane by lane, with `N` accumulators that take turns, so that an addition
 /// need not wait for the one before it.
 ///
+/// Registers are loaded from where they cross no cache line; the numbers before that go to the last lanes of the last
+/// accumulator. Wherever a slice begins, the same numbers meet in one lane in the same order, only in another lane; and
+/// as lanes and accumulators are merged by halves, the same lanes meet: the result has the same bits.
+///
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
@@ -34,7 +39,11 @@ where
     // has N × LANES numbers, and of the rest only the `count` that are there are loaded.
     unsafe {
         let mut accumulators = [A::new(); N];
-        let mut blocks = xs.chunks_exact(N * V::LANES);
+        let (head, body) = xs.split_at(unaligned::<V, T>(xs, ALIGNED_BLOCKS * N * V::LANES));
+        if !head.is_empty() {
+            accumulators[N - 1].push(last_lanes(head));
+        }
+        let mut blocks = body.chunks_exact(N * V::LANES);
         for block in &mut blocks {
             for (i, accumulator) in accumulators.iter_mut().enumerate() {
                 accumulator.push(T::load(block.as_ptr().add(i * V::LANES)));
@@ -58,4 +67,24 @@ where
         }
         accumulators[0]
     }
+}
+
+/// A slice of fewer blocks than that is not worth the trouble of aligning it.
+const ALIGNED_BLOCKS: usize = 4;
+
+/// How many numbers come before the first register that lies within a cache line; none of fewer numbers than `least`.
+#[inline(always)]
+fn unaligned<V: Vector, T: Element>(xs: &[T], least: usize) -> usize {
+    if xs.len() < least { 0 } else { xs.as_ptr().align_offset(V::LANES * size_of::<T>()) % V::LANES }
+}
+
+/// Fewer numbers than a register has in its last lanes, after −0.0, which adds nothing.
+#[inline(always)]
+unsafe fn last_lanes<V: Vector, T: Element>(numbers: &[T]) -> V {
+    let mut lanes = [-0.0; MAX_LANES];
+    for (lane, &x) in lanes[V::LANES - numbers.len()..].iter_mut().zip(numbers) {
+        *lane = x.into();
+    }
+    // SAFETY: the same contract; the lanes are as many as any register has.
+    unsafe { V::load_f64(lanes.as_ptr()) }
 }

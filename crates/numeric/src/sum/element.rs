@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::chosen::Chosen;
 use super::dot::{self, DotVariant};
-use super::exact::Exponents;
+use super::exact::{Exponents, UnitSum};
 use super::table;
 use super::variant::Variant;
 use super::vector::Vector;
@@ -59,6 +59,15 @@ pub trait Load: Copy + 'static {
     /// The exponents of these numbers.
     fn exponents(xs: &[Self]) -> Exponents;
 
+    /// As [`Vector::sum_units_f32`]; none for `f64`, whose significands leave integers of 64 bits no room.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
+    #[inline(always)]
+    unsafe fn sum_units<V: Vector>(_xs: &[Self], _unit: i32) -> Option<UnitSum> {
+        None
+    }
+
     /// The widened numbers at `from`, one a lane.
     ///
     /// # Safety
@@ -95,15 +104,13 @@ impl Load for f32 {
             greatest = greatest.max(less_one.cast_signed());
             least = least.min(less_one);
         }
-        let field = |less_one: u32| (less_one.wrapping_add(1) >> (f32::MANTISSA_DIGITS - 1)) as i32;
-        let exponent = |field: i32| field.max(1) - (f32::MAX_EXP - 1);
-        match field(greatest.cast_unsigned()) {
-            _ if greatest < 0 => Exponents::Zeros,
-            255 => Exponents::Special,
-            field_of_greatest => {
-                Exponents::Between { least: exponent(field(least)), greatest: exponent(field_of_greatest) }
-            }
-        }
+        Exponents::of_f32(greatest, least)
+    }
+
+    #[inline(always)]
+    unsafe fn sum_units<V: Vector>(xs: &[f32], unit: i32) -> Option<UnitSum> {
+        // SAFETY: the same contract.
+        unsafe { V::sum_units_f32(xs, unit) }
     }
 
     const BLOCK: usize = 16;
@@ -147,15 +154,7 @@ impl Load for f64 {
             greatest = greatest.max(less_one.cast_signed());
             least = least.min(less_one);
         }
-        let field = |less_one: u64| (less_one.wrapping_add(1) >> (f64::MANTISSA_DIGITS - 1)) as i32;
-        let exponent = |field: i32| field.max(1) - (f64::MAX_EXP - 1);
-        match field(greatest.cast_unsigned()) {
-            _ if greatest < 0 => Exponents::Zeros,
-            2047 => Exponents::Special,
-            field_of_greatest => {
-                Exponents::Between { least: exponent(field(least)), greatest: exponent(field_of_greatest) }
-            }
-        }
+        Exponents::of_f64(greatest, least)
     }
 
     const BLOCK: usize = 1;

@@ -12,6 +12,8 @@ use super::results::{Names, Results};
 /// The longest names that Bencher takes, in characters.
 const LONGEST_BENCHMARK: usize = 1024;
 const LONGEST_MEASURE: usize = 64;
+/// What is left of it for a number, should another name be cut to the same.
+const ROOM: usize = 8;
 
 /// `--export-bencher`.
 pub(super) fn write(results: &Results) -> String {
@@ -19,14 +21,16 @@ pub(super) fn write(results: &Results) -> String {
     let mut benchmarks = Map::new();
     for arm in results.arms() {
         let time = arm.time().map(|(point, _)| point.metric.as_str());
+        // Two metrics that Bencher spells alike are two measures all the same.
+        let mut measures = Names::default();
         let known = arm.metrics.iter().filter_map(|(point, _)| {
             let name = if time == Some(&point.metric) { "latency".into() } else { measure(point) };
+            let name = measures.distinct(name);
             Some((name, metric(point)?))
         });
         let measures: Map<String, Value> = known.collect();
         if !measures.is_empty() {
-            // Room for a number, should another one be cut to the same.
-            let name = cut(&format!("{}/{}", arm.experiment, arm.label()), LONGEST_BENCHMARK - 8);
+            let name = cut(&format!("{}/{}", arm.experiment, arm.label()), LONGEST_BENCHMARK - ROOM);
             benchmarks.insert(names.distinct(name), Value::Object(measures));
         }
     }
@@ -46,7 +50,7 @@ fn metric(point: &PointSummary) -> Option<Value> {
 
 /// A metric's name as Bencher spells measures: `memory-peak`.
 fn measure(point: &PointSummary) -> String {
-    let name = cut(&point.metric.to_lowercase().replace([' ', '_'], "-"), LONGEST_MEASURE);
+    let name = cut(&point.metric.to_lowercase().replace([' ', '_'], "-"), LONGEST_MEASURE - ROOM);
     match (name.as_str(), point.unit) {
         // Bencher's own measures are in nanoseconds and in operations a second.
         ("throughput", Unit::PerSecond) => name,

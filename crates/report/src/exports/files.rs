@@ -101,7 +101,7 @@ fn standing(path: &Path) -> Result<String, Error> {
     match fs::read(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        Err(source) => Err(Error::Open { path: path.to_path_buf(), source }),
+        Err(reason) => Err(Error::Open { path: path.to_path_buf(), reason }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What GitHub shows of a job: its summary page, in Markdown, and annotations, which are lines of output
 //! that its runner reads. Both are cut on purpose, saying so, before GitHub drops what is too long.
 
+use ascertain::claim::Judging;
 use ascertain::outcome::{ClaimResult, Verdict};
 
 use super::results::{Mark, Results};
@@ -41,7 +42,7 @@ pub(super) fn summary(results: &Results) -> String {
     if !failed.is_empty() {
         text += "\n";
     }
-    text += &markdown::outcome(outcome);
+    text += &markdown::outcome(&outcome.asked_for(&results.purpose.tables));
     let machine = &outcome.machine;
     let said = format!("Run {}, seed {}, on {}, {}.", outcome.run_id, outcome.seed, machine.cpu_model, machine.kernel);
     cut_lines(&text, SUMMARY_BYTES) + "\n" + &markdown::paragraph(&harmless(&said))
@@ -64,14 +65,19 @@ fn cut_lines(text: &str, most_bytes: usize) -> String {
 }
 
 /// `--annotate github`: a workflow command for each claim that failed, and for each that came to no verdict
-/// in its time, with its place where it has one. GitHub makes annotations of the first ten of each kind: the
+/// in its time, with its place where it has one; of a comparison without `--fail-if` that is a notice. GitHub makes annotations of the first ten of each kind: the
 /// tenth says how many more there are.
 ///
 /// GitHub's runner reads them from standard output and standard error alike.
 pub fn annotations(results: &Results) -> String {
     let has_no_verdict = |claim: &&ClaimResult| matches!(claim.verdict, Verdict::Undecided | Verdict::Deferred);
-    let undecided: Vec<&ClaimResult> = results.outcome.claims.iter().filter(has_no_verdict).collect();
-    of_kind("error", &failed(results), results) + &of_kind("warning", &undecided, results)
+    // A comparison that nothing depends on is no warning.
+    let is_gated = |claim: &&ClaimResult| claim.asked.judging != Judging::Order || results.purpose.failing.is_some();
+    let (gated, free): (Vec<&ClaimResult>, Vec<&ClaimResult>) =
+        results.outcome.claims.iter().filter(has_no_verdict).partition(is_gated);
+    of_kind("error", &failed(results), results)
+        + &of_kind("warning", &gated, results)
+        + &of_kind("notice", &free, results)
 }
 
 fn of_kind(kind: &str, claims: &[&ClaimResult], results: &Results) -> String {
@@ -85,7 +91,7 @@ fn of_kind(kind: &str, claims: &[&ClaimResult], results: &Results) -> String {
 
 fn annotation(kind: &str, claim: &ClaimResult, results: &Results) -> String {
     let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
-        format!("file={},line={},col={},", property(&place.file.to_string_lossy()), place.line, place.column)
+        format!("file={},line={},col={},", property(&harmless(&place.file.to_string_lossy())), place.line, place.column)
     });
     let title = cut(&harmless(&format!("{}: {}", claim.id, crate::grids::answer(claim))), TITLE);
     format!("::{kind} {place}title={}::{}\n", property(&title), data(&cut(&sentence::claim(claim), MESSAGE)))

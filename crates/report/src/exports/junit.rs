@@ -6,6 +6,7 @@ use ascertain::outcome::{ClaimResult, Outcome};
 
 use super::results::{Mark, Results};
 use crate::sentence;
+use crate::text::harmless;
 
 /// `--export-junit`.
 pub(super) fn write(results: &Results) -> String {
@@ -76,7 +77,7 @@ fn test_case(results: &Results, claim: &ClaimResult) -> String {
 }
 
 /// Text for an element or an attribute that reads back as it is. Characters that XML 1.0 can't hold in any
-/// way are written as Rust's escapes: `\u{1b}`.
+/// way, and those that would steer whatever shows it, are written as Rust's escapes: `\u{1b}`.
 fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for c in text.chars() {
@@ -87,8 +88,8 @@ fn escaped(text: &str) -> String {
             '"' => written.push_str("&quot;"),
             // In an attribute they would read back as spaces, and a carriage return nowhere as itself.
             '\t' | '\n' | '\r' => written.push_str(&format!("&#{};", u32::from(c))),
-            '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => written.extend(c.escape_unicode()),
-            _ => written.push(c),
+            '\u{fffe}' | '\u{ffff}' => written.extend(c.escape_unicode()),
+            _ => written += &harmless(c.encode_utf8(&mut [0; 4])),
         }
     }
     written

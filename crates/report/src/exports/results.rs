@@ -4,6 +4,7 @@ use ascertain::claims_file::Place;
 use ascertain::experiment::{Arm, Point};
 use ascertain::observations::Observations;
 use ascertain::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain::plan::Table;
 use ascertain::unit::Unit;
 
 /// What a run is for, which its outcome does not say.
@@ -13,6 +14,8 @@ pub struct Purpose {
     pub failing: Option<Decision>,
     /// By claim: where it stands in its file.
     pub places: BTreeMap<String, Place>,
+    /// The arms that were asked for, of which tables for people are; none where only claims were.
+    pub tables: Vec<Table>,
 }
 
 /// A run as exports see it.

@@ -4,9 +4,9 @@ use ascertain::claim::Judging;
 use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
 use ascertain::recorded::RecordedRun;
 
-use super::basis;
 use super::markup::Html;
 use super::picture::{Figure, Room, figures};
+use super::{basis, missing};
 use crate::clause::{Clause, arm_names};
 use crate::figure::exact_percent;
 use crate::grids;
@@ -28,8 +28,8 @@ pub(super) struct Claim {
     pub sentence: Html,
     /// The figures in a row.
     pub figures: Vec<Html>,
-    /// Signs that trials are not alike, and what that means.
-    pub warning: Option<Html>,
+    /// What speaks against it: trials that are not alike, or not recorded any more.
+    pub warnings: Vec<Html>,
     pub source: String,
     pub source_value: String,
     /// The figure here, if there is one.
@@ -58,6 +58,7 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     let here = Some(grids::here(claim)).filter(|here| is_judged && here != "-");
     let room = Room::of(run);
+    let missing = run.paths.get(index).and_then(|path| missing::of_claim(claim, path));
     Claim {
         anchor: format!("{prefix}claim-{}", index + 1),
         verdict: claim.verdict.word(),
@@ -65,7 +66,7 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         heading: heading(claim),
         sentence: Html::sentence(&without_verdict(&marked::claim(claim), claim.verdict)),
         figures: basis::figures(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
-        warning: marked::warning(claim).map(|warning| Html::sentence(&warning)),
+        warnings: marked::warning(claim).into_iter().chain(missing).map(|warning| Html::sentence(&warning)).collect(),
         source,
         source_value: claim.source_value.clone(),
         here,

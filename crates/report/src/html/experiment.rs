@@ -1,7 +1,8 @@
 //! What was measured, experiment by experiment.
 
 use ascertain::claim::Judging;
-use ascertain::experiment::Spec;
+use ascertain::command::CommandSet;
+use ascertain::experiment::{Metric, Spec};
 use ascertain::outcome::PointSummary;
 use ascertain::recorded::RecordedRun;
 
@@ -11,7 +12,7 @@ use super::readme::{Section, sections};
 use super::table::Table;
 use crate::grids;
 use crate::layout::Layout;
-use crate::pictures;
+use crate::pictures::{self, Picture, is_constant};
 use crate::sentence::marked;
 
 /// An experiment as the template draws it.
@@ -22,8 +23,12 @@ pub(super) struct Experiment {
     /// What it asks, in its own words.
     pub question: Vec<Section>,
     pub pictures: Vec<Figure>,
+    /// What did not vary, a sentence each.
+    pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
     pub table: Option<Table>,
+    /// The metrics of the table, and what each is.
+    pub metrics: Vec<(String, String)>,
     pub left_out: Vec<Html>,
     /// What threatens its results, in its own words.
     pub threats: Vec<Section>,
@@ -41,22 +46,51 @@ fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experimen
     let (question, rest): (Vec<Section>, Vec<Section>) =
         sections(&spec.readme).into_iter().partition(|section| about(section, "question") || section.title.is_empty());
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
+    let room = Room::of(run);
     let left_out = run.outcome.left_out.iter().filter(|arm| arm.experiment == spec.id);
     Experiment {
         anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
         id: spec.id.clone(),
-        title: spec.title.clone(),
+        title: title(run, spec),
         question,
-        pictures: figures(pictures::of_experiment(run, &spec.id), prefix, &format!("e{index}p"), Room::of(run)),
+        pictures: figures(pictures_of(run, spec, room), prefix, &format!("e{index}p"), room),
+        constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
+        metrics: metrics(run, spec),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),
         threats,
         design,
     }
 }
 
+fn title(run: &RecordedRun, spec: &Spec) -> String {
+    let is_one = |set: &CommandSet| set.id == spec.id && set.commands.len() == 1;
+    if run.header.plan.commands.iter().any(is_one) {
+        return "a command, started anew in each trial".into();
+    }
+    spec.title.clone()
+}
+
+/// The experiment's pictures. Where room is short those are left out that the table and the claims say as well: what
+/// is the same in every trial of an arm, and each trial's values.
+fn pictures_of(run: &RecordedRun, spec: &Spec, room: Room) -> Vec<Picture> {
+    let mut pictures = pictures::of_experiment(run, &spec.id);
+    pictures.retain(|Picture { plot, .. }| room == Room::Full || !(plot.id.ends_with("-trials") || is_constant(plot)));
+    pictures
+}
+
+/// What each metric that was observed is, in its experiment's words.
+fn metrics(run: &RecordedRun, spec: &Spec) -> Vec<(String, String)> {
+    let is_observed = |metric: &&Metric| {
+        let of_metric =
+            |point: &PointSummary| point.experiment == spec.id && point.metric == metric.name && point.n > 0;
+        !metric.about.is_empty() && run.outcome.points.iter().any(of_metric)
+    };
+    spec.metrics.iter().filter(is_observed).map(|metric| (metric.name.clone(), metric.about.clone())).collect()
+}
+
 fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
-    let outcome = &run.outcome;
+    let outcome = &run.outcome.asked_for(&run.header.plan.tables);
     let is_comparison =
         |claim: &ascertain::outcome::ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {

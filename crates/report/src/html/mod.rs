@@ -12,7 +12,9 @@ mod basis;
 mod claim;
 mod experiment;
 mod facts;
+mod lead;
 mod markup;
+mod missing;
 mod page;
 mod picture;
 mod policy;
@@ -20,5 +22,6 @@ mod readme;
 mod table;
 
 pub(crate) use facts::command_line;
+pub use missing::missing_trials;
 pub use page::page;
 pub use picture::plots;

@@ -8,7 +8,9 @@ use super::aligned::{Aligned, aligned};
 use super::claim::{Claim, claims};
 use super::experiment::{Experiment, experiments};
 use super::facts::{Fact, command_line, facts, in_short, moment, notice};
+use super::lead::lead;
 use super::markup::Html;
+use super::missing::missing_trials;
 use super::picture::{Figure, Room, figures, prefix};
 use super::policy::policy;
 use crate::grids;
@@ -36,8 +38,11 @@ struct Run {
     /// What its addresses begin with.
     prefix: String,
     title: String,
+    /// What was concluded.
+    lead: Option<Html>,
     subtitle: String,
-    notice: Option<&'static str>,
+    /// What must be said first of it.
+    notices: Vec<Html>,
     tally: Vec<Count>,
     facts: Vec<Fact>,
     threats: Vec<Html>,
@@ -97,7 +102,13 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
     Run {
         title: title(run),
         subtitle: format!("{}, on {}", moment(&run.header.started), in_short(&run.outcome.machine)),
-        notice: notice(run.state),
+        lead: lead(run),
+        notices: notice(run.state)
+            .map(str::to_string)
+            .into_iter()
+            .chain(missing_trials(run))
+            .map(|notice| Html::prose(&notice))
+            .collect(),
         tally: tally(&run.outcome),
         facts: facts(run),
         threats: run.outcome.threats.iter().map(|threat| Html::prose(threat)).collect(),

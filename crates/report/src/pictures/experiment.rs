@@ -1,4 +1,6 @@
-use ascertain::experiment::{Metric, Plot, Spec};
+use std::collections::BTreeMap;
+
+use ascertain::experiment::{Metric, Plot, Point, Spec};
 use ascertain::recorded::RecordedRun;
 
 use super::curve::curves;
@@ -11,7 +13,8 @@ use super::trials::trials;
 use super::{Picture, names};
 
 /// The pictures of an experiment: of each metric those that the experiment asks for, its quantiles, and its medians
-/// where arms are many or values few; of the first metric its values in the order measured.
+/// where arms are many or values few; of the first metric its values in the order measured. None of a metric that is the
+/// same in every trial of every arm.
 ///
 /// Where there are more arms than colours, a plot of lines shows a selection, and its title says so. None for an
 /// experiment that the run does not have.
@@ -30,6 +33,10 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
 
 fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id: &str) -> Vec<Picture> {
     let measured = Measured::recorded(run, spec, metric, None);
+    // An exit code that is always 0 needs no picture: a sentence says it.
+    if measured.rows.is_empty() || measured.everywhere().is_some() {
+        return Vec::new();
+    }
     let declared = spec.plots.iter().filter(|plot| metric_of(plot) == metric.name);
     let (mut pictures, mut has_series) = (Vec::new(), false);
     for plot in declared {
@@ -50,12 +57,7 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
             }
         }
     }
-    let same_everywhere = || {
-        let first = measured.rows.first().map(|row| row.quantile(0.0));
-        measured.is_constant() && measured.rows.iter().all(|row| Some(row.quantile(0.0)) == first)
-    };
-    // An exit code that is always 0 needs no picture.
-    if measured.rows.is_empty() || has_series || (!is_first && same_everywhere()) {
+    if has_series {
         return pictures;
     }
     let many = measured.rows.len() > MANY;
@@ -73,13 +75,20 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     pictures
 }
 
-/// Whether arms differ in a factor that the experiment sweeps: its plots show them better than rows side by side.
+/// Whether most arms have others from which only a factor sets them apart that the experiment sweeps: its plots show
+/// them better than rows side by side.
 fn is_swept(spec: &Spec, measured: &Measured) -> bool {
-    let differ = |factor: &str| {
-        let mut levels = measured.rows.iter().map(|row| row.arm.point.get(factor));
-        levels.next().is_some_and(|first| levels.any(|level| level != first))
+    let on_a_line = |factor: &str| {
+        let mut lines: BTreeMap<(&str, Point, &str), usize> = BTreeMap::new();
+        for row in &measured.rows {
+            let mut point = row.arm.point.clone();
+            point.0.remove(factor);
+            *lines.entry((row.arm.variant.as_str(), point, row.key)).or_default() += 1;
+        }
+        lines.into_values().filter(|arms| *arms > 1).sum::<usize>()
     };
-    spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if differ(factor)))
+    let are_most = |factor: &str| 2 * on_a_line(factor) > measured.rows.len();
+    spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if are_most(factor)))
 }
 
 fn metric_of(plot: &Plot) -> &str {

@@ -7,11 +7,19 @@ use ascertain::unit::Unit;
 use super::measured::{Estimate, Measured, Row};
 use super::quantiles::{MOST_LINES, cut_off};
 use super::sweep::zeros;
-use super::{Picture, Table};
+use super::{Picture, Table, names};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale};
 
 /// The most rows in a plot.
 const MOST_ROWS: usize = 40;
+
+/// What a title says of values that do not vary.
+const SAME: &str = "the same in every trial";
+
+/// Whether it is a picture of values that are the same in every trial of an arm.
+pub(crate) fn is_constant(plot: &Plot) -> bool {
+    plot.title.contains(SAME)
+}
 
 /// The medians of a metric, a row an arm; of very many a selection. Nothing where no median is finite.
 pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Picture> {
@@ -33,15 +41,16 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
         let rows = of_colour.map(|(index, e)| Interval { y: index as f64, value: e.value, low: e.low, high: e.high });
         Layer::Intervals { series: colour, rows: rows.collect() }
     });
-    let what = if is_constant { "the same in every trial" } else { "medians with 95 % intervals" };
+    let what = if is_constant { SAME } else { "medians with 95 % intervals" };
     let x = shown.axis(numbers().filter(|number| *number != 0.0));
     let hidden = zeros(&x.scale, estimates.iter().map(|estimate| estimate.value));
+    let (names, label) = names::on_axis(&shown.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>());
     let plot = Plot {
         id,
         title: format!("{}: {what}{selected}{hidden}", shown.title()),
         alt: format!("{about}. {}{}", shown.medians_in_words(), cut_off(&shown)),
         x,
-        y: Axis::new("", Scale::Names(shown.rows.iter().map(|row| row.name.clone()).collect()), Unit::One),
+        y: Axis::new(&label, Scale::Names(names), Unit::One),
         layers: layers.collect(),
         series,
     };

@@ -117,6 +117,13 @@ impl<'a> Measured<'a> {
         self.rows.iter().all(|row| row.sorted.first() == row.sorted.last())
     }
 
+    /// The one value of all trials of all rows, if there is no other.
+    pub fn everywhere(&self) -> Option<f64> {
+        let first = *self.rows.first()?.sorted.first()?;
+        let is_first = |row: &Row| row.sorted.first() == Some(&first) && row.sorted.last() == Some(&first);
+        self.rows.iter().all(is_first).then_some(first)
+    }
+
     /// How many values were cut off.
     pub fn censored(&self) -> usize {
         self.rows.iter().map(Row::censored).sum()
@@ -163,6 +170,12 @@ impl Row<'_> {
         quantile_sorted(&self.sorted, q).unwrap_or(f64::NAN)
     }
 
+    /// The least value that so large a share of the values does not exceed.
+    pub fn reached(&self, q: f64) -> f64 {
+        let rank = (q * self.sorted.len() as f64 - 1e-9).ceil().max(1.0) as usize;
+        self.sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
+    }
+
     /// The values between these ranks.
     pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
         between(&self.sorted, ranks)
@@ -175,6 +188,11 @@ impl Row<'_> {
 }
 
 impl Estimate {
+    /// Whether both ends are known.
+    pub fn is_bounded(self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+
     /// The estimate in words: `23.41 ms (23.38 to 23.45)`.
     pub fn figure(self, unit: Unit) -> Figure {
         Figure::of_unit(unit, Some(self.value), Some(self.low), Some(self.high))

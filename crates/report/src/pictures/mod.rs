@@ -8,6 +8,7 @@
 
 mod bounds;
 mod claim;
+mod constant;
 mod curve;
 mod evidence;
 mod experiment;
@@ -30,7 +31,9 @@ use serde::Serialize;
 use crate::plot::Plot;
 
 pub use claim::of_claim;
+pub(crate) use constant::constants;
 pub use experiment::of_experiment;
+pub(crate) use forest::is_constant;
 pub use overview::overview;
 pub use table::Table;
 pub use terminal::for_terminal;

@@ -79,6 +79,27 @@ pub(super) fn slugs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String>
     names.into_iter().map(&mut free).collect()
 }
 
+/// What all names begin with, up to where parts are joined, if that is long enough to be said once instead.
+pub(super) fn shared_beginning<'a>(names: &[&'a str]) -> &'a str {
+    const LEAST: usize = 6;
+    let Some((first, rest)) = names.split_first().filter(|(_, rest)| !rest.is_empty()) else { return "" };
+    let alike = |other: &&str| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let shared = rest.iter().map(alike).min().unwrap_or(0);
+    let is_joint = |c: char| "-._/=( ".contains(c);
+    let end =
+        first.char_indices().map(|(at, c)| (at + c.len_utf8(), c)).filter(|(end, c)| is_joint(*c) && *end <= shared);
+    // Something of each is left.
+    let end = end.map(|(end, _)| end).filter(|end| names.iter().all(|name| name.len() > *end)).next_back();
+    end.filter(|end| *end >= LEAST).map_or("", |end| &first[..end])
+}
+
+/// The names without what all begin with, and the label of their axis, which says that.
+pub(super) fn on_axis(names: &[&str]) -> (Vec<String>, String) {
+    let shared = shared_beginning(names);
+    let label = if shared.is_empty() { String::new() } else { format!("each begins with: {shared}") };
+    (names.iter().map(|name| name[shared.len()..].to_string()).collect(), label)
+}
+
 /// The order in which people expect names: `2` before `10`, `core2` before `core10`.
 pub(super) fn natural(a: &str, b: &str) -> Ordering {
     let (parts_a, parts_b) = (parts(a), parts(b));
@@ -125,6 +146,15 @@ mod tests {
         assert_eq!(of_rows(&[(&a, "near"), (&b, "near")]), ["a near", "b near"]);
         let bare = Arm { variant: "a".into(), point: Point::default() };
         assert_eq!(of_rows(&[(&bare, ""), (&arm("a", 7), "")]), ["a", "elements=7 type=f32"]);
+    }
+
+    #[test]
+    fn what_all_names_begin_with_is_said_once() {
+        assert_eq!(shared_beginning(&["sort -n big.txt", "sort -n small.txt"]), "sort -n ");
+        assert_eq!(shared_beginning(&["decimal.packed-a", "decimal.packed-b"]), "decimal.packed-");
+        assert_eq!(shared_beginning(&["decimal.packed", "decimal.packed-b"]), "decimal.");
+        assert_eq!([&["one"][..], &["a-b", "a-c"], &["éa", "éb"], &["", "a"]].map(shared_beginning), [""; 4]);
+        assert_eq!(on_axis(&["decimal.a", "decimal.b"]).1, "each begins with: decimal.");
     }
 
     #[test]

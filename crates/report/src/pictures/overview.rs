@@ -4,7 +4,7 @@ use ascertain::recorded::RecordedRun;
 use ascertain::unit::Unit;
 
 use super::claim::said;
-use super::{Picture, Table};
+use super::{Picture, Table, names};
 use crate::figure::{Figure, exact_percent};
 use crate::grids::answer;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
@@ -51,11 +51,16 @@ fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
     let [low, high] = match claim.asked.judging {
         // There is no chance in it.
         Judging::Exact => [value, value],
-        _ => [claim.ratio_low.unwrap_or(0.0), claim.ratio_high.unwrap_or(f64::INFINITY)],
+        _ => [claim.ratio_low.unwrap_or(f64::NEG_INFINITY), claim.ratio_high.unwrap_or(f64::INFINITY)],
     };
     match *bound {
         Bound::AtLeast(least) => Some(Row { claim, value: value / least, low: low / least, high: high / least }),
-        Bound::AtMost(most) => Some(Row { claim, value: most / value, low: most / high, high: most / low }),
+        // One over what has no least is not bounded above.
+        Bound::AtMost(most) => {
+            let high_end = if low > 0.0 { most / low } else { f64::INFINITY };
+            let low_end = if high.is_finite() { most / high } else { f64::NEG_INFINITY };
+            Some(Row { claim, value: most / value, low: low_end, high: high_end })
+        }
         Bound::Within(..) => None,
     }
 }
@@ -68,7 +73,7 @@ fn rates(outcome: &Outcome) -> Option<Picture> {
     let row = |claim| rate(claim);
     let rows: Vec<Row> = outcome.claims.iter().filter(is_rate).filter_map(row).collect();
     let (mut series, mut layers) = by_answer(&rows)?;
-    let claimed = rows.iter().enumerate().map(|(index, row)| [row.claim.rate_claimed, index as f64]);
+    let claimed = rows.iter().zip(lines(&rows).places).map(|(row, y)| [row.claim.rate_claimed, y]);
     layers.push(Layer::Dots { series: Some(series.len()), points: claimed.collect(), hollow: true });
     series.push("claimed".into());
     let mut table = Table::new(&["Claim", "Answer", "Rate", "Claimed"]);
@@ -76,7 +81,7 @@ fn rates(outcome: &Outcome) -> Option<Picture> {
         let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed).to_string();
         table.rows.push(vec![claim.id.clone(), answer(claim).into(), rate, exact_percent(claim.rate_claimed)]);
     }
-    let x = Axis::new("rate of success", Scale::Linear, Unit::One);
+    let x = Axis::new("rate of success", Scale::Linear, Unit::One).percent();
     let plot = plot("claims-rates", "Each rate beside the one that was claimed", x, &rows, (series, layers));
     Some(Picture { plot, table })
 }
@@ -100,13 +105,52 @@ fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
             answers.push(answer(row.claim));
         }
     }
+    let places = lines(rows).places;
     let layers = answers.iter().enumerate().map(|(series, word)| {
-        let of_word = rows.iter().enumerate().filter(|(_, row)| answer(row.claim) == *word);
-        let interval =
-            |(index, row): (usize, &Row)| Interval { y: index as f64, value: row.value, low: row.low, high: row.high };
+        let of_word = places.iter().zip(rows).filter(|(_, row)| answer(row.claim) == *word);
+        let interval = |(y, row): (&f64, &Row)| Interval { y: *y, value: row.value, low: row.low, high: row.high };
         Layer::Intervals { series: Some(series), rows: of_word.map(interval).collect() }
     });
     Some((answers.iter().map(ToString::to_string).collect(), layers.collect()))
+}
+
+/// The lines of a picture of claims.
+struct Lines {
+    names: Vec<String>,
+    label: String,
+    /// In which line each claim is.
+    places: Vec<f64>,
+}
+
+/// Claims whose names begin alike have a line for that, and one for the rest of each: `decimal.` above
+/// `packed-4x-libc` above `distribution=skewed`.
+fn lines(rows: &[Row]) -> Lines {
+    let ids: Vec<&str> = rows.iter().map(|row| row.claim.id.as_str()).collect();
+    let (ids, label) = names::on_axis(&ids);
+    let mut lines = Lines { names: Vec::new(), label, places: Vec::new() };
+    let parts: Vec<[&str; 3]> = ids.iter().map(|id| parts(id)).collect();
+    for of_family in parts.chunk_by(|one, other| one[0] == other[0]) {
+        let is_family = !of_family[0][0].is_empty() && of_family.len() > 1 && of_family.len() < parts.len();
+        lines.names.extend(is_family.then(|| of_family[0][0].to_string()));
+        for same in of_family.chunk_by(|one, other| one[1] == other[1]) {
+            let [family, name, _] = same[0];
+            let name = if is_family { name.to_string() } else { format!("{family}{name}") };
+            lines.names.extend((same.len() > 1).then(|| format!("{name}:")));
+            for [.., at] in same {
+                lines.places.push(lines.names.len() as f64);
+                let whole = if at.is_empty() { name.clone() } else { format!("{name}[{at}]") };
+                lines.names.push(if same.len() > 1 { at.to_string() } else { whole });
+            }
+        }
+    }
+    lines
+}
+
+/// `decimal.packed-4x-libc[distribution=skewed]` as `decimal.`, `packed-4x-libc` and `distribution=skewed`.
+fn parts(id: &str) -> [&str; 3] {
+    let (name, at) = id.strip_suffix(']').and_then(|id| id.split_once('[')).unwrap_or((id, ""));
+    let (family, name) = name.split_at(name.find('.').map_or(0, |dot| dot + 1));
+    [family, name, at]
 }
 
 fn plot(id: &str, title: &str, x: Axis, rows: &[Row], (series, layers): (Vec<String>, Vec<Layer>)) -> Plot {
@@ -116,12 +160,13 @@ fn plot(id: &str, title: &str, x: Axis, rows: &[Row], (series, layers): (Vec<Str
     });
     let said = said.collect::<Vec<_>>().join("; ");
     let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
+    let Lines { names, label, .. } = lines(rows);
     Plot {
         id: id.into(),
         title: title.into(),
         alt: format!("{title}. {said}{more}."),
         x,
-        y: Axis::new("", Scale::Names(rows.iter().map(|row| row.claim.id.clone()).collect()), Unit::One),
+        y: Axis::new(&label, Scale::Names(names), Unit::One),
         series,
         layers,
     }

@@ -40,8 +40,11 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
             (low.is_finite() && high.is_finite()).then_some(Range { x: q, low, high })
         });
         bands.push(Layer::Band { series: Some(index), ranges: ranges.collect() });
-        let points = supported.iter().map(|(q, _)| [*q, row.quantile(*q)]).collect();
-        lines.push(Layer::Line { series: Some(index), points, steps: false, dashed: false });
+        let steps = are_few(&row.sorted);
+        // Between two of a few values there is none.
+        let at = |q: f64| if steps { row.reached(q) } else { row.quantile(q) };
+        let points = supported.iter().map(|(q, _)| [*q, at(*q)]).collect();
+        lines.push(Layer::Line { series: Some(index), points, steps, dashed: false });
     }
     let drawn = lines.iter().flat_map(|line| match line {
         Layer::Line { points, .. } => points.as_slice(),
@@ -61,6 +64,12 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
         layers: bands.into_iter().chain(lines).collect(),
     };
     Some(Picture { plot, table: table(&enough) })
+}
+
+/// Whether sorted values are ticks of a coarse clock, counts, or answers: most are there many times.
+fn are_few(sorted: &[f64]) -> bool {
+    const OFTEN: usize = 4;
+    sorted.chunk_by(|a, b| a == b).count() * OFTEN <= sorted.len()
 }
 
 /// How many values were cut off, as a sentence; empty where none was.

@@ -31,7 +31,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         let ends = [claim.rate_claimed - margin, claim.rate_claimed + margin];
         layers.extend(ends.map(|at| rule(at, "margin".into())));
     }
-    let mut series = vec!["density".to_string()];
+    let mut series = vec!["posterior of a uniform prior".to_string()];
     if let (Some(low), Some(high)) = (claim.rate_low, claim.rate_high) {
         let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high }];
         layers.push(Layer::Intervals { series: Some(1), rows });
@@ -41,14 +41,14 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     let failures = tally.trials - tally.successes;
     let plot = Plot {
         id,
-        title: "Where the rate lies".into(),
+        title: "Where the rate lies: its posterior, from a uniform prior".into(),
         alt: format!(
             "{}: {} of {} trials succeeded and {failures} failed, a rate of {figure}; claimed are {claimed}.",
             said(claim),
             tally.successes,
             tally.trials
         ),
-        x: Axis::new("rate of success", Scale::Linear, Unit::One),
+        x: Axis::new("rate of success", Scale::Linear, Unit::One).percent(),
         y: Axis::new("density", Scale::Linear, Unit::One),
         series,
         layers,

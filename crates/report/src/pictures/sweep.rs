@@ -81,6 +81,8 @@ impl<'a> Sweep<'a> {
         }
         let y = self.measured.axis(medians().filter(|median| *median != 0.0));
         let hidden = zeros(&y.scale, medians());
+        let is_banded = lines.iter().flat_map(|line| &line.at).any(|(.., estimate)| estimate.is_bounded());
+        let banded = if is_banded { ", with 95 % bands" } else { ": medians" };
         let factor = names::spoken(self.factor);
         let names = names::of_rows(&lines.iter().map(|line| (&line.arm, "")).collect::<Vec<_>>());
         let mut layers: Vec<Layer> = lines.iter().enumerate().map(|(index, line)| line.band(index)).collect();
@@ -88,7 +90,7 @@ impl<'a> Sweep<'a> {
         layers.extend(self.cache_ends(lines, least as f64..=most as f64));
         let plot = Plot {
             id,
-            title: format!("{} by {factor}{which}, with 95 % bands{hidden}", self.measured.title()),
+            title: format!("{} by {factor}{which}{banded}{hidden}", self.measured.title()),
             alt: format!("{about}. {}{}", self.in_words(lines, &names), cut_off(self.measured)),
             x: Axis::new(&factor, if least > 0 { Scale::Log } else { Scale::Linear }, Unit::One),
             y,
@@ -135,10 +137,11 @@ impl<'a> Sweep<'a> {
 }
 
 impl Line<'_> {
+    /// The intervals that have two ends: what reaches to the edge would hide the other lines and say little.
     fn band(&self, series: usize) -> Layer {
-        let range =
-            |&(level, _, Estimate { low, high, .. }): &(u64, &Row, Estimate)| Range { x: level as f64, low, high };
-        Layer::Band { series: Some(series), ranges: self.at.iter().map(range).collect() }
+        let bounded = self.at.iter().filter(|(.., estimate)| estimate.is_bounded());
+        let range = |&(level, _, Estimate { low, high, .. }): &_| Range { x: level as f64, low, high };
+        Layer::Band { series: Some(series), ranges: bounded.map(range).collect() }
     }
 
     /// The line, and the levels that were measured.

@@ -17,7 +17,8 @@ pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Pic
     }
     let dots = shown.rows.iter().enumerate().map(|(index, row)| {
         let placed = row.trials.iter().zip(row.values.iter()).filter(|(_, value)| value.is_finite());
-        let points = placed.map(|(trial, value)| [*trial as f64, *value]).collect();
+        // As people count.
+        let points = placed.map(|(trial, value)| [*trial as f64 + 1.0, *value]).collect();
         Layer::Dots { series: Some(index), points, hollow: false }
     });
     let plot = Plot {

@@ -40,18 +40,18 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
         id,
         title: format!("{} in the order measured{not_drawn}", names::capitalised(&name)),
         alt: format!(
-            "{}: {predicate} was true in {} and false in {failures}; the median {name} is {}.",
+            "{}: {predicate} was met in {} and missed in {failures}; the median {name} is {}.",
             said(claim),
             names::counted(claim.successes as usize, "trial"),
             row.median.figure(measure.unit)
         ),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),
         y: Axis::new(&name, scale, measure.unit),
-        series: vec!["true".into(), "false".into()],
+        series: ["condition met", "condition missed"].map(String::from).into(),
         layers: dots.chain(rules).collect(),
     };
     let mut table = Table::new(&["", "Trials", "Least", "Median", "Greatest"]);
-    for (name, outcome) in [("true", true), ("false", false)] {
+    for (name, outcome) in [("Condition met", true), ("Condition missed", false)] {
         let of_outcome = seen.iter().filter(|(.., success)| *success == Some(outcome)).map(|(_, value, _)| *value);
         let mut sorted: Vec<f64> = of_outcome.collect();
         sorted.sort_unstable_by(f64::total_cmp);

@@ -91,13 +91,13 @@ impl Scene {
         let axis = &self.x.axis;
         let has_place = |number: &f64| !number.is_nan() && (axis.scale != Scale::Log || *number > 0.0);
         let [value, low, high] = [row.value, row.low, row.high].map(|number| Some(number).filter(has_place));
-        let size = [value, low, high].into_iter().flatten().find(|number| number.is_finite()).unwrap_or(0.0);
+        let is_size = |number: &f64| number.is_finite() && *number != 0.0;
+        let size = [value, high, low].into_iter().flatten().find(is_size).unwrap_or(0.0);
         let rules = self.plot.layers.iter().filter_map(|layer| match layer {
             Layer::Rule { on: Which::X, at, .. } => Some(*at),
             _ => None,
         });
-        let ends = axis.in_percent.then_some([0.0, 1.0]);
-        let landmarks: Vec<f64> = rules.chain(ends.into_iter().flatten()).collect();
+        let landmarks: Vec<f64> = rules.collect();
         Figure::with_landmarks(axis.prefix(size), value, low, high, &landmarks).to_string()
     }
 

@@ -47,12 +47,12 @@ pub(super) use legend::colored_cells;
 pub(crate) use path::escaped;
 
 pub use super::ink::{DARK, GROUND, LIGHT};
-pub use sheet::sheet;
 use super::scale::Ruler;
 use super::scene::Scene;
 use super::{MOST_MARKS, Plot, Scale};
 use layout::Layout;
 use path::px;
+pub use sheet::sheet;
 
 /// The most marks of a narrow plot: more would lie on top of each other.
 const MOST_MARKS_NARROW: usize = 800;
@@ -139,10 +139,7 @@ impl Drawing {
             for (index, line) in layout.title.iter().enumerate() {
                 let y = 16 + 20 * index;
                 let text = escaped(line);
-                let _ = write!(
-                    svg,
-                    "<text x=\"2\" y=\"{y}\" font-size=\"14\" font-weight=\"600\">{text}</text>"
-                );
+                let _ = write!(svg, "<text x=\"2\" y=\"{y}\" font-size=\"14\" font-weight=\"600\">{text}</text>");
             }
         }
         self.write_gradient(&mut svg);

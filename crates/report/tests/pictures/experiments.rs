@@ -119,7 +119,7 @@ fn a_trial_of_many_samples_counts_as_one_number() {
     let pictures = all(&read(&shape));
     check(&pictures);
     let trials = &with_id(&pictures, "example-time-trials").plot;
-    assert_eq!(dots(trials)[0][..2], [[0.0, 98.0], [1.0, 1098.0]]);
+    assert_eq!(dots(trials)[0][..2], [[1.0, 98.0], [2.0, 1098.0]]);
 }
 
 #[test]

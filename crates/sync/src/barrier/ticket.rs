@@ -29,8 +29,9 @@ enum State {
 }
 
 impl Ticket {
-    /// A ticket that has passed.
-    pub(super) fn passed() -> Self {
+    /// A ticket that has passed, for barriers whose heavy side is over at once.
+    #[must_use]
+    pub fn passed() -> Self {
         Self(State::Passed)
     }
 

@@ -12,6 +12,8 @@
 //! An unbounded loop that waits for another thread must call `spin_loop` or `thread::yield_now` in each round; a
 //! bounded one must not run at all in a model.
 
+#[cfg(not(model = "loom"))]
+mod cell;
 #[cfg(model = "loom")]
 mod loom;
 #[cfg(not(any(model = "loom", model = "tso")))]

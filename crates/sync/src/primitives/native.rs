@@ -14,6 +14,8 @@ pub(crate) use std::sync::atomic::{
 pub(crate) use std::thread;
 pub(crate) use std::time::Instant;
 
+pub(crate) use super::cell::UnsafeCell;
+
 /// A word of this process that threads can sleep on.
 #[derive(Debug, Default)]
 #[repr(transparent)]
@@ -40,28 +42,5 @@ impl Deref for Futex {
 
     fn deref(&self) -> &AtomicU32 {
         &self.0
-    }
-}
-
-/// The standard library's, with loom's way to read and write it.
-#[derive(Debug)]
-#[repr(transparent)]
-pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
-
-impl<T> UnsafeCell<T> {
-    pub(crate) const fn new(value: T) -> Self {
-        Self(std::cell::UnsafeCell::new(value))
-    }
-
-    /// Calls `read` with a pointer that nobody may write through meanwhile.
-    #[inline]
-    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-        read(self.0.get())
-    }
-
-    /// Calls `write` with a pointer that nobody else may use meanwhile.
-    #[inline]
-    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-        write(self.0.get())
     }
 }

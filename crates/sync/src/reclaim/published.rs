@@ -29,11 +29,52 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         Self { object: AtomicPtr::new(Box::into_raw(Box::new(object))), reclaimer: reclaimer.clone() }
     }
 
-    /// The object, where nobody else can have the pointer to it: a bare load.
+    /// The object, to somebody who has the pointer to it alone, so that nobody replaces it: a bare load.
+    ///
+    /// Guards may be reading the object, or an earlier one, hence no `&mut T`.
     #[inline]
-    pub fn get_mut(&mut self) -> &mut T {
-        // SAFETY: never null, and a box that only this pointer leads to. Nobody reads it: guards are of objects that
-        // were read through a shared borrow, and … 
-        unsafe { &mut *self.object.load(Ordering::Relaxed) }
+    pub fn get(&mut self) -> &T {
+        // SAFETY: never null, and the object is freed after it was replaced, which the borrow rules out.
+        unsafe { &*self.object.load(Ordering::Relaxed) }
+    }
+
+    pub(crate) fn object(&self) -> &AtomicPtr<T> {
+        &self.object
+    }
+
+    /// # Panics
+    /// If it belongs to another.
+    #[inline(always)]
+    pub(crate) fn check(&self, reclaimer: &R) {
+        if !self.reclaimer.is(reclaimer) {
+            belongs_to_another();
+        }
+    }
+
+    /// Publishes another object, and hands out the one that it replaces: no reader finds that any more.
+    pub(crate) fn swap(&self, object: T) -> Retired {
+        let new = Box::into_raw(Box::new(object));
+        let old = self.object.swap(new, Ordering::AcqRel);
+        // SAFETY: the pointer came from a box, only here was the only way to it, and `T: Send`.
+        unsafe { Retired::boxed(old) }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn belongs_to_another() -> ! {
+    panic!("the object is published under another domain or collector than the guard's");
+}
+
+impl<T: Send + Sync + 'static, R: Reclaimer> Drop for Published<T, R> {
+    fn drop(&mut self) {
+        // SAFETY: as in `swap`; nobody can read the pointer from now on.
+        self.reclaimer.adopt(unsafe { Retired::boxed(self.object.load(Ordering::Relaxed)) });
+    }
+}
+
+impl<T: Send + Sync + 'static, R: Reclaimer> fmt::Debug for Published<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Published").field("object", &self.object).finish_non_exhaustive()
     }
 }

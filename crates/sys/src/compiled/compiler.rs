@@ -1,11 +1,12 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::library::Library;
 use crate::Error;
+use crate::process::{Command, Exit, Output, Prepared};
 
 /// The language of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +28,8 @@ pub struct Source {
     pub compiler: String,
     /// Options, `-O3` and `-lfmt` among them. At first `-O3 -march=native`.
     pub options: Vec<String>,
+    /// How long the compiler may take. At first two minutes, of which it should need some seconds at worst.
+    pub time_limit: Duration,
 }
 
 impl Source {
@@ -36,7 +39,13 @@ impl Source {
             Language::C => "cc",
             Language::Cpp => "c++",
         };
-        Source { language, text, compiler: compiler.into(), options: vec!["-O3".into(), "-march=native".into()] }
+        Source {
+            language,
+            text,
+            compiler: compiler.into(),
+            options: vec!["-O3".into(), "-march=native".into()],
+            time_limit: Duration::from_secs(120),
+        }
     }
 
     /// With another compiler.
@@ -52,6 +61,13 @@ impl Source {
         self.options = options.iter().map(|&option| option.into()).collect();
         self
     }
+
+    /// With this long to compile.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Source {
+        self.time_limit = limit;
+        self
+    }
 }
 
 /// Compiles a source into a shared object and loads it.
@@ -59,31 +75,40 @@ impl Source {
 /// # Errors
 /// [`Error::NotFound`] when there is no such compiler, [`Error::Compile`] with what it said when it
 /// refuses the source (a header or a library that is missing, an option that it doesn't know),
+/// [`Error::CompileTimeout`] when it takes too long and was killed, [`Error::Interrupted`] when a signal arrived,
 /// [`Error::System`] when the object can't be written or loaded.
 pub fn compile(source: &Source) -> Result<Library, Error> {
     let folder = Folder::new().map_err(Error::system("creating a folder for compiled code"))?;
-    let (file, object) = match source.language {
-        Language::C => (folder.0.join("source.c"), folder.0.join("source.so")),
-        Language::Cpp => (folder.0.join("source.cpp"), folder.0.join("source.so")),
-    };
+    let (object, said) = (folder.0.join("source.so"), folder.0.join("said"));
+    let file = folder.0.join(match source.language {
+        Language::C => "source.c",
+        Language::Cpp => "source.cpp",
+    });
     fs::write(&file, source.text).map_err(Error::system("writing code to be compiled"))?;
-    let mut command = Command::new(&source.compiler);
-    command.args(["-shared", "-fPIC", "-o"]).arg(&object).arg(&file).args(&source.options);
-    // What it says is looked through for its first error, in English.
-    command.env("LC_ALL", "C");
-    let output = command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            Error::NotFound { program: source.compiler.clone(), path: std::env::var("PATH").ok() }
+    let command = Command {
+        program: source.compiler.clone().into(),
+        args: ["-shared".into(), "-fPIC".into(), "-o".into(), object.clone().into(), file.into()]
+            .into_iter()
+            .chain(source.options.iter().map(Into::into))
+            .collect(),
+        // What it says is looked through for its first error, in English; what it leaves when it is killed goes too.
+        env: vec![("LC_ALL".into(), "C".into()), ("TMPDIR".into(), folder.0.clone().into())],
+        stderr: Output::File(said.clone()),
+        ..Command::default()
+    };
+    match Prepared::new(&command)?.run(Some(source.time_limit))?.exit {
+        // What is loaded stays: nothing is left behind, however the program ends.
+        Exit::Code(0) => Library::load(&object),
+        Exit::TimedOut => {
+            Err(Error::CompileTimeout { compiler: source.compiler.clone(), limit_s: source.time_limit.as_secs_f64() })
         }
-        _ => Error::system("starting the compiler")(error),
-    })?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let first = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("");
-        return Err(Error::Compile { compiler: source.compiler.clone(), said: first.trim().into() });
+        Exit::Code(_) | Exit::Signal(_) => {
+            let said = fs::read(&said).map_err(Error::system("reading what the compiler said"))?;
+            let said = String::from_utf8_lossy(&said);
+            let first = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("");
+            Err(Error::Compile { compiler: source.compiler.clone(), said: first.trim().into() })
+        }
     }
-    // What is loaded stays: nothing is left behind, however the program ends.
-    Library::load(&object)
 }
 
 /// A folder that goes when its owner does.

@@ -1,5 +1,10 @@
+use std::path::PathBuf;
+
+use ascertain::evidence;
+
 use super::{compare, list, prune, trend};
 use crate::exit::Code;
+use crate::options::Display;
 
 /// The runs there are; how a figure went from run to run; two runs side by side; which to delete
 ///
@@ -18,6 +23,23 @@ enum Subcommand {
     Trend(trend::Args),
     Compare(compare::Args),
     Prune(prune::Args),
+}
+
+/// Options of every subcommand: where the runs are, and how what is said of them is shown.
+#[derive(clap::Args)]
+pub struct Shared {
+    /// Folder of runs, instead of ~/.local/state/ascertain/runs
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    evidence: Option<PathBuf>,
+    #[command(flatten)]
+    pub display: Display,
+}
+
+impl Shared {
+    /// The folder that has the runs.
+    pub fn folder(&self) -> PathBuf {
+        self.evidence.clone().unwrap_or_else(evidence::runs_folder)
+    }
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {

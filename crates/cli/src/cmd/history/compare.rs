@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use ascertain::evidence;
 use ascertain::outcome::{ClaimResult, PointSummary};
 use ascertain_report::history::comparison::{
     self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison, SCHEMA,
@@ -10,9 +9,9 @@ use ascertain_report::history::comparison::{
 use ascertain_report::history::trend::Estimate;
 use serde_json::{Map, Value, json};
 
+use super::args::Shared;
 use super::loaded::Loaded;
 use crate::exit::Code;
-use crate::options::Display;
 use crate::{output, runs};
 
 /// Two runs side by side: medians, verdicts, and what differs in machine, version and options
@@ -26,19 +25,16 @@ pub struct Args {
     /// The run to hold against it
     #[arg(value_name = "RUN2")]
     second: PathBuf,
-    /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    evidence: Option<PathBuf>,
     #[command(flatten)]
-    display: Display,
+    shared: Shared,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let below = args.shared.folder();
     let [first, second] = [&args.first, &args.second].map(|run| Loaded::read(&runs::find(Some(run), &below)?));
     let comparison = compare([&first?, &second?]);
     let formats = [comparison::json, comparison::csv, comparison::markdown];
-    output::formatted(&comparison, &args.display, formats, comparison::table)?;
+    output::formatted(&comparison, &args.shared.display, formats, comparison::table)?;
     Ok(Code::Done)
 }
 

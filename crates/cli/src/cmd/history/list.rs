@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ascertain::evidence;
 use ascertain::outcome::Verdict;
 use ascertain_report::history::list::{self, ListedRun, RunList, RunState, SCHEMA};
 
+use super::args::Shared;
 use super::brief::{self, Brief, ClaimBrief};
 use crate::exit::Code;
-use crate::options::Display;
 use crate::{output, runs};
 
 /// The group has a name of its own, as that of the subcommands' options is taken.
@@ -19,15 +18,12 @@ pub struct Args {
     /// So many runs, the latest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// Folder of runs, instead of ~/.local/state/ascertain/runs
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    evidence: Option<PathBuf>,
     #[command(flatten)]
-    display: Display,
+    shared: Shared,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let below = args.shared.folder();
     let all = match brief::all(&below) {
         Ok(all) => all,
         Err(code) => return Ok(code),
@@ -39,7 +35,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         count: all.len() as u64,
         runs: latest.map(|folder| listed(folder)).collect(),
     };
-    output::formatted(&list, &args.display, [list::json, list::csv, list::markdown], list::table)?;
+    output::formatted(&list, &args.shared.display, [list::json, list::csv, list::markdown], list::table)?;
     Ok(Code::Done)
 }
 

@@ -9,9 +9,10 @@ use ascertain::evidence;
 use ascertain_report::history::prune::{self, PrunedRun, Pruning, SCHEMA, SparedRun};
 use ascertain_sys::clock;
 
+use super::args::Shared;
 use super::brief;
 use crate::exit::Code;
-use crate::options::{Display, duration};
+use crate::options::duration;
 use crate::{output, runs};
 
 /// Delete old runs
@@ -30,11 +31,8 @@ pub struct Args {
     /// Say what would be deleted, and delete nothing
     #[arg(long)]
     dry_run: bool,
-    /// Folder of runs, instead of ~/.local/state/ascertain/runs
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    evidence: Option<PathBuf>,
     #[command(flatten)]
-    display: Display,
+    shared: Shared,
 }
 
 /// A duration, also in days.
@@ -47,7 +45,7 @@ fn age(text: &str) -> Result<Duration, String> {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let below = args.shared.folder();
     let all = match brief::all(&below) {
         Ok(all) => all,
         Err(code) => return Ok(code),
@@ -73,7 +71,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     }
     pruning.removed_bytes = pruning.removed.iter().map(|run| run.bytes).sum();
     pruning.kept = (all.len() - pruning.removed.len()) as u64;
-    output::formatted(&pruning, &args.display, [prune::json, prune::csv, prune::markdown], prune::table)?;
+    output::formatted(&pruning, &args.shared.display, [prune::json, prune::csv, prune::markdown], prune::table)?;
     Ok(Code::Done)
 }
 

@@ -9,15 +9,13 @@ use ascertain::experiment::{Better, Level, Metric, Point};
 use ascertain::nearest::nearest;
 use ascertain::recorded;
 use ascertain::unit::Unit;
-use ascertain_report::export;
 use ascertain_report::history::trend::{self, SCHEMA, Trend, TrendPoint, Versus};
-use ascertain_report::plot::svg;
 
+use super::args::Shared;
 use super::brief::{self, Brief};
 use super::figures::{ArmFigure, lines, medians, ratios};
 use super::loaded::Loaded;
 use crate::exit::Code;
-use crate::options::Display;
 use crate::{exports, output, runs};
 
 /// How a figure went from run to run: a metric's median, or the ratio of two variants within each run
@@ -44,11 +42,8 @@ pub struct Args {
     /// Write the plot as an SVG; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
-    /// Folder of runs, instead of ~/.local/state/ascertain/runs
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    evidence: Option<PathBuf>,
     #[command(flatten)]
-    display: Display,
+    shared: Shared,
 }
 
 fn at(text: &str) -> Result<(String, String), String> {
@@ -57,16 +52,15 @@ fn at(text: &str) -> Result<(String, String), String> {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
+    let below = args.shared.folder();
     let all = match brief::all(&below) {
         Ok(all) => all,
         Err(code) => return Ok(code),
     };
     let trend = trend(args, &all, &below)?;
-    if let Some(file) = &args.svg {
-        export::write(&exports::named(file), &svg::standalone(&trend.plot()))?;
+    if exports::write_svg(args.svg.as_deref(), || trend.plot())? {
+        output::formatted(&trend, &args.shared.display, [trend::json, trend::csv, trend::markdown], trend::table)?;
     }
-    output::formatted(&trend, &args.display, [trend::json, trend::csv, trend::markdown], trend::table)?;
     Ok(Code::Done)
 }
 

@@ -3,116 +3,93 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use crate::sum::exact::{Exponents, UnitSum};
 use crate::sum::method::OnMultipliers;
-use crate::sum::vector::{Fma, MAX_LANES, Vector, Widen, Words};
+use crate::sum::vector::{Fma, Vector, Widen, Words};
 
-super::entries!(__m512d, target_feature(enable = "avx512f"));
+super::entries!(__m512d, target_feature(enable = "avx512f,avx512dq"));
 
 impl Vector for __m512d {
     type Subtraction = OnMultipliers<__m512d>;
 
-    const LANES: usize = 8;
-
+    /// The CPU turns eight `f32` a cycle into integers of 64 bits, whose additions are exact, where those of doubles
+    /// take three more operations to be so.
     #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn splat(value: f64) -> Self {
-        _mm512_set1_pd(value)
+    #[target_feature(enable = "avx512f,avx512dq")]
+    unsafe fn sum_units_f32(xs: &[f32], unit: i32) -> Option<UnitSum> {
+        let mut sums = UnitSums {
+            scale: _mm512_set1_ps(power_of_two(-unit)),
+            sums: [[_mm512_setzero_si512(); 2]; 2],
+            about: [_mm512_setzero_ps(); 2],
+            greatest: _mm512_set1_epi32(-1),
+            least: _mm512_set1_epi32(-1),
+        };
+        let (rounds, rest) = xs.as_chunks::<32>();
+        for round in rounds {
+            for i in 0..2 {
+                // SAFETY: the round has 32 numbers.
+                push(&mut sums, i, unsafe { _mm512_loadu_ps(round.as_ptr().add(16 * i)) });
+            }
+        }
+        for piece in rest.chunks(16) {
+            let mask = ((1_u32 << piece.len()) - 1) as __mmask16;
+            // SAFETY: only the numbers of the piece are read.
+            push(&mut sums, 0, unsafe { _mm512_maskz_loadu_ps(mask, piece.as_ptr()) });
+        }
+        let [[a, b], [c, d]] = sums.sums;
+        let low = _mm512_add_epi64(_mm512_add_epi64(a, b), _mm512_add_epi64(c, d));
+        Some(UnitSum {
+            low: _mm512_reduce_add_epi64(low),
+            about: f64::from(_mm512_reduce_add_ps(_mm512_add_ps(sums.about[0], sums.about[1]))),
+            exponents: Exponents::of_f32(_mm512_reduce_max_epi32(sums.greatest), _mm512_reduce_min_epu32(sums.least)),
+        })
     }
+}
 
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_f64(from: *const f64) -> Self {
-        // SAFETY: the caller promises eight readable numbers.
-        unsafe { _mm512_loadu_pd(from) }
-    }
+/// What [`Vector::sum_units_f32`] gathers, two registers in turn.
+struct UnitSums {
+    scale: __m512,
+    /// Of the numbers in each half of a register.
+    sums: [[__m512i; 2]; 2],
+    about: [__m512; 2],
+    /// Greatest and least magnitude, as bits less one, so that a zero is the least to one and the greatest to the other.
+    greatest: __m512i,
+    least: __m512i,
+}
 
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_f32(from: *const f32) -> Self {
-        // SAFETY: the caller promises eight readable numbers.
-        _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(from) })
-    }
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn push(to: &mut UnitSums, i: usize, numbers: __m512) {
+    let magnitudes = _mm512_castps_si512(_mm512_abs_ps(numbers));
+    let less_one = _mm512_sub_epi32(magnitudes, _mm512_set1_epi32(1));
+    to.greatest = _mm512_max_epi32(to.greatest, less_one);
+    to.least = _mm512_min_epu32(to.least, less_one);
+    let units = _mm512_mul_ps(numbers, to.scale);
+    to.about[i] = _mm512_add_ps(to.about[i], units);
+    let [low, high] = &mut to.sums[i];
+    *low = _mm512_add_epi64(*low, _mm512_cvtps_epi64(_mm512_castps512_ps256(units)));
+    *high = _mm512_add_epi64(*high, _mm512_cvtps_epi64(_mm512_extractf32x8_ps::<1>(units)));
+}
 
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_partial_f64(from: *const f64, count: usize) -> Self {
-        let mask = first(count) as __mmask8;
-        // SAFETY: only the first `count` numbers are read, which the caller promises.
-        unsafe { _mm512_mask_loadu_pd(_mm512_set1_pd(-0.0), mask, from) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_partial_f32(from: *const f32, count: usize) -> Self {
-        // SAFETY: only the first `count` numbers are read, which the caller promises.
-        let terms = unsafe { _mm512_mask_loadu_ps(_mm512_set1_ps(-0.0), first(count), from) };
-        _mm512_cvtps_pd(_mm512_castps512_ps256(terms))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn add(self, other: Self) -> Self {
-        _mm512_add_pd(self, other)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn sub(self, other: Self) -> Self {
-        _mm512_sub_pd(self, other)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn mul(self, other: Self) -> Self {
-        _mm512_mul_pd(self, other)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn mul_add(self, factor: Self, other: Self) -> Self {
-        _mm512_fmadd_pd(self, factor, other)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn mul_sub(self, factor: Self, other: Self) -> Self {
-        _mm512_fmsub_pd(self, factor, other)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn by_magnitude(self, other: Self) -> (Self, Self) {
-        let (a, b) = (_mm512_abs_pd(self), _mm512_abs_pd(other));
-        let other_larger = _mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b);
-        (_mm512_mask_mov_pd(self, other_larger, other), _mm512_mask_mov_pd(other, other_larger, self))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn to_lanes(self) -> [f64; MAX_LANES] {
-        let mut lanes = [0.0; MAX_LANES];
-        // SAFETY: the array has room for eight numbers.
-        unsafe { _mm512_storeu_pd(lanes.as_mut_ptr(), self) };
-        lanes
-    }
+/// 2^exponent, for −126 to 127.
+fn power_of_two(exponent: i32) -> f32 {
+    f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
 impl Fma for __m512d {}
 
 impl Words for __m512d {
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn load_bytes(from: *const u8) -> Self {
         // SAFETY: the caller promises 64 readable bytes.
         unsafe { _mm512_loadu_pd(from.cast()) }
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn xor(self, other: Self) -> Self {
-        // The exclusive or of doubles is in AVX-512 DQ only.
-        let (a, b) = (_mm512_castpd_si512(self), _mm512_castpd_si512(other));
-        _mm512_castsi512_pd(_mm512_xor_si512(a, b))
+        _mm512_xor_pd(self, other)
     }
 }
 
@@ -120,13 +97,13 @@ impl Widen for __m512d {
     type Poison = [__m512; 2];
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn no_poison() -> [__m512; 2] {
         [_mm512_setzero_ps(); 2]
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn all_finite(poison: [__m512; 2]) -> bool {
         _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(poison[0], poison[1]) == 0
     }
@@ -136,7 +113,7 @@ impl Widen for __m512d {
     /// The bits of an `f32`, 29 further up and with the sign on top again, are those of an `f64` that is 2^896 times
     /// smaller, also for subnormals. Infinities and NaN become numbers: they are found by multiplying with 0.
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn sum_block_f32(from: *const f32, poison: &mut [__m512; 2]) -> Self {
         const SCALE: f64 = f64::from_bits((896 + 1023) << 52);
         let sign_and_number = _mm512_set1_epi64((0x8fff_ffff_e000_0000_u64).cast_signed());
@@ -169,9 +146,4 @@ impl Widen for __m512d {
         }
         _mm512_fmadd_pd(shifted[0], _mm512_set1_pd(SCALE), converted[0])
     }
-}
-
-/// A mask of the first `count` lanes (0 to 8).
-fn first(count: usize) -> __mmask16 {
-    (1 << count) - 1
 }

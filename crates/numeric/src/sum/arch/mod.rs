@@ -50,6 +50,6 @@ pub const SCALAR: &[&str] = &[];
 /// The features that `avx2` enables.
 pub const AVX2: &[&str] = &["avx2", "fma"];
 /// The features that `avx512` enables.
-pub const AVX512: &[&str] = &["avx512f"];
+pub const AVX512: &[&str] = &["avx512f", "avx512dq"];
 /// The features that `neon` enables, which every machine of its architecture has.
 pub const NEON: &[&str] = if cfg!(target_arch = "aarch64") { &[] } else { &["neon"] };

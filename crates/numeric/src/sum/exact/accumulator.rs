@@ -70,6 +70,12 @@ impl Exact {
         }
     }
 
+    /// Adds so many times 2^exponent, the sum of numbers that were not all zero.
+    pub(super) fn add_multiple(&mut self, times: i128, exponent: i32) {
+        self.only_negative_zeros = false;
+        self.finite.add_multiple(times, exponent);
+    }
+
     /// Adds all numbers of a slice, with the widest instructions that the machine has.
     pub fn add_slice<T: Element>(&mut self, xs: &[T]) {
         (T::chosen().add_exactly)(self, xs);

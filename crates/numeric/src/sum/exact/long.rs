@@ -35,10 +35,21 @@ impl LongAccumulator {
         let fraction = x.to_bits() & ((1 << FRACTION_BITS) - 1);
         let implicit = u64::from(exponent > 0) << FRACTION_BITS;
         let position = exponent.max(1) - 1;
-        let mut units = u128::from(fraction | implicit) << (position % DIGIT_BITS);
-        for digit in &mut self.digits[position / DIGIT_BITS..][..3] {
+        self.add_at::<3>(x.is_sign_negative(), u128::from(fraction | implicit), position);
+    }
+
+    /// Adds so many (less than 2^96) times 2^exponent, which is from −1,074 to 900.
+    pub fn add_multiple(&mut self, times: i128, exponent: i32) {
+        self.add_at::<4>(times < 0, times.unsigned_abs(), (exponent + 1074) as usize);
+    }
+
+    /// Adds or subtracts a number shifted to a position, which takes so many digits.
+    #[inline]
+    fn add_at<const TAKEN: usize>(&mut self, negative: bool, number: u128, position: usize) {
+        let mut units = number << (position % DIGIT_BITS);
+        for digit in &mut self.digits[position / DIGIT_BITS..][..TAKEN] {
             let part = i64::from(units as u32);
-            *digit += if x.is_sign_negative() { -part } else { part };
+            *digit += if negative { -part } else { part };
             units >>= DIGIT_BITS;
         }
         self.additions += 1;

@@ -1,6 +1,7 @@
 //! Blocks whose exponents lie near to one another are summed exactly in a few doubles.
 
 use super::accumulator::Exact;
+use super::units::{FIRST_UNIT, unit_of};
 use crate::sum::element::Element;
 use crate::sum::method::Subtract;
 use crate::sum::vector::Vector;
@@ -8,6 +9,8 @@ use crate::sum::vector::Vector;
 /// Numbers of a block.
 pub const BLOCK: usize = 1 << BLOCK_BITS;
 const BLOCK_BITS: i32 = 12;
+
+const LINE_BYTES: usize = 64;
 
 /// Below this a block is not worth its preparations.
 const LEAST: usize = 16;
@@ -27,24 +30,90 @@ pub enum Exponents {
     Special,
 }
 
+impl Exponents {
+    /// Of `f32`, from their greatest and least magnitude as bits less one.
+    #[inline]
+    pub fn of_f32(greatest: i32, least: u32) -> Exponents {
+        let field = |less_one: u32| less_one.wrapping_add(1) >> (f32::MANTISSA_DIGITS - 1);
+        if greatest < 0 {
+            return Exponents::Zeros;
+        }
+        Exponents::of_fields(field(least) as i32, field(greatest.cast_unsigned()) as i32, f32::MAX_EXP)
+    }
+
+    /// Of `f64`, as [`Exponents::of_f32`].
+    #[inline]
+    pub fn of_f64(greatest: i64, least: u64) -> Exponents {
+        let field = |less_one: u64| less_one.wrapping_add(1) >> (f64::MANTISSA_DIGITS - 1);
+        if greatest < 0 {
+            return Exponents::Zeros;
+        }
+        Exponents::of_fields(field(least) as i32, field(greatest.cast_unsigned()) as i32, f64::MAX_EXP)
+    }
+
+    /// From the fields that a format with such a greatest exponent stores.
+    fn of_fields(least: i32, greatest: i32, max_exponent: i32) -> Exponents {
+        let exponent = |field: i32| field.max(1) - (max_exponent - 1);
+        match greatest == 2 * max_exponent - 1 {
+            true => Exponents::Special,
+            false => Exponents::Between { least: exponent(least), greatest: exponent(greatest) },
+        }
+    }
+}
+
 /// Adds all numbers of a slice, with `N` registers for each part of a block's sum.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn add_blocks<V: Vector, T: Element, const N: usize>(sum: &mut Exact, xs: &[T]) {
-    for block in xs.chunks(BLOCK) {
-        // SAFETY: the same contract.
-        unsafe { add_block::<V, T, N>(sum, block) }
+    let mut unit = Some(FIRST_UNIT);
+    // The first block is shorter, so that those after it begin where a cache line does.
+    let shorter = BLOCK - xs.as_ptr().align_offset(LINE_BYTES) % BLOCK;
+    let (first, others) = xs.split_at(xs.len().min(BLOCK - shorter % (LINE_BYTES / size_of::<T>())));
+    for block in std::iter::once(first).chain(others.chunks(BLOCK)) {
+        if block.len() < LEAST {
+            block.iter().for_each(|&x| sum.add(x.into()));
+        } else {
+            // SAFETY: the same contract.
+            unsafe { add_block::<V, T, N>(sum, block, &mut unit) }
+        }
     }
 }
 
+/// As integers in units of the block before, then in units of its own, and else as doubles.
 #[inline(always)]
-unsafe fn add_block<V: Vector, T: Element, const N: usize>(sum: &mut Exact, block: &[T]) {
-    let windows = match T::exponents(block) {
-        Exponents::Between { least, greatest } if block.len() >= LEAST => {
-            Windows::of(greatest, least - (T::SIGNIFICAND_BITS - 1))
+unsafe fn add_block<V: Vector, T: Element, const N: usize>(sum: &mut Exact, block: &[T], unit: &mut Option<i32>) {
+    // SAFETY: the same contract.
+    unsafe {
+        let mut found = None;
+        if let Some(unit) = *unit {
+            found = T::sum_units::<V>(block, unit);
+            if let Some(units) = found.filter(|units| units.fits(unit)) && units.exponents != Exponents::Zeros {
+                return sum.add_multiple(units.total(), unit);
+            }
         }
+        let exponents = match found {
+            Some(units) => units.exponents,
+            None => T::exponents(block),
+        };
+        if exponents == Exponents::Zeros {
+            sum.only_negative_zeros &= block.iter().all(|&x| x.into().is_sign_negative());
+            return;
+        }
+        *unit = unit_of(exponents);
+        if let Some(unit) = *unit && let Some(units) = T::sum_units::<V>(block, unit) {
+            return sum.add_multiple(units.total(), unit);
+        }
+        add_split::<V, T, N>(sum, block, exponents);
+    }
+}
+
+/// As doubles, where their exponents allow it, and else one by one.
+#[inline(always)]
+unsafe fn add_split<V: Vector, T: Element, const N: usize>(sum: &mut Exact, block: &[T], exponents: Exponents) {
+    let windows = match exponents {
+        Exponents::Between { least, greatest } => Windows::of(greatest, least - (T::SIGNIFICAND_BITS - 1)),
         _ => None,
     };
     let Some(Windows { levels, offsets }) = windows else {

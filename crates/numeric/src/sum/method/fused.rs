@@ -62,6 +62,9 @@ impl<V: Widen> Method<V> for BlockTwoSumBits {
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the caller vouches for the instructions; every block is inside of its round.
         unsafe {
+            if T::BLOCK == 1 {
+                return accumulate::<Pair<V, OnMultipliers<V>>, V, T, N>(xs).total(xs);
+            }
             let width = T::BLOCK * V::LANES;
             let mut accumulators = [Pair::<V, OnMultipliers<V>>::new(); N];
             let mut poison = V::no_poison();

@@ -1,8 +1,9 @@
 //! The limit: reading the numbers and doing next to nothing with them.
 
 use super::Method;
+use crate::simd::MAX_LANES;
 use crate::sum::element::Element;
-use crate::sum::vector::{MAX_LANES, Words};
+use crate::sum::vector::Words;
 
 /// Exclusive or of all 64-bit words of the slice (the last one filled with zeros), as a number:
 /// not a sum, but no sum can be faster.
@@ -16,8 +17,11 @@ impl<V: Words> Method<V> for LoadOnly {
         // inside of their blocks and of the buffer; the caller vouches for the instructions.
         let lanes = unsafe {
             let bytes = std::slice::from_raw_parts(xs.as_ptr().cast::<u8>(), size_of_val(xs));
+            // From where registers cross no cache line, unless that would take words apart.
+            let unaligned = bytes.as_ptr().align_offset(width);
+            let (head, body) = bytes.split_at(if unaligned % 8 == 0 { unaligned.min(bytes.len()) } else { 0 });
             let mut seen = [V::splat(0.0); N];
-            let mut blocks = bytes.chunks_exact(N * width);
+            let mut blocks = body.chunks_exact(N * width);
             for block in &mut blocks {
                 for (i, seen) in seen.iter_mut().enumerate() {
                     *seen = seen.xor(V::load_bytes(block.as_ptr().add(i * width)));
@@ -27,7 +31,7 @@ impl<V: Words> Method<V> for LoadOnly {
             for other in &seen[1..] {
                 all = all.xor(*other);
             }
-            for piece in blocks.remainder().chunks(width) {
+            for piece in blocks.remainder().chunks(width).chain([head]) {
                 let mut buffer = [0_u8; MAX_LANES * size_of::<f64>()];
                 buffer[..piece.len()].copy_from_slice(piece);
                 all = all.xor(V::load_bytes(buffer.as_ptr()));

@@ -27,7 +27,8 @@ impl<V: Vector> Method<V> for BlockTwoSum {
     }
 }
 
-/// As [`accumulate`], but each push is a block's sum.
+/// As [`accumulate`], but each push is a block's sum, and the slice is loaded from its beginning: where it lies in
+/// memory must not decide which numbers are a block.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -35,6 +36,9 @@ impl<V: Vector> Method<V> for BlockTwoSum {
 pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(xs: &[T]) -> A {
     // SAFETY: the caller vouches for the instructions; every load is inside its N × BLOCK × LANES numbers.
     unsafe {
+        if T::BLOCK == 1 {
+            return accumulate::<A, V, T, N>(xs);
+        }
         let width = T::BLOCK * V::LANES;
         let mut accumulators = [A::new(); N];
         let mut rounds = xs.chunks_exact(N * width);

@@ -104,10 +104,7 @@ impl Drawing {
             let x = px(Layout::centered(&tick.label, at, layout.width));
             let (mark, from, y) = (px(at), px(top + LINE + 10.0), px(top + LINE + 26.0));
             let label = escaped(&tick.label);
-            let _ = write!(
-                svg,
-                "<path d=\"M{mark} {from}v3\"/><text x=\"{x}\" y=\"{y}\">{label}</text>"
-            );
+            let _ = write!(svg, "<path d=\"M{mark} {from}v3\"/><text x=\"{x}\" y=\"{y}\">{label}</text>");
         }
         *svg += "</g>";
     }

@@ -16,7 +16,7 @@ const MOST_SHAPES: usize = 400;
 /// Plots of more marks than this have coarser coordinates.
 const MOST_FINE: usize = 2_000;
 /// At most so many rows have their figures written beside them.
-const MOST_FIGURES: usize = 60;
+const MOST_FIGURES: usize = 100;
 
 impl Drawing {
     pub(super) fn write_layer(&self, index: usize, layer: &Layer, layout: &Layout, svg: &mut String) {
@@ -255,7 +255,7 @@ impl Drawing {
             return;
         }
         let x = px(layout.width - 2.0);
-        *svg += "<g class=\"figures\">";
+        *svg += "<g class=\"at-rows\">";
         for (row, figure) in self.rows().zip(figures) {
             let Some(share) = self.scene.y.share(row.y) else { continue };
             let y = px(layout.frame.y(share) + TEXT * 0.35);

@@ -13,7 +13,7 @@ const LOOK: &str = "\
 .plot .marks,.plot .estimates{stroke:none}.plot .mark{fill:currentColor;stroke:none}.plot .dot{fill-opacity:.85}\
 .plot .ring{stroke-width:1.4}.plot marker{overflow:visible}.plot .interval{stroke-width:1.75}\
 .plot .rule{stroke-width:1.25;stroke-dasharray:5 3}.plot .rows{stroke-dasharray:1 3}\
-.plot .y,.plot .figures{text-anchor:end}.plot .x{text-anchor:middle}.plot .figures{font-variant-numeric:tabular-nums}";
+.plot .y,.plot .at-rows{text-anchor:end}.plot .x{text-anchor:middle}.plot .at-rows{font-variant-numeric:tabular-nums}";
 
 /// The style sheet that a page with plots must have, beside the declarations of [`properties`](super::properties).
 pub fn sheet() -> String {
@@ -24,7 +24,9 @@ pub fn sheet() -> String {
 pub(super) fn of_document() -> String {
     let [light, dark] = [false, true].map(|is_dark| {
         let known = palette(is_dark);
-        colors(|name| known.iter().find(|(other, _)| other == name).map_or_else(String::new, |(_, hex)| hex.to_string()))
+        colors(|name| {
+            known.iter().find(|(other, _)| other == name).map_or_else(String::new, |(_, hex)| hex.to_string())
+        })
     });
     format!("{light}{LOOK}@media screen and (prefers-color-scheme:dark){{{dark}}}")
 }

@@ -195,9 +195,8 @@ impl Drawing<'_> {
         if self.width < FIGURES_WIDTH || Scene::names(&self.scene.y).is_none() {
             return Vec::new();
         }
-        let figure = |row: &Interval| {
-            Some((self.scene.y.share(row.y)?, fitting(&self.scene.figure(row), self.width / 3)))
-        };
+        let figure =
+            |row: &Interval| Some((self.scene.y.share(row.y)?, fitting(&self.scene.figure(row), self.width / 3)));
         let rows = self.scene.plot.layers.iter().flat_map(|layer| match layer {
             Layer::Intervals { rows, .. } => &rows[..],
             _ => &[],

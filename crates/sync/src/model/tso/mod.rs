@@ -18,7 +18,7 @@
 //!
 //! It checks what the processor does, not what the compiler may do: an access is where it was written, and its
 //! `Ordering` matters only where it makes another instruction of it (a sequentially consistent store is an exchange).
-//! Loom is for the rest. Plain data (`UnsafeCell`) is written at once.
+//! Loom is for the rest. Plain data is written at once.
 //!
 //! The program must be the same whenever it is run: no addresses, clocks or random numbers may decide what it does.
 //! Loops that wait must call [`spin_loop`] or [`thread::yield_now`], which return when memory has changed.
@@ -49,7 +49,6 @@
 //! ```
 
 mod atomic;
-mod cell;
 mod explorer;
 mod futex;
 mod machine;
@@ -59,7 +58,6 @@ pub mod thread;
 mod time;
 
 pub use atomic::{Atomic, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Integer, Value, fence, heavy, spin_loop};
-pub use cell::UnsafeCell;
 pub use explorer::{Explored, Failure, explore};
 pub use futex::Futex;
 pub use quarantine::Quarantine;

@@ -1,0 +1,12 @@
+//! Registers of `f64`, one file for each instruction set.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod register;
+mod scalar;
+
+pub use register::{MAX_LANES, Register};

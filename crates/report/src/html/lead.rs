@@ -1,0 +1,153 @@
+//! What came of a run, before everything else.
+
+use ascertain::claim::Judging;
+use ascertain::experiment::{Arm, Better};
+use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure, Outcome, Verdict};
+use ascertain::recorded::RecordedRun;
+
+use super::markup::Html;
+use crate::clause::{adjective, arm_names};
+use crate::figure::{Figure, chance, exact_percent};
+use crate::sentence::marked;
+use crate::text::quoted;
+
+/// A command or function against the reference, as it was judged.
+struct Compared<'a> {
+    claim: &'a ClaimResult,
+    measure: &'a Measure,
+    candidate: &'a Arm,
+    reference: &'a Arm,
+    decision: Option<Decision>,
+}
+
+/// What was concluded and how sure it is, in one or two sentences; nothing where nothing was asked.
+pub(super) fn lead(run: &RecordedRun) -> Option<Html> {
+    let outcome = &run.outcome;
+    let compared: Vec<Compared> = outcome.claims.iter().filter_map(compared).collect();
+    let error = chance(run.header.plan.config.error);
+    let sentence = match (compared.as_slice(), outcome.claims.as_slice()) {
+        ([one], [_]) => format!("{}.", of_two(one, outcome)),
+        ([first, ..], all) if compared.len() == all.len() => {
+            let sure = format!("The chance that any of these answers is wrong is at most {error}.");
+            format!("{} {sure}", of_several(first, &compared, outcome))
+        }
+        (_, []) => return None,
+        (_, [one]) => marked::claim(one),
+        (_, all) => of_claims(all, &error),
+    };
+    Some(Html::sentence(&sentence))
+}
+
+fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
+    let [AskedTest::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
+    let decision = claim.decision.filter(|_| is_judged && claim.trials > 0);
+    let is_order = claim.asked.judging == Judging::Order;
+    is_order.then_some(Compared { claim, measure, candidate, reference: baseline, decision })
+}
+
+/// "`new` is faster than `old`: median 1.9 ms against 2.4 ms, 1.26 times as fast (1.21 to 1.30); …".
+fn of_two(compared: &Compared, outcome: &Outcome) -> String {
+    let Compared { claim, measure, candidate, reference, decision } = compared;
+    let (one, other) = arm_names(candidate, reference);
+    let [one, other] = [one, other].map(|name| quoted(&name));
+    let (medians, (good, better)) =
+        ([candidate, reference].map(|arm| median(arm, measure, outcome)), adjective(measure));
+    let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "none".into()));
+    let sure = format!("the chance that this is wrong is at most {}", chance(claim.error));
+    let flip = |end: Option<f64>| end.map(|ratio| 1.0 / ratio);
+    let times = |value: Option<f64>, low, high| {
+        let figure = Figure::new(value, low, high, &[1.0]);
+        let agrees = value.is_some_and(|ratio| ratio > 1.0);
+        if agrees { format!(", {} times as {good} ({})", figure.value, figure.range) } else { String::new() }
+    };
+    let &ClaimResult { ratio, ratio_low, ratio_high, .. } = *claim;
+    match decision {
+        Some(Decision::Faster) => {
+            let times = times(ratio, ratio_low, ratio_high);
+            format!("{one} is {better} than {other}: median {of_one} against {of_other}{times}; {sure}")
+        }
+        Some(Decision::Slower) => {
+            let times = times(flip(ratio), flip(ratio_high), flip(ratio_low));
+            format!("{other} is {better} than {one}: median {of_other} against {of_one}{times}; {sure}")
+        }
+        Some(Decision::Same) => {
+            let within =
+                claim.asked.margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
+            format!("{one} is as {good} as {other}{within}: median {of_one} against {of_other}; {sure}")
+        }
+        Some(Decision::Undecided) => {
+            format!("Undecided which is {better}: {one} has a median of {of_one}, {other} of {of_other}")
+        }
+        None => marked::claim(claim).trim_end_matches('.').to_string(),
+    }
+}
+
+/// The best median, that of the reference, and who was found better or worse than that.
+fn of_several(first: &Compared, compared: &[Compared], outcome: &Outcome) -> String {
+    let Compared { measure, reference, .. } = first;
+    let arms = compared.iter().map(|compared| compared.candidate).chain([*reference]);
+    let known = arms.filter_map(|arm| Some((arm, value(arm, measure, outcome)?)));
+    let is_better = |one: f64, other: f64| if measure.better == Better::Lower { one < other } else { one > other };
+    let best = known.reduce(|best, other| if is_better(other.1, best.1) { other } else { best });
+    let name = |arm: &Arm| quoted(&arm.to_string());
+    let median = |arm: &Arm| median(arm, measure, outcome).unwrap_or_else(|| "unknown".into());
+    let opening = match best {
+        Some((arm, _)) if arm == *reference => {
+            format!("The reference {} has the best median, {}.", name(arm), median(arm))
+        }
+        Some((arm, _)) => {
+            let (of_best, of_reference) = (median(arm), median(reference));
+            format!(
+                "{} has the best median, {of_best}; the reference {} has {of_reference}.",
+                name(arm),
+                name(reference)
+            )
+        }
+        None => "No command was measured to its end.".into(),
+    };
+    let (good, better) = adjective(measure);
+    let worse = match better {
+        "faster" => "slower",
+        "smaller" => "larger",
+        _ => "worse",
+    };
+    let groups = [
+        (Some(Decision::Faster), format!("{better} than the reference")),
+        (Some(Decision::Slower), format!("{worse} than the reference")),
+        (Some(Decision::Same), format!("as {good} as the reference")),
+        (Some(Decision::Undecided), "undecided".to_string()),
+        (None, "not compared".to_string()),
+    ];
+    let groups = groups.into_iter().filter_map(|(decision, words)| {
+        let of_group = compared.iter().filter(|compared| compared.decision == decision);
+        let names: Vec<String> = of_group.map(|compared| name(compared.candidate)).collect();
+        (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
+    });
+    let groups = marked::capitalised(&groups.collect::<Vec<_>>().join("; "));
+    format!("{opening} {groups}.")
+}
+
+/// "Of 62 claims 37 hold, 18 are refuted and 7 are without a verdict; …".
+fn of_claims(claims: &[ClaimResult], error: &str) -> String {
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let (hold, refuted) = (count(Verdict::Holds), count(Verdict::Refuted));
+    let open = claims.len() - hold - refuted;
+    let [holds, is_refuted, are_open] = [(hold, "holds", "hold"), (refuted, "is", "are"), (open, "is", "are")]
+        .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+    format!(
+        "Of {} claims {holds} here, {is_refuted} refuted, and {are_open} left without a verdict. The chance that any of \
+         these verdicts is wrong is at most {error}.",
+        claims.len()
+    )
+}
+
+fn value(arm: &Arm, measure: &Measure, outcome: &Outcome) -> Option<f64> {
+    let is_it = |metric: &str, variant: &str| metric == measure.metric && variant == arm.variant;
+    let point = outcome.points.iter().find(|point| is_it(&point.metric, &point.variant) && point.at == arm.point)?;
+    point.median
+}
+
+fn median(arm: &Arm, measure: &Measure, outcome: &Outcome) -> Option<String> {
+    value(arm, measure, outcome).map(|median| measure.unit.human(median))
+}

@@ -1,0 +1,47 @@
+//! How large pages are: a page of many claims can still be sent by mail, and opens at once.
+#![allow(missing_docs)]
+
+#[path = "shapes/mod.rs"]
+mod shapes;
+
+use ascertain::recorded;
+use ascertain_report::html;
+use shapes::{Shape, scalar};
+
+/// As many claims as `check` has, on as many variants as its largest experiment, with more trials than most take.
+#[test]
+fn a_page_of_seventy_claims_is_small() {
+    const CLAIMS: usize = 70;
+    const VARIANTS: [&str; 12] = [
+        "naive",
+        "pairwise",
+        "kahan",
+        "neumaier",
+        "kahan-avx2",
+        "kahan-avx512",
+        "kahan-avx512-fma",
+        "neumaier-avx2",
+        "neumaier-avx512",
+        "block-twosum",
+        "exact",
+        "exact-avx512",
+    ];
+    let mut shape = Shape::of_functions("many-claims", &VARIANTS, 120, |_, arm, random| {
+        let place = VARIANTS.iter().position(|variant| *variant == arm.variant).unwrap_or(0);
+        vec![scalar(random.time_ns(1000.0 / (1.0 + place as f64), 0.1))]
+    });
+    for claim in 0..CLAIMS {
+        let (candidate, baseline) = (VARIANTS[1 + claim % 11], VARIANTS[claim % 5]);
+        let id = format!("sum.{candidate}-faster-than-{baseline}-{claim}");
+        shape = if claim % 7 == 6 {
+            shape.claiming_rate(&id, candidate, "time <= 500 ns", 0.9)
+        } else {
+            shape.claiming(&id, candidate, baseline, 1.0 + (claim % 5) as f64 / 4.0)
+        };
+    }
+    let runs = tempfile::tempdir().unwrap();
+    let run = recorded::read(&shape.write(runs.path())).unwrap();
+    assert_eq!(run.outcome.claims.len(), CLAIMS);
+    let bytes = html::page(&[run]).len();
+    assert!(bytes < 1 * CLAIMS, "{bytes} bytes, {} a claim", bytes / CLAIMS);
+}

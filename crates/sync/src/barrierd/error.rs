@@ -1,0 +1,126 @@
+//! What can go wrong with the daemon, for those who ask and for those who run it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// What was tried, and what to do.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// This is not Linux on x86-64.
+    OtherMachine,
+    /// No daemon listens at the path.
+    NotRunning {
+        /// The path.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Whoever listens there is neither root nor the caller's own user.
+    Stranger {
+        /// The path.
+        path: PathBuf,
+        /// Who it is.
+        uid: u32,
+    },
+    /// Something listens there that does not talk as the daemon does.
+    NotADaemon {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The daemon is of another version.
+    OtherVersion {
+        /// The path.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// The daemon has ended.
+    Gone,
+    /// The time ran out. The daemon may be stopped, or a CPU not be reached.
+    Late {
+        /// A CPU that is missing.
+        cpu: u32,
+        /// How long ago its last interrupt was.
+        age_ns: u64,
+    },
+    /// The privilege is missing that the daemon needs.
+    Forbidden {
+        /// For what.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel is too old, or made without what the daemon needs.
+    Kernel {
+        /// What it can't do.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+    /// Everybody may load programs into this kernel, and write to the daemon's memory by one.
+    UnprivilegedBpf,
+    /// Another daemon has the path.
+    IsRunning {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file could not be made or opened.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether it is the machine, or the user's rights on it, that it fails for: trying again is of no use.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::OtherMachine | Self::Forbidden { .. } | Self::Kernel { .. } | Self::UnprivilegedBpf)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherMachine => f.write_str("barrierd needs Linux on x86-64"),
+            Self::NotRunning { path, source } => {
+                write!(f, "no barrierd listens at {}: {source}; start it: sudo ascertain barrierd", path.display())
+            }
+            Self::Stranger { path, uid } => {
+                let path = path.display();
+                write!(f, "who listens at {path} is user {uid}, neither root nor you, and is not to be trusted")
+            }
+            Self::NotADaemon { path, why } => write!(f, "no barrierd is at {}: {why}", path.display()),
+            Self::OtherVersion { path, version } => {
+                let path = path.display();
+                write!(f, "the barrierd at {path} has version {version} of the shared memory, not ")?;
+                write!(f, "{}; let daemon and program be of one release", super::file::VERSION)
+            }
+            Self::Gone => f.write_str("barrierd has ended"),
+            Self::Late { cpu, age_ns } => {
+                let age_ms = *age_ns as f64 / 1e6;
+                write!(f, "CPU {cpu} was not interrupted in time (last {age_ms:.1} ms ago): is barrierd stopped?")
+            }
+            Self::Forbidden { what, source } => {
+                write!(f, "{what}: {source}; barrierd must be started by root, and where no filter forbids bpf(2)")
+            }
+            Self::Kernel { what, source } => {
+                write!(f, "{what}: {source}; barrierd needs Linux 5.11 with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
+            }
+            Self::UnprivilegedBpf => f.write_str(
+                "every user of this machine may load programs into the kernel, and could write to what barrierd's \
+                 clients trust: set kernel.unprivileged_bpf_disabled to 1 or 2 (sysctl -w)",
+            ),
+            Self::IsRunning { path } => write!(f, "a barrierd is running at {} already", path.display()),
+            Self::File { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,28 @@
+#![doc = include_str!("README.md")]
+
+#[cfg(target_os = "linux")]
+mod client;
+#[cfg(not(target_os = "linux"))]
+#[path = "client_elsewhere.rs"]
+mod client;
+#[cfg(all(feature = "daemon", target_os = "linux"))]
+mod connections;
+#[cfg(all(feature = "daemon", target_os = "linux"))]
+mod daemon;
+#[cfg(all(feature = "daemon", not(target_os = "linux")))]
+#[path = "daemon_elsewhere.rs"]
+mod daemon;
+mod error;
+pub mod file;
+#[cfg(all(feature = "daemon", target_os = "linux"))]
+mod programs;
+mod status;
+
+pub use client::{Client, Ticket};
+#[cfg(feature = "daemon")]
+pub use daemon::Daemon;
+pub use error::Error;
+pub use status::{CpuStatus, Status};
+
+/// Where the daemon listens unless it is told otherwise.
+pub const DEFAULT_PATH: &str = "/run/ascertain/barrierd";

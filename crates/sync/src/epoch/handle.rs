@@ -1,0 +1,255 @@
+//! What a thread holds of a collector.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::mem;
+use std::ops::Deref;
+use std::ptr::NonNull;
+
+use super::collector::{Bag, Collector, PINNED, Participant, UNPINNED};
+use super::Published;
+use crate::barrier::Barrier;
+use crate::primitives::{AtomicPtr, Ordering};
+use crate::reclaim::{Record, Retired};
+
+/// Objects that are given a label together.
+const BATCH: usize = 64;
+/// A heavy side that is slow is waited for when so many objects are waiting for it.
+const WAITING_MAX: usize = 16 * BATCH;
+
+/// A participant: what a thread reads and retires with. It can be sent to another thread while it is not pinned.
+///
+/// Dropping it gives its place back, and what it has not freed to the collector: the next participant that collects
+/// frees that, or the collector's end.
+pub struct Handle<B: Barrier> {
+    participant: NonNull<Record<Participant>>,
+    collector: Collector<B>,
+    /// Guards that live.
+    depth: Cell<usize>,
+    garbage: RefCell<Garbage>,
+}
+
+// SAFETY: the participant's word belongs to the handle, not to the thread; garbage may be freed on any thread.
+unsafe impl<B: Barrier> Send for Handle<B> {}
+
+#[derive(Default)]
+struct Garbage {
+    /// Retired since the last label was put on.
+    fresh: Vec<Retired>,
+    bags: Vec<Bag>,
+}
+
+impl<B: Barrier> Handle<B> {
+    pub(super) fn new(collector: Collector<B>, participant: NonNull<Record<Participant>>) -> Self {
+        Self { participant, collector, depth: Cell::new(0), garbage: RefCell::default() }
+    }
+
+    /// Keeps everything that can be reached from being freed while the guard lives. Guards nest.
+    ///
+    /// A load, a store, and the barrier's light side; a store when the last guard is dropped.
+    #[inline]
+    pub fn pin(&self) -> Guard<'_, B> {
+        let depth = self.depth.get();
+        // Constants where they are known: a counter that is read back would make each pin wait for the one before.
+        if depth == 0 {
+            self.depth.set(1);
+            let epoch = self.collector.current().load(Ordering::Acquire);
+            // Release: what was read while pinned before comes before the epochs that this one lets begin.
+            self.word().store(epoch | PINNED, Ordering::Release);
+            self.collector.barrier().light();
+        } else {
+            self.depth.set(depth + 1);
+        }
+        Guard { handle: self }
+    }
+
+    /// As [`pin`](Self::pin), with a guard that the handle goes into.
+    #[must_use]
+    pub fn into_pinned(self) -> OwnedGuard<B> {
+        mem::forget(self.pin());
+        OwnedGuard { handle: self }
+    }
+
+    #[inline(always)]
+    fn unpin(&self) {
+        let depth = self.depth.get();
+        if depth == 1 {
+            self.word().store(UNPINNED, Ordering::Release);
+            self.depth.set(0);
+        } else {
+            self.depth.set(depth - 1);
+        }
+    }
+
+    #[inline(always)]
+    fn word(&self) -> &crate::primitives::AtomicU64 {
+        // SAFETY: the record lives as long as the collector, which lives as long as `self`.
+        &unsafe { self.participant.as_ref() }.value.0
+    }
+
+    /// Frees a boxed object, when nobody is pinned any more who may have found it.
+    ///
+    /// # Safety
+    /// The object comes from [`Box::into_raw`], is retired once, and can be found no more by who is pinned from now on.
+    pub unsafe fn retire<T: Send>(&self, object: *mut T) {
+        // SAFETY: by the contract.
+        self.add(unsafe { Retired::boxed(object) });
+    }
+
+    /// As [`retire`](Self::retire), with a function of one's own that frees the object.
+    ///
+    /// # Safety
+    /// As of [`retire`](Self::retire), but that `free` may be called with `object` on any thread, once.
+    pub unsafe fn retire_with(&self, object: *mut (), free: unsafe fn(*mut ())) {
+        // SAFETY: by the contract.
+        self.add(unsafe { Retired::new(object, free) });
+    }
+
+    fn add(&self, retired: Retired) {
+        let mut garbage = self.garbage.borrow_mut();
+        garbage.fresh.push(retired);
+        let is_batch = garbage.fresh.len() >= BATCH;
+        drop(garbage);
+        if is_batch {
+            self.collect();
+        }
+    }
+
+    /// Goes on towards the next epoch and frees what is ripe. It blocks for a heavy side only where more than 1,024
+    /// objects are waiting for that.
+    pub fn collect(&self) {
+        self.step(self.waiting() >= WAITING_MAX);
+    }
+
+    /// Frees what was retired so far, blocking for heavy sides. What is still [`waiting`](Self::waiting) then waits
+    /// for somebody who is pinned (this thread, perhaps), or another thread is advancing the epoch at the moment.
+    pub fn flush(&self) {
+        while self.step(true) && self.waiting() > 0 {}
+    }
+
+    /// Returns whether the epoch has advanced.
+    fn step(&self, is_blocking: bool) -> bool {
+        self.seal();
+        let has_advanced = self.collector.advance(is_blocking);
+        let is_ripe = |bag: &mut Bag| self.collector.is_ripe(bag);
+        let ripe: Vec<_> = self.garbage.borrow_mut().bags.extract_if(.., is_ripe).collect();
+        // Not while the garbage is borrowed: an object's destructor may retire others.
+        drop(ripe);
+        has_advanced
+    }
+
+    fn seal(&self) {
+        let garbage = &mut *self.garbage.borrow_mut();
+        self.collector.orphans().take(&mut garbage.bags);
+        if garbage.fresh.is_empty() {
+            return;
+        }
+        let bag = self.collector.bag(mem::take(&mut garbage.fresh));
+        match garbage.bags.last_mut().filter(|last| last.epoch == bag.epoch) {
+            Some(last) => last.objects.extend(bag.objects),
+            None => garbage.bags.push(bag),
+        }
+    }
+
+    /// How many objects this handle has not freed yet.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let garbage = self.garbage.borrow();
+        garbage.fresh.len() + garbage.bags.iter().map(|bag| bag.objects.len()).sum::<usize>()
+    }
+
+    /// The handle's collector.
+    #[inline(always)]
+    pub fn collector(&self) -> &Collector<B> {
+        &self.collector
+    }
+}
+
+impl<B: Barrier> Drop for Handle<B> {
+    /// Guards borrow the handle: one that has not been dropped was forgotten, and protects nobody.
+    fn drop(&mut self) {
+        self.seal();
+        self.collector.orphans().add(mem::take(&mut self.garbage.get_mut().bags));
+        self.word().store(UNPINNED, Ordering::Release);
+        // SAFETY: the record lives as long as the collector.
+        unsafe { self.participant.as_ref() }.release();
+    }
+}
+
+impl<B: Barrier> fmt::Debug for Handle<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("is_pinned", &(self.depth.get() > 0)).finish_non_exhaustive()
+    }
+}
+
+/// While it lives nothing is freed that this thread may have found.
+#[derive(Debug)]
+pub struct Guard<'h, B: Barrier> {
+    handle: &'h Handle<B>,
+}
+
+impl<B: Barrier> Guard<'_, B> {
+    /// What `source` points to; `None` for null. A bare load.
+    ///
+    /// # Safety
+    /// - `source` is null or points to a valid `T` whenever this reads it.
+    /// - What it points to is freed only by being retired with this collector, after it was taken out of `source` and
+    ///   out of whatever else leads to it.
+    #[inline(always)]
+    pub unsafe fn load<'g, T>(&'g self, source: &AtomicPtr<T>) -> Option<&'g T> {
+        // SAFETY: whoever finds it while pinned is waited for.
+        unsafe { source.load(Ordering::Acquire).as_ref() }
+    }
+}
+
+impl<B: Barrier> Drop for Guard<'_, B> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.handle.unpin();
+    }
+}
+
+/// A handle that is pinned while this lives: it can be kept, and sent. It is used as the handle that is in it.
+#[derive(Debug)]
+pub struct OwnedGuard<B: Barrier> {
+    handle: Handle<B>,
+}
+
+impl<B: Barrier> OwnedGuard<B> {
+    /// The handle, no more pinned by this.
+    #[must_use]
+    pub fn into_handle(self) -> Handle<B> {
+        self.handle.unpin();
+        self.handle
+    }
+}
+
+impl<B: Barrier> Deref for OwnedGuard<B> {
+    type Target = Handle<B>;
+
+    fn deref(&self) -> &Handle<B> {
+        &self.handle
+    }
+}
+
+impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
+    /// The object as it is now, which is not freed while the guard lives.
+    ///
+    /// # Panics
+    /// If the guard is another collector's.
+    #[inline]
+    pub fn load<'g>(&self, guard: &'g Guard<'_, B>) -> &'g T {
+        self.check(&guard.handle.collector);
+        // SAFETY: what is published is never null, and freed by this collector alone.
+        unsafe { &*self.object().load(Ordering::Acquire) }
+    }
+
+    /// Puts another object in its place. Readers of the old one go on undisturbed.
+    ///
+    /// # Panics
+    /// If the handle is another collector's.
+    pub fn replace(&self, object: T, handle: &Handle<B>) {
+        self.check(&handle.collector);
+        handle.add(self.swap(object));
+    }
+}

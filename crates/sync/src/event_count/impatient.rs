@@ -1,0 +1,62 @@
+//! What must fail: sleeping for ever at once.
+
+use std::time::Duration;
+
+use super::contract::{EventCount, Version, sealed};
+use super::sleep::{Sleepers, wait};
+use super::{OneWord, TwoWord};
+use crate::primitives::Instant;
+
+/// A single-producer event count whose sleepers trust that they were seen.
+#[derive(Debug, Default)]
+pub struct Impatient<E>(E);
+
+impl<E: EventCount> sealed::Sealed for Impatient<E> {}
+
+macro_rules! impatient {
+    ($($patient:ty)*) => { $(
+        impl EventCount for Impatient<$patient> {
+            fn starting_at(version: Version) -> Self {
+                Self(<$patient>::starting_at(version))
+            }
+
+            fn snapshot(&self) -> Version {
+                self.0.snapshot()
+            }
+
+            fn publish(&self) {
+                self.0.publish();
+            }
+
+            fn publish_many(&self, count: u32) {
+                self.0.publish_many(count);
+            }
+
+            fn wait(&self, seen: Version, deadline: Option<Instant>) -> Option<Version> {
+                wait(self, seen, deadline)
+            }
+        }
+
+        impl Sleepers for Impatient<$patient> {
+            const IS_PROMPT: bool = true;
+
+            fn version(&self) -> Version {
+                self.0.version()
+            }
+
+            fn announce(&self, seen: Version) -> bool {
+                self.0.announce(seen)
+            }
+
+            fn is_announced(&self, seen: Version) -> bool {
+                self.0.is_announced(seen)
+            }
+
+            fn sleep(&self, seen: Version, timeout: Option<Duration>) {
+                self.0.sleep(seen, timeout);
+            }
+        }
+    )* };
+}
+
+impatient!(OneWord TwoWord);

@@ -1,0 +1,135 @@
+//! The writers' side.
+
+use std::fmt;
+use std::mem;
+
+use super::Domain;
+use crate::barrier::{Barrier, Ticket};
+use crate::reclaim::Retired;
+
+/// Objects that wait for a heavy side together, at least.
+const BATCH: usize = 64;
+/// A heavy side that is slow is waited for when so many batches have gathered behind it.
+const BATCHES_MAX: usize = 16;
+
+/// Frees objects once nobody protects them. For one thread at a time.
+///
+/// Retired objects gather in batches. A batch waits for one heavy side, by ticket, so that a slow barrier does not
+/// stop the thread; then the domain's slots are looked at once, and what is in none of them is freed. A batch is 64
+/// objects and two for each slot: at most one a slot is kept, so that most of a batch is always freed.
+///
+/// Not more than 16 batches gather behind a barrier that is slow: then it is waited for. When a retirer is dropped
+/// what it has not freed goes to the domain, and is freed by the next retirer that looks, or with the domain.
+pub struct Retirer<B: Barrier> {
+    domain: Domain<B>,
+    /// Retired since the ticket was taken.
+    fresh: Vec<Retired>,
+    /// Retired before the ticket was taken, or found to be protected.
+    sealed: Vec<Retired>,
+    ticket: Option<Ticket>,
+    batch: usize,
+    /// As many fresh objects as make it worth looking.
+    look_at: usize,
+}
+
+impl<B: Barrier> Retirer<B> {
+    pub(super) fn new(domain: Domain<B>) -> Self {
+        let batch = BATCH + 2 * domain.slots();
+        Self { domain, fresh: Vec::new(), sealed: Vec::new(), ticket: None, batch, look_at: batch }
+    }
+
+    /// Frees a boxed object, when nobody protects it any more.
+    ///
+    /// # Safety
+    /// The object comes from [`Box::into_raw`], is retired once, and no pointer from which a reader might still
+    /// [`protect`](super::Hazard::protect) it leads to it.
+    pub unsafe fn retire<T: Send>(&mut self, object: *mut T) {
+        // SAFETY: by the contract.
+        self.add(unsafe { Retired::boxed(object) });
+    }
+
+    /// As [`retire`](Self::retire), with a function of one's own that frees the object.
+    ///
+    /// # Safety
+    /// As of [`retire`](Self::retire), but that `free` may be called with `object` on any thread, once. The address is
+    /// the one that readers protect.
+    pub unsafe fn retire_with(&mut self, object: *mut (), free: unsafe fn(*mut ())) {
+        // SAFETY: by the contract.
+        self.add(unsafe { Retired::new(object, free) });
+    }
+
+    pub(super) fn add(&mut self, retired: Retired) {
+        self.fresh.push(retired);
+        if self.fresh.len() >= self.look_at {
+            self.collect();
+        }
+    }
+
+    /// Goes on as far as it gets without blocking: frees what is ripe, and begins a heavy side for what is not.
+    pub fn collect(&mut self) {
+        if self.ticket.is_none() {
+            self.seal();
+        }
+        let is_full = self.fresh.len() >= BATCHES_MAX * self.batch;
+        match &self.ticket {
+            Some(ticket) if ticket.is_passed() => self.scan(),
+            Some(ticket) if is_full => {
+                ticket.wait();
+                self.scan();
+            }
+            _ => self.look_at = self.fresh.len() + self.batch,
+        }
+    }
+
+    /// Frees everything retired so far that nobody protects, blocking for a heavy side.
+    pub fn flush(&mut self) {
+        self.seal();
+        if let Some(ticket) = &self.ticket {
+            ticket.wait();
+            self.scan();
+        }
+    }
+
+    /// How many objects this retirer has not freed yet.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.fresh.len() + self.sealed.len()
+    }
+
+    pub(super) fn domain(&self) -> &Domain<B> {
+        &self.domain
+    }
+
+    /// Begins a heavy side for everything there is.
+    fn seal(&mut self) {
+        self.sealed.append(&mut self.fresh);
+        self.domain.orphans().take(&mut self.sealed);
+        if !self.sealed.is_empty() {
+            self.ticket = Some(self.domain.barrier().ticket());
+        }
+    }
+
+    /// Frees what no slot holds. The ticket has passed: who protects one of the sealed objects is seen doing so.
+    fn scan(&mut self) {
+        self.ticket = None;
+        let (protected, slots) = self.domain.protected();
+        self.batch = BATCH + 2 * slots;
+        self.look_at = self.batch;
+        // Should an object's destructor panic, it is out of the list and the others are in it.
+        let is_free = |retired: &mut Retired| protected.binary_search(&retired.object()).is_err();
+        self.sealed.extract_if(.., is_free).for_each(drop);
+    }
+}
+
+impl<B: Barrier> Drop for Retirer<B> {
+    fn drop(&mut self) {
+        self.sealed.append(&mut self.fresh);
+        self.domain.orphans().add(mem::take(&mut self.sealed));
+    }
+}
+
+impl<B: Barrier> fmt::Debug for Retirer<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retirer").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}

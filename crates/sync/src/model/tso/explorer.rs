@@ -1,0 +1,171 @@
+//! Runs a program until there is no other way to run it.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use super::machine::{Machine, Op, Place, State, ThreadId, Unwound};
+use super::quarantine;
+use super::schedule::Schedule;
+
+/// More executions than this are too many to wait for.
+const EXECUTIONS_MAX: u64 = 2_000_000;
+
+/// How an execution ends.
+#[derive(Clone, Debug)]
+pub(super) enum Over {
+    /// All threads have returned.
+    Done,
+    /// What is left was seen before, in another order.
+    Redundant,
+    Failed(String),
+}
+
+/// What happened: a thread's step or, without a place, a store that left its buffer.
+#[derive(Clone, Copy)]
+pub(super) struct Event {
+    pub(super) thread: ThreadId,
+    pub(super) op: Op,
+    pub(super) place: Option<Place>,
+}
+
+/// How much there was to explore.
+#[derive(Clone, Copy, Debug)]
+pub struct Explored {
+    /// Executions that ran to their end.
+    pub executions: u64,
+    /// Executions that were given up, since what was left of them had been seen.
+    pub redundant: u64,
+}
+
+/// An execution that fails.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub what: String,
+    /// What happened until then, a step a line.
+    pub schedule: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.what)?;
+        self.schedule.iter().try_for_each(|line| writeln!(f, "  {line}"))
+    }
+}
+
+/// Runs `program`, and the threads that it spawns, in every way that could make a difference.
+///
+/// # Errors
+///
+/// The first execution found that fails.
+///
+/// # Panics
+///
+/// When there are too many executions: make the program smaller.
+pub fn explore(program: impl Fn() + Send + Sync + 'static) -> Result<Explored, Failure> {
+    // One at a time: what one has freed is released when it ends.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    keep_quiet_in_models();
+    let program = Arc::new(program);
+    let mut explored = Explored { executions: 0, redundant: 0 };
+    let mut schedule = Some(Schedule::default());
+    while let Some(path) = schedule {
+        let (over, events, path) = execute(&program, path);
+        match over {
+            Over::Done => explored.executions += 1,
+            Over::Redundant => explored.redundant += 1,
+            Over::Failed(what) => return Err(Failure { what, schedule: lines(&events) }),
+        }
+        assert!(explored.executions + explored.redundant < EXECUTIONS_MAX, "too much to explore: {explored:?}");
+        schedule = path.next();
+    }
+    Ok(explored)
+}
+
+fn execute(program: &Arc<impl Fn() + Send + Sync + 'static>, schedule: Schedule) -> (Over, Vec<Event>, Schedule) {
+    let machine = Arc::new(Machine::new(schedule));
+    let program = program.clone();
+    let mut state = machine.lock();
+    let first = state.add_thread();
+    start(&machine, &mut state.os_threads, first, move || program());
+    machine.pass_turn(&mut state);
+    while let Some(os_thread) = state.os_threads.pop() {
+        drop(state);
+        // What it panicked with was caught and kept.
+        let _ = os_thread.join();
+        state = machine.lock();
+    }
+    quarantine::release();
+    let over = state.over.clone().unwrap_or(Over::Done);
+    (over, std::mem::take(&mut state.events), std::mem::take(&mut state.schedule))
+}
+
+/// Starts the OS thread behind a thread of the model.
+pub(super) fn start(
+    machine: &Arc<Machine>,
+    os_threads: &mut Vec<std::thread::JoinHandle<()>>,
+    thread: ThreadId,
+    body: impl FnOnce() + Send + 'static,
+) {
+    let machine = machine.clone();
+    os_threads.push(std::thread::spawn(move || {
+        quarantine::enter();
+        CURRENT.set(Some((machine.clone(), thread)));
+        let result = panic::catch_unwind(AssertUnwindSafe(|| {
+            step(Op::Start, |_, _| ());
+            body();
+            step(Op::Exit, |state, thread| state.drain(thread));
+        }));
+        CURRENT.set(None);
+        match result {
+            Err(panic) if !panic.is::<Unwound>() => machine.end(Over::Failed(message(&*panic))),
+            _ => machine.finish(thread),
+        }
+    }));
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<(Arc<Machine>, ThreadId)>> = const { RefCell::new(None) };
+}
+
+/// The machine and the thread of the model that this thread is; none outside of a model.
+pub(super) fn current() -> Option<(Arc<Machine>, ThreadId)> {
+    CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+}
+
+/// A step of the current thread.
+#[track_caller]
+pub(super) fn step<R>(op: Op, effect: impl FnOnce(&mut State, ThreadId) -> R) -> R {
+    let (machine, thread) = current().expect("called outside of `model::tso::explore`");
+    machine.step(thread, op, std::panic::Location::caller(), |state| effect(state, thread))
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
+}
+
+/// A panic in a model is kept for its [`Failure`] rather than printed.
+fn keep_quiet_in_models() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if current().is_none() {
+                print(info);
+            }
+        }));
+    });
+}
+
+fn lines(events: &[Event]) -> Vec<String> {
+    let line = |event: &Event| match event.place {
+        Some(place) => format!("thread {}: {:?} at {place}", event.thread, event.op),
+        None => format!("thread {}'s {:?} reaches memory", event.thread, event.op),
+    };
+    events.iter().map(line).collect()
+}

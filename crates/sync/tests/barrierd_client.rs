@@ -1,0 +1,361 @@
+//! The client against daemons that are not what they should be, or do not what they should do.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs)]
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use ascertain_sync::barrierd::file::{self, map, page};
+use ascertain_sync::barrierd::{Client, Error};
+use ascertain_sys::mapping::Shared;
+use ascertain_sys::{cpus, futex, socket};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// The memory of a daemon that does nothing, at a path.
+struct Fake {
+    folder: TempDir,
+    listener: UnixListener,
+    map: Shared,
+    page: Shared,
+    cpus: u32,
+}
+
+impl Fake {
+    fn new() -> Self {
+        Self::with_cpus(cpus::possible().unwrap())
+    }
+
+    fn with_cpus(cpus: u32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(path(&folder)).unwrap();
+        let map = Shared::new(c"map", map::bytes(cpus)).unwrap();
+        let page = Shared::new(c"page", page::bytes(cpus)).unwrap();
+        page.word(page::MAGIC).store(file::MAGIC, Relaxed);
+        page.half(page::VERSION).store(file::VERSION, Relaxed);
+        page.half(page::CPUS).store(cpus, Relaxed);
+        Self { folder, listener, map, page, cpus }
+    }
+
+    /// A client, and the daemon's end of its connection.
+    fn client(&self) -> (Client, std::os::unix::net::UnixStream) {
+        thread::scope(|scope| {
+            let client = scope.spawn(|| Client::open(path(&self.folder)));
+            let (socket, _) = self.listener.accept().unwrap();
+            let descriptors = [self.map.as_fd(), self.page.as_fd(), self.listener.as_fd()];
+            socket::send(&socket, 0, &descriptors).unwrap();
+            (client.join().unwrap().unwrap(), socket)
+        })
+    }
+
+    /// What the client says when it is sent these.
+    fn refused(&self, descriptors: &[std::os::fd::BorrowedFd<'_>]) -> Error {
+        thread::scope(|scope| {
+            let client = scope.spawn(|| Client::open(path(&self.folder)));
+            let (socket, _) = self.listener.accept().unwrap();
+            socket::send(&socket, 0, descriptors).unwrap();
+            client.join().unwrap().unwrap_err()
+        })
+    }
+
+    /// As the program in the kernel does it.
+    fn interrupt(&self, cpu: u32) {
+        let seen = self.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
+        self.map.word(map::line(cpu) + map::SEEN).store(seen, SeqCst);
+    }
+
+    fn beat(&self) {
+        (0..self.cpus).for_each(|cpu| self.interrupt(cpu));
+        self.page.half(page::BEATS).fetch_add(1, SeqCst);
+        futex::wake_all(self.page.half(page::BEATS), futex::Scope::Machine);
+    }
+}
+
+fn path(folder: &TempDir) -> PathBuf {
+    folder.path().join("barrierd")
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_millis(20)
+}
+
+fn at_last() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+/// A ticket counts the taker's own CPU as passed; another thread may take it anywhere. So tests name the other CPUs.
+fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, ascertain_sync::barrierd::Ticket) {
+    loop {
+        let (before, ticket, after) = (cpus::current(), client.ticket(), cpus::current());
+        if before == after {
+            return ((0..fake.cpus).filter(|&cpu| Some(cpu) != before).collect(), ticket);
+        }
+    }
+}
+
+#[test]
+fn the_layout_is_as_documented() {
+    assert_eq!((map::VIRTUAL_TIME, map::line(0), map::line(7), map::bytes(2)), (0, 64, 512, 192));
+    assert_eq!((map::SEEN, map::CLOCK_NS, map::GENERATION, map::IS_IDLE), (0, 8, 16, 24));
+    assert_eq!((page::MAGIC, page::VERSION, page::CPUS, page::PERIOD_NS), (0, 8, 12, 16));
+    assert_eq!((page::BEATS, page::BEAT_NS, page::CPU_TIME_NS), (64, 128, 136));
+    assert_eq!((page::offline(0), page::offline(9), page::bytes(2)), (192, 264, 208));
+    assert_eq!((file::MAGIC.to_ne_bytes(), file::VERSION), (*b"barrierd", 1));
+}
+
+#[test]
+fn a_ticket_passes_when_each_cpu_has_been_interrupted() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 2);
+    let (client, _socket) = fake.client();
+    let (others, ticket) = other_cpus(&fake, &client);
+    let (last, rest) = others.split_last().unwrap();
+    rest.iter().for_each(|&cpu| fake.interrupt(cpu));
+    assert!(client.has_passed(ticket, Some(rest)) && !client.has_passed(ticket, None));
+    assert!(!client.has_passed(ticket, Some(&[*last])));
+    fake.interrupt(*last);
+    assert!(client.has_passed(ticket, None));
+    assert!(!client.has_passed(client.ticket(), None));
+}
+
+#[test]
+fn idle_and_offline_cpus_pass() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 2);
+    let (client, _socket) = fake.client();
+    let (others, ticket) = other_cpus(&fake, &client);
+    for &cpu in &others {
+        fake.map.word(map::line(cpu) + map::IS_IDLE).store(1, SeqCst);
+    }
+    assert!(client.has_passed(ticket, None));
+    fake.map.word(map::line(others[0]) + map::IS_IDLE).store(0, SeqCst);
+    assert!(!client.has_passed(ticket, None));
+    // Seen offline before the ticket, as far as that can be told; then after it.
+    fake.page.word(page::offline(others[0])).store(fake.map.word(map::VIRTUAL_TIME).load(SeqCst), SeqCst);
+    assert!(!client.has_passed(ticket, None));
+    let later = fake.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
+    fake.page.word(page::offline(others[0])).store(later, SeqCst);
+    assert!(client.has_passed(ticket, None));
+}
+
+#[test]
+fn a_cpu_that_is_not_there_never_passes() {
+    let fake = Fake::new();
+    let (client, _socket) = fake.client();
+    let ticket = client.ticket();
+    fake.beat();
+    for cpu in [fake.cpus, u32::MAX] {
+        assert!(!client.has_passed(ticket, Some(&[cpu])));
+        assert!(matches!(client.wait(ticket, Some(&[cpu]), soon()), Err(Error::Late { .. })));
+    }
+    assert!(client.has_passed(ticket, Some(&[])));
+}
+
+#[test]
+fn a_waiter_asks_and_is_woken() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 1);
+    let (client, socket) = fake.client();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| client.wait(client.ticket(), None, at_last()));
+        // It asks before it sleeps.
+        socket::receive(&socket).unwrap().unwrap();
+        fake.beat();
+        waiter.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn heartbeats_wrap_around() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 1);
+    fake.page.half(page::BEATS).store(u32::MAX, SeqCst);
+    let (client, socket) = fake.client();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| client.wait(client.ticket(), None, at_last()));
+        socket::receive(&socket).unwrap().unwrap();
+        fake.beat();
+        waiter.join().unwrap().unwrap();
+    });
+    assert_eq!(client.status().beats, 0);
+}
+
+/// Virtual time and generations are never compared across their wrap-around: at 2³³ interrupts a second it is 68 years
+/// away. Near it nothing passes too early.
+#[test]
+fn virtual_time_near_its_end() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 1);
+    fake.map.word(map::VIRTUAL_TIME).store(u64::MAX - 1, SeqCst);
+    let (client, _socket) = fake.client();
+    let (others, ticket) = other_cpus(&fake, &client);
+    assert!(!client.has_passed(ticket, None));
+    for &cpu in &others {
+        fake.map.word(map::line(cpu) + map::SEEN).store(u64::MAX, SeqCst);
+        fake.map.word(map::line(cpu) + map::GENERATION).store(u64::MAX, SeqCst);
+    }
+    assert!(client.has_passed(ticket, None));
+    fake.map.word(map::VIRTUAL_TIME).store(u64::MAX, SeqCst);
+    let (_, last) = other_cpus(&fake, &client);
+    assert!(!client.has_passed(last, None));
+    fake.map.word(map::VIRTUAL_TIME).store(0, SeqCst);
+    assert!(!client.has_passed(last, None));
+    assert_eq!(client.status().cpus[others[0] as usize].interrupts, u64::MAX);
+}
+
+#[test]
+fn values_that_go_backwards_are_ignored() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 1);
+    fake.map.word(map::VIRTUAL_TIME).store(1_000, SeqCst);
+    let (client, _socket) = fake.client();
+    let (others, ticket) = other_cpus(&fake, &client);
+    for seen in [999, 1_000, 0, 5] {
+        others.iter().for_each(|&cpu| fake.map.word(map::line(cpu) + map::SEEN).store(seen, SeqCst));
+        assert!(!client.has_passed(ticket, None), "{seen}");
+    }
+    fake.map.word(map::line(others[0]) + map::CLOCK_NS).store(u64::MAX, SeqCst);
+    fake.map.word(map::line(others[0]) + map::GENERATION).store(1, SeqCst);
+    assert_eq!(client.status().cpus[others[0] as usize].age_ns, Some(0));
+}
+
+#[test]
+fn a_daemon_that_dies_ends_the_wait_at_once() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 1);
+    let (client, socket) = fake.client();
+    assert!(client.is_alive());
+    let ticket = client.ticket();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| client.wait(ticket, None, at_last()));
+        socket::receive(&socket).unwrap().unwrap();
+        drop(socket);
+        assert!(matches!(waiter.join().unwrap(), Err(Error::Gone)));
+    });
+    assert!(!client.is_alive() && !client.has_passed(ticket, None));
+    assert!(matches!(client.ask(), Err(Error::Gone)));
+    // What it left is still true.
+    fake.beat();
+    assert!(client.has_passed(ticket, None));
+}
+
+#[test]
+fn a_daemon_that_is_stopped_makes_the_wait_late() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 1);
+    let (client, _socket) = fake.client();
+    let error = client.wait(client.ticket(), None, soon()).unwrap_err();
+    assert!(matches!(error, Error::Late { .. }) && error.to_string().contains("is barrierd stopped?"), "{error}");
+    // Nor does asking block when nobody reads.
+    (0..100_000).for_each(|_| client.ask().unwrap());
+}
+
+#[test]
+fn nobody_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = Client::open(path(&folder)).unwrap_err();
+    assert!(matches!(missing, Error::NotRunning { .. }), "{missing}");
+    // Left behind by a daemon that was killed.
+    drop(UnixListener::bind(path(&folder)).unwrap());
+    let stale = Client::open(path(&folder)).unwrap_err();
+    assert!(stale.to_string().contains("start it: sudo ascertain barrierd"), "{stale}");
+    fs::remove_file(path(&folder)).unwrap();
+    fs::write(path(&folder), "barrierd").unwrap();
+    assert!(matches!(Client::open(path(&folder)), Err(Error::NotRunning { .. })));
+}
+
+#[test]
+fn one_who_says_nothing_or_hangs_up() {
+    let fake = Fake::new();
+    let silent = Client::open(path(&fake.folder)).unwrap_err();
+    assert!(matches!(silent, Error::NotADaemon { .. }), "{silent}");
+    thread::scope(|scope| {
+        let client = scope.spawn(|| Client::open(path(&fake.folder)));
+        // The one that gave up comes first.
+        drop((fake.listener.accept().unwrap(), fake.listener.accept().unwrap()));
+        let error = client.join().unwrap().unwrap_err();
+        assert!(error.to_string().contains("hung up"), "{error}");
+    });
+}
+
+#[test]
+fn other_versions_and_other_numbers() {
+    let fake = Fake::new();
+    let descriptors = [fake.map.as_fd(), fake.page.as_fd(), fake.listener.as_fd()];
+    fake.page.half(page::VERSION).store(2, SeqCst);
+    let error = fake.refused(&descriptors);
+    assert!(matches!(error, Error::OtherVersion { version: 2, .. }), "{error}");
+    fake.page.half(page::VERSION).store(1, SeqCst);
+    for cpus in [0, fake.cpus - 1, file::CPUS_MAX, file::CPUS_MAX + 1, u32::MAX] {
+        fake.page.half(page::CPUS).store(cpus, SeqCst);
+        let error = fake.refused(&descriptors);
+        assert!(matches!(error, Error::NotADaemon { .. }), "{cpus}: {error}");
+    }
+    fake.page.word(page::MAGIC).store(0, SeqCst);
+    assert!(fake.refused(&descriptors).to_string().contains("begins otherwise"));
+}
+
+#[test]
+fn memory_that_could_be_taken_away_is_refused() {
+    let fake = Fake::new();
+    let plain = tempfile::tempfile().unwrap();
+    plain.set_len(1 << 20).unwrap();
+    let short = Shared::new(c"short", page::bytes(0) - 1).unwrap();
+    let (map, page, any) = (fake.map.as_fd(), fake.page.as_fd(), fake.listener.as_fd());
+    let wrong: [&[_]; 8] = [
+        &[],
+        &[map, page],
+        &[map, page, any, any],
+        &[plain.as_fd(), page, any],
+        &[map, plain.as_fd(), any],
+        &[map, short.as_fd(), any],
+        &[short.as_fd(), page, any],
+        &[any, any, any],
+    ];
+    for descriptors in wrong {
+        let error = fake.refused(descriptors);
+        assert!(matches!(error, Error::NotADaemon { .. }), "{descriptors:?}: {error}");
+    }
+}
+
+#[test]
+fn errors_name_the_way_out() {
+    let path: PathBuf = Path::new("/run/b").into();
+    let stranger = Error::Stranger { path: path.clone(), uid: 7 }.to_string();
+    assert_eq!(stranger, "who listens at /run/b is user 7, neither root nor you, and is not to be trusted");
+    assert!(Error::OtherVersion { path, version: 9 }.to_string().contains("one release"));
+    assert!(Error::UnprivilegedBpf.to_string().contains("kernel.unprivileged_bpf_disabled"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the page holds, the client refuses it or goes on without a panic; and passes nothing but what the map
+    /// says of each CPU.
+    #[test]
+    fn garbage(
+        head in prop::collection::vec(any::<u8>(), page::bytes(0)),
+        lines in prop::collection::vec(any::<u64>(), map::bytes(4) / 8),
+        is_sane: bool,
+    ) {
+        let fake = Fake::with_cpus(4);
+        for (index, word) in head.chunks(8).enumerate() {
+            fake.page.word(8 * index).store(u64::from_ne_bytes(word.try_into().unwrap()), SeqCst);
+        }
+        for (index, &word) in lines.iter().enumerate() {
+            fake.map.word(8 * index).store(word, SeqCst);
+        }
+        if !is_sane {
+            fake.refused(&[fake.map.as_fd(), fake.page.as_fd(), fake.listener.as_fd()]);
+            return Ok(());
+        }
+        fake.page.word(page::MAGIC).store(file::MAGIC, SeqCst);
+        fake.page.half(page::VERSION).store(file::VERSION, SeqCst);
+        fake.page.half(page::CPUS).store(4, SeqCst);
+        let (client, _socket) = fake.client();
+        let (others, ticket) = other_cpus(&fake, &client);
+        for cpu in others {
+            let word = |field| lines[(map::line(cpu) + field) / 8];
+            let may_pass = word(map::SEEN) > lines[0] || word(map::IS_IDLE) == 1;
+            prop_assert_eq!(client.has_passed(ticket, Some(&[cpu])), may_pass);
+        }
+        let status = client.status();
+        prop_assert_eq!(status.cpus.len(), 4);
+    }
+}

@@ -1,0 +1,171 @@
+//! The daemon itself, where this machine and user can have one; `cargo xtask test` says when they can't.
+#![cfg(all(feature = "daemon", target_os = "linux"))]
+#![allow(missing_docs)]
+
+use std::io::PipeWriter;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use ascertain_sync::barrierd::{Client, Daemon, Error};
+use ascertain_sys::socket;
+
+const PERIOD: Duration = Duration::from_micros(250);
+
+/// None where it can't be had.
+fn daemon() -> Option<Daemon> {
+    match Daemon::new(PERIOD) {
+        Ok(daemon) => Some(daemon),
+        Err(Error::Kernel { source, .. }) if source.kind() == io::ErrorKind::Unsupported => None,
+        Err(Error::OtherMachine | Error::Forbidden { .. } | Error::UnprivilegedBpf) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Serves on a thread until the pipe is dropped.
+fn serve(mut daemon: Daemon) -> (PipeWriter, JoinHandle<Daemon>) {
+    let (stopped, stop) = io::pipe().unwrap();
+    let thread = thread::spawn(move || {
+        daemon.serve(stopped.as_fd()).unwrap();
+        daemon
+    });
+    (stop, thread)
+}
+
+fn at_last() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+#[test]
+fn every_wait_ends_while_all_cpus_are_busy() {
+    let Some(mut daemon) = daemon() else { return };
+    let client = daemon.connect().unwrap();
+    let (stop, serving) = serve(daemon);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..client.cpus().min(16) {
+            scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+        }
+        for _ in 0..50 {
+            let before = client.ticket();
+            client.wait(before, None, at_last()).unwrap();
+            assert!(client.has_passed(before, None));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let status = client.status();
+    assert!((1..=50).contains(&status.beats), "{status:?}");
+    assert!(status.cpu_time_ns > 0 && status.virtual_time >= status.beats.into());
+    assert!(status.cpus.iter().any(|cpu| cpu.interrupts > 0 && cpu.age_ns.is_some()), "{status:?}");
+    drop(stop);
+    serving.join().unwrap();
+}
+
+/// Store buffers (Dekker's protocol): the fast side has a compiler fence alone. With the wait, no round may have both
+/// sides miss the other's write; without, some do.
+#[test]
+fn a_wait_is_a_barrier_and_no_wait_is_none() {
+    let Some(mut daemon) = daemon() else { return };
+    let client = daemon.connect().unwrap();
+    let (stop, serving) = serve(daemon);
+    assert_eq!(missed(300, || client.wait(client.ticket(), None, at_last()).unwrap()), 0);
+    drop(stop);
+    serving.join().unwrap();
+    let is_parallel = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    assert!(!is_parallel || (0..1_000).any(|_| missed(100_000, || ()) > 0), "the control can't fail");
+}
+
+/// In how many of the rounds both sides missed the other's write.
+fn missed(rounds: u64, heavy: impl Fn()) -> usize {
+    #[repr(align(128))]
+    struct Line(AtomicU64);
+    let [fast, slow] = [const { Line(AtomicU64::new(0)) }; 2];
+    thread::scope(|scope| {
+        let fast_side = scope.spawn(|| {
+            // Of each round, the last write of the fast side that was followed by a read without the slow one's.
+            let mut latest = vec![0; rounds as usize + 1];
+            for turn in 1.. {
+                fast.0.store(turn, Ordering::Relaxed);
+                compiler_fence(Ordering::SeqCst);
+                let seen = slow.0.load(Ordering::Relaxed);
+                if seen > rounds {
+                    break;
+                }
+                latest[seen as usize] = turn;
+            }
+            latest
+        });
+        let slow_side: Vec<u64> = (1..=rounds)
+            .map(|round| {
+                slow.0.store(round, Ordering::Relaxed);
+                heavy();
+                fast.0.load(Ordering::Relaxed)
+            })
+            .collect();
+        slow.0.store(rounds + 1, Ordering::Relaxed);
+        let latest = fast_side.join().unwrap();
+        // In round r, what read r - 1 did not see r.
+        (0..rounds as usize).filter(|&round| latest[round] > slow_side[round]).count()
+    })
+}
+
+#[test]
+fn one_daemon_at_a_path() {
+    let Some(mut daemon) = daemon() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/barrierd");
+    daemon.listen(&path).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(&path.with_added_extension("lock"))), (0o666, 0o600));
+    let mut second = Daemon::new(PERIOD).unwrap();
+    assert!(matches!(second.listen(&path), Err(Error::IsRunning { .. })));
+    let (stop, serving) = serve(daemon);
+    let client = Client::open(&path).unwrap();
+    client.wait(client.ticket(), None, at_last()).unwrap();
+    drop(stop);
+    drop(serving.join().unwrap());
+    assert!(!path.exists());
+    assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), at_last()), Err(Error::Gone)));
+    // A socket that a killed daemon left is replaced; what is no socket is not.
+    fs::write(&path, "mine").unwrap();
+    assert!(second.listen(&path).unwrap_err().to_string().contains("not a socket"));
+    fs::remove_file(&path).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    second.listen(&path).unwrap();
+}
+
+#[test]
+fn hostile_clients_hold_nobody_up() {
+    let Some(mut daemon) = daemon() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("barrierd");
+    daemon.listen(&path).unwrap();
+    let (stop, serving) = serve(daemon);
+    let client = Client::open(&path).unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let flood = UnixStream::connect(&path).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                let _ = socket::send(&flood, 7, &[]);
+            }
+        });
+        scope.spawn(|| {
+            // Never reads its answer, and hangs up at once.
+            while !is_over.load(Ordering::Relaxed) {
+                let _ = UnixStream::connect(&path);
+            }
+        });
+        for _ in 0..20 {
+            client.wait(client.ticket(), None, at_last()).unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    drop(stop);
+    serving.join().unwrap();
+}

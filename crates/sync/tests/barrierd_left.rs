@@ -1,0 +1,33 @@
+//! A client outlives the daemon. In a process of its own, whose descriptors are counted.
+#![cfg(all(feature = "daemon", target_os = "linux"))]
+#![allow(missing_docs)]
+
+use std::fs;
+use std::time::Duration;
+
+use ascertain_sync::barrierd::{Client, Daemon};
+
+/// How many programs at that event this process holds.
+fn programs_at(event: &str) -> usize {
+    let infos = fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
+    let texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());
+    texts.filter(|text| text.contains(&format!("tp_name:\t{event}\n"))).count()
+}
+
+/// The program that knows of idleness runs for as long as a client lives: what it says never becomes false.
+#[test]
+fn idleness_stays_true_when_the_daemon_is_gone() {
+    let mut daemon = match Daemon::new(Duration::from_micros(250)) {
+        Ok(daemon) => daemon,
+        // As the other tests of the daemon.
+        Err(error) if error.is_unavailable() => return,
+        Err(error) => panic!("{error}"),
+    };
+    let client: Client = daemon.connect().unwrap();
+    assert_eq!((programs_at("cpu_idle"), programs_at("local_timer_entry")), (2, 1));
+    drop(daemon);
+    assert!(!client.is_alive());
+    assert_eq!((programs_at("cpu_idle"), programs_at("local_timer_entry")), (1, 0));
+    drop(client);
+    assert_eq!(programs_at("cpu_idle"), 0);
+}

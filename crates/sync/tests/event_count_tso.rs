@@ -1,0 +1,73 @@
+//! Event counts and rings on every x86 execution of small programs.
+#![cfg(model = "tso")]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use ascertain_sync::event_count::{EventCount, Impatient, MultiProducer, OneWord, Polled, TwoWord, Version};
+use ascertain_sync::model::tso::{AtomicU32, Explored, Failure, Instant, explore, thread};
+use ascertain_sync::ring::{PopError, PushError, ring};
+
+/// The producer writes and publishes so many times; each waiter waits until it has seen all of it.
+fn hand_over<E: EventCount + 'static>(waiters: u32, publications: u32, first: u32) -> Result<Explored, Failure> {
+    explore(move || {
+        let first = Version::new(first);
+        let shared = Arc::new((AtomicU32::new(0), E::starting_at(first)));
+        let wait = {
+            let shared = shared.clone();
+            move || {
+                let (data, count) = &*shared;
+                let mut seen = first;
+                while seen.since(first) < publications {
+                    let before = seen;
+                    seen = count.wait(seen, None).expect("there is no deadline");
+                    assert_ne!(seen, before, "nothing new");
+                    assert!(data.load(Relaxed) >= seen.since(first), "published before it was written");
+                }
+            }
+        };
+        let waiters: Vec<_> = (0..waiters).map(|_| thread::spawn(wait.clone())).collect();
+        let (data, count) = &*shared;
+        for value in 1..=publications {
+            data.store(value, Relaxed);
+            count.publish();
+        }
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    })
+}
+
+#[test]
+fn no_wake_up_is_lost() {
+    println!("{:?}", hand_over::<OneWord>(1, 1, 0).unwrap());
+    println!("{:?}", hand_over::<OneWord>(1, 2, 0).unwrap());
+    println!("{:?}", hand_over::<TwoWord>(1, 1, 0).unwrap());
+    println!("{:?}", hand_over::<TwoWord>(1, 2, 0).unwrap());
+    println!("{:?}", hand_over::<MultiProducer>(1, 2, 0).unwrap());
+    println!("{:?}", hand_over::<Polled>(1, 2, 0).unwrap());
+}
+
+#[test]
+fn nor_by_two_waiters() {
+    println!("{:?}", hand_over::<OneWord>(2, 1, 0).unwrap());
+    println!("{:?}", hand_over::<TwoWord>(2, 1, 0).unwrap());
+    println!("{:?}", hand_over::<MultiProducer>(2, 1, 0).unwrap());
+}
+
+#[test]
+fn nor_when_the_count_wraps() {
+    for first in [(1 << 31) - 2, (1 << 31) - 1] {
+        hand_over::<OneWord>(1, 2, first).unwrap();
+        hand_over::<TwoWord>(1, 2, first).unwrap();
+        hand_over::<MultiProducer>(1, 2, first).unwrap();
+    }
+}
+
+#[test]
+fn a_flag_that_is_overwritten_is_fatal_to_the_impatient() {
+    for failure in [hand_over::<Impatient<OneWord>>(1, 1, 0), hand_over::<Impatient<TwoWord>>(1, 1, 0)] {
+        let failure = failure.expect_err("it sleeps for ever");
+        assert!(failure.what.contains("thread 1 sleeps"), "{failure}");
+        assert!(failure.schedule.iter().any(|line| line.contains("reaches memory")), "{failure}");
+    }
+}

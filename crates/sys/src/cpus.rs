@@ -1,0 +1,95 @@
+//! Which CPUs there are, and which one this is. Linux only.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// The CPU that the calling thread runs on, or did a moment ago.
+#[inline]
+#[must_use]
+pub fn current() -> Option<u32> {
+    // SAFETY: no conditions.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// As many as the CPU numbers that this machine can ever have, offline and empty sockets counted.
+///
+/// # Errors
+/// Where `/sys` is not mounted, or says something else.
+pub fn possible() -> io::Result<u32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let (_, last) = ranges(&text).last().ok_or(io::ErrorKind::InvalidData)?;
+    last.checked_add(1).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The CPUs that are online, asked again and again.
+#[derive(Debug)]
+pub struct Online {
+    file: File,
+    is_online: Vec<bool>,
+}
+
+impl Online {
+    /// Nothing is read yet: all of `cpus` count as online.
+    ///
+    /// # Errors
+    /// Where `/sys` is not mounted.
+    pub fn new(cpus: u32) -> io::Result<Self> {
+        let file = File::open("/sys/devices/system/cpu/online")?;
+        Ok(Self { file, is_online: vec![true; cpus as usize] })
+    }
+
+    /// Whether each CPU is online, as of now.
+    ///
+    /// # Errors
+    /// As the kernel says, or if what it says can't be understood.
+    pub fn read(&mut self) -> io::Result<&[bool]> {
+        let mut text = [0; 4096];
+        let length = self.file.read_at(&mut text, 0)?;
+        let text = std::str::from_utf8(&text[..length]).map_err(io::Error::other)?;
+        if ranges(text).next().is_none() {
+            // One CPU at least runs this.
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.is_online.fill(false);
+        for (first, last) in ranges(text) {
+            let range = self.is_online.iter_mut().take(last as usize + 1).skip(first as usize);
+            range.for_each(|is_online| *is_online = true);
+        }
+        Ok(&self.is_online)
+    }
+}
+
+/// The first and the last of each range of a list such as `0-3,8`.
+fn ranges(list: &str) -> impl Iterator<Item = (u32, u32)> {
+    list.trim().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some((first.parse().ok()?, last.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(ranges("0-3,8,10-11\n").collect::<Vec<_>>(), [(0, 3), (8, 8), (10, 11)]);
+        assert_eq!(ranges("\n").count() + ranges("x-3").count(), 0);
+    }
+
+    #[test]
+    fn the_cpu_that_this_runs_on_is_online() {
+        let possible = possible().unwrap();
+        let mut online = Online::new(possible).unwrap();
+        let is_online = online.read().unwrap();
+        assert_eq!(is_online.len(), possible as usize);
+        assert!(is_online[current().unwrap() as usize]);
+    }
+
+    #[test]
+    fn fewer_than_there_are() {
+        assert!(Online::new(0).unwrap().read().unwrap().is_empty());
+        assert_eq!(Online::new(1).unwrap().read().unwrap().len(), 1);
+    }
+}

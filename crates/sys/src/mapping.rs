@@ -1,0 +1,246 @@
+//! Memory that processes share, safely even where one of them is not to be trusted. Linux only.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::futex;
+
+/// Somebody else's memory, mapped to be read.
+#[derive(Debug)]
+pub struct Mapping(Pages);
+
+/// Memory of ours, which others may map to read: once made it neither shrinks nor grows, and nobody else can write.
+#[derive(Debug)]
+pub struct Shared {
+    pages: Pages,
+    fd: OwnedFd,
+}
+
+impl Mapping {
+    /// The first `bytes` behind a descriptor.
+    ///
+    /// Only what can't shrink under the reader, whose next access would be the end of its process (SIGBUS): memory
+    /// sealed as [`Shared`] is, or an object of the kernel's that is no file, such as the map of a program.
+    ///
+    /// # Errors
+    /// `InvalidData` if what is there has fewer bytes, or may shrink; as the kernel says.
+    pub fn of(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
+        if !is_fixed(fd, bytes)? {
+            let why = format!("it is shorter than {bytes} bytes, or may become so");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Pages::of(fd, bytes, libc::PROT_READ).map(Self)
+    }
+
+    /// The eight bytes at `offset`, of which others may write at the same time. A fence orders it, if need be.
+    ///
+    /// # Panics
+    /// If they are not in the mapping, or `offset` is not a multiple of eight.
+    #[inline]
+    #[must_use]
+    pub fn load(&self, offset: usize) -> u64 {
+        // Relaxed is the one ordering that Rust allows of memory that may only be read.
+        self.0.word(offset).load(Ordering::Relaxed)
+    }
+
+    /// The four bytes at `offset`, as [`load`](Self::load).
+    ///
+    /// # Panics
+    /// As [`load`](Self::load), of four.
+    #[inline]
+    #[must_use]
+    pub fn load_u32(&self, offset: usize) -> u32 {
+        self.0.half(offset).load(Ordering::Relaxed)
+    }
+
+    /// Sleeps while the four bytes at `offset` are `expected`, until woken, for `timeout` at most: [`futex::wait`].
+    ///
+    /// # Panics
+    /// As [`load_u32`](Self::load_u32).
+    pub fn wait(&self, offset: usize, expected: u32, timeout: Duration) -> bool {
+        futex::wait(self.0.half(offset), expected, Some(timeout), futex::Scope::Machine)
+    }
+}
+
+impl Shared {
+    /// `bytes` of zeros.
+    ///
+    /// # Errors
+    /// `EINVAL` from kernels before 5.1; as the kernel says.
+    pub fn new(name: &std::ffi::CStr, bytes: usize) -> io::Result<Self> {
+        // SAFETY: the name lives and ends.
+        let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made it for us.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: a number and a length.
+        if unsafe { libc::ftruncate(fd.as_raw_fd(), libc::off_t::try_from(bytes).map_err(io::Error::other)?) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let pages = Pages::of(fd.as_fd(), bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_FUTURE_WRITE | libc::F_SEAL_SEAL;
+        // SAFETY: numbers only.
+        if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { pages, fd })
+    }
+
+    /// The eight bytes at `offset`.
+    ///
+    /// # Panics
+    /// As [`Mapping::load`].
+    #[must_use]
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
+        self.pages.word(offset)
+    }
+
+    /// The four bytes at `offset`.
+    ///
+    /// # Panics
+    /// As [`Mapping::load_u32`].
+    #[must_use]
+    pub fn half(&self, offset: usize) -> &AtomicU32 {
+        self.pages.half(offset)
+    }
+}
+
+impl AsFd for Shared {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Whether `bytes` are there and stay.
+fn is_fixed(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<bool> {
+    // SAFETY: `stat` is plain data, for which zeros are valid.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `stat`.
+    if unsafe { libc::fstat(fd.as_raw_fd(), &raw mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if stat.st_mode & libc::S_IFMT == 0 {
+        // No file at all: mapping more than there is fails, and what is mapped stays.
+        return Ok(true);
+    }
+    // SAFETY: numbers only. What can't be sealed gives an error, that is -1, which is all bits.
+    let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
+    Ok(seals >= 0
+        && seals & libc::F_SEAL_SHRINK != 0
+        && u64::try_from(stat.st_size).is_ok_and(|size| size >= bytes as u64))
+}
+
+/// Pages that are mapped, and unmapped when dropped.
+#[derive(Debug)]
+struct Pages {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory is used through atomics only, and stays mapped until the drop.
+unsafe impl Send for Pages {}
+// SAFETY: as above.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    fn of(fd: BorrowedFd<'_>, bytes: usize, protection: i32) -> io::Result<Self> {
+        // SAFETY: the kernel chooses where, so that nothing of ours is replaced.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
+        match NonNull::new(start.cast::<u8>()) {
+            Some(at) if start != libc::MAP_FAILED => Ok(Self { start: at, bytes }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    #[inline]
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: in the mapping and aligned, says `at`; pages hold plain numbers, which nobody accesses but as atomics.
+        unsafe { &*self.at(offset, size_of::<u64>()).cast() }
+    }
+
+    #[inline]
+    fn half(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { &*self.at(offset, size_of::<u32>()).cast() }
+    }
+
+    /// The address of `bytes` that are in the mapping and aligned to their own size.
+    #[inline]
+    fn at(&self, offset: usize, bytes: usize) -> *const u8 {
+        let is_inside = offset.is_multiple_of(bytes) && self.bytes >= bytes && offset <= self.bytes - bytes;
+        assert!(is_inside, "{bytes} bytes at {offset} of {}", self.bytes);
+        // SAFETY: in bounds, as just checked.
+        unsafe { self.start.as_ptr().add(offset) }
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `of`, and references to it can't outlive `self`.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn what_one_writes_the_other_reads() {
+        let ours = Shared::new(c"test", 4096).unwrap();
+        let theirs = Mapping::of(ours.as_fd(), 4096).unwrap();
+        ours.word(8).store(7, Ordering::Relaxed);
+        ours.half(4092).store(9, Ordering::Relaxed);
+        assert_eq!((theirs.load(8), theirs.load_u32(4092)), (7, 9));
+        assert!(!theirs.wait(4092, 9, Duration::from_millis(1)));
+        assert!(theirs.wait(4092, 8, Duration::from_secs(3600)));
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_through_memory_that_it_can_only_read() {
+        let ours = Shared::new(c"test", 64).unwrap();
+        let theirs = Mapping::of(ours.as_fd(), 64).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| while theirs.load_u32(0) == 0 && theirs.wait(0, 0, Duration::from_secs(3600)) {});
+            ours.half(0).store(1, Ordering::SeqCst);
+            futex::wake_all(ours.half(0), futex::Scope::Machine);
+        });
+    }
+
+    #[test]
+    fn nobody_else_writes_or_truncates() {
+        let ours = Shared::new(c"test", 4096).unwrap();
+        let mut file = std::fs::File::from(ours.as_fd().try_clone_to_owned().unwrap());
+        assert!(file.write(b"x").is_err());
+        assert!(file.set_len(0).is_err() && file.set_len(8192).is_err());
+        assert!(Pages::of(ours.as_fd(), 4096, libc::PROT_READ | libc::PROT_WRITE).is_err());
+    }
+
+    #[test]
+    fn what_may_shrink_or_is_short_is_refused() {
+        let ours = Shared::new(c"test", 4096).unwrap();
+        assert!(Mapping::of(ours.as_fd(), 4097).is_err());
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[0; 4096]).unwrap();
+        let error = Mapping::of(file.as_fd(), 4096).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(Mapping::of(std::io::pipe().unwrap().0.as_fd(), 1).is_err());
+    }
+
+    #[test]
+    fn outside_of_it_is_a_panic() {
+        let ours = Shared::new(c"test", 64).unwrap();
+        for offset in [57, 64, 4, usize::MAX - 7] {
+            let read =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ours.word(offset).load(Ordering::Relaxed)));
+            assert!(read.is_err(), "{offset}");
+        }
+    }
+}

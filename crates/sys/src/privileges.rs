@@ -1,0 +1,75 @@
+//! Giving up what a daemon no longer needs. Linux only.
+
+use std::io;
+
+/// The user and group that own nothing, on every Linux.
+pub const NOBODY: u32 = 65_534;
+
+/// Privileges apart from the superuser's: capabilities(7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Capability {
+    /// Programs in the kernel.
+    Bpf = 39,
+}
+
+/// The effective user of this process; 0 is root.
+#[must_use]
+pub fn effective_user() -> u32 {
+    // SAFETY: no conditions.
+    unsafe { libc::geteuid() }
+}
+
+/// Becomes [`NOBODY`], without any groups, keeps the capabilities named and can never have others again, nor any
+/// program that it starts. For the calling thread's capabilities only: call it before there are others.
+///
+/// # Errors
+/// As the kernel says: `EPERM` without root. The process may have some of its privileges left then, and should end.
+pub fn drop_all_but(keep: &[Capability]) -> io::Result<()> {
+    let check = |answer: libc::c_int| if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    // SAFETY: numbers only, and an empty list.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0))?;
+        check(libc::setgroups(0, std::ptr::null()))?;
+        check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
+        check(libc::setresuid(NOBODY, NOBODY, NOBODY))?;
+    }
+    set_capabilities(keep)?;
+    // SAFETY: numbers only.
+    unsafe { check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) }
+}
+
+fn set_capabilities(keep: &[Capability]) -> io::Result<()> {
+    /// `_LINUX_CAPABILITY_VERSION_3`: 64 of them, in two words of 32.
+    const VERSION: u32 = 0x2008_0522;
+    let bits = keep.iter().fold(0_u64, |bits, &capability| bits | 1 << capability as u32);
+    let halves = [bits as u32, (bits >> 32) as u32];
+    // Effective, permitted and inheritable ones.
+    let data = halves.map(|bits| [bits, bits, 0]);
+    let header = [VERSION, 0];
+    // SAFETY: the kernel reads a header of two words and, of this version, twice three words.
+    match unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Puts the calling thread before all that are not in real time: it gets a CPU as soon as it wants one.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE`, or in a control group that gives no real time.
+pub fn run_in_real_time() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the kernel reads one `sched_param`.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Puts the calling thread behind others: `nice` 19.
+pub fn run_last() {
+    // SAFETY: no conditions; on Linux it is for the calling thread.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
+}

@@ -1,0 +1,294 @@
+//! The sequences held against what they do in plain Rust, and stopped in their middle.
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::*;
+
+fn item(number: usize) -> NonNull<()> {
+    NonNull::new(ptr::without_provenance_mut(number)).unwrap()
+}
+
+#[test]
+fn a_plain_stack_gives_back_what_it_was_given_from_the_top() {
+    let stack = Stack::new(1);
+    let capacity = stack.capacity();
+    assert!((1..=capacity).all(|number| stack.push(item(number))));
+    assert!(!stack.push(item(99)));
+    assert!((1..=capacity).rev().all(|number| stack.pop() == Some(item(number))));
+    assert_eq!(stack.pop(), None);
+    assert!(stack.is_empty());
+}
+
+#[test]
+fn plain_words_obey_their_last_acquirer() {
+    let owned = Owned::default();
+    let first = owned.acquire();
+    assert!(owned.store(first, 0, 5));
+    let second = owned.acquire();
+    assert!(!owned.store(first, 0, 6) && owned.store(second, 14, 7));
+    owned.disown();
+    assert!(!owned.store(second, 0, 8));
+    assert_eq!((owned.words[0].load(Relaxed), owned.words[14].load(Relaxed)), (5, 7));
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
+mod sequences {
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Calls `f` until it was neither aborted nor on another CPU in the end than in the beginning.
+    fn on_one_cpu<T>(area: Area, mut f: impl FnMut(usize) -> Option<T>) -> T {
+        loop {
+            let cpu = area.cpu().unwrap();
+            if let Some(done) = f(cpu) {
+                return done;
+            }
+        }
+    }
+
+    fn area() -> Option<Area> {
+        // A C library without: nothing to test, and `sync` tests what is done then.
+        Area::find().ok()
+    }
+
+    #[test]
+    fn the_area_is_long_enough_and_knows_the_cpu() {
+        let Some(area) = area() else { return };
+        assert!((20..=4096).contains(&area.feature_bytes()), "{}", area.feature_bytes());
+        assert!(area.cpu().unwrap() < possible_cpus());
+    }
+
+    #[test]
+    fn nothing_happens_on_a_cpu_that_has_no_data() {
+        let Some(area) = area() else { return };
+        assert_eq!(area.add(&[], 1), Outcome::Refused);
+        assert_eq!(area.push(&[], item(1)), Outcome::Refused);
+        assert_eq!(area.pop(&[]), Yielded::Refused);
+        assert_eq!(area.acquire(&[]), Yielded::Refused);
+        assert_eq!(area.store(usize::MAX >> 32, &Owned::default(), 0, 0, 1), Outcome::Refused);
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Add(u64),
+        Push(usize),
+        Pop,
+        Acquire,
+        Store(usize, u64),
+        Disown,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            any::<u64>().prop_map(Step::Add),
+            (1..1000_usize).prop_map(Step::Push),
+            Just(Step::Pop),
+            Just(Step::Acquire),
+            (0..WORDS, any::<u64>()).prop_map(|(word, value)| Step::Store(word, value)),
+            Just(Step::Disown),
+        ]
+    }
+
+    /// What the sequences work on: for each CPU, and once more in plain Rust.
+    struct Both {
+        counts: Vec<Count>,
+        stacks: Vec<Stack>,
+        owned: Vec<Owned>,
+        plain: (Count, Stack, Owned),
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// The same steps by sequences and in plain Rust. A single thread that is moved to another CPU finds other data
+        /// there: then all begins anew.
+        #[test]
+        fn sequences_do_what_plain_rust_does(steps in prop::collection::vec(step(), 1..100)) {
+            let Some(area) = area() else { return Ok(()) };
+            on_one_cpu(area, |cpu| {
+                let each = 0..possible_cpus();
+                let both = Both {
+                    counts: each.clone().map(|_| Count::new(u64::MAX)).collect(),
+                    stacks: each.clone().map(|_| Stack::new(3)).collect(),
+                    owned: each.map(|_| Owned::default()).collect(),
+                    plain: (Count::new(u64::MAX), Stack::new(3), Owned::default()),
+                };
+                let mut owner = (0, 0);
+                for step in &steps {
+                    take(area, cpu, &both, *step, &mut owner)?;
+                }
+                let words = |owned: &Owned| owned.words.each_ref().map(|word| word.load(Relaxed));
+                assert_eq!(both.counts[cpu].get(), both.plain.0.get());
+                assert_eq!(both.stacks[cpu].len(), both.plain.1.len());
+                assert_eq!(words(&both.owned[cpu]), words(&both.plain.2));
+                Some(())
+            });
+        }
+    }
+
+    /// One step; none where the thread was aborted too often or moved.
+    fn take(area: Area, cpu: usize, both: &Both, step: Step, owner: &mut (u64, u64)) -> Option<()> {
+        let is_here = || area.cpu() == Some(cpu);
+        let (count, stack, owned) = &both.plain;
+        let repeat = |sequence: &dyn Fn() -> Outcome| loop {
+            match sequence() {
+                Outcome::Aborted => (),
+                outcome => break outcome == Outcome::Done,
+            }
+        };
+        match step {
+            Step::Add(delta) => {
+                repeat(&|| area.add(&both.counts, delta)).then_some(())?;
+                count.add(delta);
+            }
+            Step::Push(number) => {
+                let pushed = repeat(&|| area.push(&both.stacks, item(number)));
+                is_here().then_some(())?;
+                assert_eq!(pushed, stack.push(item(number)));
+            }
+            Step::Pop => {
+                let popped = loop {
+                    match area.pop(&both.stacks) {
+                        Yielded::Aborted => (),
+                        Yielded::Done(item) => break Some(item),
+                        Yielded::Refused => break None,
+                    }
+                };
+                is_here().then_some(())?;
+                assert_eq!(popped, stack.pop());
+            }
+            Step::Acquire => {
+                let Yielded::Done((on, acquired)) = area.acquire(&both.owned) else { return None };
+                (on == cpu).then_some(())?;
+                *owner = (acquired, owned.acquire());
+            }
+            Step::Store(word, value) => {
+                let stored = repeat(&|| area.store(cpu, &both.owned[cpu], owner.0, word, value));
+                is_here().then_some(())?;
+                assert_eq!(stored, owned.store(owner.1, word, value));
+            }
+            Step::Disown => {
+                both.owned[cpu].disown();
+                owned.disown();
+            }
+        }
+        is_here().then_some(())
+    }
+
+    /// Signals to the thread that made it, every 50 µs until it is dropped.
+    struct Signals(libc::timer_t);
+
+    impl Signals {
+        fn begin() -> Self {
+            extern "C" fn nothing(_signal: i32) {}
+            // SAFETY: the handler does nothing, and nobody else uses this signal here.
+            unsafe { libc::signal(libc::SIGUSR2, nothing as *const () as libc::sighandler_t) };
+            // SAFETY: plain data, for which zero is a value.
+            let (mut event, mut timer) = unsafe { std::mem::zeroed::<(libc::sigevent, libc::timer_t)>() };
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = libc::SIGUSR2;
+            // SAFETY: gettid only says who we are.
+            event.sigev_notify_thread_id = unsafe { libc::gettid() };
+            let every = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
+            let times = libc::itimerspec { it_interval: every, it_value: every };
+            // SAFETY: all three are alive, and the kernel fills in the timer before it is used.
+            unsafe {
+                assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer), 0);
+                assert_eq!(libc::timer_settime(timer, 0, &raw const times, ptr::null_mut()), 0);
+            }
+            Self(timer)
+        }
+    }
+
+    impl Drop for Signals {
+        fn drop(&mut self) {
+            // SAFETY: the timer exists, and is not used any more.
+            unsafe { libc::timer_delete(self.0) };
+        }
+    }
+
+    /// Calls the sequence on a thread that gets signal after signal, until some hit it in its middle.
+    fn abort(sequence: impl Fn() -> bool + Sync) {
+        const ENOUGH: u32 = 20;
+        let run = || {
+            let _signals = Signals::begin();
+            let (mut aborted, start) = (0, Instant::now());
+            while aborted < ENOUGH && start.elapsed() < Duration::from_secs(60) {
+                aborted += (0..1000).map(|_| u32::from(sequence())).sum::<u32>();
+            }
+            aborted
+        };
+        let aborted = thread::scope(|scope| scope.spawn(run).join().unwrap());
+        assert!(aborted >= ENOUGH, "only {aborted} sequences were aborted");
+    }
+
+    #[test]
+    fn every_abort_handler_is_run_and_leaves_nothing_behind() {
+        let Some(area) = area() else { return };
+        let each = 0..possible_cpus();
+        let counts: Vec<Count> = each.clone().map(|_| Count::default()).collect();
+        let added = Count::default();
+        abort(|| {
+            let outcome = area.add(&counts, 1);
+            added.add(u64::from(outcome == Outcome::Done));
+            outcome == Outcome::Aborted
+        });
+        assert_eq!(counts.iter().map(Count::get).sum::<u64>(), added.get());
+
+        let stacks: Vec<Stack> = each.clone().map(|_| Stack::new(16)).collect();
+        let (pushed, popped) = (Count::default(), Count::default());
+        let held = || stacks.iter().map(|stack| stack.len() as u64).sum::<u64>();
+        let push = || {
+            let outcome = area.push(&stacks, item(8));
+            pushed.add(u64::from(outcome == Outcome::Done));
+            outcome
+        };
+        let pop = || {
+            let outcome = area.pop(&stacks);
+            popped.add(u64::from(matches!(outcome, Yielded::Done(_))));
+            outcome
+        };
+        abort(|| {
+            let outcome = push();
+            let _ = pop();
+            outcome == Outcome::Aborted
+        });
+        abort(|| {
+            let _ = push();
+            pop() == Yielded::Aborted
+        });
+        assert_eq!(held(), pushed.get() - popped.get());
+
+        let owned: Vec<Owned> = each.map(|_| Owned::default()).collect();
+        abort(|| area.acquire(&owned) == Yielded::Aborted);
+        abort(|| match area.acquire(&owned) {
+            Yielded::Done((cpu, owner)) => area.store(cpu, &owned[cpu], owner, 3, 1) == Outcome::Aborted,
+            _ => false,
+        });
+    }
+
+    #[test]
+    fn a_stopped_stack_refuses_and_goes_on_afterwards() {
+        let Some(area) = area() else { return };
+        on_one_cpu(area, |cpu| {
+            let stacks: Vec<Stack> = (0..possible_cpus()).map(|_| Stack::new(16)).collect();
+            let stopped = match stacks[cpu].stop(cpu) {
+                Ok(stopped) => stopped.expect("nobody else knows of it"),
+                // An old kernel, or a filter.
+                Err(_) => return Some(()),
+            };
+            assert!(stacks[cpu].stop(cpu).unwrap().is_none());
+            let refused = (area.push(&stacks, item(8)), area.pop(&stacks));
+            drop(stopped);
+            let pushed = area.push(&stacks, item(8));
+            (area.cpu() == Some(cpu) && pushed != Outcome::Aborted).then_some(())?;
+            assert_eq!((refused, pushed), ((Outcome::Refused, Yielded::Refused), Outcome::Done));
+            Some(())
+        });
+    }
+}
