@@ -87,6 +87,9 @@ pub fn share(text: &str) -> Result<f64, String> {
     let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
     match value {
         v if v > 0.0 && v < 1.0 => Ok(v),
+        v if v > 1.0 && v < 100.0 && !text.contains('%') => {
+            Err(format!("`{text}` is not strictly between 0 and 1; did you mean `{text}%`?"))
+        }
         _ => Err(format!("`{text}` is not strictly between 0 and 1; no number of trials could decide it")),
     }
 }

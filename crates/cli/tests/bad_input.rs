@@ -39,6 +39,8 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["slo", "--at-least", "99%", "--require", "wal <= 5 ms", "--", "true"], 2, "did you mean `wall`"),
     (&["slo", "--at-least", "99%", "--recorded", "no-such-file", "--", "cat"], 2, "no-such-file"),
     (&["slo", "--at-least", "99%"], 2, "CMD"),
+    (&["slo", "--at-least", "95", "--", "true"], 2, "did you mean `95%`?"),
+    (&["history", "prune", "--older-than", "30"], 2, "or in d"),
     (&["slo", "--at-least", "99%", "--within=-5ms", "--", "true"], 2, "--within"),
     (&["slo", "--at-least", "99%", "--", "curl", "{request}"], 2, "--recorded FILE"),
     (

@@ -11,7 +11,12 @@ const SHIPPED: &[(&str, &str)] = &[
     ("claims/000_float-summation.toml", include_str!("../../../claims/000_float-summation.toml")),
     ("claims/002_cube-root.toml", include_str!("../../../claims/002_cube-root.toml")),
     ("claims/003_balls-and-bins.toml", include_str!("../../../claims/003_balls-and-bins.toml")),
+    ("claims/003_barriers.toml", include_str!("../../../claims/003_barriers.toml")),
     ("claims/003_integers-to-text.toml", include_str!("../../../claims/003_integers-to-text.toml")),
+    (
+        "claims/003_restartable-sequences.toml",
+        include_str!("../../../claims/003_restartable-sequences.toml"),
+    ),
     ("claims/004_format-scaling.toml", include_str!("../../../claims/004_format-scaling.toml")),
     ("claims/004_strength-reduction.toml", include_str!("../../../claims/004_strength-reduction.toml")),
 ];

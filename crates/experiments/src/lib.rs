@@ -4,6 +4,7 @@
 //! `ascertain explain` prints.
 
 mod claims;
+mod common;
 mod registry;
 
 pub use claims::shipped_claims;

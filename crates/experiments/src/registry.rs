@@ -3,6 +3,8 @@
 use ascertain::experiment::Experiment;
 
 // A folder is named as its experiment is on the command line.
+#[path = "barrier/mod.rs"]
+pub mod barrier;
 #[path = "cbrt/mod.rs"]
 pub mod cbrt;
 #[path = "decimal/mod.rs"]
@@ -11,6 +13,8 @@ pub mod decimal;
 pub mod fill_rate;
 #[path = "format-scaling/mod.rs"]
 pub mod format_scaling;
+#[path = "per-cpu/mod.rs"]
+pub mod per_cpu;
 #[path = "polynomial/mod.rs"]
 pub mod polynomial;
 #[path = "reshuffle/mod.rs"]
@@ -26,7 +30,9 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &cbrt::Cbrt,
         &polynomial::Polynomial,
         &format_scaling::FormatScaling,
+        &per_cpu::PerCpu,
         &fill_rate::FillRate,
         &reshuffle::Reshuffle,
+        &barrier::Barrier,
     ]
 }

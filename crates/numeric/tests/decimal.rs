@@ -58,6 +58,18 @@ fn edges_of_every_digit_count() {
     check_column::<u32>(&[]);
 }
 
+/// A column divides by 10⁸ with a double that is too small by a little: where that is wrong first.
+#[test]
+fn columns_of_what_is_next_to_a_multiple() {
+    const EIGHT: u64 = 100_000_000;
+    let most = u64::MAX / EIGHT;
+    let quotients = edges().filter(|&x| x <= most).chain((0..2_000).map(|i| most - i * i * 1_000)).chain(1..2_000);
+    let beside = |q: u64| [(q * EIGHT).wrapping_sub(1), q * EIGHT, q * EIGHT + 1];
+    let values: Vec<u64> = quotients.flat_map(beside).collect();
+    check_column(&values);
+    check_column(&values.iter().map(|&x| x as i64).collect::<Vec<_>>());
+}
+
 #[test]
 fn every_variant_at_the_edges() {
     for variant in VARIANTS {
@@ -95,9 +107,10 @@ proptest! {
     }
 }
 
-/// All 2^32, on demand: `cargo test --release -p ascertain-numeric --test decimal -- --ignored`.
+/// All 2^32, one by one and in columns, on demand:
+/// `cargo test --release -p ascertain-numeric --test decimal -- --ignored`.
 #[test]
-#[ignore = "takes minutes in a release build"]
+#[ignore = "takes two minutes in a release build"]
 fn every_number_of_32_bits() {
     use std::io::Write;
     let mut expected = Vec::new();

@@ -10,6 +10,7 @@ pub mod barrierd;
 pub mod epoch;
 pub mod event_count;
 pub mod hazard;
+pub mod per_cpu;
 mod primitives;
 mod reclaim;
 pub mod ring;

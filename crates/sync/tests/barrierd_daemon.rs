@@ -7,12 +7,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use ascertain_sync::barrierd::{Client, Daemon, Error};
+use ascertain_sync::barrierd::{Client, Daemon, Error, missed_rounds};
 use ascertain_sys::socket;
 
 const PERIOD: Duration = Duration::from_micros(250);
@@ -66,52 +66,16 @@ fn every_wait_ends_while_all_cpus_are_busy() {
     serving.join().unwrap();
 }
 
-/// Store buffers (Dekker's protocol): the fast side has a compiler fence alone. With the wait, no round may have both
-/// sides miss the other's write; without, some do.
 #[test]
 fn a_wait_is_a_barrier_and_no_wait_is_none() {
     let Some(mut daemon) = daemon() else { return };
     let client = daemon.connect().unwrap();
     let (stop, serving) = serve(daemon);
-    assert_eq!(missed(300, || client.wait(client.ticket(), None, at_last()).unwrap()), 0);
+    assert_eq!(missed_rounds(300, || client.wait(client.ticket(), None, at_last()).unwrap()), 0);
     drop(stop);
     serving.join().unwrap();
     let is_parallel = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-    assert!(!is_parallel || (0..1_000).any(|_| missed(100_000, || ()) > 0), "the control can't fail");
-}
-
-/// In how many of the rounds both sides missed the other's write.
-fn missed(rounds: u64, heavy: impl Fn()) -> usize {
-    #[repr(align(128))]
-    struct Line(AtomicU64);
-    let [fast, slow] = [const { Line(AtomicU64::new(0)) }; 2];
-    thread::scope(|scope| {
-        let fast_side = scope.spawn(|| {
-            // Of each round, the last write of the fast side that was followed by a read without the slow one's.
-            let mut latest = vec![0; rounds as usize + 1];
-            for turn in 1.. {
-                fast.0.store(turn, Ordering::Relaxed);
-                compiler_fence(Ordering::SeqCst);
-                let seen = slow.0.load(Ordering::Relaxed);
-                if seen > rounds {
-                    break;
-                }
-                latest[seen as usize] = turn;
-            }
-            latest
-        });
-        let slow_side: Vec<u64> = (1..=rounds)
-            .map(|round| {
-                slow.0.store(round, Ordering::Relaxed);
-                heavy();
-                fast.0.load(Ordering::Relaxed)
-            })
-            .collect();
-        slow.0.store(rounds + 1, Ordering::Relaxed);
-        let latest = fast_side.join().unwrap();
-        // In round r, what read r - 1 did not see r.
-        (0..rounds as usize).filter(|&round| latest[round] > slow_side[round]).count()
-    })
+    assert!(!is_parallel || (0..1_000).any(|_| missed_rounds(100_000, || ()) > 0), "the control can't fail");
 }
 
 #[test]

@@ -116,6 +116,41 @@ impl AsFd for Shared {
     }
 }
 
+/// A page whose rights are taken away and given back, so that the kernel interrupts the CPUs that run threads of this
+/// process, for they may remember the page: what was used for a barrier before there was membarrier(2).
+///
+/// It is none that could be relied upon: no kernel promises an interrupt, nor to wait for one. To be measured only.
+#[derive(Debug)]
+pub struct Shootdown(Pages);
+
+impl Shootdown {
+    /// A page of its own.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn new() -> io::Result<Self> {
+        // The smallest page of any machine that this crate compiles for.
+        let bytes = 4096;
+        let memory = Shared::new(c"shootdown", bytes)?;
+        Ok(Self(memory.pages))
+    }
+
+    /// Uses the page, then takes the right to write to it away and gives it back.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn shoot(&mut self) -> io::Result<()> {
+        self.0.word(0).fetch_add(1, Ordering::Relaxed);
+        [libc::PROT_READ, libc::PROT_READ | libc::PROT_WRITE].into_iter().try_for_each(|protection| {
+            // SAFETY: the pages are ours, and nobody uses them but this function, which can write again at its end.
+            match unsafe { libc::mprotect(self.0.start.as_ptr().cast(), self.0.bytes, protection) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        })
+    }
+}
+
 /// Whether `bytes` are there and stay.
 fn is_fixed(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<bool> {
     // SAFETY: `stat` is plain data, for which zeros are valid.
@@ -232,6 +267,13 @@ mod tests {
         let error = Mapping::of(file.as_fd(), 4096).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         assert!(Mapping::of(std::io::pipe().unwrap().0.as_fd(), 1).is_err());
+    }
+
+    #[test]
+    fn a_page_is_shot_down_and_comes_back() {
+        let mut page = Shootdown::new().unwrap();
+        (0..3).for_each(|_| page.shoot().unwrap());
+        assert_eq!(page.0.word(0).load(Ordering::Relaxed), 3);
     }
 
     #[test]

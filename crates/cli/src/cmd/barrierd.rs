@@ -134,9 +134,10 @@ impl Reading {
     fn text(&self) -> String {
         let human = |ns: u64| Unit::Nanosecond.human(ns as f64);
         let Status { pid, beats, period_ns, cpu_time_ns, cpus, .. } = &self.status;
+        let noun = if *beats == 1 { "heartbeat" } else { "heartbeats" };
         let mut text = match &self.place {
-            Some(place) => format!("barrierd at {place}: process {pid}, {beats} heartbeats"),
-            None => format!("barrierd, for this once: {beats} heartbeats"),
+            Some(place) => format!("barrierd at {place}: process {pid}, {beats} {noun}"),
+            None => format!("barrierd, for this once: {beats} {noun}"),
         };
         let _ = writeln!(text, " (every {} at most), {} of CPU time", human(*period_ns), human(*cpu_time_ns));
         if let Some(barrier_ns) = self.barrier_ns {
@@ -169,14 +170,17 @@ mod tests {
     #[test]
     fn for_people() {
         let expected = "\
-barrierd at /run/b: process 77, 42 heartbeats (every 250 µs at most), 3 ms of CPU time
+barrierd at /run/b: process 77, 42 heartbeats (every 250.0 µs at most), 3.000 ms of CPU time
  CPU  state      interrupts  last
-   0  running          1234  1.25 ms ago
+   0  running          1234  1.250 ms ago
    1  idle                0  never
 ";
         assert_eq!(reading().text(), expected);
         let once = Reading { place: None, barrier_ns: Some(47_000), ..reading() }.text();
-        assert!(once.contains("for this once: 42") && once.contains("\nwaiting for all CPUs took 47 µs\n"), "{once}");
+        assert!(
+            once.contains("for this once: 42") && once.contains("\nwaiting for all CPUs took 47.00 µs\n"),
+            "{once}"
+        );
     }
 
     #[test]

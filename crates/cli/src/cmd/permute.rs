@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use ascertain::evidence;
 use ascertain::permutation::{
     Alternative, Budget, Comparison, Conclusion, Decision, End, Method, Null, Question, RecordedSample, Reshuffles,
@@ -53,7 +53,7 @@ pub struct Args {
     /// The column, by its heading or its number from 1; once for all files, or once for each
     #[arg(long, value_name = "NAME|N", conflicts_with = "metric")]
     column: Vec<String>,
-    /// Refuse a file of more values than that: each takes 8 bytes of memory, and twice that for quantiles
+    /// Refuse a file of more values than that: each takes up to 17 bytes of memory
     #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     max_values: u64,
     /// Take the values of this metric from recorded runs
@@ -239,7 +239,7 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<Sample>> {
         let column = columns.get(index).or(columns.first()).map(String::as_str);
         let values = match file.as_str() {
             "-" => read_column(io::stdin().lock(), "standard input", column, most)?,
-            file => read_column(File::open(file).with_context(|| not_a_file(file))?, file, column, most)?,
+            file => read_column(File::open(file).map_err(|error| not_a_file(file, &error))?, file, column, most)?,
         };
         let name = match (distinct, column) {
             (false, Some(column)) => format!("{file}:{column}"),
@@ -251,11 +251,11 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<Sample>> {
 }
 
 /// What can't be opened may be meant as a run.
-fn not_a_file(file: &str) -> String {
+fn not_a_file(file: &str, error: &io::Error) -> anyhow::Error {
     let run = file.split(':').next().unwrap_or(file);
     match runs::find(Some(Path::new(run)), &evidence::runs_folder()).is_ok() {
-        true => format!("`{file}` is a recorded run: name the metric to compare, such as --metric wall"),
-        false => format!("`{file}` can't be opened"),
+        true => anyhow!("`{file}` is a recorded run: name the metric to compare, such as --metric wall"),
+        false => anyhow!("`{file}` can't be opened: {error}"),
     }
 }
 

@@ -94,7 +94,7 @@ pub enum ColumnError {
     },
     /// There are more numbers than were to be read.
     #[error(
-        "{file} has more than {most} numbers; take a part of them at random (shuf -n {most}), or allow more with --max-values: each takes 8 bytes of memory, and twice that for quantiles"
+        "{file} has more than {most} numbers; take a part of them at random (shuf -n {most}), or allow more with --max-values: each takes up to 17 bytes of memory"
     )]
     TooLong {
         /// The file's name.

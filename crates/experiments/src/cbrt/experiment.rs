@@ -3,13 +3,14 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_numeric::cbrt::VARIANTS;
 use ascertain_sys::machine::Machine;
 
 use super::session;
+use crate::common::factor;
 
 /// Integer cube roots.
 pub struct Cbrt;
@@ -28,12 +29,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         title: "Integer cube roots: speed, error and size of every method".into(),
         readme: include_str!("README.md").into(),
         variants: variants.collect(),
-        factors: vec![Factor {
-            name: "bits".into(),
-            about: "the numbers are random and below two to that power".into(),
-            default: 40.into(),
-            accepts: Accepts::Integers { min: 1, max: 64 },
-        }],
+        factors: vec![factor(
+            "bits",
+            "the numbers are random and below two to that power",
+            40,
+            Accepts::Integers { min: 1, max: 64 },
+        )],
         metrics: vec![
             lower("time", "time of a root among independent ones: the mean of a batch", Unit::Nanosecond),
             lower("latency", "time of a root that the next one waits for: the mean of a batch", Unit::Nanosecond),

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Footprint, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Better, Experiment, Footprint, Metric, Plot, Point, Session, Setup, Spec, TargetError,
     Unavailable, Variant,
 };
 use ascertain::unit::Unit;
@@ -11,6 +11,7 @@ use ascertain_numeric::polynomial::VARIANTS;
 use ascertain_sys::machine::Machine;
 
 use super::{compiled, session};
+use crate::common::{factor, has_room};
 
 /// Filling a slice with a quadratic.
 pub struct Polynomial;
@@ -22,12 +23,6 @@ pub(super) const WIDTH: usize = 3;
 pub(super) const INSTRUCTIONS: usize = 4;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let factor = |name: &str, about: &str, default: Level, accepts| Factor {
-        name: name.into(),
-        about: about.into(),
-        default,
-        accepts,
-    };
     let words = |words: &[&str]| Accepts::OneOf(words.iter().map(|&word| word.into()).collect());
     let ours = VARIANTS.iter().map(|v| (v.name, v.about));
     let variants = compiled::LOOPS.iter().copied().chain(ours);
@@ -37,17 +32,17 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         readme: include_str!("README.md").into(),
         variants: variants.map(|(name, about)| Variant { name: name.into(), about: about.into() }).collect(),
         factors: vec![
-            factor("elements", "how many values", 1_000_000.into(), Accepts::Integers { min: 1, max: 1 << 30 }),
+            factor("elements", "how many values", 1_000_000, Accepts::Integers { min: 1, max: 1 << 30 }),
             factor(
                 "compiler",
                 "what compiles the loops in C; nothing to the others",
-                "gcc".into(),
+                "gcc",
                 words(&["gcc", "clang"]),
             ),
             factor(
                 "level",
                 "its options; nothing to the others",
-                "O3".into(),
+                "O3",
                 words(&compiled::LEVELS.map(|(name, _)| name)),
             ),
         ],
@@ -82,13 +77,7 @@ impl Experiment for Polynomial {
     }
 
     fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
-        let bytes = elements(arm).unwrap_or(0) * 8;
-        if bytes > machine.memory_bytes / 2 {
-            let memory = machine.memory_bytes;
-            return Err(Unavailable(format!(
-                "{bytes} bytes are more than half of this machine's memory ({memory} bytes)"
-            )));
-        }
+        has_room(elements(arm).unwrap_or(0) * 8, machine)?;
         match VARIANTS.iter().find(|variant| variant.name == arm.variant) {
             Some(variant) => {
                 variant.is_available().map_err(|feature| Unavailable(format!("needs {feature}, which this CPU lacks")))

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Footprint, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Better, Experiment, Footprint, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
     Unavailable, Variant,
 };
 use ascertain::unit::Unit;
@@ -12,6 +12,7 @@ use ascertain_sys::machine::Machine;
 
 use super::contestants::{OTHERS, contestant};
 use super::session;
+use crate::common::{factor, has_room};
 
 /// Summation.
 pub struct Sum;
@@ -21,12 +22,6 @@ pub(super) const THROUGHPUT: usize = 1;
 pub(super) const ERROR: usize = 2;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let factor = |name: &str, about: &str, default: Level, accepts| Factor {
-        name: name.into(),
-        about: about.into(),
-        default,
-        accepts,
-    };
     // The names are the same for each type.
     let ours = f32::VARIANTS.iter().map(|v| (v.name, v.about));
     let dots = f32::DOT_VARIANTS.iter().map(|v| (v.name, v.about));
@@ -38,17 +33,17 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         readme: include_str!("README.md").into(),
         variants: variants.collect(),
         factors: vec![
-            factor("elements", "how many numbers", 187_500.into(), Accepts::Integers { min: 1, max: 1 << 32 }),
+            factor("elements", "how many numbers", 187_500, Accepts::Integers { min: 1, max: 1 << 32 }),
             factor(
                 "type",
                 "their type; each is summed into f64",
-                "f32".into(),
+                "f32",
                 Accepts::OneOf(vec!["f32".into(), "f64".into()]),
             ),
             factor(
                 "accumulators",
                 "independent chains of additions; nothing to the peers and the dot products",
-                1.into(),
+                1,
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),
         ],
@@ -77,13 +72,7 @@ impl Experiment for Sum {
         let size =
             Size::of(arm).ok_or_else(|| Unavailable("its factors are elements, type and accumulators".into()))?;
         // The array and its reverse, which the dot products take.
-        let bytes = 2 * size.bytes();
-        if bytes > machine.memory_bytes / 2 {
-            let memory = machine.memory_bytes;
-            return Err(Unavailable(format!(
-                "{bytes} bytes are more than half of this machine's memory ({memory} bytes)"
-            )));
-        }
+        has_room(2 * size.bytes(), machine)?;
         match size.double {
             false => contestant::<f32>(&arm.variant, size.accumulators).map(drop)?,
             true => contestant::<f64>(&arm.variant, size.accumulators).map(drop)?,

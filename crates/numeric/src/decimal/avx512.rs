@@ -39,9 +39,9 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Where each digit is, once the registers are ready: the last `SECOND` that [`above`] makes, the eight of
-/// [`eight`], and the eight of another register, whose bytes count from 64 on. A part of it that begins later leaves
-/// out the digits before.
+/// Where each digit is, once the registers are ready: the last `second` digits that [`above`] makes, the eight that
+/// [`eight`] adds, and eight in another register, whose bytes count from 64 on. To begin later in it is to leave out
+/// the digits before.
 const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
     let mut places = [0; COUNT];
     let mut i = 0;

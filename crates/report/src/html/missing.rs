@@ -19,8 +19,8 @@ pub fn missing_trials(run: &RecordedRun) -> Option<String> {
         [(claim, path), rest @ ..] => {
             let more = match rest.len() {
                 0 => String::new(),
-                1 => ", and of 1 more".to_string(),
-                more => format!(", and of {more} more"),
+                1 => ", and 1 more verdict lacks some of its own".to_string(),
+                more => format!(", and {more} more verdicts lack some of theirs"),
             };
             format!(
                 "of the {} trials that the verdict on {} speaks of, {} are there{more}",

@@ -1,6 +1,6 @@
 //! Tables.
 
-use crate::grid::{Cell, Grid, Kind};
+use crate::grid::{self, Cell, Grid, Kind};
 
 use super::markup::Html;
 
@@ -29,7 +29,7 @@ impl Table {
                 Kind::Prose => " class=\"prose\"",
             },
         });
-        let rows = grid.rows.iter().map(|row| row.iter().map(cell).collect());
+        let rows = grid.rows.iter().map(|row| row.iter().zip(&grid.columns).map(cell).collect());
         let table = Table { label: label.into(), columns: columns.collect(), rows: rows.collect() };
         (!grid.is_empty()).then_some(table)
     }
@@ -45,9 +45,10 @@ impl Table {
     }
 }
 
-fn cell(cell: &Cell) -> Html {
+fn cell((cell, column): (&Cell, &grid::Column)) -> Html {
     match cell {
-        Cell::Text(words) => Html::breakable(words),
+        Cell::Text(words) if column.kind == Kind::Prose => Html::breakable(words),
+        Cell::Text(words) => Html::text(words),
         Cell::Code(name) => Html(format!("<code>{}</code>", Html::breakable(name))),
     }
 }

@@ -31,11 +31,18 @@ pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
     let factors: BTreeSet<&str> = rows.iter().flat_map(|(arm, _)| arm.point.0.keys().map(String::as_str)).collect();
     let differs = |factor: &&str| rows.iter().any(|(arm, _)| arm.point.get(factor) != first.point.get(factor));
     let differing: Vec<&str> = factors.into_iter().filter(differs).collect();
+    // Of a level that most rows have, only the others are told.
+    let usual: Vec<(&str, &Level)> =
+        differing.iter().filter_map(|factor| Some((*factor, usual(rows, factor)?))).collect();
+    let is_told = |factor: &str, level: &Level| usual.iter().all(|(other, most)| *other != factor || *most != level);
     let one_variant = rows.iter().all(|(arm, _)| arm.variant == first.variant);
     let one_arm = one_variant && differing.is_empty();
     let name = |&(arm, key): &(&Arm, &str)| {
         let levels = differing.iter().filter_map(|factor| Some((*factor, arm.point.get(factor)?)));
-        let levels: Vec<String> = levels.map(|(factor, level)| setting(factor, level)).collect();
+        let levels: Vec<String> = levels
+            .filter(|(factor, level)| one_variant || is_told(factor, level))
+            .map(|(factor, level)| setting(factor, level))
+            .collect();
         let levels = levels.join(" ");
         let arm = match () {
             () if levels.is_empty() => arm.variant.clone(),
@@ -49,6 +56,15 @@ pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
         }
     };
     rows.iter().map(name).collect()
+}
+
+/// The level of a factor that nearly all of many rows have.
+fn usual<'a>(rows: &[(&'a Arm, &str)], factor: &str) -> Option<&'a Level> {
+    const MANY: usize = 8;
+    let levels = || rows.iter().filter_map(|(arm, _)| arm.point.get(factor));
+    let have = |level: &Level| levels().filter(|other| *other == level).count();
+    let most = levels().max_by_key(|level| have(level))?;
+    (rows.len() >= MANY && 4 * have(most) >= 3 * rows.len()).then_some(most)
 }
 
 /// A factor's level in a name.
@@ -144,6 +160,9 @@ mod tests {
         let (a, b) = (arm("a", 1), arm("b", 1));
         assert_eq!(of_rows(&[(&a, "near"), (&a, "far")]), ["near", "far"]);
         assert_eq!(of_rows(&[(&a, "near"), (&b, "near")]), ["a near", "b near"]);
+        let variants = ["a", "b", "c", "d", "e", "f", "g"].map(|variant| arm(variant, 1));
+        let many: Vec<Arm> = variants.into_iter().chain([arm("a", 2)]).collect();
+        assert_eq!(names(&many), ["a", "b", "c", "d", "e", "f", "g", "a (elements=2)"], "all but one are at 1");
         let bare = Arm { variant: "a".into(), point: Point::default() };
         assert_eq!(of_rows(&[(&bare, ""), (&arm("a", 7), "")]), ["a", "elements=7 type=f32"]);
     }

@@ -123,7 +123,7 @@ struct Lines {
 }
 
 /// Claims whose names begin alike have a line for that, and one for the rest of each: `decimal.` above
-/// `packed-4x-libc` above `distribution=skewed`.
+/// `packed-4x-libc:` above `skewed`.
 fn lines(rows: &[Row]) -> Lines {
     let ids: Vec<&str> = rows.iter().map(|row| row.claim.id.as_str()).collect();
     let (ids, label) = names::on_axis(&ids);
@@ -139,11 +139,16 @@ fn lines(rows: &[Row]) -> Lines {
             for [.., at] in same {
                 lines.places.push(lines.names.len() as f64);
                 let whole = if at.is_empty() { name.clone() } else { format!("{name}[{at}]") };
-                lines.names.push(if same.len() > 1 { at.to_string() } else { whole });
+                lines.names.push(if same.len() > 1 { level(at).to_string() } else { whole });
             }
         }
     }
     lines
+}
+
+/// The level alone, where there is one factor: `skewed`.
+fn level(at: &str) -> &str {
+    at.split_once('=').map(|(_, level)| level).filter(|level| !level.contains('=')).unwrap_or(at)
 }
 
 /// `decimal.packed-4x-libc[distribution=skewed]` as `decimal.`, `packed-4x-libc` and `distribution=skewed`.

@@ -12,7 +12,7 @@ use super::{Picture, Table, names};
 use crate::plot::{Axis, Layer, Plot, Scale};
 
 /// The metric of a claim's predicate in the trials that were judged, with its bound. Nothing where the predicate speaks
-/// of several metrics, or nothing can be drawn.
+/// of several metrics, or nothing can be drawn or differs.
 pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
     let [AskedTest::Predicate { arm, predicate, measure: Some(measure) }] = claim.asked.tests.as_slice() else {
         return None;
@@ -29,7 +29,9 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
     let rules = of_predicate(predicate, measure, &spec.metrics);
     let scale = scale_for(drawn.clone().map(|(_, value, _)| *value).chain(places(&rules)));
     let not_drawn = not_drawn(seen.len() - drawn.clone().count());
-    drawn.clone().next()?;
+    // Where all are alike, the sentence says it.
+    let (_, first, _) = drawn.clone().next()?;
+    drawn.clone().find(|(_, value, _)| value != first)?;
     let dots = [true, false].into_iter().enumerate().map(|(series, outcome)| {
         let points = drawn.clone().filter(|(.., success)| *success == Some(outcome)).map(|&(x, y, _)| [x, y]).collect();
         Layer::Dots { series: Some(series), points, hollow: false }

@@ -22,6 +22,7 @@ fn advance(c: char) -> f64 {
 }
 
 /// The text cut in its middle, where names differ least, so that it is no wider than `most` as `width` measures it.
+/// Words are kept whole where that costs little.
 pub(super) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> String {
     if width(text) <= most {
         return text.to_string();
@@ -38,5 +39,37 @@ pub(super) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> S
         let middle = usize::midpoint(fits, too_long);
         if width(&cut(middle)) <= most { fits = middle } else { too_long = middle }
     }
-    cut(fits)
+    let text = cut(fits);
+    let (head, tail) = text.split_once('…').unwrap_or((&text, ""));
+    format!("{}…{}", up_to_joint(head), from_joint(tail))
+}
+
+/// What joins the parts of a name.
+fn is_joint(c: char) -> bool {
+    "-._/=( ".contains(c)
+}
+
+/// The text up to its last joint, if that is most of it.
+fn up_to_joint(head: &str) -> &str {
+    let kept = head.trim_end_matches(|c| !is_joint(c));
+    if kept.len() * 3 >= head.len() * 2 { kept } else { head }
+}
+
+/// The text from its first joint on, if that is most of it.
+fn from_joint(tail: &str) -> &str {
+    let kept = tail.trim_start_matches(|c| !is_joint(c));
+    if kept.len() * 3 >= tail.len() * 2 { kept } else { tail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn names_are_cut_between_their_words() {
+        let columns = |text: &str| text.chars().count() as f64;
+        assert_eq!(shortened("sort -n big.txt", 15.0, columns), "sort -n big.txt");
+        assert_eq!(shortened("compress --level 9 --threads 2 big.tar", 22.0, columns), "compress --… 2 big.tar");
+        assert_eq!(shortened("abcdefghijklmnop", 7.0, columns), "abc…nop");
+    }
 }

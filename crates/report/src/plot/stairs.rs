@@ -96,7 +96,16 @@ fn stairs(wanted: &[Wanted], room: &Room, prefers_left: bool) -> (Vec<Step>, usi
             let is_taken = room.taken > 0.0 && hinders(&taken);
             !is_taken && !steps.iter().any(hinders)
         };
-        steps.extend((0..MOST_ROWS).map(step).find(is_free));
+        // A rule that what is taken stands in the way of has its label after that, without a line up to it.
+        let after = |row: usize| Step {
+            from: room.taken + room.gap,
+            to: room.taken + room.gap + length,
+            rule: None,
+            ..step(row)
+        };
+        let has_room = room.taken + 2.0 * room.gap + length <= room.width;
+        let places = (0..MOST_ROWS).map(step).chain((0..MOST_ROWS).filter(|_| has_room).map(after));
+        steps.extend(places.into_iter().find(is_free));
     }
     let rows = steps.iter().map(|step| step.row + 1).max().unwrap_or(0);
     (steps, rows.max(usize::from(room.taken > 0.0)))

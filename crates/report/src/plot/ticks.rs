@@ -84,7 +84,8 @@ fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (low, high) = ruler.ends();
     let prefix @ (factor, _) = ruler.axis.prefix(low.abs().max(high.abs()));
     let finest = (high - low) / factor / 20.0;
-    let rank = (finest.log10() * 3.0).floor() as i32;
+    // What overflows has no ticks.
+    let rank = (finest.log10() * 3.0).floor().clamp(-3000.0, 3000.0) as i32;
     let steps = (rank..rank + 8)
         .map(|rank| [1.0, 2.0, 5.0][rank.rem_euclid(3) as usize] * 10f64.powi(rank.div_euclid(3)) * factor);
     let least = if ruler.is_whole && factor == 1.0 { 1.0 } else { 0.0 };

@@ -1,7 +1,7 @@
 //! The best barrier of this machine, as a type.
 
 use super::unavailable::{Method, Unavailable};
-use super::{Barrier, Expedited, Fences, Global};
+use super::{Barrier, Expedited, Fences, Global, Interrupts};
 
 /// What is to be done with a barrier whose type is known only when the program runs: code that is compiled once for
 /// each, so that the light side stays free.
@@ -14,7 +14,7 @@ pub trait Visitor {
 }
 
 /// Cheap to wait for first. [`Method::Fences`] is always there.
-pub const BEST_FIRST: [Method; 3] = [Method::Expedited, Method::Global, Method::Fences];
+pub const BEST_FIRST: [Method; 4] = [Method::Expedited, Method::Interrupts, Method::Global, Method::Fences];
 
 /// Runs the visitor with the first of the methods that this machine has, or else with [`Fences`].
 ///
@@ -44,6 +44,11 @@ pub fn choose<V: Visitor>(methods: &[Method], visitor: V) -> V::Output {
                     return visitor.visit(barrier);
                 }
             }
+            Method::Interrupts => {
+                if let Ok(barrier) = Interrupts::new() {
+                    return visitor.visit(barrier);
+                }
+            }
             Method::Global => {
                 if let Ok(barrier) = Global::new() {
                     return visitor.visit(barrier);
@@ -63,6 +68,7 @@ impl Method {
     pub fn is_available(self) -> Result<(), Unavailable> {
         match self {
             Self::Expedited => Expedited::new().map(drop),
+            Self::Interrupts => Interrupts::new().map(drop),
             Self::Global => Global::new().map(drop),
             Self::Fences => Ok(()),
         }

@@ -5,6 +5,7 @@ mod contract;
 mod expedited;
 mod fences;
 mod global;
+mod interrupts;
 mod ticket;
 mod unavailable;
 
@@ -13,5 +14,6 @@ pub use contract::Barrier;
 pub use expedited::Expedited;
 pub use fences::Fences;
 pub use global::Global;
+pub use interrupts::Interrupts;
 pub use ticket::Ticket;
 pub use unavailable::{Method, Reason, Unavailable};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::global::Round;
+use super::interrupts::Pending;
 
 /// A heavy side that has begun and perhaps not ended: see [`Barrier::ticket`](super::Barrier::ticket).
 ///
-/// Dropping it is allowed at any time. In a child process made by fork(2) each ticket of its parent has passed: the
-/// child has no thread but the one that forked, for which fork is a barrier.
+/// Dropping it is allowed at any time. A child process made by fork(2) may go on with tickets of its parent.
 ///
 /// ```
 /// use ascertain_sync::barrier::{Barrier, Global};
@@ -26,6 +26,7 @@ pub struct Ticket(State);
 enum State {
     Passed,
     Round(Arc<Round>),
+    Interrupts(Box<Pending>),
 }
 
 impl Ticket {
@@ -39,6 +40,10 @@ impl Ticket {
         Self(State::Round(round))
     }
 
+    pub(super) fn of_interrupts(pending: Pending) -> Self {
+        Self(State::Interrupts(Box::new(pending)))
+    }
+
     /// Whether the heavy side is over. It does not block.
     ///
     /// # Panics
@@ -48,6 +53,7 @@ impl Ticket {
         match &self.0 {
             State::Passed => true,
             State::Round(round) => round.is_passed(),
+            State::Interrupts(pending) => pending.is_passed(),
         }
     }
 
@@ -59,6 +65,7 @@ impl Ticket {
         match &self.0 {
             State::Passed => {}
             State::Round(round) => round.wait(),
+            State::Interrupts(pending) => pending.wait(),
         }
     }
 }

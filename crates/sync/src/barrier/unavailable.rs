@@ -4,11 +4,15 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::barrierd;
+
 /// The ways to a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// [`Expedited`](super::Expedited): membarrier by interrupts.
     Expedited,
+    /// [`Interrupts`](super::Interrupts): waiting for interrupts, with the help of `barrierd`.
+    Interrupts,
     /// [`Global`](super::Global): membarrier by waiting for the scheduler.
     Global,
     /// [`Fences`](super::Fences) on both sides.
@@ -19,6 +23,7 @@ impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Expedited => "expedited membarrier",
+            Self::Interrupts => "interrupt generations",
             Self::Global => "plain membarrier",
             Self::Fences => "fences",
         })
@@ -46,6 +51,8 @@ pub enum Reason {
     IsolatedCpus,
     /// This is not Linux.
     NotLinux,
+    /// There is no `barrierd`, or none to be trusted: what its client says.
+    Daemon(String),
     /// The kernel said something else: the number of the error.
     Refused(i32),
 }
@@ -57,6 +64,10 @@ impl Unavailable {
 
     pub(super) fn isolated_cpus() -> Self {
         Self { method: Method::Global, reason: Reason::IsolatedCpus }
+    }
+
+    pub(super) fn no_daemon(error: &barrierd::Error) -> Self {
+        Self { method: Method::Interrupts, reason: Reason::Daemon(error.to_string()) }
     }
 
     pub(super) fn refused(method: Method, error: &io::Error) -> Self {
@@ -82,6 +93,7 @@ impl fmt::Display for Unavailable {
             Reason::Forbidden => f.write_str("a filter of system calls (seccomp) forbids membarrier(2); allow it"),
             Reason::IsolatedCpus => f.write_str("the kernel was started with nohz_full=, and can't wait for those CPUs"),
             Reason::NotLinux => f.write_str("only Linux has membarrier(2)"),
+            Reason::Daemon(said) => f.write_str(said),
             Reason::Refused(errno) => write!(f, "membarrier(2): {}", io::Error::from_raw_os_error(*errno)),
         }
     }

@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -57,7 +57,6 @@ struct Memory {
 #[derive(Debug)]
 struct Place {
     path: PathBuf,
-    folder_is_ours: bool,
     _lock: File,
 }
 
@@ -117,15 +116,13 @@ impl Daemon {
             move |source| Error::File { path, source }
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder_is_ours = folder.is_some_and(|folder| !folder.exists());
         if let Some(folder) = folder {
             fs::create_dir_all(folder).map_err(failed(folder))?;
         }
         let lock_path = path.with_added_extension("lock");
-        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path);
+        // Nobody else may open it, who could hold the lock.
+        let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(&lock_path);
         let lock = lock.map_err(failed(&lock_path))?;
-        // Or anybody could hold it.
-        lock.set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::IsRunning { path: path.into() }),
@@ -142,7 +139,7 @@ impl Daemon {
         fs::set_permissions(&new, fs::Permissions::from_mode(0o666)).map_err(failed(&new))?;
         self.connections.listen(listener).map_err(failed(&new))?;
         fs::rename(&new, path).map_err(failed(path))?;
-        self.place = Some(Place { path: path.into(), folder_is_ours, _lock: lock });
+        self.place = Some(Place { path: path.into(), _lock: lock });
         Ok(())
     }
 
@@ -170,17 +167,14 @@ impl Daemon {
     /// Becomes nobody, if it is root, with nothing but `CAP_BPF` left, which kernels before 5.19 want of who runs a
     /// program. To be called before the process has other threads.
     ///
+    /// The socket then stays behind at the end where its folder is root's: clients find that nobody listens, and the
+    /// next daemon replaces it.
+    ///
     /// # Errors
     /// As the kernel says; the process should end then.
     pub fn drop_privileges(&self) -> io::Result<()> {
         if privileges::effective_user() != 0 {
             return Ok(());
-        }
-        if let Some(Place { path, folder_is_ours: true, .. }) = &self.place
-            && let Some(folder) = path.parent()
-        {
-            // So that the socket can be removed at the end.
-            std::os::unix::fs::chown(folder, Some(privileges::NOBODY), Some(privileges::NOBODY))?;
         }
         privileges::drop_all_but(&[Capability::Bpf])
     }
@@ -232,7 +226,7 @@ impl Daemon {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Where it may not, clients find a socket that nobody listens at, and the next daemon replaces it.
+        // Where it may not, it stays: see `drop_privileges`.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -14,6 +14,7 @@ mod daemon;
 mod daemon;
 mod error;
 pub mod file;
+mod litmus;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 mod programs;
 mod status;
@@ -22,6 +23,7 @@ pub use client::{Client, Ticket};
 #[cfg(feature = "daemon")]
 pub use daemon::Daemon;
 pub use error::Error;
+pub use litmus::missed_rounds;
 pub use status::{CpuStatus, Status};
 
 /// Where the daemon listens unless it is told otherwise.

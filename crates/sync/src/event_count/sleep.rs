@@ -10,8 +10,8 @@ use crate::primitives::{Instant, spin_loop};
 const SPIN_ROUNDS: u32 = if cfg!(any(model = "loom", model = "tso")) { 0 } else { 7 };
 /// How long a sleeper's announcement may be overlooked.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The first sleep while it may be; each is twice as long as the one before. A model has two instead of ten.
-const FIRST_NAP: Duration = Duration::from_millis(if cfg!(model = "tso") { 500 } else { 1 });
+/// The first sleep while it may be; each is twice as long as the one before. A model has one instead of ten.
+const FIRST_NAP: Duration = Duration::from_millis(if cfg!(model = "tso") { 1000 } else { 1 });
 
 /// An event count on which threads sleep.
 pub(super) trait Sleepers {

@@ -1,7 +1,7 @@
 //! `ascertain history`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ascertain::outcome::Verdict;
 use ascertain_report::history::list::{self, ListedRun, RunList, RunState, SCHEMA};

@@ -40,7 +40,7 @@ fn age(text: &str) -> Result<Duration, String> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim_end().parse::<f64>().ok());
     match days {
         Some(days) => duration(&format!("{}h", days * 24.0)).map_err(|error| format!("`{text}`: {error}")),
-        None => duration(text),
+        None => duration(text).map_err(|error| format!("{error}, or in d")),
     }
 }
 

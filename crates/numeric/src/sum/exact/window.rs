@@ -69,9 +69,13 @@ impl Exponents {
 pub unsafe fn add_blocks<V: Vector, T: Element, const N: usize>(sum: &mut Exact, xs: &[T]) {
     let mut unit = Some(FIRST_UNIT);
     // The first block is shorter, so that those after it begin where a cache line does.
-    let shorter = BLOCK - xs.as_ptr().align_offset(LINE_BYTES) % BLOCK;
-    let (first, others) = xs.split_at(xs.len().min(BLOCK - shorter % (LINE_BYTES / size_of::<T>())));
-    for block in std::iter::once(first).chain(others.chunks(BLOCK)) {
+    let line = LINE_BYTES / size_of::<T>();
+    let mut length = BLOCK - line + xs.as_ptr().align_offset(LINE_BYTES) % line;
+    let mut rest = xs;
+    while !rest.is_empty() {
+        let block;
+        (block, rest) = rest.split_at(length.min(rest.len()));
+        length = BLOCK;
         if block.len() < LEAST {
             block.iter().for_each(|&x| sum.add(x.into()));
         } else {

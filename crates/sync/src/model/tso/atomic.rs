@@ -131,9 +131,11 @@ impl<T: Value> Atomic<T> {
     /// The value before; an error if it is not `current`, and stays.
     #[track_caller]
     pub fn compare_exchange(&self, current: T, new: T, _: Ordering, _: Ordering) -> Result<T, T> {
-        let is_current = |value: T| value.into_bits() == current.into_bits();
-        let old = self.update(|old| is_current(old).then_some(new));
-        if is_current(old) { Ok(old) } else { Err(old) }
+        let current = current.into_bits();
+        let old = step(Op::Compare(self.word, current), |state, thread| {
+            state.update(thread, self.word, |old| (old == current).then_some(new.into_bits()))
+        });
+        if old == current { Ok(T::from_bits(old)) } else { Err(T::from_bits(old)) }
     }
 
     /// On x86 it does not fail without a reason.

@@ -6,12 +6,17 @@ use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
+use generator::{Generator, Gn};
+
 use super::machine::{Machine, Op, Place, State, ThreadId, Unwound};
 use super::quarantine;
 use super::schedule::Schedule;
 
 /// More executions than this are too many to wait for.
 const EXECUTIONS_MAX: u64 = 2_000_000;
+
+/// Of each thread's stack.
+const STACK_WORDS: usize = 1 << 15;
 
 /// How an execution ends.
 #[derive(Clone, Debug)]
@@ -89,43 +94,53 @@ pub fn explore(program: impl Fn() + Send + Sync + 'static) -> Result<Explored, F
 fn execute(program: &Arc<impl Fn() + Send + Sync + 'static>, schedule: Schedule) -> (Over, Vec<Event>, Schedule) {
     let machine = Arc::new(Machine::new(schedule));
     let program = program.clone();
-    let mut state = machine.lock();
-    let first = state.add_thread();
-    start(&machine, &mut state.os_threads, first, move || program());
-    machine.pass_turn(&mut state);
-    while let Some(os_thread) = state.os_threads.pop() {
-        drop(state);
-        // What it panicked with was caught and kept.
-        let _ = os_thread.join();
-        state = machine.lock();
+    machine.lock().add_thread(Box::new(move || program()));
+    machine.lock().pass_turn();
+    let mut threads = Vec::new();
+    while let Some(thread) = machine.turn() {
+        while threads.len() <= thread {
+            threads.push(coroutine(&machine, threads.len()));
+        }
+        resume(&mut threads[thread], &machine, thread);
     }
+    // Those that have not ended unwind.
+    for (thread, coroutine) in threads.iter_mut().enumerate() {
+        if !coroutine.is_done() {
+            resume(coroutine, &machine, thread);
+        }
+    }
+    drop(threads);
+    let mut state = machine.lock();
+    state.bodies.clear();
     quarantine::release();
     let over = state.over.clone().unwrap_or(Over::Done);
     (over, std::mem::take(&mut state.events), std::mem::take(&mut state.schedule))
 }
 
-/// Starts the OS thread behind a thread of the model.
-pub(super) fn start(
-    machine: &Arc<Machine>,
-    os_threads: &mut Vec<std::thread::JoinHandle<()>>,
-    thread: ThreadId,
-    body: impl FnOnce() + Send + 'static,
-) {
+type Coroutine = Generator<'static, (), ()>;
+
+fn resume(coroutine: &mut Coroutine, machine: &Arc<Machine>, thread: ThreadId) {
+    CURRENT.set(Some((machine.clone(), thread)));
+    quarantine::keep(true);
+    coroutine.resume();
+    quarantine::keep(false);
+    CURRENT.set(None);
+}
+
+/// A thread of the model: all run on one of the host's, one at a time, each on a stack of its own.
+fn coroutine(machine: &Arc<Machine>, thread: ThreadId) -> Coroutine {
     let machine = machine.clone();
-    os_threads.push(std::thread::spawn(move || {
-        quarantine::enter();
-        CURRENT.set(Some((machine.clone(), thread)));
+    Gn::new_opt(STACK_WORDS, move || {
         let result = panic::catch_unwind(AssertUnwindSafe(|| {
-            step(Op::Start, |_, _| ());
+            let Some(body) = machine.begin(thread) else { return };
             body();
             step(Op::Exit, |state, thread| state.drain(thread));
         }));
-        CURRENT.set(None);
         match result {
             Err(panic) if !panic.is::<Unwound>() => machine.end(Over::Failed(message(&*panic))),
             _ => machine.finish(thread),
         }
-    }));
+    })
 }
 
 thread_local! {

@@ -1,8 +1,9 @@
 //! Memory, threads with their store buffers, and the clock.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::explorer::{Event, Over};
@@ -16,6 +17,7 @@ const STEPS_MAX: usize = 20_000;
 pub(super) type Word = usize;
 pub(super) type ThreadId = usize;
 pub(super) type Place = &'static Location<'static>;
+pub(super) type Body = Box<dyn FnOnce() + Send>;
 
 /// What a thread is about to do, as far as others are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub(super) enum Op {
     Add(Word),
     /// With LOCK.
     Update(Word),
+    /// With LOCK: writes if memory has that value.
+    Compare(Word, u64),
     Fence,
     Heavy,
     Sleep(Word),
@@ -56,6 +60,8 @@ pub(super) struct Thread {
     pub(super) is_finished: bool,
     /// Memory's changes when it last spun.
     changes_seen: usize,
+    /// All that it has seen: whatever it will do is a function of that.
+    history: u64,
 }
 
 struct Cell {
@@ -74,13 +80,13 @@ pub(super) struct State {
     pub(super) schedule: Schedule,
     pub(super) events: Vec<Event>,
     pub(super) over: Option<Over>,
-    pub(super) os_threads: Vec<std::thread::JoinHandle<()>>,
+    /// What threads that have not started yet will do.
+    pub(super) bodies: Vec<Option<Body>>,
 }
 
 /// One execution.
 pub(super) struct Machine {
     state: Mutex<State>,
-    turned: Condvar,
 }
 
 impl Machine {
@@ -94,18 +100,16 @@ impl Machine {
             schedule,
             events: Vec::new(),
             over: None,
-            os_threads: Vec::new(),
+            bodies: Vec::new(),
         };
-        Self { state: Mutex::new(state), turned: Condvar::new() }
+        Self { state: Mutex::new(state) }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets `thread` do `op` once the schedule says so, after others perhaps.
-    ///
-    /// When the execution is over, unwinds; a destructor that is then run does what it does at once.
+    /// Lets `thread` do `op` once the schedule says so, after others perhaps. Unwinds when the execution is over.
     pub(super) fn step<R>(
         &self,
         thread: ThreadId,
@@ -114,64 +118,57 @@ impl Machine {
         effect: impl FnOnce(&mut State) -> R,
     ) -> R {
         let mut state = self.lock();
-        // A thread that starts was not running: the turn is somebody else's.
-        if state.over.is_none() && op != Op::Start {
-            state.threads[thread].next = Some(op);
-            self.pass_turn(&mut state);
+        if std::thread::panicking() {
+            return effect(&mut state); // a destructor, in an execution that is lost
         }
-        while state.turn != Some(thread) && state.over.is_none() {
-            state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        if state.over.is_none() {
+            state.threads[thread].next = Some(op);
+            state.pass_turn();
+        }
+        if state.over.is_none() && state.turn != Some(thread) {
+            drop(state);
+            generator::yield_with(());
+            state = self.lock();
         }
         if state.over.is_some() {
-            if !std::thread::panicking() {
-                drop(state);
-                std::panic::resume_unwind(Box::new(Unwound));
-            }
-            return effect(&mut state);
+            drop(state);
+            std::panic::resume_unwind(Box::new(Unwound));
         }
-        state.turn = None;
-        state.threads[thread].next = None;
         let result = effect(&mut state);
-        state.events.push(Event { thread, op, place: Some(place) });
+        state.ran(thread, op, place);
         result
     }
 
-    /// Runs transitions of memory until it is a thread's turn, or nobody's.
-    pub(super) fn pass_turn(&self, state: &mut State) {
-        while state.over.is_none() {
-            if state.events.len() > STEPS_MAX {
-                state.over = Some(Over::Failed("no end: does a loop wait without `spin_loop`?".into()));
-                break;
-            }
-            match state.choose() {
-                Ok(Transition::Flush(thread)) => state.flush_oldest(thread),
-                Ok(Transition::Step(thread)) => {
-                    state.turn = Some(thread);
-                    break;
-                }
-                Err(over) => state.over = Some(over),
-            }
+    /// Whose turn it is; none when the execution is over.
+    pub(super) fn turn(&self) -> Option<ThreadId> {
+        let state = self.lock();
+        if state.over.is_some() { None } else { state.turn }
+    }
+
+    /// What the thread will do, as its turn has come; none if the execution was over before.
+    #[track_caller]
+    pub(super) fn begin(&self, thread: ThreadId) -> Option<Body> {
+        let mut state = self.lock();
+        if state.over.is_some() {
+            return None;
         }
-        self.turned.notify_all();
+        state.ran(thread, Op::Start, Location::caller());
+        state.bodies[thread].take()
     }
 
     /// Ends the execution, unless it is over already.
     pub(super) fn end(&self, over: Over) {
-        let mut state = self.lock();
-        state.over.get_or_insert(over);
-        self.turned.notify_all();
+        self.lock().over.get_or_insert(over);
     }
 
     /// The thread has returned; the last one ends the execution.
     pub(super) fn finish(&self, thread: ThreadId) {
         let mut state = self.lock();
         state.threads[thread].is_finished = true;
-        if state.over.is_none() {
-            if state.threads.iter().all(|thread| thread.is_finished) {
-                state.over = Some(Over::Done);
-            }
-            self.pass_turn(&mut state);
+        if state.threads.iter().all(|thread| thread.is_finished) {
+            state.over.get_or_insert(Over::Done);
         }
+        state.pass_turn();
     }
 }
 
@@ -184,15 +181,43 @@ impl State {
         self.cells.len() - 1
     }
 
-    pub(super) fn add_thread(&mut self) -> ThreadId {
+    pub(super) fn add_thread(&mut self, body: Body) -> ThreadId {
+        self.bodies.push(Some(body));
         self.threads.push(Thread {
             buffer: VecDeque::new(),
             next: Some(Op::Start),
             asleep_on: None,
             is_finished: false,
             changes_seen: 0,
+            history: 0,
         });
         self.threads.len() - 1
+    }
+
+    /// The thread has its turn no more, and goes on until its next step.
+    pub(super) fn ran(&mut self, thread: ThreadId, op: Op, place: Place) {
+        self.turn = None;
+        self.threads[thread].next = None;
+        self.observe(thread, 0);
+        self.events.push(Event { thread, op, place: Some(place) });
+    }
+
+    /// Runs transitions of memory until it is a thread's turn, or the execution is over.
+    pub(super) fn pass_turn(&mut self) {
+        while self.over.is_none() {
+            if self.events.len() > STEPS_MAX {
+                self.over = Some(Over::Failed("no end: does a loop wait without `spin_loop`?".into()));
+                return;
+            }
+            match self.choose() {
+                Ok(Transition::Flush(thread)) => self.flush_oldest(thread),
+                Ok(Transition::Step(thread)) => {
+                    self.turn = Some(thread);
+                    return;
+                }
+                Err(over) => self.over = Some(over),
+            }
+        }
     }
 
     fn cell(&mut self, word: Word) -> &mut Cell {
@@ -203,11 +228,11 @@ impl State {
         cell
     }
 
-    /// What `thread` sees.
     pub(super) fn load(&mut self, thread: ThreadId, word: Word) -> u64 {
-        let in_memory = self.cell(word).value;
-        let newest = self.threads[thread].buffer.iter().rev().find(|store| store.word == word);
-        newest.map_or(in_memory, |store| store.value)
+        self.cell(word);
+        let value = self.seen_by(&self.threads[thread], word);
+        self.observe(thread, value);
+        value
     }
 
     pub(super) fn store(&mut self, thread: ThreadId, word: Word, value: u64) {
@@ -219,10 +244,17 @@ impl State {
     pub(super) fn update(&mut self, thread: ThreadId, word: Word, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
         self.drain(thread);
         let old = self.cell(word).value;
+        self.observe(thread, old);
         if let Some(new) = change(old) {
             self.write(word, new);
         }
         old
+    }
+
+    /// The newest store of its buffer to that place, or what is in memory.
+    pub(super) fn seen_by(&self, thread: &Thread, word: Word) -> u64 {
+        let newest = thread.buffer.iter().rev().find(|store| store.word == word);
+        newest.map_or(self.cells[word].value, |store| store.value)
     }
 
     fn write(&mut self, word: Word, value: u64) {
@@ -257,16 +289,21 @@ impl State {
     fn advance(&mut self, by: Duration) {
         self.now += by;
         for thread in 0..self.threads.len() {
-            let is_old = |store: &BufferedStore| store.issued + RESIDENCE_MAX <= self.now;
-            let old = self.threads[thread].buffer.iter().take_while(|store| is_old(store)).count();
-            (0..old).for_each(|_| self.flush_oldest(thread));
+            let overdue = self.overdue(&self.threads[thread], self.now).count();
+            (0..overdue).for_each(|_| self.flush_oldest(thread));
         }
+    }
+
+    /// The stores that have left the thread's buffer by then.
+    pub(super) fn overdue<'a>(&self, thread: &'a Thread, by: Duration) -> impl Iterator<Item = &'a BufferedStore> + use<'a> {
+        thread.buffer.iter().take_while(move |store| store.issued + RESIDENCE_MAX <= by)
     }
 
     /// Puts `thread` to sleep, if memory has what it expects.
     pub(super) fn sleep(&mut self, thread: ThreadId, word: Word, expected: u64) -> bool {
         self.drain(thread);
         let falls_asleep = self.cell(word).value == expected;
+        self.observe(thread, u64::from(falls_asleep));
         self.threads[thread].asleep_on = falls_asleep.then_some(word);
         falls_asleep
     }
@@ -294,6 +331,30 @@ impl State {
         self.cell(word).is_live = false;
     }
 
+    /// The time, as the thread sees it.
+    pub(super) fn clock(&mut self, thread: ThreadId) -> Duration {
+        self.observe(thread, self.now.as_nanos() as u64);
+        self.now
+    }
+
+    fn observe(&mut self, thread: ThreadId, value: u64) {
+        let history = &mut self.threads[thread].history;
+        *history = hash_of(|hasher| (*history, value).hash(hasher));
+    }
+
+    /// Equal for two states after which the same can happen.
+    pub(super) fn hash(&self) -> u64 {
+        hash_of(|hasher| {
+            self.now.hash(hasher);
+            self.cells.iter().for_each(|cell| (cell.value, cell.is_live).hash(hasher));
+            for thread in &self.threads {
+                let can_spin = thread.changes_seen != self.changes;
+                (thread.history, thread.asleep_on, thread.is_finished, can_spin).hash(hasher);
+                thread.buffer.iter().for_each(|store| (store.word, store.value, store.issued).hash(hasher));
+            }
+        })
+    }
+
     pub(super) fn can_step(&self, thread: &Thread) -> bool {
         match thread.next {
             None => false,
@@ -303,4 +364,10 @@ impl State {
             Some(_) => true,
         }
     }
+}
+
+fn hash_of(write: impl FnOnce(&mut DefaultHasher)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    write(&mut hasher);
+    hasher.finish()
 }

@@ -27,9 +27,9 @@ thread_local! {
     static IS_MODEL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on, the current thread is one of a model.
-pub(super) fn enter() {
-    IS_MODEL.set(true);
+/// Whether what the current thread frees from now on is kept.
+pub(super) fn keep(is_model: bool) {
+    IS_MODEL.set(is_model);
 }
 
 /// Frees what was freed. No thread of a model may run.

@@ -1,5 +1,8 @@
 //! Which step comes next: depth first through all that could make a difference.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use super::explorer::Over;
 use super::machine::{Op, State, ThreadId, Word};
 
@@ -17,7 +20,7 @@ struct Branch {
     taken: usize,
 }
 
-/// The path from the start, kept from one execution to the next.
+/// The path from the start, kept from one execution to the next with what was visited.
 #[derive(Default)]
 pub(super) struct Schedule {
     path: Vec<Branch>,
@@ -25,6 +28,8 @@ pub(super) struct Schedule {
     /// What need not be done from here: it was explored before, and nothing since had to do with it.
     asleep: Vec<Transition>,
     last: ThreadId,
+    /// States by their hash, with what was not done from there.
+    visited: HashMap<u64, Vec<Transition>>,
 }
 
 impl Schedule {
@@ -34,7 +39,7 @@ impl Schedule {
             branch.taken += 1;
             if branch.taken < branch.options.len() {
                 self.path.push(branch);
-                return Some(Self { path: self.path, ..Self::default() });
+                return Some(Self { path: self.path, visited: self.visited, ..Self::default() });
             }
         }
         None
@@ -57,8 +62,16 @@ impl State {
         if possible.is_empty() {
             return Err(Over::Failed(self.deadlock()));
         }
-        let Schedule { path, depth, asleep, .. } = &mut self.schedule;
+        let hash = self.hash();
+        let Schedule { path, depth, asleep, visited, .. } = &mut self.schedule;
         if *depth == path.len() {
+            match visited.entry(hash) {
+                Entry::Vacant(entry) => drop(entry.insert(asleep.clone())),
+                Entry::Occupied(entry) if entry.get().iter().all(|option| asleep.contains(option)) => {
+                    return Err(Over::Redundant);
+                }
+                Entry::Occupied(mut entry) => entry.get_mut().retain(|option| asleep.contains(option)),
+            }
             let options: Vec<_> = possible.iter().filter(|option| !asleep.contains(option)).copied().collect();
             if options.is_empty() {
                 return Err(Over::Redundant);
@@ -100,7 +113,7 @@ impl State {
             (Step(x), Flush(y)) | (Flush(y), Step(x)) if x == y => self.drains_or_reads_oldest(x),
             _ => {
                 let (a, b) = (self.footprint(a), self.footprint(b));
-                a.is_global || b.is_global || self.disturbs(&a, &b) || self.disturbs(&b, &a)
+                a.disturbs(&b) || b.disturbs(&a)
             }
         }
     }
@@ -115,10 +128,6 @@ impl State {
         }
     }
 
-    fn disturbs(&self, writer: &Footprint, reader: &Footprint) -> bool {
-        writer.writes.iter().any(|word| reader.reads_all || reader.reads == Some(*word) || reader.writes.contains(word))
-    }
-
     fn footprint(&self, transition: Transition) -> Footprint {
         let thread = match transition {
             Transition::Step(thread) | Transition::Flush(thread) => &self.threads[thread],
@@ -130,19 +139,48 @@ impl State {
         }
         let buffered = thread.buffer.iter().map(|store| store.word);
         match thread.next {
-            None | Some(Op::Start | Op::Store(_) | Op::Clock | Op::Join(_)) => {}
-            Some(Op::Load(word) | Op::Add(word)) => {
+            None | Some(Op::Start | Op::Join(_)) => {}
+            Some(Op::Store(_) | Op::Clock) => footprint.reads_clock = true,
+            Some(op @ (Op::Load(word) | Op::Add(word))) => {
                 footprint.reads = (!buffered.into_iter().any(|other| other == word)).then_some(word);
+                footprint.reads_clock = op == Op::Add(word);
             }
-            // Sleeping and waking change who is in the word's queue.
-            Some(Op::Update(word) | Op::Sleep(word) | Op::Wake(word) | Op::Free(word)) => {
+            Some(Op::Update(word)) => {
                 footprint.writes.extend(buffered);
                 footprint.writes.push(word);
             }
+            Some(Op::Compare(word, expected)) => {
+                let is_equal = self.seen_by(thread, word) == expected;
+                footprint.writes.extend(buffered);
+                footprint.writes.extend(is_equal.then_some(word));
+                footprint.reads = Some(word);
+            }
+            Some(Op::Sleep(word)) => {
+                footprint.writes.extend(buffered);
+                footprint.reads = Some(word);
+                footprint.sleeps_on = Some(word);
+            }
+            Some(Op::Wake(word)) => {
+                footprint.writes.extend(buffered);
+                footprint.wakes = Some(word);
+            }
+            Some(Op::Free(word)) => footprint.writes.push(word),
             Some(Op::Fence | Op::Exit) => footprint.writes.extend(buffered),
             Some(Op::Spin) => footprint.reads_all = true,
-            Some(Op::Awake(_)) => footprint.is_global = thread.asleep_on.is_some(),
-            Some(Op::Heavy) => footprint.is_global = true,
+            Some(Op::Awake(timeout)) => {
+                if let (Some(_), Some(timeout)) = (thread.asleep_on, timeout) {
+                    footprint.sleeps_on = thread.asleep_on;
+                    footprint.reads_clock = true;
+                    footprint.writes_clock = true;
+                    let overdue = |thread| self.overdue(thread, self.now + timeout).map(|store| store.word);
+                    footprint.writes.extend(self.threads.iter().flat_map(overdue));
+                }
+            }
+            Some(Op::Heavy) => {
+                // A store after it is not one before it.
+                footprint.writes_clock = true;
+                footprint.writes.extend(self.threads.iter().flat_map(|thread| &thread.buffer).map(|store| store.word));
+            }
         }
         footprint
     }
@@ -154,5 +192,18 @@ struct Footprint {
     reads: Option<Word>,
     reads_all: bool,
     writes: Vec<Word>,
-    is_global: bool,
+    /// Falls asleep there, or awakes by itself.
+    sleeps_on: Option<Word>,
+    wakes: Option<Word>,
+    reads_clock: bool,
+    writes_clock: bool,
+}
+
+impl Footprint {
+    fn disturbs(&self, reader: &Self) -> bool {
+        let is_used = |word| reader.reads_all || reader.reads == Some(word) || reader.writes.contains(&word);
+        self.writes.iter().any(|&word| is_used(word))
+            || self.writes_clock && reader.reads_clock
+            || self.wakes.is_some() && self.wakes == reader.sleeps_on
+    }
 }

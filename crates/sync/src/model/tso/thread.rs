@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::explorer::{current, start, step};
+use super::explorer::step;
 use super::machine::{Op, ThreadId};
 
 pub use super::atomic::spin_loop as yield_now;
@@ -21,19 +21,15 @@ pub struct JoinHandle<T> {
 /// Outside of a model.
 #[track_caller]
 pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    let (machine, _) = current().expect("called outside of `model::tso::explore`");
     let result = Arc::new(Mutex::new(None));
     let slot = result.clone();
     // The system call empties the buffer.
     let thread = step(Op::Fence, |state, thread| {
         state.drain(thread);
-        let thread = state.add_thread();
-        let body = move || {
+        state.add_thread(Box::new(move || {
             let value = body();
             *slot.lock().unwrap() = Some(value);
-        };
-        start(&machine, &mut state.os_threads, thread, body);
-        thread
+        }))
     });
     JoinHandle { thread, result }
 }

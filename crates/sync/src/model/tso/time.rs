@@ -15,7 +15,7 @@ impl Instant {
     #[track_caller]
     #[must_use]
     pub fn now() -> Self {
-        Self(step(Op::Clock, |state, _| state.now))
+        Self(step(Op::Clock, |state, thread| state.clock(thread)))
     }
 
     /// Zero when `earlier` is later.

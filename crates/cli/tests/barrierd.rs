@@ -1,0 +1,148 @@
+//! `ascertain barrierd`: the daemon as a process, where this machine and user can have one. `cargo xtask test` says
+//! when they can't.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use ascertain_sync::barrierd::{Client, Error};
+use common::{ascertain, command};
+use tempfile::TempDir;
+
+/// A daemon of a test's own, which ends with it.
+struct Running {
+    process: Child,
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Running {
+    /// None where it can't be had.
+    fn new() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("made/barrierd");
+        let mut command = command(folder.path(), &["barrierd", "--path", path.to_str().unwrap()]);
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        for line in BufReader::new(process.stderr.take().unwrap()).lines() {
+            said = line.unwrap();
+            if said.starts_with("barrierd:") {
+                return Some(Self { process, path, _folder: folder });
+            }
+        }
+        assert_eq!(process.wait().unwrap().code(), Some(4), "{said}");
+        assert!(said.starts_with("error: "), "{said}");
+        None
+    }
+
+    fn signal(&mut self, name: &str) {
+        let pid = self.process.id().to_string();
+        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    /// A field of the kernel's account of the process.
+    fn kernel_says(&self, field: &str) -> String {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        line.trim_start_matches(':').trim().to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn at_last() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+fn is_root(path: &Path) -> bool {
+    std::os::unix::fs::MetadataExt::uid(&fs::metadata(path).unwrap()) == 0
+}
+
+#[test]
+fn it_serves_without_privileges_and_ends_in_order() {
+    let Some(mut running) = Running::new() else { return };
+    let client = Client::open(&running.path).unwrap();
+    client.wait(client.ticket(), None, at_last()).unwrap();
+    if is_root(Path::new("/proc/self")) {
+        assert_eq!(running.kernel_says("Uid"), "65534\t65534\t65534\t65534");
+        assert_eq!(u64::from_str_radix(&running.kernel_says("CapPrm"), 16), Ok(1 << 39));
+        assert_eq!((running.kernel_says("NoNewPrivs"), running.kernel_says("Groups")), ("1".into(), String::new()));
+    }
+    let path = running.path.to_str().unwrap();
+    let second = ascertain(Path::new("/"), &["barrierd", "--path", path]);
+    assert_eq!(second.code, Some(2), "{}", second.stderr);
+    assert!(second.stderr.contains("running") && second.stderr.contains(path), "{}", second.stderr);
+
+    let status = ascertain(Path::new("/"), &["barrierd", "--status", "--path", path]);
+    assert_eq!(status.code, Some(0), "{}", status.stderr);
+    assert!(status.stdout.starts_with(&format!("barrierd at {path}: process {}", running.process.id())));
+    let json = ascertain(Path::new("/"), &["barrierd", "--status", "--path", path, "--format", "json"]).json();
+    assert_eq!((&json["schema"], &json["path"]), (&"ascertain.barrierd/1".into(), &path.into()));
+    assert!(json["beats"].as_u64() >= Some(1) && json["cpus"].as_array().unwrap().len() == client.cpus() as usize);
+
+    running.signal("-TERM");
+    assert_eq!(running.process.wait().unwrap().code(), Some(0));
+    assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), at_last()), Err(Error::Gone)));
+    assert!(matches!(Client::open(&running.path), Err(Error::NotRunning { .. })));
+}
+
+#[test]
+fn a_client_of_a_killed_daemon_is_told_at_once() {
+    let Some(mut running) = Running::new() else { return };
+    let client = Client::open(&running.path).unwrap();
+    assert!(client.is_alive());
+    std::thread::scope(|scope| {
+        // Such a CPU never passes: it waits until the daemon is gone.
+        let waiter = scope.spawn(|| client.wait(client.ticket(), Some(&[u32::MAX]), at_last()));
+        running.process.kill().unwrap();
+        running.process.wait().unwrap();
+        assert!(matches!(waiter.join().unwrap(), Err(Error::Gone)));
+    });
+    assert!(!client.is_alive());
+}
+
+#[test]
+fn a_client_of_a_stopped_daemon_waits_no_longer_than_it_said() {
+    let Some(mut running) = Running::new() else { return };
+    let client = Client::open(&running.path).unwrap();
+    running.signal("-STOP");
+    let deadline = Instant::now() + Duration::from_millis(30);
+    assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));
+    assert!(client.is_alive(), "stopped is not ended");
+}
+
+#[test]
+fn one_reading() {
+    let ran = ascertain(Path::new("/"), &["barrierd", "--once", "--format", "json"]);
+    if ran.code == Some(4) {
+        assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+        return;
+    }
+    let json = ran.json();
+    assert!(json["path"].is_null() && json["barrier_ns"].as_u64() > Some(0), "{json}");
+    let text = ascertain(Path::new("/"), &["barrierd", "--once"]).stdout;
+    assert!(text.contains("waiting for all CPUs took"), "{text}");
+}
+
+#[test]
+fn nothing_running_and_wrong_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = ascertain(folder.path(), &["barrierd", "--status", "--path", "none"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(4), ""));
+    assert!(none.stderr.contains("no barrierd listens at none") && none.stderr.contains("start it"), "{}", none.stderr);
+    for wrong in [&["--format", "csv"][..], &["--once", "--status"], &["--period", "0s"], &["--period", "fast"]] {
+        let ran = ascertain(folder.path(), &[&["barrierd"], wrong].concat());
+        assert_eq!(ran.code, Some(2), "{wrong:?}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,80 @@
+//! The experiment as data: ways to wait for every CPU.
+
+use std::sync::LazyLock;
+
+use ascertain::experiment::{
+    Accepts, Arm, Better, Experiment, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+};
+use ascertain::unit::Unit;
+use ascertain_sys::machine::Machine;
+
+use super::{methods, session};
+use crate::common::factor;
+
+/// Ways to wait for every CPU.
+pub struct Barrier;
+
+pub(super) const TIME: usize = 0;
+pub(super) const OTHERS: usize = 1;
+pub(super) const DAEMON: usize = 2;
+
+/// Levels of `load`.
+pub(super) const IDLE: &str = "idle";
+pub(super) const BUSY: &str = "busy";
+pub(super) const SPACED: &str = "spaced";
+
+/// No barrier at all.
+pub(super) const NONE: &str = "none";
+
+const VARIANTS: [(&str, &str); 7] = [
+    ("heartbeat", "sync::barrierd: wait for interrupts, which the daemon makes while somebody waits"),
+    ("ticks", "sync::barrierd: look, by virtual time, whether the timer has interrupted each CPU"),
+    ("ticks-clock", "the same by CLOCK_MONOTONIC, as the source's daemon first did; to be timed only"),
+    ("plain", "membarrier, which waits for the scheduler"),
+    ("expedited", "membarrier by interrupts, expedited"),
+    ("mprotect", "a page's rights taken away and given back; no barrier, to be timed only"),
+    (NONE, "no barrier: what the others are held against at load=spaced"),
+];
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "barrier".into(),
+    title: "The slow side of an asymmetric barrier: how long until every CPU has passed".into(),
+    readme: include_str!("README.md").into(),
+    variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
+    factors: vec![factor(
+        "load",
+        "the rest of the machine: idle; busy (two threads a CPU at low priority); spaced (busy, and one barrier a \
+         millisecond, to see what that costs the others)",
+        BUSY,
+        Accepts::OneOf([IDLE, BUSY, SPACED].map(Into::into).to_vec()),
+    )],
+    metrics: vec![
+        Metric::new("time", "time for one barrier", Unit::Nanosecond, Better::Lower),
+        Metric::new("others", "rounds a second of the busy threads, all together", Unit::PerSecond, Better::Higher),
+        Metric::new("daemon", "CPU time of the daemon, as a share of one CPU", Unit::One, Better::Lower),
+    ],
+    plots: Vec::new(),
+});
+
+impl Experiment for Barrier {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        if arm.variant == NONE && load(arm) != Some(SPACED) {
+            return Err(Unavailable("what is no barrier takes no time; it is measured at load=spaced".into()));
+        }
+        methods::is_available(&arm.variant).map_err(Unavailable)
+    }
+
+    fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        session::open(arms).map_err(TargetError::Failed)
+    }
+}
+
+/// The load of an arm: one of the levels.
+pub(super) fn load(arm: &Arm) -> Option<&'static str> {
+    let level = arm.point.get("load")?.to_string();
+    [IDLE, BUSY, SPACED].into_iter().find(|known| *known == level)
+}

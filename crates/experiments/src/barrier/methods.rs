@@ -1,0 +1,121 @@
+//! The ways to wait for every CPU.
+
+use std::rc::Rc;
+use std::sync::LazyLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ascertain_sys::mapping::Shootdown;
+use ascertain_sys::{clock, membarrier};
+
+use super::daemon::Connection;
+use super::experiment::NONE;
+
+/// Barriers take milliseconds; who waits that long has met something else.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The first pause between two looks, which grow by a tenth of the time that has gone: as much is added at most.
+const PAUSE_MIN_NS: u64 = 20_000;
+
+/// One way, made ready.
+pub enum Method {
+    Heartbeat(Rc<Connection>),
+    Ticks(Rc<Connection>),
+    TicksByClock(Rc<Connection>),
+    Plain,
+    Expedited,
+    Mprotect(Shootdown),
+    None,
+}
+
+/// Whether this machine has it; if not, why.
+pub fn is_available(variant: &str) -> Result<(), String> {
+    let supported = |is_supported: std::io::Result<bool>| match is_supported {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("the kernel does not have it, or not with nohz_full".to_owned()),
+        Err(error) => Err(format!("membarrier(2): {error}")),
+    };
+    match variant {
+        "plain" => supported(membarrier::is_global_supported()),
+        "expedited" => supported(membarrier::is_expedited_supported()),
+        "heartbeat" | "ticks" | "ticks-clock" => {
+            static TRIED: LazyLock<Result<(), String>> =
+                LazyLock::new(|| Connection::new().map(drop).map_err(|error| error.to_string()));
+            TRIED.clone()
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Method {
+    /// `daemon` gives the one connection of the session.
+    pub fn new(variant: &str, daemon: impl FnOnce() -> Result<Rc<Connection>, String>) -> Result<Self, String> {
+        Ok(match variant {
+            "heartbeat" => Self::Heartbeat(daemon()?),
+            "ticks" => Self::Ticks(daemon()?),
+            "ticks-clock" => Self::TicksByClock(daemon()?),
+            "plain" => Self::Plain,
+            "expedited" => {
+                membarrier::register_private_expedited().map_err(|error| error.to_string())?;
+                Self::Expedited
+            }
+            "mprotect" => Self::Mprotect(Shootdown::new().map_err(|error| error.to_string())?),
+            NONE => Self::None,
+            _ => return Err(format!("no way to a barrier is called {variant}")),
+        })
+    }
+
+    /// Returns when every CPU has passed.
+    pub fn wait(&mut self) -> Result<(), String> {
+        let said = |error: std::io::Error| error.to_string();
+        match self {
+            Self::Heartbeat(daemon) => {
+                let client = &daemon.client;
+                let ticket = client.ticket();
+                client.wait(ticket, None, Instant::now() + WAIT_MAX).map_err(|error| error.to_string())
+            }
+            Self::Ticks(daemon) => {
+                let ticket = daemon.client.ticket();
+                look_again(|| daemon.client.has_passed(ticket, None))
+            }
+            Self::TicksByClock(daemon) => {
+                let start_ns = clock::now_ns();
+                look_again(|| daemon.client.has_passed_by_clock(start_ns))
+            }
+            Self::Plain => membarrier::global().map_err(said),
+            Self::Expedited => membarrier::private_expedited().map_err(said),
+            Self::Mprotect(page) => page.shoot().map_err(said),
+            Self::None => Ok(()),
+        }
+    }
+
+    /// Rounds that show whether it is a barrier, of which it takes about as many in the same time; 0 where it is none.
+    pub fn litmus_rounds(&self) -> usize {
+        match self {
+            Self::Heartbeat(_) | Self::Expedited => 200,
+            Self::Ticks(_) => 10,
+            Self::Plain => 3,
+            Self::TicksByClock(_) | Self::Mprotect(_) | Self::None => 0,
+        }
+    }
+
+    /// The daemon's CPU time so far, if it is the daemon that does the work.
+    pub fn daemon_ns(&self) -> Option<u64> {
+        match self {
+            Self::Heartbeat(daemon) => Some(daemon.client.status().cpu_time_ns),
+            _ => None,
+        }
+    }
+}
+
+/// Looks, and sleeps a little, longer and longer, until it is so.
+fn look_again(has_passed: impl Fn() -> bool) -> Result<(), String> {
+    let start_ns = clock::now_ns();
+    while !has_passed() {
+        let gone_ns = clock::now_ns() - start_ns;
+        if gone_ns > WAIT_MAX.as_nanos() as u64 {
+            return Err(format!("a CPU was not interrupted for {WAIT_MAX:?}: offline, or without the kernel's timer"));
+        }
+        thread::sleep(Duration::from_nanos(PAUSE_MIN_NS.max(gone_ns / 10)));
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! How long the slow side of an asymmetric barrier takes.
+
+mod daemon;
+mod experiment;
+mod load;
+mod methods;
+mod session;
+
+pub use experiment::Barrier;

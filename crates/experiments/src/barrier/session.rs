@@ -1,0 +1,99 @@
+//! Measuring: one barrier, or many a millisecond apart.
+
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
+use ascertain_sync::barrierd::missed_rounds;
+use ascertain_sys::clock;
+
+use super::daemon::Connection;
+use super::experiment::{BUSY, DAEMON, OTHERS, SPACED, TIME, load};
+use super::load::Load;
+use super::methods::Method;
+
+/// Barriers begin at any time between two of the timer's interrupts: a pause of up to 4 ms before each, one in a trial.
+const PAUSE_MAX_NS: u64 = 4_000_000;
+/// From one barrier's beginning to the next one's, and for how long.
+const SPACE_NS: u64 = 1_000_000;
+const WINDOW_NS: u64 = 30_000_000;
+
+struct Target {
+    method: Method,
+    load: &'static str,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+    load: Load,
+}
+
+pub fn open(arms: &[Arm]) -> Result<Box<dyn Session>, String> {
+    let mut connection: Option<Rc<Connection>> = None;
+    let mut daemon = || match &connection {
+        Some(connection) => Ok(Rc::clone(connection)),
+        None => {
+            let new = Rc::new(Connection::new().map_err(|error| error.to_string())?);
+            Ok(Rc::clone(connection.insert(new)))
+        }
+    };
+    let targets = arms.iter().map(|arm| {
+        let load = load(arm).ok_or_else(|| format!("{arm}: load is idle, busy or spaced"))?;
+        Ok(Target { method: Method::new(&arm.variant, &mut daemon)?, load })
+    });
+    let targets = targets.collect::<Result<_, String>>()?;
+    Ok(Box::new(Targets { targets, load: Load::new()? }))
+}
+
+impl Session for Targets {
+    /// Store buffers must not show: no round in which both sides miss what the other wrote.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        self.load.set(false);
+        let method = &mut self.targets[arm].method;
+        let mut failed = None;
+        let rounds = method.litmus_rounds();
+        let missed = missed_rounds(rounds, || failed = failed.take().or(method.wait().err()));
+        match (failed, missed) {
+            (Some(error), _) => Err(TargetError::Failed(error)),
+            (None, 0) => Ok(()),
+            (None, missed) => {
+                let what = format!("no barrier: in {missed} of {rounds} rounds both sides missed the other's write");
+                Err(TargetError::WrongAnswer(what))
+            }
+        }
+    }
+
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let Target { method, load } = &mut self.targets[arm];
+        self.load.set([BUSY, SPACED].contains(load));
+        thread::sleep(Duration::from_nanos(trial.seed % PAUSE_MAX_NS));
+        let measured = if *load == SPACED { spaced(method, &self.load, out) } else { one(method, out) };
+        measured.map_err(TargetError::Failed)
+    }
+}
+
+fn one(method: &mut Method, out: &mut Samples) -> Result<(), String> {
+    let start_ns = clock::now_ns();
+    method.wait()?;
+    out.push(TIME, (clock::now_ns() - start_ns) as f64);
+    Ok(())
+}
+
+/// What the busy threads get done beside barriers that begin a millisecond apart, or as soon as the last one ended.
+fn spaced(method: &mut Method, load: &Load, out: &mut Samples) -> Result<(), String> {
+    let (start_ns, rounds, daemon_ns) = (clock::now_ns(), load.rounds(), method.daemon_ns());
+    let mut now_ns = start_ns;
+    while now_ns - start_ns < WINDOW_NS {
+        let next_ns = now_ns + SPACE_NS;
+        method.wait()?;
+        thread::sleep(Duration::from_nanos(next_ns.saturating_sub(clock::now_ns())));
+        now_ns = clock::now_ns();
+    }
+    let elapsed_ns = (now_ns - start_ns) as f64;
+    out.push(OTHERS, (load.rounds() - rounds) as f64 / elapsed_ns * 1e9);
+    if let (Some(before_ns), Some(after_ns)) = (daemon_ns, method.daemon_ns()) {
+        out.push(DAEMON, after_ns.saturating_sub(before_ns) as f64 / elapsed_ns);
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! What interrupts threads: how often sequences are aborted by it, and what a null selector in GS shows of it.
+
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use ascertain::experiment::{TargetError, Unavailable};
+use ascertain_sys::rseq::null_gs::{Switches, interrupts_seen, switches_seen};
+use ascertain_sys::rseq::{Area, Count, Outcome, possible_cpus};
+use ascertain_sys::{affinity, clock};
+
+const RESTARTS_NS: u64 = 10_000_000;
+const SLEEPS: u32 = 30;
+/// Some ticks of the kernel's timer, of which there are 100 to 1,000 a second.
+const INTERRUPTS: Duration = Duration::from_millis(30);
+
+pub fn restarts_are_available() -> Result<(), Unavailable> {
+    Area::find().map(drop).map_err(|reason| Unavailable(reason.to_string()))
+}
+
+/// Sequences aborted for each time slice, of threads that do nothing else for a while.
+pub fn restarts(threads: usize) -> Result<f64, TargetError> {
+    let failed = |reason: &dyn ToString| TargetError::Failed(reason.to_string());
+    let area = Area::find().map_err(|reason| failed(&reason))?;
+    let counts: Vec<Count> = (0..possible_cpus()).map(|_| Count::default()).collect();
+    let one = || -> io::Result<(u64, u64)> {
+        let (mut aborted, before) = (0, time_slices()?);
+        let end_ns = clock::now_ns() + RESTARTS_NS;
+        while clock::now_ns() < end_ns {
+            aborted += (0..1_000).filter(|_| area.add(&counts, 1) == Outcome::Aborted).count() as u64;
+        }
+        Ok((aborted, time_slices()? - before + 1))
+    };
+    let done: io::Result<Vec<(u64, u64)>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let done = done.map_err(|error| failed(&error))?;
+    let aborted: u64 = done.iter().map(|(aborted, _)| aborted).sum();
+    let slices: u64 = done.iter().map(|(_, slices)| slices).sum();
+    Ok(aborted as f64 / slices as f64)
+}
+
+/// How often the calling thread was switched away from.
+fn time_slices() -> io::Result<u64> {
+    let status = fs::read_to_string("/proc/thread-self/status")?;
+    let switches = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+    Ok(switches.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum())
+}
+
+/// Tried once: what the kernel's interrupts say is read only where it is needed.
+pub fn null_gs_is_available() -> Result<(), Unavailable> {
+    on_a_thread(|| switches_seen(1).map(drop)).map_err(|error| {
+        let why = if error.get_ref().is_some() { error.to_string() } else { "needs Linux on x86-64".into() };
+        Unavailable(why)
+    })
+}
+
+/// Shares of what happened that GS showed.
+pub struct Seen {
+    pub switches: f64,
+    /// None where the kernel does not tell of its interrupts, or had none.
+    pub interrupts: Option<f64>,
+}
+
+/// On a thread of its own, whose GS nobody else uses.
+pub fn seen_by_null_gs() -> Result<Seen, TargetError> {
+    let seen = on_a_thread(|| {
+        let Switches { seen, counted } = switches_seen(SLEEPS)?;
+        let cpu = affinity::allowed()[0];
+        affinity::pin_current_thread(cpu).map_err(io::Error::other)?;
+        let before = interrupts(cpu);
+        let shown = interrupts_seen(INTERRUPTS)?;
+        let counted_by_kernel = interrupts(cpu).zip(before).map(|(after, before)| after - before);
+        let share = |counted: u64| shown as f64 / counted as f64;
+        let interrupts = counted_by_kernel.filter(|counted| *counted > 0).map(share);
+        Ok(Seen { switches: seen as f64 / counted.max(1) as f64, interrupts })
+    });
+    seen.map_err(|error: io::Error| TargetError::Failed(error.to_string()))
+}
+
+fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// How many interrupts a CPU has had so far.
+fn interrupts(cpu: usize) -> Option<u64> {
+    sum_of_column(&fs::read_to_string("/proc/interrupts").ok()?, &format!("CPU{cpu}"))
+}
+
+/// The sum of a column whose heading is the first line's; each line begins with a name.
+fn sum_of_column(table: &str, heading: &str) -> Option<u64> {
+    let mut lines = table.lines();
+    let column = lines.next()?.split_whitespace().position(|name| name == heading)?;
+    let counts = lines.filter_map(|line| line.split_whitespace().nth(column + 1)?.parse::<u64>().ok());
+    Some(counts.sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns() {
+        let table =
+            "           CPU0       CPU2\n  0:  10  3  IO-APIC  2-edge  timer\nLOC:  5  4  Local timer\nERR:  7\n";
+        assert_eq!(sum_of_column(table, "CPU0"), Some(22));
+        assert_eq!(sum_of_column(table, "CPU2"), Some(7));
+        assert_eq!(sum_of_column(table, "CPU1"), None);
+        assert_eq!(sum_of_column("", "CPU0"), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! What is done again and again.
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use ascertain::experiment::Unavailable;
+use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method};
+use ascertain_sys::compiled::{Function, Language, Source, compile};
+
+/// On cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct Padded<T>(T);
+
+type Item = MaybeUninit<[u64; 8]>;
+
+/// One variant, to be run by any number of threads.
+pub enum Target {
+    Counter(Counter),
+    ThreadLocal,
+    Atomic,
+    AtomicShared(Padded<AtomicU64>),
+    FreeList(FreeList<Item>),
+    Box,
+    Malloc(Function),
+    Lock(Lock),
+    Mutex,
+}
+
+thread_local! {
+    static OWN: AtomicU64 = const { AtomicU64::new(0) };
+}
+
+/// The variant of this name.
+pub fn target(variant: &str) -> Result<Target, Unavailable> {
+    let lacks = |reason: ascertain_sync::per_cpu::Unavailable| Unavailable(reason.to_string());
+    let counter = |method| Counter::with_method(method).map(Target::Counter).map_err(lacks);
+    // More than a thread holds at once; the stacks never run over.
+    let free_list = |method| FreeList::with_method(64, method).map(Target::FreeList).map_err(lacks);
+    match variant {
+        "counter" => counter(Method::Restartable),
+        "counter-sharded" => counter(Method::Sharded),
+        "thread-local" => Ok(Target::ThreadLocal),
+        "atomic" => Ok(Target::Atomic),
+        "atomic-shared" => Ok(Target::AtomicShared(Padded::default())),
+        "free-list" => free_list(Method::Restartable),
+        "free-list-sharded" => free_list(Method::Sharded),
+        "box" => Ok(Target::Box),
+        "malloc" => malloc().map(Target::Malloc),
+        "lock" => Lock::with_method(Method::Restartable).map(Target::Lock).map_err(lacks),
+        "mutex" => Ok(Target::Mutex),
+        _ => Err(Unavailable("there is no such variant".into())),
+    }
+}
+
+impl Target {
+    /// Does it so many times on the calling thread; how many were counted in a place of the thread's own, if that is where
+    /// they are.
+    pub fn run(&self, operations: u64) -> u64 {
+        let one = black_box(1_u64);
+        let repeat = 0..operations;
+        match self {
+            Target::Counter(counter) => repeat.for_each(|_| counter.add(one)),
+            Target::ThreadLocal => {
+                let before = OWN.with(|own| own.load(Relaxed));
+                repeat.for_each(|_| OWN.with(|own| own.store(own.load(Relaxed) + one, Relaxed)));
+                return OWN.with(|own| own.load(Relaxed)) - before;
+            }
+            Target::Atomic => {
+                let own = Padded(AtomicU64::new(0));
+                repeat.for_each(|_| _ = own.0.fetch_add(one, Relaxed));
+                return own.0.load(Relaxed);
+            }
+            Target::AtomicShared(shared) => repeat.for_each(|_| _ = shared.0.fetch_add(one, Relaxed)),
+            Target::FreeList(list) => repeat.for_each(|_| {
+                let item = list.pop().unwrap_or_else(|| Box::new(Item::uninit()));
+                list.push(black_box(item));
+            }),
+            Target::Box => repeat.for_each(|_| drop(black_box(Box::new(Item::uninit())))),
+            Target::Malloc(malloc_and_free) => _ = malloc_and_free.call::<u64, u64>(&[operations], &mut []),
+            Target::Lock(lock) => repeat.for_each(|_| while commit(lock, one).is_none() {}),
+            Target::Mutex => {
+                let own = Padded(Mutex::new([Cell::new(0_u64), Cell::new(0)]));
+                repeat.for_each(|_| {
+                    let words = own.0.lock().unwrap_or_else(PoisonError::into_inner);
+                    words[1].set(one);
+                    words[0].set(words[0].get() + one);
+                });
+                return own.0.lock().unwrap_or_else(PoisonError::into_inner)[0].get();
+            }
+        }
+        0
+    }
+
+    /// How many were counted where all threads see them; none where nothing is counted.
+    pub fn counted(&self) -> Option<u64> {
+        match self {
+            Target::Counter(counter) => Some(counter.sum()),
+            Target::AtomicShared(shared) => Some(shared.0.load(Relaxed)),
+            Target::Lock(lock) => Some(lock.words().map(|words| words[0]).sum()),
+            Target::ThreadLocal | Target::Atomic | Target::Mutex => Some(0),
+            Target::FreeList(_) | Target::Box | Target::Malloc(_) => None,
+        }
+    }
+}
+
+/// Prepares in one word and commits in another.
+fn commit(lock: &Lock, one: u64) -> Option<()> {
+    let mut held = lock.acquire();
+    held.store(1, one).ok()?;
+    held.store(0, held.load(0) + one).ok()
+}
+
+/// Kept from the compiler, which knows what the two functions do.
+const MALLOC: &str = r"
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+int64_t ascertain_malloc_and_free(const void *input, size_t one, void *output, size_t none) {
+    uint64_t left = *(const uint64_t *)input;
+    void *volatile memory;
+    while (left--) {
+        memory = malloc(64);
+        free(memory);
+    }
+    return 0;
+}
+";
+
+fn malloc() -> Result<Function, Unavailable> {
+    static COMPILED: LazyLock<Result<Function, Unavailable>> = LazyLock::new(|| {
+        let compiled = compile(&Source::new(Language::C, MALLOC).options(&["-O2"]));
+        let function = compiled.and_then(|library| library.function("malloc_and_free"));
+        function.map_err(|error| Unavailable(format!("needs a C compiler: {error}")))
+    });
+    COMPILED.clone()
+}

@@ -1,0 +1,283 @@
+//! Epochs: what is freed when, and what is not.
+#![cfg(not(any(model = "loom", model = "tso")))]
+#![allow(missing_docs)]
+
+mod reclaimed;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::thread;
+
+use ascertain_sync::barrier::{Barrier, Fences};
+use ascertain_sync::epoch::{Collector, Handle, Published};
+
+use reclaimed::{Counted, Drops, in_child};
+
+fn who_is_pinned_is_waited_for<B: Barrier>(barrier: B) {
+    let drops = Drops::default();
+    let collector = Collector::new(barrier);
+    let published = Published::new(drops.object(0), &collector);
+    let (reading, writing) = (collector.register(), collector.register());
+    let guard = reading.pin();
+    let object = published.load(&guard);
+    published.replace(drops.object(1), &writing);
+    writing.flush();
+    assert_eq!((object.value, drops.count(), writing.waiting()), (0, 0, 1));
+    drop(guard);
+    writing.flush();
+    assert_eq!((drops.count(), writing.waiting()), (1, 0));
+    assert_eq!(published.load(&reading.pin()).value, 1);
+    drop((published, reading, writing, collector));
+    assert_eq!(drops.count(), 2);
+}
+with_each_barrier!(who_is_pinned_is_waited_for);
+
+#[test]
+fn guards_nest_and_end_in_any_order() {
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(0), &collector);
+    let (reading, writing) = (collector.register(), collector.register());
+    let (first, second) = (reading.pin(), reading.pin());
+    drop(first);
+    let object = published.load(&second);
+    published.replace(drops.object(1), &writing);
+    writing.flush();
+    assert_eq!((object.value, drops.count()), (0, 0));
+    drop(second);
+    writing.flush();
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn a_guard_can_be_kept_and_sent() {
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(7), &collector);
+    let writing = collector.register();
+    let pinned = collector.register().into_pinned();
+    published.replace(drops.object(8), &writing);
+    let pinned = thread::spawn(move || {
+        // Nested; the owned guard outlasts it.
+        drop(pinned.pin());
+        pinned
+    });
+    let pinned = pinned.join().unwrap();
+    writing.flush();
+    assert_eq!(drops.count(), 0);
+    assert_eq!(published.load(&pinned.pin()).value, 8);
+}
+
+#[test]
+fn an_owned_guard_ends_with_its_value_or_gives_the_handle_back() {
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(0), &collector);
+    let writing = collector.register();
+    let pinned = collector.register().into_pinned();
+    published.replace(drops.object(1), &writing);
+    let handle = pinned.into_handle();
+    writing.flush();
+    assert_eq!(drops.count(), 1);
+    let pinned = handle.into_pinned();
+    published.replace(drops.object(2), &writing);
+    writing.flush();
+    assert_eq!(drops.count(), 1);
+    drop(pinned);
+    writing.flush();
+    assert_eq!(drops.count(), 2);
+}
+
+#[test]
+fn a_stalled_reader_stalls_everything_until_it_goes_on() {
+    const REPLACED: usize = if cfg!(miri) { 500 } else { 20_000 };
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(0), &collector);
+    let (reading, writing) = (collector.register(), collector.register());
+    let stalled = reading.pin();
+    (1..=REPLACED).for_each(|value| published.replace(drops.object(value), &writing));
+    assert_eq!((drops.count(), writing.waiting()), (0, REPLACED));
+    drop(stalled);
+    writing.flush();
+    assert_eq!((drops.count(), writing.waiting()), (REPLACED, 0));
+}
+
+#[test]
+fn without_readers_little_waits() {
+    const REPLACED: usize = if cfg!(miri) { 500 } else { 20_000 };
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(0), &collector);
+    let writing = collector.register();
+    for value in 1..=REPLACED {
+        published.replace(drops.object(value), &writing);
+        assert!(value - drops.count() <= 3 * 64, "{value} {}", drops.count());
+    }
+}
+
+#[test]
+fn after_the_last_epoch_comes_0() {
+    const LAST: u64 = u64::MAX / 2;
+    let drops = Drops::default();
+    let collector = Collector::starting_at(LAST - 2, Fences);
+    let published = Published::new(drops.object(0), &collector);
+    let (reading, writing) = (collector.register(), collector.register());
+    let mut seen = Vec::new();
+    for value in 1..=6 {
+        let guard = reading.pin();
+        let object = published.load(&guard);
+        published.replace(drops.object(value), &writing);
+        writing.collect();
+        // Pinned in this epoch, or the one before: two epochs are not reached while it is read.
+        assert_eq!((object.value, drops.count() < value), (value - 1, true));
+        seen.push(collector.epoch());
+        drop(guard);
+        writing.flush();
+        assert_eq!(drops.count(), value);
+    }
+    assert!(seen.contains(&LAST) || seen.contains(&0), "{seen:?}");
+    assert!(seen.iter().any(|&epoch| epoch < 20), "{seen:?}");
+}
+
+#[test]
+fn what_a_thread_leaves_behind_is_freed_by_another() {
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(0), &collector);
+    thread::scope(|scope| {
+        scope.spawn(|| published.replace(drops.object(1), &collector.register()));
+    });
+    assert_eq!((drops.count(), collector.participants()), (0, 1));
+    collector.register().flush();
+    assert_eq!((drops.count(), collector.participants()), (1, 1));
+}
+
+#[test]
+fn the_end_of_the_collector_frees_everything() {
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(0), &collector);
+    let pinned = collector.register().into_pinned();
+    let writing = collector.register();
+    (1..500).for_each(|value| published.replace(drops.object(value), &writing));
+    drop((published, writing, collector));
+    assert_eq!(drops.count(), 0);
+    drop(pinned);
+    assert_eq!(drops.count(), 500);
+}
+
+#[test]
+fn pointers_of_ones_own() {
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let handle = collector.register();
+    let source = AtomicPtr::new(ptr::null_mut::<Counted>());
+    let guard = handle.pin();
+    // SAFETY: null.
+    assert!(unsafe { guard.load(&source) }.is_none());
+    source.store(Box::into_raw(Box::new(drops.object(5))), Ordering::Release);
+    // SAFETY: it points to a box, which only this collector frees.
+    let object = unsafe { guard.load(&source) }.unwrap();
+    // SAFETY: it comes from a box, and only `source` led to it.
+    unsafe { handle.retire(source.swap(ptr::null_mut(), Ordering::AcqRel)) };
+    handle.flush();
+    assert_eq!((object.value, drops.count()), (5, 0));
+    drop(guard);
+    handle.flush();
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn a_destructor_may_retire_and_panic() {
+    thread_local! {
+        static HANDLE: Handle<Fences> = Collector::new(Fences).register();
+    }
+    struct Node {
+        next: Option<Box<Node>>,
+        _counted: Counted,
+    }
+    impl Drop for Node {
+        fn drop(&mut self) {
+            if let Some(next) = self.next.take() {
+                // SAFETY: it is a box that nobody else has.
+                HANDLE.with(|handle| unsafe { handle.retire(Box::into_raw(next)) });
+            }
+        }
+    }
+    let drops = Drops::default();
+    let list = (0..5).fold(None, |next, value| {
+        let counted = if value == 2 { drops.object_that_panics() } else { drops.object(value) };
+        Some(Box::new(Node { next, _counted: counted }))
+    });
+    HANDLE.with(|handle| {
+        // SAFETY: nobody else has it.
+        unsafe { handle.retire(Box::into_raw(list.unwrap())) };
+        let mut panics = 0;
+        while handle.waiting() > 0 {
+            panics += usize::from(catch_unwind(AssertUnwindSafe(|| handle.flush())).is_err());
+        }
+        assert_eq!((drops.count(), panics), (5, 1));
+    });
+}
+
+#[test]
+#[should_panic(expected = "another domain")]
+fn a_guard_of_another_collector_is_refused() {
+    let (collector, another) = (Collector::new(Fences), Collector::new(Fences));
+    let published = Published::new(1, &collector);
+    let handle = another.register();
+    published.load(&handle.pin());
+}
+
+#[test]
+fn a_forgotten_guard_stalls_until_its_handle_ends() {
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(0), &collector);
+    let (reading, writing) = (collector.register(), collector.register());
+    std::mem::forget(reading.pin());
+    published.replace(drops.object(1), &writing);
+    writing.flush();
+    assert_eq!(drops.count(), 0);
+    drop(reading);
+    writing.flush();
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn a_thread_that_ends_with_a_guard_stalls_for_ever() {
+    let drops = Drops::default();
+    let collector = Collector::new(Fences);
+    let published = Published::new(drops.object(0), &collector);
+    thread::scope(|scope| {
+        scope.spawn(|| std::mem::forget(collector.register().into_pinned()));
+    });
+    let writing = collector.register();
+    (1..100).for_each(|value| published.replace(drops.object(value), &writing));
+    writing.flush();
+    assert_eq!((drops.count(), writing.waiting()), (0, 99));
+}
+
+fn a_child_process_goes_on<B: Barrier>(barrier: B) {
+    let drops = Drops::default();
+    let collector = Collector::new(barrier);
+    let published = Published::new(drops.object(0), &collector);
+    let (reading, writing) = (collector.register(), collector.register());
+    in_child(|| {
+        published.replace(drops.object(1), &writing);
+        writing.flush();
+        published.load(&reading.pin()).value == 1 && drops.count() == 1
+    });
+    // As if of a thread that the child does not have: what is retired there waits for ever, and is not freed early.
+    let elsewhere = collector.register().into_pinned();
+    in_child(|| {
+        published.replace(drops.object(1), &writing);
+        writing.flush();
+        published.load(&reading.pin()).value == 1 && drops.count() == 0 && writing.waiting() == 1
+    });
+    drop(elsewhere);
+    assert_eq!(drops.count(), 0);
+}
+with_each_barrier!(a_child_process_goes_on);

@@ -1,0 +1,223 @@
+//! Hazard pointers: what is freed when, and what is not.
+#![cfg(not(any(model = "loom", model = "tso")))]
+#![allow(missing_docs)]
+
+mod reclaimed;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::thread;
+
+use ascertain_sync::barrier::{Barrier, Fences};
+use ascertain_sync::hazard::{Domain, Hazard, Published};
+
+use reclaimed::{Counted, Drops, in_child};
+
+fn protected_objects_are_kept<B: Barrier>(barrier: B) {
+    let drops = Drops::default();
+    let domain = Domain::new(barrier);
+    let published = Published::new(drops.object(1), &domain);
+    let (mut one, mut other, mut retirer) = (domain.hazard(), domain.hazard(), domain.retirer());
+    // Two at the same time on one thread, of different objects.
+    let first = published.load(&mut one);
+    published.replace(drops.object(2), &mut retirer);
+    let second = published.load(&mut other);
+    published.replace(drops.object(3), &mut retirer);
+    retirer.flush();
+    assert_eq!((first.value, second.value, drops.count(), retirer.waiting()), (1, 2, 0, 2));
+    drop(first);
+    retirer.flush();
+    assert_eq!((second.value, drops.count(), retirer.waiting()), (2, 1, 1));
+    drop(second);
+    retirer.flush();
+    assert_eq!((drops.count(), retirer.waiting()), (2, 0));
+    assert_eq!(published.load(&mut one).value, 3);
+    drop((published, one, other, retirer, domain));
+    assert_eq!(drops.count(), 3);
+}
+with_each_barrier!(protected_objects_are_kept);
+
+fn a_guard_can_be_kept_and_sent<B: Barrier>(barrier: B) {
+    let drops = Drops::default();
+    let domain = Domain::new(barrier);
+    let published = Published::new(drops.object(7), &domain);
+    let mut retirer = domain.retirer();
+    let guard = published.load_owned(domain.hazard());
+    published.replace(drops.object(8), &mut retirer);
+    let hazard = thread::spawn(move || {
+        assert_eq!(guard.value, 7);
+        guard.into_hazard()
+    });
+    let mut hazard = hazard.join().unwrap();
+    retirer.flush();
+    assert_eq!((drops.count(), published.load(&mut hazard).value), (1, 8));
+}
+with_each_barrier!(a_guard_can_be_kept_and_sent);
+
+#[test]
+fn a_stalled_reader_holds_one_object_and_no_more() {
+    const REPLACED: usize = if cfg!(miri) { 500 } else { 100_000 };
+    let drops = Drops::default();
+    let domain = Domain::new(Fences);
+    let published = Published::new(drops.object(0), &domain);
+    let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
+    let stalled = published.load(&mut hazard);
+    for value in 1..=REPLACED {
+        published.replace(drops.object(value), &mut retirer);
+        // A batch is 64 objects and two for the slot; what is protected comes on top.
+        assert!(value - drops.count() <= 64 + 2 + 1);
+    }
+    assert_eq!(stalled.value, 0);
+    retirer.flush();
+    assert_eq!(drops.count(), REPLACED - 1);
+}
+
+#[test]
+fn slots_are_used_again() {
+    let domain = Domain::new(Fences);
+    for _ in 0..100 {
+        let hazards: Vec<Hazard<_>> = (0..3).map(|_| domain.hazard()).collect();
+        drop(hazards);
+    }
+    assert_eq!(domain.slots(), 3);
+}
+
+#[test]
+fn what_a_thread_leaves_behind_is_freed_by_another() {
+    let drops = Drops::default();
+    let domain = Domain::new(Fences);
+    let published = Published::new(drops.object(0), &domain);
+    thread::scope(|scope| {
+        scope.spawn(|| published.replace(drops.object(1), &mut domain.retirer()));
+    });
+    assert_eq!(drops.count(), 0);
+    domain.retirer().flush();
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn the_end_of_the_domain_frees_everything() {
+    let drops = Drops::default();
+    let domain = Domain::new(Fences);
+    let published = Published::new(drops.object(0), &domain);
+    let mut retirer = domain.retirer();
+    (1..50).for_each(|value| published.replace(drops.object(value), &mut retirer));
+    // A guard outlives what it was read from, and keeps the domain alive.
+    let guard = published.load_owned(domain.hazard());
+    drop((published, retirer, domain));
+    assert_eq!((guard.value, drops.count()), (49, 0));
+    drop(guard);
+    assert_eq!(drops.count(), 50);
+}
+
+#[test]
+fn pointers_of_ones_own() {
+    let drops = Drops::default();
+    let domain = Domain::new(Fences);
+    let source = AtomicPtr::new(ptr::null_mut::<Counted>());
+    let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
+    // SAFETY: null, here and below.
+    assert!(unsafe { hazard.protect(&source) }.is_none());
+    // SAFETY: as above.
+    let hazard = unsafe { hazard.protect_owned(&source) }.unwrap_err();
+    source.store(Box::into_raw(Box::new(drops.object(5))), Ordering::Release);
+    // SAFETY: it points to a box, which only this domain frees.
+    let guard = unsafe { hazard.protect_owned(&source) }.unwrap();
+    let object = source.swap(ptr::null_mut(), Ordering::AcqRel);
+    // SAFETY: it comes from a box, and only `source` led to it.
+    unsafe { retirer.retire(object) };
+    retirer.flush();
+    assert_eq!((guard.value, drops.count()), (5, 0));
+    drop(guard);
+    retirer.flush();
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
+fn a_way_of_ones_own_to_free() {
+    /// # Safety
+    /// The object comes from `Box<[Counted; 2]>`.
+    unsafe fn free_pair(object: *mut ()) {
+        // SAFETY: by the contract.
+        drop(unsafe { Box::from_raw(object.cast::<[Counted; 2]>()) });
+    }
+    let drops = Drops::default();
+    let domain = Domain::new(Fences);
+    let pair = Box::into_raw(Box::new([drops.object(1), drops.object(2)]));
+    // SAFETY: nobody else has it, and it is such a pair.
+    unsafe { domain.retirer().retire_with(pair.cast(), free_pair) };
+    drop(domain);
+    assert_eq!(drops.count(), 2);
+}
+
+#[test]
+fn a_destructor_that_panics_does_not_keep_the_others() {
+    let drops = Drops::default();
+    let domain = Domain::new(Fences);
+    let published = Published::new(drops.object(0), &domain);
+    let mut retirer = domain.retirer();
+    published.replace(drops.object_that_panics(), &mut retirer);
+    (2..10).for_each(|value| published.replace(drops.object(value), &mut retirer));
+    assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
+    retirer.flush();
+    assert_eq!((drops.count(), retirer.waiting()), (9, 0));
+}
+
+#[test]
+#[should_panic(expected = "another domain")]
+fn a_hazard_pointer_of_another_domain_is_refused() {
+    let (domain, another) = (Domain::new(Fences), Domain::new(Fences));
+    let published = Published::new(1, &domain);
+    let _ = published.load(&mut another.hazard());
+}
+
+#[test]
+fn a_thread_that_ends_with_a_guard_keeps_its_object_alone() {
+    let drops = Drops::default();
+    let domain = Domain::new(Fences);
+    let published = Published::new(drops.object(0), &domain);
+    thread::scope(|scope| {
+        scope.spawn(|| std::mem::forget(published.load_owned(domain.hazard())));
+    });
+    let mut retirer = domain.retirer();
+    (1..100).for_each(|value| published.replace(drops.object(value), &mut retirer));
+    retirer.flush();
+    assert_eq!((drops.count(), retirer.waiting()), (98, 1));
+    drop((published, retirer, domain));
+    // The forgotten guard keeps the domain, and so what is left in it, for ever.
+    assert_eq!(drops.count(), 98);
+}
+
+#[test]
+fn a_forgotten_guard_protects_until_its_hazard_pointer_protects_something_else() {
+    let drops = Drops::default();
+    let domain = Domain::new(Fences);
+    let published = Published::new(drops.object(0), &domain);
+    let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
+    std::mem::forget(published.load(&mut hazard));
+    published.replace(drops.object(1), &mut retirer);
+    retirer.flush();
+    assert_eq!(drops.count(), 0);
+    drop(published.load(&mut hazard));
+    retirer.flush();
+    assert_eq!(drops.count(), 1);
+}
+
+fn a_child_process_goes_on<B: Barrier>(barrier: B) {
+    let drops = Drops::default();
+    let domain = Domain::new(barrier);
+    let published = Published::new(drops.object(0), &domain);
+    let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
+    // As if of a thread that the child does not have.
+    let elsewhere = published.load_owned(domain.hazard());
+    in_child(|| {
+        published.replace(drops.object(1), &mut retirer);
+        published.replace(drops.object(2), &mut retirer);
+        retirer.flush();
+        // What the other thread protected is kept, the rest is freed.
+        published.load(&mut hazard).value == 2 && drops.count() == 1 && retirer.waiting() == 1
+    });
+    assert_eq!((elsewhere.value, drops.count()), (0, 0));
+}
+with_each_barrier!(a_child_process_goes_on);

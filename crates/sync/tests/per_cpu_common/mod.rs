@@ -1,0 +1,97 @@
+//! What the tests of `per_cpu` share: CPUs, and the methods that there are here.
+#![allow(dead_code)] // each test binary uses a part
+
+use std::sync::OnceLock;
+
+use ascertain_sync::per_cpu::{BEST_FIRST, Method};
+
+/// The methods that this program has here.
+pub fn available() -> impl Iterator<Item = Method> {
+    BEST_FIRST.into_iter().filter(|method| method.is_available().is_ok())
+}
+
+/// The CPUs that the process was given.
+pub fn cpus() -> &'static [usize] {
+    static CPUS: OnceLock<Vec<usize>> = OnceLock::new();
+    CPUS.get_or_init(imp::cpus)
+}
+
+/// Ties the calling thread, and what it starts, to a CPU.
+pub fn pin(cpu: usize) {
+    imp::allow(0, &[cpu]);
+}
+
+/// Calls `work`, while all threads that this process has by then are moved from CPU to CPU, again and again.
+pub fn on_all_cpus<T>(work: impl FnOnce() -> T + Send) -> T
+where
+    T: Send,
+{
+    imp::on_all_cpus(work)
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod imp {
+    use std::mem;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread;
+    use std::time::Duration;
+
+    /// The CPUs are read before any thread is tied to one.
+    pub fn cpus() -> Vec<usize> {
+        // SAFETY: plain bits; the kernel writes as many bytes as it is told there are.
+        let set = unsafe {
+            let mut set: libc::cpu_set_t = mem::zeroed();
+            // The first thread's, which no test ties to anything.
+            assert_eq!(libc::sched_getaffinity(libc::getpid(), size_of_val(&set), &raw mut set), 0);
+            set
+        };
+        // SAFETY: the numbers are below the set's size.
+        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+    }
+
+    pub fn allow(tid: libc::pid_t, cpus: &[usize]) {
+        // SAFETY: as above; the kernel only reads. A thread that is gone is an error, which does not matter.
+        unsafe {
+            let mut set: libc::cpu_set_t = mem::zeroed();
+            cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
+            libc::sched_setaffinity(tid, size_of_val(&set), &raw const set);
+        }
+    }
+
+    /// Moves the threads that `work` starts: those that are there now stay as they are.
+    pub fn on_all_cpus<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+        let threads = || -> Vec<libc::pid_t> {
+            let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+            tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
+        };
+        let (before, is_over) = (threads(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut turn = 0_usize;
+                while !is_over.load(Relaxed) {
+                    for tid in threads().into_iter().filter(|tid| !before.contains(tid)) {
+                        turn = turn.wrapping_add(1);
+                        allow(tid, &[super::cpus()[turn % super::cpus().len()]]);
+                    }
+                    thread::sleep(Duration::from_micros(300));
+                }
+            });
+            let done = scope.spawn(work).join();
+            is_over.store(true, Relaxed);
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod imp {
+    pub fn cpus() -> Vec<usize> {
+        vec![0]
+    }
+
+    pub fn allow(_tid: i32, _cpus: &[usize]) {}
+
+    pub fn on_all_cpus<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+        work()
+    }
+}

@@ -1,0 +1,175 @@
+//! Data of a CPU's own, on machines and in threads where sequences are missing, and what is lost without them.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", not(any(miri, model = "loom", model = "tso"))))]
+#![allow(missing_docs)]
+
+mod per_cpu_common;
+
+use std::arch::asm;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method, Unavailable};
+use ascertain_sys::rseq::{Area, Count, Stack, possible_cpus};
+use per_cpu_common::cpus;
+
+/// Runs `work` on more threads than CPUs until `is_wrong` finds that something was lost.
+fn until_it_fails(work: impl Fn() + Sync, is_wrong: impl Fn() -> bool) {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
+        thread::scope(|scope| (0..4 * cpus().len()).for_each(|_| drop(scope.spawn(&work))));
+        if is_wrong() {
+            return;
+        }
+    }
+    panic!("nothing was lost in a minute: the control does not show what it should");
+}
+
+/// The control: what `Counter` does, without sequences.
+#[test]
+fn without_sequences_counts_are_lost() {
+    let Ok(area) = Area::find() else { return };
+    let counts: Vec<Count> = (0..possible_cpus()).map(|_| Count::default()).collect();
+    let (added, additions) = (Count::default(), 1_000_000);
+    let work = || {
+        for _ in 0..additions {
+            counts[area.cpu().unwrap()].add(1);
+        }
+        added.add_shared(additions);
+    };
+    until_it_fails(work, || counts.iter().map(Count::get).sum::<u64>() != added.get());
+}
+
+/// The control: what `FreeList` does, without sequences. Each number is pushed once, so that the sum of those popped
+/// and those left must be that of those pushed.
+#[test]
+fn without_sequences_items_are_lost() {
+    let Ok(area) = Area::find() else { return };
+    let stacks: Vec<Stack> = (0..possible_cpus()).map(|_| Stack::new(64)).collect();
+    let (pushed, popped) = (Count::default(), Count::default());
+    let work = || {
+        for number in 1..300_000_usize {
+            let stack = &stacks[area.cpu().unwrap()];
+            let item = std::ptr::NonNull::new(std::ptr::without_provenance_mut(number)).unwrap();
+            if stack.push(item) {
+                pushed.add_shared(number as u64);
+            }
+            if let Some(item) = stacks[area.cpu().unwrap()].pop() {
+                popped.add_shared(item.addr().get() as u64);
+            }
+        }
+    };
+    let left =
+        || stacks.iter().flat_map(|stack| std::iter::from_fn(|| stack.pop())).map(|item| item.addr().get() as u64);
+    until_it_fails(work, || {
+        popped.add(left().sum());
+        pushed.get() != popped.get()
+    });
+}
+
+/// Everything works, and says why it is not by sequences, where the C library was told not to register threads.
+#[test]
+fn without_registration_there_are_shards() {
+    const CHILD: &str = "ASCERTAIN_PER_CPU_CHILD";
+    if std::env::var_os(CHILD).is_none() {
+        let test = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "without_registration_there_are_shards"])
+            .env(CHILD, "1")
+            .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+            .status();
+        assert!(test.unwrap().success());
+        return;
+    }
+    // A C library that never registers any says so instead.
+    let reason = Method::Restartable.is_available().unwrap_err();
+    assert!(matches!(reason, Unavailable::Unregistered | Unavailable::Library), "{reason}");
+    assert_eq!(Method::best(), Method::Sharded);
+    everything_works();
+}
+
+/// A thread whose registration was taken back has no CPU's number; what it does goes to where all share.
+#[test]
+fn a_thread_that_is_not_registered_shares() {
+    if Area::find().is_err() {
+        return;
+    }
+    let counter = Counter::with_method(Method::Restartable).unwrap();
+    counter.add(1);
+    let unregistered = thread::scope(|scope| {
+        let work = || {
+            let is_unregistered = unregister();
+            counter.add(2);
+            everything_works();
+            is_unregistered
+        };
+        scope.spawn(work).join().unwrap()
+    });
+    assert_eq!(counter.sum(), 3);
+    // Registered with another length: then this has shown nothing, and the other tests have to do.
+    assert!(
+        unregistered || Area::find().unwrap().feature_bytes() > 20,
+        "the C library of Debian 12 registers 32 bytes"
+    );
+}
+
+/// Takes the calling thread's registration back, if the C library made it with the length that most do.
+fn unregister() -> bool {
+    const UNREGISTER: libc::c_int = 1;
+    let (thread_pointer, offset): (usize, isize);
+    // SAFETY: on x86-64 the thread's pointer is what it points to; `__rseq_offset` is there, since there is an area.
+    let result = unsafe {
+        asm!("mov {}, fs:[0]", out(reg) thread_pointer);
+        offset = *libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+        let area = thread_pointer.wrapping_add_signed(offset);
+        libc::syscall(libc::SYS_rseq, area, 32, UNREGISTER, 0x5305_3053)
+    };
+    assert!(result != 0 || Area::find().unwrap().cpu().is_none());
+    result == 0
+}
+
+fn everything_works() {
+    let counter = Counter::new();
+    counter.add(5);
+    assert_eq!(counter.sum(), 5);
+    let list = FreeList::new(16);
+    (0..40).for_each(|number| list.push(Box::new(number)));
+    let mut back: Vec<i32> = std::iter::from_fn(|| list.pop()).map(|number| *number).collect();
+    back.sort_unstable();
+    assert!(back.into_iter().eq(0..40));
+    let lock = Lock::new();
+    let stored = (0..1000).any(|_| lock.acquire().store(3, 7).is_ok());
+    assert!(stored && lock.words().map(|words| words[3]).sum::<u64>() == 7);
+}
+
+/// A child has what its parent had, and counts on for itself.
+#[test]
+fn a_forked_child_counts_for_itself() {
+    let counter = Counter::new();
+    counter.add(40);
+    // SAFETY: the child calls nothing but `add` and `sum`, which neither allocate nor lock, and `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        (0..1000).for_each(|_| counter.add(2));
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(i32::from(counter.sum() != 2040)) };
+    }
+    let mut status = -1;
+    // SAFETY: the child is ours, and the status is alive.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!((status, counter.sum()), (0, 40));
+}
+
+/// What threads left behind when they ended is still there.
+#[test]
+fn threads_come_and_go() {
+    let (counter, list) = (Counter::new(), FreeList::new(16));
+    for number in 0..200 {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                counter.add(1);
+                list.push(Box::new(number));
+            });
+        });
+    }
+    assert_eq!((counter.sum(), std::iter::from_fn(|| list.pop()).count()), (200, 200));
+}

@@ -1,0 +1,148 @@
+//! Data of a CPU's own, where it is known which CPU that is.
+#![cfg(not(any(model = "loom", model = "tso")))]
+#![allow(missing_docs)]
+
+mod per_cpu_common;
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ascertain_sync::per_cpu::{BEST_FIRST, Counter, FreeList, Lock, Method, Revoked};
+use per_cpu_common::{available, cpus, pin};
+
+#[test]
+fn a_free_list_gives_the_latest_back_first_and_holds_any_number() {
+    for method in available() {
+        let list = FreeList::with_method(1, method).unwrap();
+        assert_eq!(list.pop(), None);
+        pin(cpus()[0]);
+        (0..100).for_each(|number| list.push(Box::new(number)));
+        let mut back: Vec<u32> = std::iter::from_fn(|| list.pop()).map(|number| *number).collect();
+        assert_eq!(back[0], 15, "{method}: a stack of 16, and the rest shared");
+        back.sort_unstable();
+        assert!(back.into_iter().eq(0..100), "{method}");
+        let nothing_in_it = FreeList::with_method(8, method).unwrap();
+        (0..20).for_each(|_| nothing_in_it.push(Box::new(())));
+        assert_eq!(std::iter::from_fn(|| nothing_in_it.pop()).count(), 20);
+    }
+}
+
+/// Boxes that one thread gave up on its CPU reach another thread on another CPU.
+#[test]
+fn an_empty_cpu_steals_from_the_others() {
+    let (first, last) = (cpus()[0], *cpus().last().unwrap());
+    for method in available() {
+        let list = FreeList::with_method(16, method).unwrap();
+        let (given, taken) = (
+            0..16,
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    pin(first);
+                    (0..16).for_each(|number| list.push(Box::new(number)));
+                });
+                // Not yet joined: another thread, whatever its number, finds them one after the other.
+                scope
+                    .spawn(|| {
+                        pin(last);
+                        let start = Instant::now();
+                        let mut taken = Vec::new();
+                        while taken.len() < 16 && start.elapsed() < Duration::from_secs(60) {
+                            taken.extend(list.pop().map(|it| *it));
+                            thread::yield_now();
+                        }
+                        taken.sort_unstable();
+                        taken
+                    })
+                    .join()
+                    .unwrap()
+            }),
+        );
+        assert!(taken.into_iter().eq(given), "{method}");
+    }
+}
+
+#[test]
+fn who_acquires_takes_the_lock_away() {
+    for method in available() {
+        let lock = Lock::with_method(method).unwrap();
+        pin(cpus()[0]);
+        let mut first = lock.acquire();
+        first.store(0, 1).unwrap();
+        let mut second = lock.acquire();
+        assert_eq!(first.store(0, 2), Err(Revoked), "{method}");
+        second.store(0, second.load(0) + 10).unwrap();
+        assert_eq!(lock.words().map(|words| words[0]).sum::<u64>(), 11, "{method}");
+    }
+}
+
+/// A holder that was moved to another CPU stores nothing, not even when it has come back.
+#[test]
+fn a_holder_that_was_moved_has_lost_the_lock() {
+    let (first, last) = (cpus()[0], *cpus().last().unwrap());
+    if Method::Restartable.is_available().is_err() || first == last {
+        return;
+    }
+    let lock = Lock::with_method(Method::Restartable).unwrap();
+    pin(first);
+    let mut held = lock.acquire();
+    held.store(0, 1).unwrap();
+    pin(last);
+    assert_eq!(held.store(0, 2), Err(Revoked));
+    pin(first);
+    assert_eq!(held.store(0, 3), Err(Revoked));
+    assert_eq!(lock.words().map(|words| words[0]).sum::<u64>(), 1);
+}
+
+/// Each holder stores until it is refused; after `revoke` has returned no word changes any more.
+#[test]
+fn nothing_is_stored_after_revocation() {
+    for method in available() {
+        for _ in 0..if cfg!(miri) { 2 } else { 30 } {
+            let lock = Lock::with_method(method).unwrap();
+            let begun = Barrier::new(cpus().len() + 1);
+            thread::scope(|scope| {
+                for &cpu in cpus() {
+                    let (lock, begun) = (&lock, &begun);
+                    scope.spawn(move || {
+                        pin(cpu);
+                        let mut held = lock.acquire();
+                        begun.wait();
+                        let mut value = 0;
+                        while held.store(0, value).is_ok() {
+                            value += 1;
+                        }
+                    });
+                }
+                begun.wait();
+                if !cfg!(miri) {
+                    thread::sleep(Duration::from_millis(2));
+                }
+                // An old kernel, or a filter, can't: then a store may be late.
+                if lock.revoke().is_ok() {
+                    let before: Vec<_> = lock.words().collect();
+                    (0..1000).for_each(|_| thread::yield_now());
+                    assert!(lock.words().eq(before), "{method}");
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn the_best_method_is_there_and_says_its_name() {
+    assert!(Method::best().is_available().is_ok());
+    assert_eq!(Method::Sharded.is_available(), Ok(()));
+    let names: Vec<String> = BEST_FIRST.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["restartable sequences", "sharded atomics"]);
+    if let Err(reason) = Method::Restartable.is_available() {
+        assert_eq!(Counter::with_method(Method::Restartable).unwrap_err(), reason);
+        assert!(
+            reason.to_string().contains("restartable sequences") || reason.to_string().contains("rseq"),
+            "{reason}"
+        );
+    }
+    let both = [Counter::default(), Counter::new()];
+    both.iter().for_each(|counter| counter.add(1));
+    assert_eq!(both.map(|counter| counter.sum()), [1, 1]);
+}

@@ -1,0 +1,140 @@
+//! Hazard pointers and epochs with fences, in every execution that Rust's memory model allows:
+//! `RUSTFLAGS='--cfg model="loom"' cargo test --release -p ascertain-sync --test reclamation_loom`.
+#![cfg(model = "loom")]
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+
+use ascertain_sync::barrier::{Barrier, Fences, Ticket};
+use ascertain_sync::epoch::Collector;
+use ascertain_sync::hazard::Domain;
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicPtr, Ordering};
+use loom::thread;
+
+/// The control.
+#[derive(Clone)]
+struct Missing;
+
+// SAFETY: it is no barrier, which the models are to find.
+unsafe impl Barrier for Missing {
+    fn light(&self) {}
+
+    fn ticket(&self) -> Ticket {
+        Ticket::passed()
+    }
+}
+
+/// Freeing it writes to it, which loom finds not to come after a read. Its memory stays for that.
+type Object = UnsafeCell<u32>;
+
+const FREED: u32 = 0;
+
+/// # Safety
+/// An object, which lives as long as the execution.
+unsafe fn free(object: *mut ()) {
+    // SAFETY: by the contract, and that nobody reads it meanwhile is what loom checks.
+    unsafe { (*object.cast::<Object>()).with_mut(|value| *value = FREED) };
+}
+
+fn read(object: &Object) -> u32 {
+    // SAFETY: that nobody writes to it meanwhile is what loom checks.
+    object.with(|value| unsafe { *value })
+}
+
+/// Two objects that live as long as the execution, and a pointer to the first.
+struct Shared {
+    objects: [Object; 2],
+    source: AtomicPtr<Object>,
+}
+
+// SAFETY: loom checks who uses the cells when.
+unsafe impl Sync for Shared {}
+// SAFETY: as above.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        let mut shared = Arc::new(Self {
+            objects: [UnsafeCell::new(1), UnsafeCell::new(2)],
+            source: AtomicPtr::new(std::ptr::null_mut()),
+        });
+        let first = shared.object(0);
+        Arc::get_mut(&mut shared).unwrap().source = AtomicPtr::new(first);
+        shared
+    }
+
+    fn object(&self, index: usize) -> *mut Object {
+        (&raw const self.objects[index]).cast_mut()
+    }
+
+    /// Puts the second in the first's place.
+    fn replace(&self) -> *mut () {
+        self.source.swap(self.object(1), Ordering::AcqRel).cast()
+    }
+}
+
+fn hazard_model(barrier: impl Barrier) {
+    loom::model(move || {
+        let shared = Shared::new();
+        let domain = Domain::new(barrier.clone());
+        let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+                let guard = unsafe { hazard.protect(&shared.source) };
+                assert_ne!(guard.map(|object| read(&object)), Some(FREED));
+            }
+        });
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { retirer.retire_with(shared.replace(), free) };
+        retirer.flush();
+        reader.join().unwrap();
+    });
+}
+
+fn epoch_model(barrier: impl Barrier) {
+    loom::model(move || {
+        let shared = Shared::new();
+        let collector = Collector::new(barrier.clone());
+        let (reading, writing) = (collector.register(), collector.register());
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let guard = reading.pin();
+                // SAFETY: what it leads to is freed by this collector alone, after it was replaced.
+                let object = unsafe { guard.load(&shared.source) };
+                assert_ne!(object.map(read), Some(FREED));
+                drop(guard);
+            }
+        });
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { writing.retire_with(shared.replace(), free) };
+        writing.collect();
+        writing.collect();
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn hazard_pointers_protect() {
+    hazard_model(Fences);
+}
+
+#[test]
+#[should_panic]
+fn hazard_pointers_without_a_barrier_do_not() {
+    hazard_model(Missing);
+}
+
+#[test]
+fn epochs_protect() {
+    epoch_model(Fences);
+}
+
+#[test]
+#[should_panic]
+fn epochs_without_a_barrier_do_not() {
+    epoch_model(Missing);
+}
