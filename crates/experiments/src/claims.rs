@@ -17,6 +17,7 @@ const SHIPPED: &[(&str, &str)] = &[
         "claims/003_restartable-sequences.toml",
         include_str!("../../../claims/003_restartable-sequences.toml"),
     ),
+    ("claims/004_core-latency.toml", include_str!("../../../claims/004_core-latency.toml")),
     ("claims/004_format-scaling.toml", include_str!("../../../claims/004_format-scaling.toml")),
     ("claims/004_strength-reduction.toml", include_str!("../../../claims/004_strength-reduction.toml")),
 ];

@@ -7,6 +7,8 @@ use ascertain::experiment::Experiment;
 pub mod barrier;
 #[path = "cbrt/mod.rs"]
 pub mod cbrt;
+#[path = "core-latency/mod.rs"]
+pub mod core_latency;
 #[path = "decimal/mod.rs"]
 pub mod decimal;
 #[path = "fill-rate/mod.rs"]
@@ -30,6 +32,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &cbrt::Cbrt,
         &polynomial::Polynomial,
         &format_scaling::FormatScaling,
+        &core_latency::CoreLatency,
         &per_cpu::PerCpu,
         &fill_rate::FillRate,
         &reshuffle::Reshuffle,

@@ -164,8 +164,8 @@ proptest! {
             for _ in 0..length {
                 let exponent = (least + (random() >> 40) as i32 % (width + 1)).min(127);
                 // Often the largest significand, whose sums are the largest.
-                let fraction = if random() % 2 == 0 { u32::MAX >> 9 } else { random() as u32 >> 9 };
-                let negative = match sign { 0 => false, 1 => true, _ => random() % 2 == 0 };
+                let fraction = if random().is_multiple_of(2) { u32::MAX >> 9 } else { random() as u32 >> 9 };
+                let negative = match sign { 0 => false, 1 => true, _ => random().is_multiple_of(2) };
                 let is_zero = random() % 5 < zeros;
                 let magnitude = if is_zero { 0 } else { ((exponent + 127) as u32) << 23 | fraction };
                 singles.push(f32::from_bits(magnitude | u32::from(negative) << 31));

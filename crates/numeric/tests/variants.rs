@@ -288,35 +288,6 @@ fn every_length_is_summed_whole_and_nothing_else() {
     );
 }
 
-/// Where a slice lies in memory decides which numbers are loaded together, and nothing else.
-fn is_the_same_everywhere<T: Element>(number: impl Fn(usize) -> T) {
-    for length in [31, 300, 1000] {
-        let numbers: Vec<T> = (0..length).map(&number).collect();
-        let mut memory = vec![number(0); length + 32];
-        let line = memory.as_ptr().align_offset(64);
-        for (name, accumulators, function) in functions::<T>() {
-            // Kahan adds the −0.0 of a partial register, which moves a carry from one part to another.
-            if name.starts_with("kahan") {
-                continue;
-            }
-            let expected = function(&numbers).to_bits();
-            for offset in [0, 1, 2, 5, 8, 15] {
-                let there = &mut memory[line + offset..][..length];
-                there.copy_from_slice(&numbers);
-                assert_eq!(function(there).to_bits(), expected, "{name} × {accumulators}, {length} from {offset}");
-            }
-        }
-    }
-}
-
-#[test]
-fn the_place_in_memory_changes_nothing() {
-    // Over 80 powers of two and both signs, so that every addition rounds off.
-    let number = |i: usize| ((i * 7919 % 1000) as f64 - 400.3) * 2_f64.powi((i * 31 % 80) as i32 - 40);
-    is_the_same_everywhere(number);
-    is_the_same_everywhere(|i| number(i) as f32);
-}
-
 #[test]
 fn negative_zeros_stay_negative() {
     for_lengths_and_offsets(

@@ -28,8 +28,8 @@ pub(super) const NONE: &str = "none";
 
 const VARIANTS: [(&str, &str); 7] = [
     ("heartbeat", "sync::barrierd: wait for interrupts, which the daemon makes while somebody waits"),
-    ("ticks", "sync::barrierd: look, by virtual time, whether the timer has interrupted each CPU"),
-    ("ticks-clock", "the same by CLOCK_MONOTONIC, as the source's daemon first did; to be timed only"),
+    ("interrupts", "sync::barrierd: look, by virtual time, whether each CPU happens to have been interrupted"),
+    ("interrupts-clock", "the same by CLOCK_MONOTONIC, as the source's daemon first did; to be timed only"),
     ("plain", "membarrier, which waits for the scheduler"),
     ("expedited", "membarrier by interrupts, expedited"),
     ("mprotect", "a page's rights taken away and given back; no barrier, to be timed only"),

@@ -19,8 +19,8 @@ const PAUSE_MIN_NS: u64 = 20_000;
 /// One way, made ready.
 pub enum Method {
     Heartbeat(Rc<Connection>),
-    Ticks(Rc<Connection>),
-    TicksByClock(Rc<Connection>),
+    Interrupts(Rc<Connection>),
+    InterruptsByClock(Rc<Connection>),
     Plain,
     Expedited,
     Mprotect(Shootdown),
@@ -37,7 +37,7 @@ pub fn is_available(variant: &str) -> Result<(), String> {
     match variant {
         "plain" => supported(membarrier::is_global_supported()),
         "expedited" => supported(membarrier::is_expedited_supported()),
-        "heartbeat" | "ticks" | "ticks-clock" => {
+        "heartbeat" | "interrupts" | "interrupts-clock" => {
             static TRIED: LazyLock<Result<(), String>> =
                 LazyLock::new(|| Connection::new().map(drop).map_err(|error| error.to_string()));
             TRIED.clone()
@@ -51,8 +51,8 @@ impl Method {
     pub fn new(variant: &str, daemon: impl FnOnce() -> Result<Rc<Connection>, String>) -> Result<Self, String> {
         Ok(match variant {
             "heartbeat" => Self::Heartbeat(daemon()?),
-            "ticks" => Self::Ticks(daemon()?),
-            "ticks-clock" => Self::TicksByClock(daemon()?),
+            "interrupts" => Self::Interrupts(daemon()?),
+            "interrupts-clock" => Self::InterruptsByClock(daemon()?),
             "plain" => Self::Plain,
             "expedited" => {
                 membarrier::register_private_expedited().map_err(|error| error.to_string())?;
@@ -73,11 +73,11 @@ impl Method {
                 let ticket = client.ticket();
                 client.wait(ticket, None, Instant::now() + WAIT_MAX).map_err(|error| error.to_string())
             }
-            Self::Ticks(daemon) => {
+            Self::Interrupts(daemon) => {
                 let ticket = daemon.client.ticket();
                 look_again(|| daemon.client.has_passed(ticket, None))
             }
-            Self::TicksByClock(daemon) => {
+            Self::InterruptsByClock(daemon) => {
                 let start_ns = clock::now_ns();
                 look_again(|| daemon.client.has_passed_by_clock(start_ns))
             }
@@ -92,9 +92,9 @@ impl Method {
     pub fn litmus_rounds(&self) -> usize {
         match self {
             Self::Heartbeat(_) | Self::Expedited => 200,
-            Self::Ticks(_) => 10,
+            Self::Interrupts(_) => 10,
             Self::Plain => 3,
-            Self::TicksByClock(_) | Self::Mprotect(_) | Self::None => 0,
+            Self::InterruptsByClock(_) | Self::Mprotect(_) | Self::None => 0,
         }
     }
 

@@ -97,3 +97,39 @@ fn spaced(method: &mut Method, load: &Load, out: &mut Samples) -> Result<(), Str
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use ascertain::experiment::Experiment;
+
+    use super::super::Barrier;
+    use super::super::experiment::IDLE;
+    use super::*;
+
+    /// Each way that this machine has is a barrier, as far as it claims to be one, and is measured under each load.
+    #[test]
+    fn what_is_available_is_measured() {
+        let machine = ascertain_sys::machine::describe();
+        let spec = Barrier.spec();
+        let arm = |variant: &str, load| Arm { variant: variant.into(), point: spec.default_point().with("load", load) };
+        let arms =
+            [IDLE, BUSY, SPACED].into_iter().flat_map(|load| spec.variants.iter().map(move |v| arm(&v.name, load)));
+        let arms: Vec<Arm> = arms.filter(|arm| Barrier.available(arm, &machine).is_ok()).collect();
+        assert!(arms.iter().any(|arm| arm.variant == "none") && !arms.contains(&arm("none", BUSY)));
+        let mut targets = open(&arms).unwrap();
+        for (index, arm) in arms.iter().enumerate() {
+            targets.verify(index).unwrap_or_else(|error| panic!("{arm}: {error}"));
+            let mut samples = Samples::default();
+            targets.measure(index, &Trial { number: 0, seed: 1 }, &mut samples).unwrap();
+            let measured = format!("{samples:?}");
+            let metric = if load(arm) == Some(SPACED) { OTHERS } else { TIME };
+            assert!(measured.contains(&format!("metric: {metric}")), "{arm}: {measured}");
+        }
+    }
+
+    #[test]
+    fn a_load_that_is_none_is_an_error() {
+        let arm = Arm { variant: "mprotect".into(), point: Barrier.spec().default_point().with("load", "heavy") };
+        assert!(open(&[arm]).err().is_some_and(|error| error.contains("idle, busy or spaced")));
+    }
+}

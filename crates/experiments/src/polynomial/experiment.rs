@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Footprint, Metric, Plot, Point, Session, Setup, Spec, TargetError,
-    Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Footprint, Metric, Plot, Point, Session, Setup, Spec, TargetError, Unavailable,
+    Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_numeric::polynomial::VARIANTS;
@@ -33,18 +33,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         variants: variants.map(|(name, about)| Variant { name: name.into(), about: about.into() }).collect(),
         factors: vec![
             factor("elements", "how many values", 1_000_000, Accepts::Integers { min: 1, max: 1 << 30 }),
-            factor(
-                "compiler",
-                "what compiles the loops in C; nothing to the others",
-                "gcc",
-                words(&["gcc", "clang"]),
-            ),
-            factor(
-                "level",
-                "its options; nothing to the others",
-                "O3",
-                words(&compiled::LEVELS.map(|(name, _)| name)),
-            ),
+            factor("compiler", "what compiles the loops in C; nothing to the others", "gcc", words(&["gcc", "clang"])),
+            factor("level", "its options; nothing to the others", "O3", words(&compiled::LEVELS.map(|(name, _)| name))),
         ],
         metrics: vec![
             Metric::new("time", "time of one value: the mean of a batch", Unit::Nanosecond, Better::Lower),

@@ -112,9 +112,10 @@ pub unsafe fn recurrences<V: Register, const N: usize, const C: usize>(coefficie
 unsafe fn positions<V: Register, const C: usize>(first: usize) -> [V; C] {
     // SAFETY: the same contract.
     unsafe {
-        let mut positions = [V::counting(); C];
+        let begin = V::counting().add(V::splat(first as f64));
+        let mut positions = [begin; C];
         for (chain, position) in positions.iter_mut().enumerate() {
-            *position = position.add(V::splat((first + chain * V::LANES) as f64));
+            *position = begin.add(V::splat((chain * V::LANES) as f64));
         }
         positions
     }
@@ -154,7 +155,9 @@ fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N
         for m in 1..N {
             let (mut binomial, mut power) = (1.0, stride.powi(m as i32));
             for j in 0..m {
-                rows[k][j] += rows[k - 1][m] * binomial * power;
+                let term = rows[k - 1][m] * (binomial * power);
+                // The first is not added to the zero there, which would take as long as any addition.
+                rows[k][j] = if m == j + 1 { term } else { rows[k][j] + term };
                 binomial *= (m - j) as f64 / (j + 1) as f64;
                 power /= stride;
             }

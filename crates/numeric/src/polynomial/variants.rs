@@ -6,20 +6,28 @@ use super::variant::{Kernel, Variant};
 const PLAIN: &[&str] = &[];
 const AVX2: &[&str] = &["avx2", "fma"];
 const AVX512: &[&str] = &["avx512f"];
-const NEON: &[&str] = if cfg!(target_arch = "aarch64") { &[] } else { &["neon"] };
 
 /// The function for the number of coefficients, which the compiler unrolls; beyond the fourth degree no method
-/// is worth more than the plain one.
+/// is worth more than the plain one. The coefficients stay where they are: copies that are read in other pieces than they
+/// were written in make the CPU wait.
 macro_rules! by_length {
     ($coefficients:ident, $out:ident, $function:expr) => {
         match $coefficients {
             [] => $out.fill(0.0),
-            &[a] => $out.fill(a),
-            &[a, b] => $function(&[a, b], $out),
-            &[a, b, c] => $function(&[a, b, c], $out),
-            &[a, b, c, d] => $function(&[a, b, c, d], $out),
-            &[a, b, c, d, e] => $function(&[a, b, c, d, e], $out),
-            more => method::one_by_one(more, $out),
+            [a] => $out.fill(*a),
+            _ => {
+                if let Ok(two) = <&[f64; 2]>::try_from($coefficients) {
+                    $function(two, $out)
+                } else if let Ok(three) = <&[f64; 3]>::try_from($coefficients) {
+                    $function(three, $out)
+                } else if let Ok(four) = <&[f64; 4]>::try_from($coefficients) {
+                    $function(four, $out)
+                } else if let Ok(five) = <&[f64; 5]>::try_from($coefficients) {
+                    $function(five, $out)
+                } else {
+                    method::one_by_one($coefficients, $out)
+                }
+            }
         }
     };
 }
@@ -62,12 +70,12 @@ fn additions(coefficients: &[f64], out: &mut [f64]) {
     by_length!(coefficients, out, method::additions)
 }
 
-/// A kernel of another architecture is none; its name exists all the same.
-macro_rules! on {
-    ($architecture:literal, $arch:ident::$method:ident) => {{
-        #[cfg(target_arch = $architecture)]
-        let kernel = Some($arch::$method as Kernel);
-        #[cfg(not(target_arch = $architecture))]
+/// On another architecture it is none; its name exists all the same, for claims to name.
+macro_rules! x86 {
+    ($kernel:path) => {{
+        #[cfg(target_arch = "x86_64")]
+        let kernel = Some($kernel as Kernel);
+        #[cfg(not(target_arch = "x86_64"))]
         let kernel = None;
         kernel
     }};
@@ -85,17 +93,20 @@ const fn new(
 /// Every variant, also where it [cannot run](Variant::is_available).
 #[rustfmt::skip] // One variant, one line.
 pub const VARIANTS: &[Variant] = &[
-    new("additions",          PLAIN,  Some(additions),                          "one recurrence: what strength reduction makes of it"),
-    new("direct",             PLAIN,  Some(scalar::direct),                     "Horner's rule, one at a time"),
-    new("direct-avx2",        AVX2,   on!("x86_64", avx2::direct),              "Horner's rule, 4 at a time, fused"),
-    new("direct-avx512",      AVX512, on!("x86_64", avx512::direct),            "Horner's rule, 8 at a time, fused"),
-    new("direct-neon",        NEON,   on!("aarch64", neon::direct),             "Horner's rule, 2 at a time, fused"),
-    new("recurrences",        PLAIN,  Some(scalar::recurrences),                "4 recurrences side by side"),
-    new("recurrences-avx2",   AVX2,   on!("x86_64", avx2::recurrences),         "16 recurrences side by side"),
-    new("recurrences-avx512", AVX512, on!("x86_64", avx512::recurrences),       "48 recurrences side by side"),
-    new("recurrences-neon",   NEON,   on!("aarch64", neon::recurrences),        "8 recurrences side by side"),
-    Variant { is_polynomial: false, ..new("store",        PLAIN,  Some(scalar::store),           "stores alone, one number at a time") },
-    Variant { is_polynomial: false, ..new("store-avx2",   AVX2,   on!("x86_64", avx2::store),   "stores alone: what nothing can beat") },
-    Variant { is_polynomial: false, ..new("store-avx512", AVX512, on!("x86_64", avx512::store), "stores alone: what nothing can beat") },
-    Variant { is_polynomial: false, ..new("store-neon",   NEON,   on!("aarch64", neon::store),  "stores alone: what nothing can beat") },
+    new("additions",            PLAIN,  Some(additions),            "one recurrence: what strength reduction makes of it"),
+    new("direct",               PLAIN,  Some(scalar::direct),       "Horner's rule, one at a time"),
+    new("direct-avx2",          AVX2,   x86!(avx2::direct),         "Horner's rule, 4 at a time, fused"),
+    new("direct-avx512",        AVX512, x86!(avx512::direct),       "Horner's rule, 8 at a time, fused"),
+    #[cfg(target_arch = "aarch64")]
+    new("direct-neon",          PLAIN,  Some(neon::direct),         "Horner's rule, 2 at a time, fused"),
+    new("recurrences",          PLAIN,  Some(scalar::recurrences),  "4 recurrences side by side"),
+    new("recurrences-avx2",     AVX2,   x86!(avx2::recurrences),    "16 recurrences side by side"),
+    new("recurrences-avx512",   AVX512, x86!(avx512::recurrences),  "48 recurrences side by side"),
+    #[cfg(target_arch = "aarch64")]
+    new("recurrences-neon",     PLAIN,  Some(neon::recurrences),    "8 recurrences side by side"),
+    Variant { is_polynomial: false, ..new("store",                PLAIN,  Some(scalar::store),        "stores alone, one number at a time") },
+    Variant { is_polynomial: false, ..new("store-avx2",           AVX2,   x86!(avx2::store),          "stores alone: what nothing can beat") },
+    Variant { is_polynomial: false, ..new("store-avx512",         AVX512, x86!(avx512::store),        "stores alone: what nothing can beat") },
+    #[cfg(target_arch = "aarch64")]
+    Variant { is_polynomial: false, ..new("store-neon",           PLAIN,  Some(neon::store),          "stores alone: what nothing can beat") },
 ];

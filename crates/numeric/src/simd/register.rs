@@ -59,4 +59,19 @@ pub trait Register: Copy {
 
     /// The lanes, first in memory first; those that the register lacks are unspecified.
     unsafe fn to_lanes(self) -> [f64; MAX_LANES];
+
+    /// The sum of the lanes, added by halves.
+    #[inline(always)]
+    unsafe fn sum_lanes(self) -> f64 {
+        // SAFETY: the same contract.
+        let mut lanes = unsafe { self.to_lanes() };
+        let mut width = Self::LANES;
+        while width > 1 {
+            width /= 2;
+            for i in 0..width {
+                lanes[i] += lanes[i + width];
+            }
+        }
+        lanes[0]
+    }
 }

@@ -24,7 +24,8 @@ pub trait Accumulator<V: Vector>: Copy {
 ///
 /// Registers are loaded from where they cross no cache line; the numbers before that go to the last lanes of the last
 /// accumulator. Wherever a slice begins, the same numbers meet in one lane in the same order, only in another lane; and
-/// as lanes and accumulators are merged by halves, the same lanes meet: the result has the same bits.
+/// as lanes and accumulators are merged by halves, the same lanes meet: the result has the same bits. (But for Kahan's,
+/// where the −0.0 of a partial register may move a carry from one part of a sum to the other.)
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.

@@ -105,7 +105,7 @@ pub(super) fn shared_beginning<'a>(names: &[&'a str]) -> &'a str {
     let end =
         first.char_indices().map(|(at, c)| (at + c.len_utf8(), c)).filter(|(end, c)| is_joint(*c) && *end <= shared);
     // Something of each is left.
-    let end = end.map(|(end, _)| end).filter(|end| names.iter().all(|name| name.len() > *end)).next_back();
+    let end = end.map(|(end, _)| end).rfind(|end| names.iter().all(|name| name.len() > *end));
     end.filter(|end| *end >= LEAST).map_or("", |end| &first[..end])
 }
 

@@ -136,7 +136,9 @@ fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
     row("trials", path.successes.len().to_string());
     row(&kept, count(path, Some(true)).to_string());
     row(&missed, count(path, Some(false)).to_string());
-    row("ties", count(path, None).to_string());
+    if count(path, None) > 0 {
+        row("ties", count(path, None).to_string());
+    }
     for (name, q) in [("least", 0.0), ("p25", 0.25), ("median", 0.5), ("p75", 0.75), ("greatest", 1.0)] {
         row(name, quantile_sorted(&sorted, q).map_or_else(|| "-".into(), |value| versus.unit().human(value)));
     }

@@ -158,7 +158,7 @@ fn nines(ruler: &Ruler) -> Vec<Vec<Tick>> {
 /// 2 to 9 times each power of ten, unwritten, where the decades are.
 fn between_decades(ruler: &Ruler, written: &[Tick]) -> Vec<Tick> {
     let (from, to) = ruler.places();
-    if to - from > 8.0 || to - from < 0.5 {
+    if to - from > 4.0 || to - from < 0.5 {
         return Vec::new();
     }
     let decades = from.floor() as i32..=to.ceil() as i32;

@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 use ascertain_sys::mapping::Mapping;
 use ascertain_sys::{clock, cpus, privileges, socket};
 
-use super::{CpuStatus, Error, Status};
 use super::file::{CPUS_MAX, MAGIC, VERSION, Words, has_passed, is_idle, map, page};
+use super::{CpuStatus, Error, Status};
 
 /// How long a daemon may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// Who waits looks again and again for so long before it sleeps: a heartbeat takes some 50 µs, and to get back on a CPU
+/// takes longer than that where all are busy.
+const SPIN_NS: u64 = 100_000;
 /// A sleeper looks again that often, should it have been forgotten.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
@@ -144,9 +147,7 @@ impl Client {
     /// may see it about a microsecond ahead. Virtual time has no such weakness.
     #[must_use]
     pub fn has_passed_by_clock(&self, clock_ns: u64) -> bool {
-        let has_passed = |cpu| {
-            self.shared.map(map::line(cpu) + map::CLOCK_NS) > clock_ns || is_idle(&self.shared, cpu)
-        };
+        let has_passed = |cpu| self.shared.map(map::line(cpu) + map::CLOCK_NS) > clock_ns || is_idle(&self.shared, cpu);
         (0..self.cpus).all(has_passed)
     }
 
@@ -179,8 +180,22 @@ impl Client {
                 return Err(Error::Late { cpu, age_ns: clock::now_ns().saturating_sub(last_ns) });
             }
             self.ask()?;
-            self.shared.page.wait(page::BEATS, beats, left.min(SLEEP_MAX));
+            if !self.spin(beats, ticket, cpus) {
+                self.shared.page.wait(page::BEATS, beats, left.min(SLEEP_MAX));
+            }
         }
+    }
+
+    /// Looks for a while; false if it was in vain.
+    fn spin(&self, beats: u32, ticket: Ticket, cpus: Option<&[u32]>) -> bool {
+        let start_ns = clock::now_ns();
+        while clock::now_ns() - start_ns < SPIN_NS {
+            if self.shared.page.load_u32(page::BEATS) != beats || self.has_passed(ticket, cpus) {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        false
     }
 
     /// Whether the daemon has not ended.

@@ -11,11 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sys::bpf::{Map, Program};
+use ascertain_sys::clock;
 use ascertain_sys::cpus::{self, Online};
 use ascertain_sys::futex::{self, Scope};
 use ascertain_sys::mapping::{Mapping, Shared};
 use ascertain_sys::privileges::{self, Capability};
-use ascertain_sys::clock;
 
 use super::connections::{Connections, Event};
 use super::file::{CPUS_MAX, MAGIC, VERSION, Words, has_passed, map, page};
@@ -25,6 +25,8 @@ use super::{Client, Error, programs};
 const REST: u32 = 4;
 /// The timer's interrupt, which each CPU that runs a program has some hundred times a second.
 const TIMER: &str = "local_timer_entry";
+/// One CPU has a task for another. On machines without it the timer does.
+const RESCHEDULE: &str = "reschedule_entry";
 /// Into idleness and out of it.
 const IDLENESS: &str = "cpu_idle";
 const UNPRIVILEGED: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
@@ -39,7 +41,7 @@ pub struct Daemon {
     online: Online,
     /// The programs run for as long as these are held.
     idle: OwnedFd,
-    _timer: OwnedFd,
+    _attached: [Option<OwnedFd>; 2],
     map: Map,
     period: Duration,
     connections: Connections,
@@ -89,9 +91,9 @@ impl Daemon {
         let interrupt = loaded(&programs::interrupt(map.as_fd(), cpus))?;
         let idle = loaded(&programs::idle(map.as_fd(), cpus))?;
         // Clients get a descriptor of the map; none of them shall write.
-        map.freeze().map_err(refused("the memory of a program can't be frozen"))?;
+        map.freeze().map_err(refused("a program's memory can't be frozen"))?;
         let memory = Memory {
-            map: Mapping::of(map.as_fd(), map::bytes(cpus)).map_err(refused("the memory of a program can't be read"))?,
+            map: Mapping::of(map.as_fd(), map::bytes(cpus)).map_err(refused("a program's memory can't be read"))?,
             page: Shared::new(c"barrierd", page::bytes(cpus)).map_err(refused("no sealed memory"))?,
             cpus,
         };
@@ -100,10 +102,11 @@ impl Daemon {
         memory.page.half(page::CPUS).store(cpus, Ordering::Relaxed);
         memory.page.word(page::PERIOD_NS).store(period.as_nanos() as u64, Ordering::Release);
         let timer = interrupt.attach(TIMER).map_err(refused("no event at the timer's interrupts"))?;
+        let attached = [Some(timer), interrupt.attach(RESCHEDULE).ok()];
         let idle = idle.attach(IDLENESS).map_err(refused("no event at idleness"))?;
         interrupt.run_here().map_err(refused("a program can't be run at will"))?;
         let (connections, place) = (Connections::default(), None);
-        Ok(Self { memory, interrupt, online, idle, _timer: timer, map, period, connections, place })
+        Ok(Self { memory, interrupt, online, idle, _attached: attached, map, period, connections, place })
     }
 
     /// Lets clients in at `path`. Folders that are missing are made.

@@ -93,7 +93,9 @@ unsafe fn add_block<V: Vector, T: Element, const N: usize>(sum: &mut Exact, bloc
         let mut found = None;
         if let Some(unit) = *unit {
             found = T::sum_units::<V>(block, unit);
-            if let Some(units) = found.filter(|units| units.fits(unit)) && units.exponents != Exponents::Zeros {
+            if let Some(units) = found.filter(|units| units.fits(unit))
+                && units.exponents != Exponents::Zeros
+            {
                 return sum.add_multiple(units.total(), unit);
             }
         }
@@ -106,7 +108,9 @@ unsafe fn add_block<V: Vector, T: Element, const N: usize>(sum: &mut Exact, bloc
             return;
         }
         *unit = unit_of(exponents);
-        if let Some(unit) = *unit && let Some(units) = T::sum_units::<V>(block, unit) {
+        if let Some(unit) = *unit
+            && let Some(units) = T::sum_units::<V>(block, unit)
+        {
             return sum.add_multiple(units.total(), unit);
         }
         add_split::<V, T, N>(sum, block, exponents);
@@ -224,17 +228,8 @@ unsafe fn split<V: Vector, T: Element, const N: usize, const L: usize>(
 #[inline(always)]
 unsafe fn total<V: Vector, const N: usize>(registers: &[V; N], offset: f64) -> f64 {
     // SAFETY: the same contract.
-    let mut lanes = unsafe {
+    unsafe {
         let offset = V::splat(offset);
-        let all = registers.iter().fold(V::splat(0.0), |all, register| all.add(register.sub(offset)));
-        all.to_lanes()
-    };
-    let mut width = V::LANES;
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            lanes[i] += lanes[i + width];
-        }
+        registers.iter().fold(V::splat(0.0), |all, register| all.add(register.sub(offset))).sum_lanes()
     }
-    lanes[0]
 }

@@ -29,15 +29,7 @@ impl<V: Vector> Plain<V> {
     #[inline(always)]
     pub unsafe fn total(self) -> f64 {
         // SAFETY: the same contract.
-        let mut lanes = unsafe { self.0.to_lanes() };
-        let mut width = V::LANES;
-        while width > 1 {
-            width /= 2;
-            for i in 0..width {
-                lanes[i] += lanes[i + width];
-            }
-        }
-        lanes[0]
+        unsafe { self.0.sum_lanes() }
     }
 }
 

@@ -156,7 +156,7 @@ fn x_ticks_of(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
         })
     };
     let Some(columns) = Scene::names(ruler) else {
-        let fits = |ticks: &[Tick]| beside(ticks, 14.0);
+        let fits = |ticks: &[Tick]| beside(ticks, 22.0);
         return (ticks(ruler, &Room { fits: &fits, name: &str::to_string }), false);
     };
     let whole = ticks(ruler, &Room { fits: &|_| true, name: &|name| fitting(name, length / 2.0) });

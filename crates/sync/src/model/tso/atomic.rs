@@ -3,11 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::explorer::{current, step};
-use super::machine::{Machine, Op, State, ThreadId, Word};
+use super::machine::{Op, State, ThreadId, Word};
 
 /// What fits into a word of memory.
 pub trait Value: Copy {
@@ -70,7 +69,6 @@ impl<T> Value for *mut T {
 
 /// A word of the model's memory. Made, used and dropped in [`explore`](super::explore).
 pub struct Atomic<T> {
-    machine: Arc<Machine>,
     word: Word,
     value: PhantomData<fn(T) -> T>,
 }
@@ -92,7 +90,7 @@ impl<T: Value> Atomic<T> {
     pub fn new(value: T) -> Self {
         let (machine, _) = current().expect("made outside of `model::tso::explore`");
         let word = machine.lock().add_cell(value.into_bits(), Location::caller());
-        Self { machine, word, value: PhantomData }
+        Self { word, value: PhantomData }
     }
 
     #[track_caller]

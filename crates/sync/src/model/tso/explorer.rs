@@ -77,70 +77,95 @@ pub fn explore(program: impl Fn() + Send + Sync + 'static) -> Result<Explored, F
     keep_quiet_in_models();
     let program = Arc::new(program);
     let mut explored = Explored { executions: 0, redundant: 0 };
+    let mut threads = Vec::new();
     let mut schedule = Some(Schedule::default());
+    let mut failure = None;
     while let Some(path) = schedule {
-        let (over, events, path) = execute(&program, path);
+        let (over, events, path) = execute(&program, path, &mut threads);
+        schedule = path.next();
         match over {
             Over::Done => explored.executions += 1,
             Over::Redundant => explored.redundant += 1,
-            Over::Failed(what) => return Err(Failure { what, schedule: lines(&events) }),
+            Over::Failed(what) => {
+                failure = Some(Failure { what, schedule: lines(&events) });
+                break;
+            }
         }
         assert!(explored.executions + explored.redundant < EXECUTIONS_MAX, "too much to explore: {explored:?}");
-        schedule = path.next();
     }
-    Ok(explored)
+    threads.iter_mut().for_each(|thread| resume(thread, None));
+    failure.map_or(Ok(explored), Err)
 }
 
-fn execute(program: &Arc<impl Fn() + Send + Sync + 'static>, schedule: Schedule) -> (Over, Vec<Event>, Schedule) {
+fn execute(
+    program: &Arc<impl Fn() + Send + Sync + 'static>,
+    schedule: Schedule,
+    threads: &mut Vec<Coroutine>,
+) -> (Over, Vec<Event>, Schedule) {
     let machine = Arc::new(Machine::new(schedule));
     let program = program.clone();
     machine.lock().add_thread(Box::new(move || program()));
     machine.lock().pass_turn();
-    let mut threads = Vec::new();
     while let Some(thread) = machine.turn() {
-        while threads.len() <= thread {
-            threads.push(coroutine(&machine, threads.len()));
-        }
-        resume(&mut threads[thread], &machine, thread);
+        resume_thread(threads, &machine, thread);
     }
-    // Those that have not ended unwind.
-    for (thread, coroutine) in threads.iter_mut().enumerate() {
-        if !coroutine.is_done() {
-            resume(coroutine, &machine, thread);
-        }
+    // Those that have not ended, or not even begun, unwind.
+    while let Some(thread) = machine.unfinished() {
+        resume_thread(threads, &machine, thread);
     }
-    drop(threads);
     let mut state = machine.lock();
-    state.bodies.clear();
     quarantine::release();
     let over = state.over.clone().unwrap_or(Over::Done);
     (over, std::mem::take(&mut state.events), std::mem::take(&mut state.schedule))
 }
 
+/// A thread of the model: all run on one of the host's, one at a time, each on a stack of its own, which serves one
+/// execution after the other.
 type Coroutine = Generator<'static, (), ()>;
 
-fn resume(coroutine: &mut Coroutine, machine: &Arc<Machine>, thread: ThreadId) {
-    CURRENT.set(Some((machine.clone(), thread)));
+fn coroutine() -> Coroutine {
+    Gn::new_opt(STACK_WORDS, || {
+        while let Some((machine, thread)) = current() {
+            run(&machine, thread);
+            drop(machine);
+            pause();
+        }
+    })
+}
+
+/// Lets another coroutine run.
+#[allow(deprecated)] // what replaces it must be handed down to every atomic access
+pub(super) fn pause() {
+    generator::yield_with(());
+}
+
+fn resume_thread(threads: &mut Vec<Coroutine>, machine: &Arc<Machine>, thread: ThreadId) {
+    if threads.len() <= thread {
+        threads.resize_with(thread + 1, coroutine);
+    }
+    resume(&mut threads[thread], Some((machine.clone(), thread)));
+}
+
+fn resume(coroutine: &mut Coroutine, current: Option<(Arc<Machine>, ThreadId)>) {
+    CURRENT.set(current);
     quarantine::keep(true);
     coroutine.resume();
     quarantine::keep(false);
     CURRENT.set(None);
 }
 
-/// A thread of the model: all run on one of the host's, one at a time, each on a stack of its own.
-fn coroutine(machine: &Arc<Machine>, thread: ThreadId) -> Coroutine {
-    let machine = machine.clone();
-    Gn::new_opt(STACK_WORDS, move || {
-        let result = panic::catch_unwind(AssertUnwindSafe(|| {
-            let Some(body) = machine.begin(thread) else { return };
-            body();
-            step(Op::Exit, |state, thread| state.drain(thread));
-        }));
-        match result {
-            Err(panic) if !panic.is::<Unwound>() => machine.end(Over::Failed(message(&*panic))),
-            _ => machine.finish(thread),
+/// A thread from its start to its end.
+fn run(machine: &Machine, thread: ThreadId) {
+    let result = panic::catch_unwind(AssertUnwindSafe(|| {
+        let body = machine.begin(thread);
+        if machine.is_over() {
+            return drop(body);
         }
-    })
+        body();
+        step(Op::Exit, |state, thread| state.drain(thread));
+    }));
+    let over = result.err().filter(|panic| !panic.is::<Unwound>()).map(|panic| Over::Failed(message(&*panic)));
+    machine.finish(thread, over);
 }
 
 thread_local! {

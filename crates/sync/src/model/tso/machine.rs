@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::explorer::{Event, Over};
+use super::explorer::{Event, Over, pause};
 use super::schedule::{Schedule, Transition};
 
 /// No store stays in a buffer for longer.
@@ -127,7 +127,7 @@ impl Machine {
         }
         if state.over.is_none() && state.turn != Some(thread) {
             drop(state);
-            generator::yield_with(());
+            pause();
             state = self.lock();
         }
         if state.over.is_some() {
@@ -145,28 +145,29 @@ impl Machine {
         if state.over.is_some() { None } else { state.turn }
     }
 
-    /// What the thread will do, as its turn has come; none if the execution was over before.
+    pub(super) fn unfinished(&self) -> Option<ThreadId> {
+        self.lock().threads.iter().position(|thread| !thread.is_finished)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.lock().over.is_some()
+    }
+
+    /// What the thread will do, as its turn has come, or to be dropped.
     #[track_caller]
-    pub(super) fn begin(&self, thread: ThreadId) -> Option<Body> {
+    pub(super) fn begin(&self, thread: ThreadId) -> Body {
         let mut state = self.lock();
-        if state.over.is_some() {
-            return None;
-        }
         state.ran(thread, Op::Start, Location::caller());
-        state.bodies[thread].take()
+        state.bodies[thread].take().expect("a thread starts once")
     }
 
-    /// Ends the execution, unless it is over already.
-    pub(super) fn end(&self, over: Over) {
-        self.lock().over.get_or_insert(over);
-    }
-
-    /// The thread has returned; the last one ends the execution.
-    pub(super) fn finish(&self, thread: ThreadId) {
+    /// The thread has returned, or unwound; the last one ends the execution, if it was not over before.
+    pub(super) fn finish(&self, thread: ThreadId, over: Option<Over>) {
         let mut state = self.lock();
         state.threads[thread].is_finished = true;
-        if state.threads.iter().all(|thread| thread.is_finished) {
-            state.over.get_or_insert(Over::Done);
+        let is_last = state.threads.iter().all(|thread| thread.is_finished);
+        if let Some(over) = over.or(is_last.then_some(Over::Done)) {
+            state.over.get_or_insert(over);
         }
         state.pass_turn();
     }

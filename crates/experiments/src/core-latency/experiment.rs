@@ -1,0 +1,98 @@
+//! The experiment as data: two ways to hand over, and the usual tool.
+
+use std::sync::LazyLock;
+
+use ascertain::experiment::{
+    Accepts, Arm, Better, Experiment, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable, Variant,
+};
+use ascertain::unit::Unit;
+use ascertain_sys::affinity;
+use ascertain_sys::machine::Machine;
+
+use super::{peer, session};
+use crate::common::factor;
+
+/// Latencies between CPUs.
+pub struct CoreLatency;
+
+pub(super) const LATENCY: usize = 0;
+pub(super) const LEVELS: usize = 1;
+pub(super) const KERNEL_LEVELS: usize = 2;
+pub(super) const AGREEMENT: usize = 3;
+
+/// The usual tool, by its name on the command line.
+pub(super) const PEER: &str = "core-to-core-latency";
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| {
+    let variant = |name: &str, about: &str| Variant { name: name.into(), about: about.into() };
+    let latency = Metric::new("latency", "from a CPU to another, one way", Unit::Nanosecond, Better::Lower);
+    Spec {
+        id: "core-latency".into(),
+        title: "How long it takes a CPU to tell another something".into(),
+        readme: include_str!("README.md").into(),
+        variants: vec![
+            variant("cas", "compare-and-swap, to hand over and to wait"),
+            variant("load-store", "a store to hand over, loads to wait"),
+            variant(PEER, "the command of that name, which takes the mean; one cache line only"),
+        ],
+        factors: vec![
+            factor(
+                "lines",
+                "cache lines: one for both directions, or one for each",
+                1,
+                Accepts::Integers { min: 1, max: 2 },
+            ),
+            factor(
+                "load_per_cpu",
+                "threads on each CPU that do nothing but keep it busy",
+                0,
+                Accepts::Integers { min: 0, max: 16 },
+            ),
+        ],
+        metrics: vec![
+            Metric { reduce: Reduce::Quantile(0.5), ..latency },
+            Metric::new("levels", "levels of nearness that the latencies show", Unit::One, Better::Lower),
+            Metric::new("kernel_levels", "levels of nearness that the kernel knows of", Unit::One, Better::Lower),
+            Metric::new(
+                "agreement",
+                "how often, of two pairs that the kernel says differ, the nearer is the faster",
+                Unit::One,
+                Better::Higher,
+            ),
+        ],
+        plots: vec![Plot::Matrix { metric: "latency".into() }],
+    }
+});
+
+impl Experiment for CoreLatency {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        let cpus = affinity::allowed();
+        if cpus.len() < 2 {
+            return Err(Unavailable("needs two CPUs, and only one may be used".into()));
+        }
+        let can_pin = std::thread::spawn(move || affinity::pin_current_thread(cpus[0])).join();
+        if !can_pin.is_ok_and(|pinned| pinned.is_ok()) {
+            return Err(Unavailable("this system can't tie a thread to a CPU".into()));
+        }
+        if arm.variant != PEER {
+            return Ok(());
+        }
+        if level(arm, "lines") != Some(1) {
+            return Err(Unavailable(format!("{PEER} knows compare-and-swap on one cache line only")));
+        }
+        peer::path().map(drop)
+    }
+
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        session::open(arms, setup)
+    }
+}
+
+/// A factor's whole number.
+pub(super) fn level(arm: &Arm, factor: &str) -> Option<u64> {
+    arm.point.get(factor)?.integer()
+}

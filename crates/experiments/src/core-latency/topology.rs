@@ -1,0 +1,106 @@
+//! How near CPUs are to one another: what the kernel says, and what latencies show.
+
+use std::fs;
+use std::path::Path;
+
+/// What CPUs can share, the nearest first, as files of the kernel's whose text is then the same for both.
+const SHARED: [&str; 6] = [
+    "topology/thread_siblings_list",
+    "cache/index2/shared_cpu_list",
+    "topology/cluster_cpus_list",
+    "cache/index3/shared_cpu_list",
+    "topology/die_cpus_list",
+    "topology/package_cpus_list",
+];
+
+/// Latencies that differ by more than this between neighbours in order are of different levels.
+const GAP: f64 = 1.25;
+
+/// What each CPU shares, with itself and those after it.
+pub struct Topology(Vec<(usize, Vec<Option<String>>)>);
+
+impl Topology {
+    /// Reads it from `/sys/devices/system/cpu`, or a folder like that.
+    pub fn read(folder: &Path, cpus: &[usize]) -> Topology {
+        let shared = |cpu: usize| {
+            let text = |file: &&str| fs::read_to_string(folder.join(format!("cpu{cpu}")).join(file)).ok();
+            (cpu, SHARED.iter().map(text).collect())
+        };
+        Topology(cpus.iter().map(|&cpu| shared(cpu)).collect())
+    }
+
+    /// How far apart two CPUs are: how many of the things that CPUs can share these two don't. None where the kernel does
+    /// not tell.
+    pub fn distance(&self, [a, b]: [usize; 2]) -> Option<usize> {
+        let of = |wanted: usize| self.0.iter().find(|(cpu, _)| *cpu == wanted).map(|(_, shared)| shared);
+        let (a, b) = (of(a)?, of(b)?);
+        let is_known = a.iter().any(Option::is_some);
+        let nearest = a.iter().zip(b).position(|(a, b)| a.is_some() && a == b);
+        is_known.then(|| nearest.unwrap_or(SHARED.len()))
+    }
+}
+
+/// What latencies show beside what the kernel says.
+#[derive(Debug, PartialEq)]
+pub struct Comparison {
+    /// Levels that the latencies show.
+    pub levels: usize,
+    /// Levels that the kernel knows of.
+    pub kernel_levels: usize,
+    /// Of two pairs that the kernel says differ, how often the nearer is the faster; none where all are as near.
+    pub agreement: Option<f64>,
+}
+
+/// Compares pairs' latencies with their distances.
+pub fn compare(pairs: &[(f64, usize)]) -> Comparison {
+    let mut latencies: Vec<f64> = pairs.iter().map(|(latency_ns, _)| *latency_ns).collect();
+    latencies.sort_by(f64::total_cmp);
+    let gaps = latencies.windows(2).filter(|two| two[1] > two[0] * GAP).count();
+    let mut distances: Vec<usize> = pairs.iter().map(|(_, distance)| *distance).collect();
+    distances.sort_unstable();
+    distances.dedup();
+    let (mut nearer_is_faster, mut differ) = (0_u64, 0_u64);
+    for (latency_ns, distance) in pairs {
+        for (other_ns, _) in pairs.iter().filter(|(_, other)| other > distance) {
+            differ += 1;
+            nearer_is_faster += u64::from(latency_ns < other_ns);
+        }
+    }
+    let agreement = (differ > 0).then(|| nearer_is_faster as f64 / differ as f64);
+    Comparison { levels: gaps + usize::from(!pairs.is_empty()), kernel_levels: distances.len(), agreement }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_sockets_of_two_cores_of_two_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        for cpu in 0..8_usize {
+            let (core, package) = (cpu / 2, cpu / 4);
+            for (file, of) in [("topology/thread_siblings_list", core), ("cache/index3/shared_cpu_list", 10 + package)]
+            {
+                let path = folder.path().join(format!("cpu{cpu}/{file}"));
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, format!("{of}\n")).unwrap();
+            }
+        }
+        let topology = Topology::read(folder.path(), &(0..8).collect::<Vec<_>>());
+        assert_eq!([[0, 1], [0, 2], [0, 4]].map(|pair| topology.distance(pair)), [Some(0), Some(3), Some(6)]);
+        assert_eq!(topology.distance([0, 9]), None);
+        let nothing = Topology::read(&folder.path().join("nothing"), &[0, 1]);
+        assert_eq!(nothing.distance([0, 1]), None);
+    }
+
+    #[test]
+    fn levels_and_agreement() {
+        let near = [(10.0, 0), (11.0, 0), (40.0, 3), (41.0, 3), (130.0, 6)];
+        assert_eq!(compare(&near), Comparison { levels: 3, kernel_levels: 3, agreement: Some(1.0) });
+        let one_swapped = [(10.0, 3), (40.0, 0)];
+        assert_eq!(compare(&one_swapped), Comparison { levels: 2, kernel_levels: 2, agreement: Some(0.0) });
+        let alike = [(40.0, 3), (41.0, 3)];
+        assert_eq!(compare(&alike), Comparison { levels: 1, kernel_levels: 1, agreement: None });
+        assert_eq!(compare(&[]), Comparison { levels: 0, kernel_levels: 0, agreement: None });
+    }
+}

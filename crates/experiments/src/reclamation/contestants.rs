@@ -1,0 +1,148 @@
+//! Everybody who protects what is read, behind one interface.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ascertain::experiment::Unavailable;
+use ascertain_sync::barrier::{Barrier, Method, Visitor, choose};
+
+use super::{ours, peers};
+
+pub const VARIANTS: [(&str, &str); 14] = [
+    ("bare", "a load, with nothing replaced: what reading costs anyway"),
+    ("hazard-expedited", "sync::hazard over expedited membarrier"),
+    ("hazard-interrupts", "sync::hazard over barrierd's interrupt generations"),
+    ("hazard-plain", "sync::hazard over plain membarrier"),
+    ("hazard-fences", "sync::hazard with a fence at each read"),
+    ("epoch-expedited", "sync::epoch over expedited membarrier, pinned for each read"),
+    ("epoch-interrupts", "sync::epoch over barrierd's interrupt generations, pinned for each read"),
+    ("epoch-plain", "sync::epoch over plain membarrier, pinned for each read"),
+    ("epoch-fences", "sync::epoch with a fence at each pin, pinned for each read"),
+    ("haphazard", "hazard pointers of the crate haphazard"),
+    ("crossbeam-epoch", "epochs of the crate crossbeam-epoch, pinned for each read by a handle"),
+    ("seize", "the crate seize, entered for each read"),
+    ("arc", "an Arc of the standard library, cloned and dropped for each read"),
+    ("rwlock", "an RwLock of the standard library, locked for each read"),
+];
+
+/// What is read: the index of the next object, and a count of the dropped.
+pub struct Object {
+    pub next: usize,
+    dropped: Arc<AtomicU64>,
+}
+
+/// Counts the objects it made that have been dropped.
+#[derive(Default)]
+pub struct Dropped(Arc<AtomicU64>);
+
+impl Dropped {
+    pub fn object(&self, next: usize) -> Object {
+        Object { next, dropped: Arc::clone(&self.0) }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Objects that are read. Each holds the index of another, so that they are one ring.
+pub trait Readers {
+    /// Reads each object once, and returns the sum of what they hold, or of their addresses.
+    fn each(&mut self) -> usize;
+
+    /// What [`each`](Self::each) returns when it is right.
+    fn sum(&mut self) -> usize;
+
+    /// Reads as many as there are, each where the one before leads to, and returns where the last leads to; none where
+    /// an object can't be read without `unsafe`.
+    fn chain(&mut self) -> Option<usize>;
+
+    /// What frees what is replaced, where that can be told.
+    fn reclaimer(&mut self) -> Option<&mut dyn Reclaimer> {
+        None
+    }
+}
+
+/// One that replaces objects.
+pub trait Reclaimer {
+    /// A reader begins and does not end until [`resume`](Self::resume).
+    fn stall(&mut self);
+
+    /// The stalled reader ends.
+    fn resume(&mut self);
+
+    /// Replaces an object, and frees when it likes.
+    fn replace(&mut self);
+
+    /// Frees what can be freed, as soon as it can.
+    fn hasten(&mut self);
+
+    /// How many objects were replaced and not freed.
+    fn waiting(&self) -> u64;
+}
+
+/// The scheme and the barrier of a variant of ours.
+fn ours(variant: &str) -> Option<(bool, Method)> {
+    let (scheme, barrier) = variant.split_once('-')?;
+    let is_hazard = match scheme {
+        "hazard" => true,
+        "epoch" => false,
+        _ => return None,
+    };
+    let method = match barrier {
+        "expedited" => Method::Expedited,
+        "interrupts" => Method::Interrupts,
+        "plain" => Method::Global,
+        "fences" => Method::Fences,
+        _ => return None,
+    };
+    Some((is_hazard, method))
+}
+
+/// Whether this machine has the variant's barrier.
+pub fn is_available(variant: &str) -> Result<(), Unavailable> {
+    let method = ours(variant).map_or(Method::Fences, |(_, method)| method);
+    method.is_available().map_err(|error| Unavailable(error.to_string()))
+}
+
+/// The variant with a ring of objects: the first leads to `ring[0]`, and so on.
+///
+/// # Errors
+/// What this machine lacks for it.
+pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Unavailable> {
+    is_available(variant)?;
+    if let Some((is_hazard, method)) = ours(variant) {
+        return Ok(choose(&[method], Ours { is_hazard, ring }));
+    }
+    Ok(match variant {
+        "bare" => Box::new(ours::Bare::new(ring)),
+        "haphazard" => Box::new(peers::Haphazard::new(ring)),
+        "crossbeam-epoch" => Box::new(peers::CrossbeamEpoch::new(ring)),
+        "seize" => Box::new(peers::Seize::new(ring)),
+        "arc" => Box::new(peers::Arcs::new(ring)),
+        "rwlock" => Box::new(peers::RwLocks::new(ring)),
+        _ => return Err(Unavailable("there is no such variant".into())),
+    })
+}
+
+struct Ours<'a> {
+    is_hazard: bool,
+    ring: &'a [usize],
+}
+
+impl Visitor for Ours<'_> {
+    type Output = Box<dyn Readers>;
+
+    fn visit<B: Barrier>(self, barrier: B) -> Box<dyn Readers> {
+        match self.is_hazard {
+            true => Box::new(ours::Hazards::new(barrier, self.ring)),
+            false => Box::new(ours::Epochs::new(barrier, self.ring)),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Event counts and rings on every execution that the language's memory model allows.
+#![cfg(model = "loom")]
+
+use std::sync::Arc;
+
+use ascertain_sync::event_count::{EventCount, MultiProducer, Polled, TwoWord, Version};
+use ascertain_sync::ring::{PopError, PushError, ring, ring_starting_at};
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use loom::thread;
+
+/// Each producer writes its data, and publishes; the waiter waits until it has seen all publications, and reads.
+fn hand_over<E: EventCount + 'static>(producers: u32, publications: u32, first: u32) {
+    loom::model(move || {
+        let first = Version::new(first);
+        let data: Vec<_> = (0..producers).map(|_| UnsafeCell::new(0)).collect();
+        let shared = Arc::new((data, E::starting_at(first)));
+        let producers: Vec<_> = (0..producers as usize)
+            .map(|nth| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    // SAFETY: the waiter looks when all has been published.
+                    shared.0[nth].with_mut(|data| unsafe { *data = 7 });
+                    for _ in 0..publications {
+                        shared.1.publish();
+                    }
+                })
+            })
+            .collect();
+        let mut seen = first;
+        while seen.since(first) < producers.len() as u32 * publications {
+            seen = shared.1.wait(seen, None).expect("there is no deadline");
+        }
+        for data in &shared.0 {
+            // SAFETY: nobody writes any more.
+            assert_eq!(data.with(|data| unsafe { *data }), 7);
+        }
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
+    });
+}
+
+#[test]
+fn no_wake_up_of_many_producers_is_lost() {
+    hand_over::<MultiProducer>(2, 1, 0);
+    hand_over::<MultiProducer>(1, 2, 0);
+    hand_over::<MultiProducer>(2, 1, (1 << 31) - 1);
+}
+
+#[test]
+fn no_wake_up_of_two_words_is_lost_where_time_is_a_fence() {
+    hand_over::<TwoWord>(1, 1, 0);
+    hand_over::<TwoWord>(1, 2, (1 << 31) - 1);
+}
+
+#[test]
+fn what_is_polled_is_seen() {
+    hand_over::<Polled>(1, 2, 0);
+}
+
+#[test]
+fn all_waiters_are_woken() {
+    loom::model(|| {
+        let count = Arc::new(MultiProducer::default());
+        let waiters = [(); 2].map(|()| {
+            let count = count.clone();
+            thread::spawn(move || {
+                count.wait(Version::new(0), None).expect("there is no deadline");
+            })
+        });
+        count.publish();
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
+
+/// The control: who takes the snapshot after looking, rather than before, sleeps for ever.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_snapshot_taken_too_late_is_fatal() {
+    loom::model(|| {
+        let shared = Arc::new((AtomicU32::new(0), MultiProducer::default()));
+        let producer = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.0.store(1, Relaxed);
+                shared.1.publish();
+            })
+        };
+        while shared.0.load(Relaxed) == 0 {
+            shared.1.wait(shared.1.snapshot(), None);
+        }
+        producer.join().unwrap();
+    });
+}
+
+fn pass_on<E: EventCount + 'static>(capacity: usize, items: u32) {
+    loom::model(move || {
+        // Boxes, so that a lost or doubled item is a leak or a double free.
+        let (mut producer, mut consumer) = ring_starting_at::<Box<u32>, E, E>(capacity, Version::new((1 << 31) - 1));
+        let consumer = thread::spawn(move || {
+            for expected in 0..items {
+                assert_eq!(consumer.pop(None), Ok(Box::new(expected)));
+            }
+            assert_eq!(consumer.pop(None), Err(PopError::Closed));
+        });
+        for item in 0..items {
+            producer.push(Box::new(item), None).unwrap();
+        }
+        drop(producer);
+        consumer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_ring_passes_on_every_item_once() {
+    pass_on::<Polled>(1, 2);
+    pass_on::<MultiProducer>(1, 2);
+    pass_on::<TwoWord>(1, 1);
+    pass_on::<TwoWord>(2, 2);
+}
+
+#[test]
+fn a_producer_learns_that_nobody_will_pop() {
+    loom::model(|| {
+        let (mut producer, consumer) = ring::<Box<u32>, MultiProducer, MultiProducer>(1);
+        let consumer = thread::spawn(move || drop(consumer));
+        let mut pushed = 0;
+        while producer.push(Box::new(pushed), None) != Err(PushError::Closed(Box::new(pushed))) {
+            pushed += 1;
+        }
+        assert!(pushed <= 2, "one in the ring and one that was dropped with it");
+        consumer.join().unwrap();
+    });
+}
