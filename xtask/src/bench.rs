@@ -19,6 +19,7 @@ const BENCHES: &[Bench] = &[
     ("loop", "the loop's own time between in-process observations", |_| example("ascertain", "loop_cost")),
     ("judge", "outcomes judged a second", |_| example("ascertain-stats", "judge_throughput")),
     ("evidence", "the cost of a row of evidence", |_| example("ascertain", "evidence_cost")),
+    ("history", "listing and following 2,000 runs", |_| example("ascertain-cli", "history_cost")),
     ("permutation", "reshuffles of two samples of 10,000, beside SciPy", |_| crate::permutation::bench()),
     ("size", "the release binary's size", size),
     ("build", "a cold release build, and what each dependency adds", build),

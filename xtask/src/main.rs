@@ -20,7 +20,7 @@ cargo xtask test              every test, installing what it needs where it may
 cargo xtask calibrate [N] [steady] [bursts]
                               N comparisons (200) of a command with itself under each load: 11 minutes
 cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence,
-                              permutation, size, build
+                              history, permutation, size, build
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json";
 
 fn main() -> ExitCode {

@@ -19,6 +19,8 @@ pub mod format_scaling;
 pub mod per_cpu;
 #[path = "polynomial/mod.rs"]
 pub mod polynomial;
+#[path = "reclamation/mod.rs"]
+pub mod reclamation;
 #[path = "reshuffle/mod.rs"]
 pub mod reshuffle;
 #[path = "sum/mod.rs"]
@@ -34,6 +36,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &format_scaling::FormatScaling,
         &core_latency::CoreLatency,
         &per_cpu::PerCpu,
+        &reclamation::Reclamation,
         &fill_rate::FillRate,
         &reshuffle::Reshuffle,
         &barrier::Barrier,

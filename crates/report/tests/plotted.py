@@ -148,11 +148,11 @@ def fitting(name, arms, also):
     found = [arm for arm in arms if is_it(arm)]
     found = [arm for arm in found if arm[0] == name] or found
     # Of a level that most have, only the others are told.
-    usual = {}
+    usual, told = {}, levels(re.sub("[()]", " ", name))
     for factor in {factor for _, point in arms for factor in json.loads(point)}:
-        told = Counter(str(json.loads(point).get(factor)) for _, point in arms)
-        level, count = told.most_common(1)[0]
-        if len(arms) >= 8 and 4 * count >= 3 * len(arms) and factor not in levels(name.strip(" ()")) | also:
+        seen = Counter(str(json.loads(point).get(factor)) for _, point in arms)
+        level, count = seen.most_common(1)[0]
+        if len(arms) >= 8 and 4 * count >= 3 * len(arms) and factor not in told | also:
             usual[factor] = level
     is_usual = lambda arm: all(str(json.loads(arm[1]).get(factor)) == level for factor, level in usual.items())
     return [arm for arm in found if is_usual(arm)] if len(found) > 1 else found

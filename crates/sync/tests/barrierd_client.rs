@@ -46,7 +46,8 @@ impl Fake {
         thread::scope(|scope| {
             let client = scope.spawn(|| Client::open(path(&self.folder)));
             let (socket, _) = self.listener.accept().unwrap();
-            let descriptors = [self.map.as_fd(), self.page.as_fd(), self.listener.as_fd()];
+            let any = self.listener.as_fd();
+            let descriptors = [self.map.as_fd(), self.page.as_fd(), any, any];
             socket::send(&socket, 0, &descriptors).unwrap();
             (client.join().unwrap().unwrap(), socket)
         })
@@ -138,6 +139,13 @@ fn idle_and_offline_cpus_pass() {
     let later = fake.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
     fake.page.word(page::offline(others[0])).store(later, SeqCst);
     assert!(client.has_passed(ticket, None));
+    // Absent from the start, until it notes something. Nobody takes a ticket on the last one, which does not exist.
+    let absent = fake.cpus - 1;
+    fake.page.word(page::offline(absent)).store(file::ABSENT, SeqCst);
+    fake.map.word(map::line(absent) + map::IS_IDLE).store(0, SeqCst);
+    assert!(client.has_passed(ticket, None) && client.has_passed(client.ticket(), Some(&[absent])));
+    fake.interrupt(absent);
+    assert!(client.has_passed(ticket, None) && !client.has_passed(client.ticket(), Some(&[absent])));
 }
 
 #[test]
@@ -277,7 +285,8 @@ fn one_who_says_nothing_or_hangs_up() {
 #[test]
 fn other_versions_and_other_numbers() {
     let fake = Fake::new();
-    let descriptors = [fake.map.as_fd(), fake.page.as_fd(), fake.listener.as_fd()];
+    let any = fake.listener.as_fd();
+    let descriptors = [fake.map.as_fd(), fake.page.as_fd(), any, any];
     fake.page.half(page::VERSION).store(2, SeqCst);
     let error = fake.refused(&descriptors);
     assert!(matches!(error, Error::OtherVersion { version: 2, .. }), "{error}");
@@ -300,13 +309,13 @@ fn memory_that_could_be_taken_away_is_refused() {
     let (map, page, any) = (fake.map.as_fd(), fake.page.as_fd(), fake.listener.as_fd());
     let wrong: [&[_]; 8] = [
         &[],
-        &[map, page],
-        &[map, page, any, any],
-        &[plain.as_fd(), page, any],
-        &[map, plain.as_fd(), any],
-        &[map, short.as_fd(), any],
-        &[short.as_fd(), page, any],
-        &[any, any, any],
+        &[map, page, any],
+        &[map, page, any, any, any],
+        &[plain.as_fd(), page, any, any],
+        &[map, plain.as_fd(), any, any],
+        &[map, short.as_fd(), any, any],
+        &[short.as_fd(), page, any, any],
+        &[any, any, any, any],
     ];
     for descriptors in wrong {
         let error = fake.refused(descriptors);
@@ -342,7 +351,8 @@ proptest! {
             fake.map.word(8 * index).store(word, SeqCst);
         }
         if !is_sane {
-            fake.refused(&[fake.map.as_fd(), fake.page.as_fd(), fake.listener.as_fd()]);
+            let any = fake.listener.as_fd();
+            fake.refused(&[fake.map.as_fd(), fake.page.as_fd(), any, any]);
             return Ok(());
         }
         fake.page.word(page::MAGIC).store(file::MAGIC, SeqCst);

@@ -14,7 +14,7 @@ fn programs_at(event: &str) -> usize {
     texts.filter(|text| text.contains(&format!("tp_name:\t{event}\n"))).count()
 }
 
-/// The program that knows of idleness runs for as long as a client lives: what it says never becomes false.
+/// What knows of idleness, and of CPUs that come online, runs for as long as a client lives: it never becomes false.
 #[test]
 fn idleness_stays_true_when_the_daemon_is_gone() {
     let mut daemon = match Daemon::new(Duration::from_micros(250)) {
@@ -27,7 +27,8 @@ fn idleness_stays_true_when_the_daemon_is_gone() {
     assert_eq!((programs_at("cpu_idle"), programs_at("local_timer_entry")), (2, 1));
     drop(daemon);
     assert!(!client.is_alive());
+    assert_eq!(programs_at("cpuhp_enter"), 1);
     assert_eq!((programs_at("cpu_idle"), programs_at("local_timer_entry")), (1, 0));
     drop(client);
-    assert_eq!(programs_at("cpu_idle"), 0);
+    assert_eq!((programs_at("cpu_idle"), programs_at("cpuhp_enter")), (0, 0));
 }

@@ -15,6 +15,8 @@ use super::experiment::NONE;
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The first pause between two looks, which grow by a tenth of the time that has gone: as much is added at most.
 const PAUSE_MIN_NS: u64 = 20_000;
+/// When the source's daemon looked at /proc/stat: a CPU without ticks, or one that was taken offline.
+const PATIENCE_NS: u64 = 10_000_000;
 
 /// One way, made ready.
 pub enum Method {
@@ -75,11 +77,11 @@ impl Method {
             }
             Self::Interrupts(daemon) => {
                 let ticket = daemon.client.ticket();
-                look_again(|| daemon.client.has_passed(ticket, None))
+                look_again(|| daemon.client.has_passed(ticket, None), || daemon.client.ask().is_ok())
             }
             Self::InterruptsByClock(daemon) => {
                 let start_ns = clock::now_ns();
-                look_again(|| daemon.client.has_passed_by_clock(start_ns))
+                look_again(|| daemon.client.has_passed_by_clock(start_ns), || false)
             }
             Self::Plain => membarrier::global().map_err(said),
             Self::Expedited => membarrier::private_expedited().map_err(said),
@@ -107,11 +109,13 @@ impl Method {
     }
 }
 
-/// Looks, and sleeps a little, longer and longer, until it is so.
-fn look_again(has_passed: impl Fn() -> bool) -> Result<(), String> {
+/// Looks, and sleeps a little, longer and longer, until it is so. Asks once after [`PATIENCE_NS`].
+fn look_again(has_passed: impl Fn() -> bool, ask: impl Fn() -> bool) -> Result<(), String> {
     let start_ns = clock::now_ns();
+    let mut has_asked = false;
     while !has_passed() {
         let gone_ns = clock::now_ns() - start_ns;
+        has_asked = has_asked || (gone_ns > PATIENCE_NS && ask());
         if gone_ns > WAIT_MAX.as_nanos() as u64 {
             return Err(format!("a CPU was not interrupted for {WAIT_MAX:?}: offline, or without the kernel's timer"));
         }

@@ -29,7 +29,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         "objects",
         "objects that are read in turn",
         256,
-        Accepts::Integers { min: 1, max: 1 << 20 },
+        Accepts::Integers { min: 1, max: 1 << 16 },
     )],
     metrics: vec![
         Metric::new("time", "a read among independent ones: the mean of a batch", Unit::Nanosecond, Better::Lower),

@@ -42,7 +42,17 @@ impl Readers for Haphazard {
     }
 }
 
+/// What can be given to somebody who only wants its address.
+fn boxes(ring: &[usize], dropped: &Dropped) -> Vec<Box<Object>> {
+    ring.iter().map(|&next| Box::new(dropped.object(next))).collect()
+}
+
+fn sum_of_addresses(boxes: &[Box<Object>]) -> usize {
+    boxes.iter().map(|object| std::ptr::from_ref(&**object).addr()).fold(0, usize::wrapping_add)
+}
+
 pub struct CrossbeamEpoch {
+    boxes: Vec<Box<Object>>,
     objects: Vec<crossbeam_epoch::Atomic<Object>>,
     handle: crossbeam_epoch::LocalHandle,
     another: crossbeam_epoch::LocalHandle,
@@ -54,9 +64,10 @@ pub struct CrossbeamEpoch {
 impl CrossbeamEpoch {
     pub fn new(ring: &[usize]) -> Self {
         let (collector, dropped) = (crossbeam_epoch::Collector::new(), Dropped::default());
-        let objects = ring.iter().map(|&next| crossbeam_epoch::Atomic::new(dropped.object(next))).collect();
+        let boxes = boxes(ring, &dropped);
+        let objects = boxes.iter().map(|object| crossbeam_epoch::Atomic::from(&raw const **object)).collect();
         let [handle, another] = [(); 2].map(|()| collector.register());
-        Self { objects, handle, another, stalled: None, dropped, replaced: 0 }
+        Self { boxes, objects, handle, another, stalled: None, dropped, replaced: 0 }
     }
 }
 
@@ -70,9 +81,7 @@ impl Readers for CrossbeamEpoch {
     }
 
     fn sum(&mut self) -> usize {
-        let guard = self.handle.pin();
-        let addresses = self.objects.iter().map(|object| object.load(Ordering::SeqCst, &guard).as_raw().addr());
-        addresses.fold(0, usize::wrapping_add)
+        sum_of_addresses(&self.boxes)
     }
 
     fn chain(&mut self) -> Option<usize> {
@@ -101,12 +110,10 @@ impl Reclaimer for CrossbeamEpoch {
     }
 
     fn hasten(&mut self) {
-        let mut before = u64::MAX;
-        // As long as that helps, and at least for the two epochs that an object waits.
-        for _ in 0..4 {
-            while self.waiting() < before {
-                before = self.waiting();
-                self.handle.pin().flush();
+        // Each time goes on by an epoch at most. Two are enough for an object, and eight bags of objects go at once.
+        for _ in 0..1_000 {
+            if self.waiting() == 0 {
+                break;
             }
             self.handle.pin().flush();
         }
@@ -118,7 +125,81 @@ impl Reclaimer for CrossbeamEpoch {
 }
 
 pub struct Seize {
+    boxes: Vec<Box<Object>>,
     objects: Vec<AtomicPtr<Object>>,
-    _owned: Vec<Box<Object>>,
     collector: seize::Collector,
+}
+
+impl Seize {
+    pub fn new(ring: &[usize]) -> Self {
+        let mut boxes = boxes(ring, &Dropped::default());
+        let objects = boxes.iter_mut().map(|object| AtomicPtr::new(&raw mut **object)).collect();
+        Self { boxes, objects, collector: seize::Collector::new() }
+    }
+}
+
+impl Readers for Seize {
+    fn each(&mut self) -> usize {
+        let Self { objects, collector, .. } = self;
+        let address = |object: &AtomicPtr<Object>| collector.enter().protect(object, Ordering::Acquire).addr();
+        objects.iter().map(address).fold(0, usize::wrapping_add)
+    }
+
+    fn sum(&mut self) -> usize {
+        sum_of_addresses(&self.boxes)
+    }
+
+    fn chain(&mut self) -> Option<usize> {
+        None
+    }
+}
+
+pub struct Arcs(Vec<Arc<Object>>);
+
+impl Arcs {
+    pub fn new(ring: &[usize]) -> Self {
+        let dropped = Dropped::default();
+        Self(ring.iter().map(|&next| Arc::new(dropped.object(next))).collect())
+    }
+}
+
+impl Readers for Arcs {
+    fn each(&mut self) -> usize {
+        self.0.iter().map(|object| Arc::clone(object).next).sum()
+    }
+
+    fn sum(&mut self) -> usize {
+        (0..self.0.len()).sum()
+    }
+
+    fn chain(&mut self) -> Option<usize> {
+        Some((0..self.0.len()).fold(0, |at, _| Arc::clone(&self.0[at]).next))
+    }
+}
+
+pub struct RwLocks(Vec<RwLock<Object>>);
+
+impl RwLocks {
+    pub fn new(ring: &[usize]) -> Self {
+        let dropped = Dropped::default();
+        Self(ring.iter().map(|&next| RwLock::new(dropped.object(next))).collect())
+    }
+}
+
+fn locked(object: &RwLock<Object>) -> usize {
+    object.read().unwrap_or_else(PoisonError::into_inner).next
+}
+
+impl Readers for RwLocks {
+    fn each(&mut self) -> usize {
+        self.0.iter().map(locked).sum()
+    }
+
+    fn sum(&mut self) -> usize {
+        (0..self.0.len()).sum()
+    }
+
+    fn chain(&mut self) -> Option<usize> {
+        Some((0..self.0.len()).fold(0, |at, _| locked(&self.0[at])))
+    }
 }

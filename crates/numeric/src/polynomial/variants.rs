@@ -64,7 +64,7 @@ kernels!(neon, target_feature(enable = "neon"), std::arch::aarch64::float64x2_t,
 #[cfg(target_arch = "x86_64")]
 kernels!(avx2, target_feature(enable = "avx2,fma"), std::arch::x86_64::__m256d, 4);
 #[cfg(target_arch = "x86_64")]
-kernels!(avx512, target_feature(enable = "avx512f"), std::arch::x86_64::__m512d, 6);
+kernels!(avx512, target_feature(enable = "avx512f"), std::arch::x86_64::__m512d, 5);
 
 fn additions(coefficients: &[f64], out: &mut [f64]) {
     by_length!(coefficients, out, method::additions)
@@ -101,7 +101,7 @@ pub const VARIANTS: &[Variant] = &[
     new("direct-neon",          PLAIN,  Some(neon::direct),         "Horner's rule, 2 at a time, fused"),
     new("recurrences",          PLAIN,  Some(scalar::recurrences),  "4 recurrences side by side"),
     new("recurrences-avx2",     AVX2,   x86!(avx2::recurrences),    "16 recurrences side by side"),
-    new("recurrences-avx512",   AVX512, x86!(avx512::recurrences),  "48 recurrences side by side"),
+    new("recurrences-avx512",   AVX512, x86!(avx512::recurrences),  "40 recurrences side by side"),
     #[cfg(target_arch = "aarch64")]
     new("recurrences-neon",     PLAIN,  Some(neon::recurrences),    "8 recurrences side by side"),
     Variant { is_polynomial: false, ..new("store",                PLAIN,  Some(scalar::store),        "stores alone, one number at a time") },

@@ -31,8 +31,8 @@ pub struct Client {
     shared: SharedWords,
     cpus: u32,
     socket: UnixStream,
-    /// While somebody has it, the program runs that notes which CPUs are idle.
-    _idle: OwnedFd,
+    /// While somebody has them, the programs run that note which CPUs are idle, and which come online.
+    _events: [OwnedFd; 2],
 }
 
 #[derive(Debug)]
@@ -86,8 +86,8 @@ impl Client {
             Ok(None) => return Err(not_a_daemon(&"it hung up; too many of your programs may be connected")),
             Err(error) => return Err(not_a_daemon(&error)),
         };
-        let [map, page, idle] = <[OwnedFd; 3]>::try_from(descriptors)
-            .map_err(|descriptors| not_a_daemon(&format!("it sent {} descriptors, not 3", descriptors.len())))?;
+        let [map, page, idleness, coming] = <[OwnedFd; 4]>::try_from(descriptors)
+            .map_err(|descriptors| not_a_daemon(&format!("it sent {} descriptors, not 4", descriptors.len())))?;
         let head = Mapping::of(page.as_fd(), page::bytes(0)).map_err(|error| not_a_daemon(&error))?;
         if head.load(page::MAGIC) != MAGIC {
             return Err(not_a_daemon(&"its page begins otherwise"));
@@ -104,7 +104,7 @@ impl Client {
         }
         let mapped = |fd: &OwnedFd, bytes| Mapping::of(fd.as_fd(), bytes).map_err(|error| not_a_daemon(&error));
         let shared = SharedWords { map: mapped(&map, map::bytes(cpus))?, page: mapped(&page, page::bytes(cpus))? };
-        Ok(Self { shared, cpus, socket, _idle: idle })
+        Ok(Self { shared, cpus, socket, _events: [idleness, coming] })
     }
 
     /// The present moment, after everything that the caller wrote before.
@@ -119,7 +119,8 @@ impl Client {
     /// Whether each of the CPUs (all, if none are named) has been interrupted, idle or offline since the ticket was
     /// taken, so that what any thread on them did before is seen by the caller from now on, and what any thread on
     /// them does from now on sees what the taker wrote before. Does not block, and asks for nothing: a CPU that runs a
-    /// program is interrupted by its timer some hundred times a second; [`ask`](Self::ask) for sooner.
+    /// program is interrupted by its timer some hundred times a second. [`ask`](Self::ask) for sooner, and after some
+    /// ten milliseconds in vain: a CPU may have been taken offline, or may have no timer.
     ///
     /// A CPU that this machine does not have never passes.
     #[inline]

@@ -18,7 +18,7 @@ use ascertain_sys::mapping::{Mapping, Shared};
 use ascertain_sys::privileges::{self, Capability};
 
 use super::connections::{Connections, Event};
-use super::file::{CPUS_MAX, MAGIC, VERSION, Words, has_passed, map, page};
+use super::file::{ABSENT, CPUS_MAX, MAGIC, VERSION, Words, has_passed, map, page};
 use super::{Client, Error, programs};
 
 /// Heartbeats take at most one part of so many of the daemon's time: with very many CPUs they come less often.
@@ -29,6 +29,8 @@ const TIMER: &str = "local_timer_entry";
 const RESCHEDULE: &str = "reschedule_entry";
 /// Into idleness and out of it.
 const IDLENESS: &str = "cpu_idle";
+/// The steps of coming online, of which a CPU takes the last ones itself before it may run a program.
+const COMING: &str = "cpuhp_enter";
 const UNPRIVILEGED: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
 
 /// The daemon, which serves while [`serve`](Self::serve) runs.
@@ -39,20 +41,29 @@ pub struct Daemon {
     memory: Memory,
     interrupt: Program,
     online: Online,
-    /// The programs run for as long as these are held.
-    idle: OwnedFd,
-    _attached: [Option<OwnedFd>; 2],
-    map: Map,
+    /// The program runs at these for as long as they are held.
+    _events: [Option<OwnedFd>; 2],
     period: Duration,
     connections: Connections,
     place: Option<Place>,
 }
 
+/// What clients get.
 #[derive(Debug)]
 struct Memory {
     map: Mapping,
+    map_handle: Map,
     page: Shared,
     cpus: u32,
+    /// What must be noted, or a CPU would wrongly be held for idle or absent.
+    idleness: OwnedFd,
+    coming: OwnedFd,
+}
+
+impl Memory {
+    fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
+        [self.map_handle.as_fd(), self.page.as_fd(), self.idleness.as_fd(), self.coming.as_fd()]
+    }
 }
 
 /// Where the daemon can be found, and the lock that it is the only one there.
@@ -85,7 +96,7 @@ impl Daemon {
         refuse_unprivileged()?;
         let file = |source| Error::File { path: "/sys/devices/system/cpu".into(), source };
         let cpus = cpus::possible().map_err(file)?.min(CPUS_MAX);
-        let online = Online::new(cpus).map_err(file)?;
+        let mut online = Online::new(cpus).map_err(file)?;
         let map = Map::new(map::bytes(cpus)).map_err(refused("no memory for a program in the kernel"))?;
         let loaded = |instructions: &[_]| Program::new(instructions).map_err(refused("no program in the kernel"));
         let interrupt = loaded(&programs::interrupt(map.as_fd(), cpus))?;
@@ -94,19 +105,25 @@ impl Daemon {
         map.freeze().map_err(refused("a program's memory can't be frozen"))?;
         let memory = Memory {
             map: Mapping::of(map.as_fd(), map::bytes(cpus)).map_err(refused("a program's memory can't be read"))?,
+            map_handle: map,
             page: Shared::new(c"barrierd", page::bytes(cpus)).map_err(refused("no sealed memory"))?,
             cpus,
+            idleness: idle.attach(IDLENESS).map_err(refused("no event at idleness"))?,
+            coming: interrupt.attach(COMING).map_err(refused("no event at coming online"))?,
         };
+        // After that event is noted.
+        for (cpu, _) in (0..).zip(online.read().map_err(file)?).filter(|(_, is_online)| !**is_online) {
+            memory.page.word(page::offline(cpu)).store(ABSENT, Ordering::Relaxed);
+        }
         memory.page.word(page::MAGIC).store(MAGIC, Ordering::Relaxed);
         memory.page.half(page::VERSION).store(VERSION, Ordering::Relaxed);
         memory.page.half(page::CPUS).store(cpus, Ordering::Relaxed);
         memory.page.word(page::PERIOD_NS).store(period.as_nanos() as u64, Ordering::Release);
         let timer = interrupt.attach(TIMER).map_err(refused("no event at the timer's interrupts"))?;
-        let attached = [Some(timer), interrupt.attach(RESCHEDULE).ok()];
-        let idle = idle.attach(IDLENESS).map_err(refused("no event at idleness"))?;
+        let events = [Some(timer), interrupt.attach(RESCHEDULE).ok()];
         interrupt.run_here().map_err(refused("a program can't be run at will"))?;
         let (connections, place) = (Connections::default(), None);
-        Ok(Self { memory, interrupt, online, idle, _attached: attached, map, period, connections, place })
+        Ok(Self { memory, interrupt, online, _events: events, period, connections, place })
     }
 
     /// Lets clients in at `path`. Folders that are missing are made.
@@ -153,8 +170,7 @@ impl Daemon {
     pub fn connect(&mut self) -> Result<Client, Error> {
         let failed = |source| Error::NotRunning { path: "(here)".into(), source };
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        let greeting = [self.map.as_fd(), self.memory.page.as_fd(), self.idle.as_fd()];
-        self.connections.greet(ours, &greeting).map_err(failed)?;
+        self.connections.greet(ours, &self.memory.descriptors()).map_err(failed)?;
         Client::over(theirs, Path::new("(here)"))
     }
 
@@ -188,8 +204,7 @@ impl Daemon {
     /// What the kernel says, when it refuses what it did before.
     pub fn serve(&mut self, stop: BorrowedFd<'_>) -> io::Result<()> {
         loop {
-            let greeting = [self.map.as_fd(), self.memory.page.as_fd(), self.idle.as_fd()];
-            let event = self.connections.wait(stop, &greeting)?;
+            let event = self.connections.wait(stop, &self.memory.descriptors())?;
             let start = Instant::now();
             match event {
                 Event::Stop => return Ok(()),
@@ -205,16 +220,19 @@ impl Daemon {
     /// When it returns, each ticket has passed that was taken before: each CPU has been interrupted since, or is or
     /// was idle or offline.
     fn beat(&mut self) -> io::Result<()> {
-        let Memory { map, page, cpus } = &self.memory;
+        let Memory { map, page, cpus, .. } = &self.memory;
         let before = map.load(map::VIRTUAL_TIME);
         // This CPU runs the daemon, nobody else. And time goes on.
         self.interrupt.run_here()?;
         let now = map.load(map::VIRTUAL_TIME);
         let is_online = self.online.read()?;
         for (cpu, &is_online) in (0..*cpus).zip(is_online) {
+            if has_passed(&self.memory, cpu, before) {
+                continue;
+            }
             if !is_online {
                 page.word(page::offline(cpu)).store(now, Ordering::Release);
-            } else if !has_passed(&self.memory, cpu, before) {
+            } else {
                 // False if it went offline just now, which will be seen at the next heartbeat.
                 self.interrupt.run_on(cpu)?;
             }

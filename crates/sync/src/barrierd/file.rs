@@ -21,12 +21,14 @@
 //! | 64 | 4 | heartbeats, modulo 2³²; waiters sleep on it |
 //! | 128 | 8 | `CLOCK_MONOTONIC` of the last heartbeat |
 //! | 136 | 8 | CPU time that the daemon has used, in nanoseconds |
-//! | 192 + 8 × cpu | 8 | the virtual time after which the CPU was last seen offline |
+//! | 192 + 8 × cpu | 8 | the virtual time after which the CPU was last seen offline, or [`ABSENT`] |
 
 /// The page begins with it.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"barrierd");
 /// What this page says.
 pub const VERSION: u32 = 1;
+/// Of a CPU that was offline when the daemon began: it is so until it has had an interrupt.
+pub const ABSENT: u64 = u64::MAX;
 /// Linux is compiled for 8,192 CPUs at most.
 pub const CPUS_MAX: u32 = 8_192;
 
@@ -99,10 +101,19 @@ pub trait Words {
 
 /// Whether that CPU ran no program, for a moment at least, after the virtual time was `since`.
 ///
-/// A CPU that is idle now counts: it leaves that state, and enters it, by way of the scheduler, which is a barrier.
+/// A CPU that is idle now counts: it leaves that state, and enters it, by way of the scheduler, which is a barrier. So
+/// does one that was offline at first and has noted nothing yet: that it comes online is an event that it notes.
 #[must_use]
 pub fn has_passed(words: &impl Words, cpu: u32, since: u64) -> bool {
-    words.map(map::line(cpu) + map::SEEN) > since || is_idle(words, cpu) || words.page(page::offline(cpu)) > since
+    let seen = words.map(map::line(cpu) + map::SEEN);
+    seen > since || is_idle(words, cpu) || was_offline(words, cpu, since, seen)
+}
+
+fn was_offline(words: &impl Words, cpu: u32, since: u64, seen: u64) -> bool {
+    match words.page(page::offline(cpu)) {
+        ABSENT => seen == 0,
+        offline => offline > since,
+    }
 }
 
 /// Whether that CPU is idle now.

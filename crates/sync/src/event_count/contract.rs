@@ -28,10 +28,16 @@ impl Version {
         Self::new(self.0.wrapping_add(count))
     }
 
+    /// `count` publications earlier.
+    #[must_use]
+    pub const fn before(self, count: u32) -> Self {
+        Self::new(self.0.wrapping_sub(count))
+    }
+
     /// The publications since `earlier`, modulo 2^31.
     #[must_use]
     pub const fn since(self, earlier: Self) -> u32 {
-        Self::new(self.0.wrapping_sub(earlier.0)).0
+        self.before(earlier.0).0
     }
 }
 

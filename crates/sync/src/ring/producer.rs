@@ -121,7 +121,8 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
     fn look(&mut self) -> bool {
         let count = self.shared.popped.count().snapshot();
         let closed_at = self.shared.popped.closed_at();
-        self.popped = closed_at.unwrap_or(count);
+        // To a consumer that is gone, there is never room.
+        self.popped = if closed_at.is_some() { self.next.before(self.capacity) } else { count };
         closed_at.is_some()
     }
 

@@ -1,0 +1,115 @@
+//! Measuring: the same ring of objects for everybody.
+
+use ascertain::batch::{self, Timed};
+use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_sys::clock;
+use rand::seq::SliceRandom;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::contestants::{Readers, Reclaimer, contestant};
+use super::experiment::{FREE_TIME, HELD, LATENCY, TIME};
+
+/// Objects replaced while a reader stalls: some batches of everybody's.
+const REPLACED: usize = 4_000;
+
+struct Target {
+    readers: Box<dyn Readers>,
+    objects: usize,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+    iterations: u64,
+}
+
+/// Draws the order in which objects lead to one another, and finds how many rounds of them are a batch.
+pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+    let mut targets = arms.iter().map(|arm| target(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
+    let mut timed: Vec<_> = targets.iter_mut().map(each).collect();
+    let iterations = batch::iterations(&mut timed);
+    drop(timed);
+    Ok(Box::new(Targets { targets, iterations }))
+}
+
+fn each(target: &mut Target) -> Timed<'_> {
+    batch::timed(|| target.readers.each())
+}
+
+fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
+    let failed = |reason: String| TargetError::Failed(format!("{arm}: {reason}"));
+    let objects = arm.point.get("objects").and_then(|level| level.integer()).filter(|objects| *objects > 0);
+    let objects = objects.ok_or_else(|| failed("objects is a whole number above 0".into()))? as usize;
+    let readers = contestant(&arm.variant, &ring(objects, seed)).map_err(|error| failed(error.to_string()))?;
+    Ok(Target { readers, objects })
+}
+
+/// A random order of all objects, as the successor of each.
+fn ring(objects: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..objects).collect();
+    order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+    let mut ring = vec![0; objects];
+    for (nth, &object) in order.iter().enumerate() {
+        ring[object] = order[(nth + 1) % objects];
+    }
+    ring
+}
+
+/// Objects that are not freed, of those that were replaced while a reader stalled.
+fn held(reclaimer: &mut dyn Reclaimer) -> u64 {
+    reclaimer.stall();
+    (0..REPLACED).for_each(|_| reclaimer.replace());
+    let held = reclaimer.waiting();
+    reclaimer.resume();
+    reclaimer.hasten();
+    held
+}
+
+/// How long an object takes to be freed. None where it was not freed in the end.
+fn free_time_ns(reclaimer: &mut dyn Reclaimer) -> Option<u64> {
+    reclaimer.hasten();
+    let start_ns = clock::now_ns();
+    reclaimer.replace();
+    reclaimer.hasten();
+    let elapsed_ns = clock::now_ns() - start_ns;
+    (reclaimer.waiting() == 0).then_some(elapsed_ns)
+}
+
+impl Session for Targets {
+    /// What is read is what was put there, and all that is replaced is freed in the end.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let Target { readers, objects } = &mut self.targets[arm];
+        let wrong = |what: String| Err(TargetError::WrongAnswer(what));
+        let (seen, expected) = (readers.each(), readers.sum());
+        if seen != expected {
+            return wrong(format!("the objects' sum is {seen} instead of {expected}"));
+        }
+        if let Some(end) = readers.chain().filter(|end| *end != 0) {
+            return wrong(format!("{objects} steps lead to object {end} instead of 0"));
+        }
+        if let Some(reclaimer) = readers.reclaimer() {
+            let held = held(reclaimer);
+            if held > REPLACED as u64 || reclaimer.waiting() > 0 {
+                return wrong(format!("{} objects are never freed, of {held} held", reclaimer.waiting()));
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let (target, iterations) = (&mut self.targets[arm], self.iterations);
+        let reads = (iterations * target.objects as u64) as f64;
+        out.push(TIME, each(target)(iterations) as f64 / reads);
+        if target.readers.chain().is_some() {
+            let mut chain = batch::timed(|| target.readers.chain());
+            out.push(LATENCY, chain(iterations) as f64 / reads);
+        }
+        if let Some(reclaimer) = target.readers.reclaimer() {
+            out.push(HELD, held(reclaimer) as f64);
+            if let Some(elapsed_ns) = free_time_ns(reclaimer) {
+                out.push(FREE_TIME, elapsed_ns as f64);
+            }
+        }
+        Ok(())
+    }
+}
