@@ -57,6 +57,22 @@ fn several_runs_stand_side_by_side() {
 }
 
 #[test]
+fn a_run_that_lost_rows_is_reported_with_a_warning() {
+    let state = tempfile::tempdir().unwrap();
+    compare(state.path());
+    let run = runs(state.path()).pop().unwrap();
+    fs::remove_file(run.join("trials.parquet")).unwrap();
+    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    let kept: String = lines.lines().take(lines.lines().count() / 2).map(|line| format!("{line}\n")).collect();
+    fs::write(run.join("trials.jsonl"), kept).unwrap();
+    let ran = ascertain(state.path(), &["report"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("of the 5 trials that the verdict on"), "{}", ran.stderr);
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("of the 5 trials that the verdict on"));
+}
+
+#[test]
 fn plots_are_named_and_drawn_alone() {
     let state = tempfile::tempdir().unwrap();
     compare(state.path());

@@ -11,6 +11,8 @@ pub mod cbrt;
 pub mod core_latency;
 #[path = "decimal/mod.rs"]
 pub mod decimal;
+#[path = "event-count/mod.rs"]
+pub mod event_count;
 #[path = "fill-rate/mod.rs"]
 pub mod fill_rate;
 #[path = "format-scaling/mod.rs"]
@@ -35,6 +37,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &polynomial::Polynomial,
         &format_scaling::FormatScaling,
         &core_latency::CoreLatency,
+        &event_count::EventCount,
         &per_cpu::PerCpu,
         &reclamation::Reclamation,
         &fill_rate::FillRate,

@@ -49,7 +49,11 @@ fn every_wait_ends_while_all_cpus_are_busy() {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..client.cpus().min(16) {
-            scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
         }
         for _ in 0..50 {
             let before = client.ticket();
@@ -76,6 +80,27 @@ fn a_wait_is_a_barrier_and_no_wait_is_none() {
     serving.join().unwrap();
     let is_parallel = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
     assert!(!is_parallel || (0..1_000).any(|_| missed_rounds(100_000, || ()) > 0), "the control can't fail");
+}
+
+#[test]
+fn a_forked_child_goes_on() {
+    let Some(mut daemon) = daemon() else { return };
+    let client = daemon.connect().unwrap();
+    let (stop, serving) = serve(daemon);
+    // SAFETY: the child makes system calls and reads memory, allocates nothing unless it fails, and ends by `_exit`.
+    let child = unsafe {
+        match libc::fork() {
+            0 => libc::_exit(client.wait(client.ticket(), None, at_last()).is_err().into()),
+            child => child,
+        }
+    };
+    let mut status = -1;
+    // SAFETY: `status` may be written to.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    client.wait(client.ticket(), None, at_last()).unwrap();
+    drop(stop);
+    serving.join().unwrap();
 }
 
 #[test]

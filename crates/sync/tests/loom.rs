@@ -9,9 +9,16 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom::thread;
 
+/// Only the executions in which a running thread is interrupted twice at most: of some programs there are too many.
+fn bounded(program: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(program);
+}
+
 /// Each producer writes its data, and publishes; the waiter waits until it has seen all publications, and reads.
 fn hand_over<E: EventCount + 'static>(producers: u32, publications: u32, first: u32) {
-    loom::model(move || {
+    bounded(move || {
         let first = Version::new(first);
         let data: Vec<_> = (0..producers).map(|_| UnsafeCell::new(0)).collect();
         let shared = Arc::new((data, E::starting_at(first)));
@@ -90,13 +97,6 @@ fn a_snapshot_taken_too_late_is_fatal() {
         }
         producer.join().unwrap();
     });
-}
-
-/// A ring has too many executions: only those in which a running thread is interrupted twice at most.
-fn bounded(program: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.check(program);
 }
 
 fn pass_on<E: EventCount + 'static>(capacity: usize, items: u32) {

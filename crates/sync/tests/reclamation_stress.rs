@@ -3,7 +3,7 @@
 //! In each run some millions of reads; on demand 10⁹ a scheme, and the controls, which must find poison:
 //! `cargo test --release -p ascertain-sync --test reclamation_stress -- --ignored --nocapture`.
 #![cfg(not(any(model = "loom", model = "tso")))]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::print_stdout)] // the figures of long runs
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -167,7 +167,7 @@ fn hazard_pointers<B: Barrier>(barrier: B, readers: u64, reads: u64) -> Outcome 
             }
             retired += 1;
             // Half of them right away, so that the time between is as short as it gets.
-            if retired % 2 == 0 {
+            if retired.is_multiple_of(2) {
                 retirer.flush();
             }
         }

@@ -153,8 +153,8 @@ fn a_batch_that_is_forgotten_pops_nothing_twice() {
     assert_eq!(consumer.try_pop(), Ok(Box::new(2)));
     assert_eq!(consumer.try_pop(), Ok(Box::new(3)));
     assert_eq!(consumer.try_pop(), Err(PopError::Empty));
-    // Their room is lost.
-    assert_eq!(producer.push_batch((4..8).map(Box::new)), 2);
+    // The producer may never learn of those two.
+    assert!(producer.push_batch((4..8).map(Box::new)) >= 2);
 }
 
 #[test]

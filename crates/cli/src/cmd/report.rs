@@ -47,6 +47,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     };
     let read = folders.iter().map(|folder| recorded::read(folder));
     let read: Vec<RecordedRun> = read.collect::<Result<_, _>>()?;
+    for missing in read.iter().filter_map(html::missing_trials) {
+        output::note(&missing);
+    }
     match (&args.svg, &folders[..]) {
         _ if args.plots => list(&html::plots(&read))?,
         (Some(id), _) => {

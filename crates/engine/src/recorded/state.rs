@@ -11,7 +11,7 @@ pub enum State {
     Interrupted,
     /// It is going on: another process holds its lock.
     Running,
-    /// It was killed: nobody holds its lock, and it wrote no outcome, or none of the rows that are there now.
+    /// It was killed: nobody holds its lock, and it wrote no outcome, or went on after one.
     Killed,
 }
 
@@ -21,11 +21,11 @@ impl State {
     /// ([`evidence::is_going_on`]) before `run.json` is read: a run that is seen to have ended has written all
     /// that it will.
     pub fn of(folder: &Path, is_going_on: bool, interrupted: Option<bool>, lines_bytes: Option<u64>) -> State {
-        let has_other_rows = || evidence::lines_bytes(folder).zip(lines_bytes).is_some_and(|(now, then)| now != then);
+        let went_on = || evidence::lines_bytes(folder).zip(lines_bytes).is_some_and(|(now, then)| now > then);
         match interrupted {
             _ if is_going_on => State::Running,
             None => State::Killed,
-            Some(_) if has_other_rows() => State::Killed,
+            Some(_) if went_on() => State::Killed,
             Some(true) => State::Interrupted,
             Some(false) => State::Finished,
         }

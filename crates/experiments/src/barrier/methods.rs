@@ -9,7 +9,6 @@ use ascertain_sys::mapping::Shootdown;
 use ascertain_sys::{clock, membarrier};
 
 use super::daemon::Connection;
-use super::experiment::NONE;
 
 /// Barriers take milliseconds; who waits that long has met something else.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -61,7 +60,7 @@ impl Method {
                 Self::Expedited
             }
             "mprotect" => Self::Mprotect(Shootdown::new().map_err(|error| error.to_string())?),
-            NONE => Self::None,
+            "none" => Self::None,
             _ => return Err(format!("no way to a barrier is called {variant}")),
         })
     }

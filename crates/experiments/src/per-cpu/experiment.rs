@@ -3,12 +3,13 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 use super::{interruption, session, target};
+use crate::common::factor;
 
 /// Data of a CPU's own.
 pub struct PerCpu;
@@ -19,10 +20,11 @@ pub(super) const RESTARTS: usize = 2;
 pub(super) const SWITCHES_SEEN: usize = 3;
 pub(super) const INTERRUPTS_SEEN: usize = 4;
 
-const VARIANTS: [(&str, &str); 13] = [
+const VARIANTS: [(&str, &str); 14] = [
     ("counter", "per_cpu::Counter by restartable sequences: add 1"),
     ("counter-sharded", "per_cpu::Counter by sharded atomics"),
-    ("thread-local", "a number of each thread's own"),
+    ("thread-local", "a thread_local! number"),
+    ("plain", "a number of each thread's own, found once: as fast as adding in memory gets"),
     ("atomic", "an atomic of each thread's own: the LOCK prefix, and nobody else"),
     ("atomic-shared", "one atomic for all threads"),
     ("free-list", "per_cpu::FreeList by restartable sequences: pop 64 bytes and push them"),
@@ -40,12 +42,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Data of a CPU's own, without atomic instructions".into(),
     readme: include_str!("README.md").into(),
     variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
-    factors: vec![Factor {
-        name: "threads".into(),
-        about: "threads that do it at once, on whatever CPUs the kernel gives them".into(),
-        default: 1.into(),
-        accepts: Accepts::Integers { min: 1, max: 1_024 },
-    }],
+    factors: vec![factor(
+        "threads",
+        "threads that do it at once, on whatever CPUs the kernel gives them",
+        1,
+        Accepts::Integers { min: 1, max: 1_024 },
+    )],
     metrics: vec![
         Metric::new("time", "CPU time of one operation", Unit::Nanosecond, Better::Lower),
         Metric::new("rate", "operations a second of all threads, by the wall", Unit::PerSecond, Better::Higher),

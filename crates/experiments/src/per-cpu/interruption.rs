@@ -12,8 +12,11 @@ use ascertain_sys::{affinity, clock};
 
 const RESTARTS_NS: u64 = 10_000_000;
 const SLEEPS: u32 = 30;
-/// Some ticks of the kernel's timer, of which there are 100 to 1,000 a second.
-const INTERRUPTS: Duration = Duration::from_millis(30);
+/// Some ticks of the kernel's timer, of which there are 100 to 1,000 a second; looked at in short turns, until the thread has
+/// had so much time on its CPU, or so much has gone by.
+const INTERRUPTS_CPU_NS: u64 = 20_000_000;
+const INTERRUPTS_NS: u64 = 500_000_000;
+const TURN: Duration = Duration::from_millis(2);
 
 pub fn restarts_are_available() -> Result<(), Unavailable> {
     Area::find().map(drop).map_err(|reason| Unavailable(reason.to_string()))
@@ -71,14 +74,23 @@ pub fn seen_by_null_gs() -> Result<Seen, TargetError> {
         let Switches { seen, counted } = switches_seen(SLEEPS)?;
         let cpu = affinity::allowed()[0];
         affinity::pin_current_thread(cpu).map_err(io::Error::other)?;
-        let before = interrupts(cpu);
-        let shown = interrupts_seen(INTERRUPTS)?;
-        let counted_by_kernel = interrupts(cpu).zip(before).map(|(after, before)| after - before);
-        let share = |counted: u64| shown as f64 / counted as f64;
-        let interrupts = counted_by_kernel.filter(|counted| *counted > 0).map(share);
-        Ok(Seen { switches: seen as f64 / counted.max(1) as f64, interrupts })
+        Ok(Seen { switches: seen as f64 / counted.max(1) as f64, interrupts: share_of_interrupts(cpu)? })
     });
     seen.map_err(|error: io::Error| TargetError::Failed(error.to_string()))
+}
+
+/// The kernel counts the interrupts of a CPU, whoever runs on it: the thread's are taken to be as large a share of them as
+/// its time is of all.
+fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
+    let Some(before) = interrupts(cpu) else { return Ok(None) };
+    let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());
+    let mut shown = 0;
+    while clock::thread_cpu_ns() - start_cpu_ns < INTERRUPTS_CPU_NS && clock::now_ns() - start_ns < INTERRUPTS_NS {
+        shown += interrupts_seen(TURN)?;
+    }
+    let on_cpu = (clock::thread_cpu_ns() - start_cpu_ns) as f64 / (clock::now_ns() - start_ns) as f64;
+    let expected = interrupts(cpu).map_or(0.0, |after| (after - before) as f64 * on_cpu);
+    Ok((expected > 0.0).then(|| shown as f64 / expected))
 }
 
 fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use ascertain::experiment::Unavailable;
@@ -21,6 +21,7 @@ type Item = MaybeUninit<[u64; 8]>;
 pub enum Target {
     Counter(Counter),
     ThreadLocal,
+    Plain,
     Atomic,
     AtomicShared(Padded<AtomicU64>),
     FreeList(FreeList<Item>),
@@ -31,7 +32,14 @@ pub enum Target {
 }
 
 thread_local! {
-    static OWN: AtomicU64 = const { AtomicU64::new(0) };
+    static OWN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Adds to a thread's number in memory: the compiler may not keep it in a register from one addition to the next.
+#[inline(always)]
+fn add_own(own: &Cell<u64>, one: u64) {
+    own.set(own.get() + one);
+    compiler_fence(SeqCst);
 }
 
 /// The variant of this name.
@@ -44,6 +52,7 @@ pub fn target(variant: &str) -> Result<Target, Unavailable> {
         "counter" => counter(Method::Restartable),
         "counter-sharded" => counter(Method::Sharded),
         "thread-local" => Ok(Target::ThreadLocal),
+        "plain" => Ok(Target::Plain),
         "atomic" => Ok(Target::Atomic),
         "atomic-shared" => Ok(Target::AtomicShared(Padded::default())),
         "free-list" => free_list(Method::Restartable),
@@ -65,9 +74,14 @@ impl Target {
         match self {
             Target::Counter(counter) => repeat.for_each(|_| counter.add(one)),
             Target::ThreadLocal => {
-                let before = OWN.with(|own| own.load(Relaxed));
-                repeat.for_each(|_| OWN.with(|own| own.store(own.load(Relaxed) + one, Relaxed)));
-                return OWN.with(|own| own.load(Relaxed)) - before;
+                repeat.for_each(|_| OWN.with(|own| add_own(own, one)));
+                return OWN.take();
+            }
+            Target::Plain => {
+                let own = Cell::new(0);
+                let found = black_box(&own);
+                repeat.for_each(|_| add_own(found, one));
+                return own.get();
             }
             Target::Atomic => {
                 let own = Padded(AtomicU64::new(0));
@@ -77,7 +91,7 @@ impl Target {
             Target::AtomicShared(shared) => repeat.for_each(|_| _ = shared.0.fetch_add(one, Relaxed)),
             Target::FreeList(list) => repeat.for_each(|_| {
                 let item = list.pop().unwrap_or_else(|| Box::new(Item::uninit()));
-                list.push(black_box(item));
+                list.push(item);
             }),
             Target::Box => repeat.for_each(|_| drop(black_box(Box::new(Item::uninit())))),
             Target::Malloc(malloc_and_free) => _ = malloc_and_free.call::<u64, u64>(&[operations], &mut []),
@@ -101,7 +115,7 @@ impl Target {
             Target::Counter(counter) => Some(counter.sum()),
             Target::AtomicShared(shared) => Some(shared.0.load(Relaxed)),
             Target::Lock(lock) => Some(lock.words().map(|words| words[0]).sum()),
-            Target::ThreadLocal | Target::Atomic | Target::Mutex => Some(0),
+            Target::ThreadLocal | Target::Plain | Target::Atomic | Target::Mutex => Some(0),
             Target::FreeList(_) | Target::Box | Target::Malloc(_) => None,
         }
     }
@@ -114,22 +128,22 @@ fn commit(lock: &Lock, one: u64) -> Option<()> {
     held.store(0, held.load(0) + one).ok()
 }
 
-/// Kept from the compiler, which knows what the two functions do.
-const MALLOC: &str = r"
+/// The compiler knows what the two functions do: what it can't see happens to the pointer in between.
+const MALLOC: &str = r#"
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 int64_t ascertain_malloc_and_free(const void *input, size_t one, void *output, size_t none) {
     uint64_t left = *(const uint64_t *)input;
-    void *volatile memory;
     while (left--) {
-        memory = malloc(64);
+        void *memory = malloc(64);
+        __asm__ volatile("" : "+r"(memory));
         free(memory);
     }
     return 0;
 }
-";
+"#;
 
 fn malloc() -> Result<Function, Unavailable> {
     static COMPILED: LazyLock<Result<Function, Unavailable>> = LazyLock::new(|| {

@@ -25,17 +25,22 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Reading what others replace and free: hazard pointers and epochs without fences".into(),
     readme: include_str!("README.md").into(),
     variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
-    factors: vec![factor(
-        "objects",
-        "objects that are read in turn",
-        256,
-        Accepts::Integers { min: 1, max: 1 << 16 },
-    )],
+    factors: vec![factor("objects", "objects that are read in turn", 256, Accepts::Integers { min: 1, max: 1 << 16 })],
     metrics: vec![
         Metric::new("time", "a read among independent ones: the mean of a batch", Unit::Nanosecond, Better::Lower),
-        Metric::new("latency", "a read that the next one waits for: the mean of a batch", Unit::Nanosecond, Better::Lower),
+        Metric::new(
+            "latency",
+            "a read that the next one waits for: the mean of a batch",
+            Unit::Nanosecond,
+            Better::Lower,
+        ),
         Metric::new("held", "objects not freed of 4,000 replaced while a reader stalls", Unit::One, Better::Lower),
-        Metric::new("free_time", "from retiring an object to its being freed, no one reading", Unit::Nanosecond, Better::Lower),
+        Metric::new(
+            "free_time",
+            "from retiring an object to its being freed, no one reading",
+            Unit::Nanosecond,
+            Better::Lower,
+        ),
     ],
     plots: vec![Plot::Sweep { metric: "latency".into(), factor: "objects".into(), footprints: Vec::new() }],
 });

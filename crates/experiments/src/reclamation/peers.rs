@@ -42,18 +42,18 @@ impl Readers for Haphazard {
     }
 }
 
-/// What can be given to somebody who only wants its address.
-fn boxes(ring: &[usize], dropped: &Dropped) -> Vec<Box<Object>> {
-    ring.iter().map(|&next| Box::new(dropped.object(next))).collect()
+/// For those who only want their addresses.
+fn objects(ring: &[usize], dropped: &Dropped) -> Vec<Object> {
+    ring.iter().map(|&next| dropped.object(next)).collect()
 }
 
-fn sum_of_addresses(boxes: &[Box<Object>]) -> usize {
-    boxes.iter().map(|object| std::ptr::from_ref(&**object).addr()).fold(0, usize::wrapping_add)
+fn sum_of_addresses(objects: &[Object]) -> usize {
+    objects.iter().map(|object| std::ptr::from_ref(object).addr()).fold(0, usize::wrapping_add)
 }
 
 pub struct CrossbeamEpoch {
-    boxes: Vec<Box<Object>>,
-    objects: Vec<crossbeam_epoch::Atomic<Object>>,
+    objects: Vec<Object>,
+    pointers: Vec<crossbeam_epoch::Atomic<Object>>,
     handle: crossbeam_epoch::LocalHandle,
     another: crossbeam_epoch::LocalHandle,
     stalled: Option<crossbeam_epoch::Guard>,
@@ -64,24 +64,23 @@ pub struct CrossbeamEpoch {
 impl CrossbeamEpoch {
     pub fn new(ring: &[usize]) -> Self {
         let (collector, dropped) = (crossbeam_epoch::Collector::new(), Dropped::default());
-        let boxes = boxes(ring, &dropped);
-        let objects = boxes.iter().map(|object| crossbeam_epoch::Atomic::from(&raw const **object)).collect();
+        let objects = objects(ring, &dropped);
+        let pointers = objects.iter().map(|object| crossbeam_epoch::Atomic::from(&raw const *object)).collect();
         let [handle, another] = [(); 2].map(|()| collector.register());
-        Self { boxes, objects, handle, another, stalled: None, dropped, replaced: 0 }
+        Self { objects, pointers, handle, another, stalled: None, dropped, replaced: 0 }
     }
 }
 
 impl Readers for CrossbeamEpoch {
     fn each(&mut self) -> usize {
-        let Self { objects, handle, .. } = self;
-        let address = |object: &crossbeam_epoch::Atomic<Object>| {
-            object.load(Ordering::Acquire, &handle.pin()).as_raw().addr()
-        };
-        objects.iter().map(address).fold(0, usize::wrapping_add)
+        let Self { pointers, handle, .. } = self;
+        let address =
+            |pointer: &crossbeam_epoch::Atomic<Object>| pointer.load(Ordering::Acquire, &handle.pin()).as_raw().addr();
+        pointers.iter().map(address).fold(0, usize::wrapping_add)
     }
 
     fn sum(&mut self) -> usize {
-        sum_of_addresses(&self.boxes)
+        sum_of_addresses(&self.objects)
     }
 
     fn chain(&mut self) -> Option<usize> {
@@ -125,28 +124,28 @@ impl Reclaimer for CrossbeamEpoch {
 }
 
 pub struct Seize {
-    boxes: Vec<Box<Object>>,
-    objects: Vec<AtomicPtr<Object>>,
+    objects: Vec<Object>,
+    pointers: Vec<AtomicPtr<Object>>,
     collector: seize::Collector,
 }
 
 impl Seize {
     pub fn new(ring: &[usize]) -> Self {
-        let mut boxes = boxes(ring, &Dropped::default());
-        let objects = boxes.iter_mut().map(|object| AtomicPtr::new(&raw mut **object)).collect();
-        Self { boxes, objects, collector: seize::Collector::new() }
+        let mut objects = objects(ring, &Dropped::default());
+        let pointers = objects.iter_mut().map(|object| AtomicPtr::new(&raw mut *object)).collect();
+        Self { objects, pointers, collector: seize::Collector::new() }
     }
 }
 
 impl Readers for Seize {
     fn each(&mut self) -> usize {
-        let Self { objects, collector, .. } = self;
-        let address = |object: &AtomicPtr<Object>| collector.enter().protect(object, Ordering::Acquire).addr();
-        objects.iter().map(address).fold(0, usize::wrapping_add)
+        let Self { pointers, collector, .. } = self;
+        let address = |pointer: &AtomicPtr<Object>| collector.enter().protect(pointer, Ordering::Acquire).addr();
+        pointers.iter().map(address).fold(0, usize::wrapping_add)
     }
 
     fn sum(&mut self) -> usize {
-        sum_of_addresses(&self.boxes)
+        sum_of_addresses(&self.objects)
     }
 
     fn chain(&mut self) -> Option<usize> {

@@ -3,8 +3,8 @@
 use ascertain::batch::{self, Timed};
 use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
 use ascertain_sys::clock;
-use rand::seq::SliceRandom;
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::contestants::{Readers, Reclaimer, contestant};

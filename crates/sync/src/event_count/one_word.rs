@@ -34,14 +34,16 @@ impl EventCount for OneWord {
 
     #[inline]
     fn publish(&self) {
-        if unlocked::add_one(&self.word) {
-            wake(&self.word);
-        }
+        self.publish_many(1);
     }
 
     #[inline]
     fn publish_many(&self, count: u32) {
-        if unlocked::add(&self.word, count) {
+        let had_sleepers = match count {
+            1 => unlocked::add_one(&self.word),
+            _ => unlocked::add(&self.word, count),
+        };
+        if had_sleepers {
             wake(&self.word);
         }
     }

@@ -30,8 +30,12 @@ impl EventCount for Polled {
 
     #[inline]
     fn publish_many(&self, count: u32) {
-        let version = Version::new(self.version.load(Ordering::Relaxed)).after(count);
-        self.version.store(version.get(), Ordering::Release);
+        self.publish_after(Version::new(self.version.load(Ordering::Relaxed)), count);
+    }
+
+    #[inline]
+    fn publish_after(&self, version: Version, count: u32) {
+        self.version.store(version.after(count).get(), Ordering::Release);
     }
 
     fn wait(&self, seen: Version, deadline: Option<Instant>) -> Option<Version> {

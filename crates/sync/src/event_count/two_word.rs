@@ -36,13 +36,17 @@ impl EventCount for TwoWord {
 
     #[inline]
     fn publish_many(&self, count: u32) {
+        self.publish_after(Version::new(self.version.load(Ordering::Relaxed)), count);
+    }
+
+    #[inline]
+    fn publish_after(&self, version: Version, count: u32) {
         // Cleared before the version changes, never after: who announces itself then waits for the next version.
         let had_sleepers = self.has_sleepers.load(Ordering::Relaxed);
         if had_sleepers {
             self.has_sleepers.swap(false, Ordering::Relaxed);
         }
-        let version = Version::new(self.version.load(Ordering::Relaxed)).after(count);
-        self.version.store(version.get(), Ordering::Release);
+        self.version.store(version.after(count).get(), Ordering::Release);
         order_in_time();
         if had_sleepers || self.has_sleepers.load(Ordering::Relaxed) {
             wake(&self.version);

@@ -77,11 +77,7 @@ impl<T> FreeList<T> {
 
     #[inline]
     fn push_own(&self, item: NonNull<()>) -> bool {
-        let Some(area) = self.area else {
-            let shard = own(&self.shards);
-            let _lock = shard.lock();
-            return shard.data.push(item);
-        };
+        let Some(area) = self.area else { return self.push_shard(item) };
         loop {
             match area.push(&self.of_cpus, item) {
                 Outcome::Done => return true,
@@ -93,11 +89,7 @@ impl<T> FreeList<T> {
 
     #[inline]
     fn pop_own(&self) -> Option<NonNull<()>> {
-        let Some(area) = self.area else {
-            let shard = own(&self.shards);
-            let _lock = shard.lock();
-            return shard.data.pop();
-        };
+        let Some(area) = self.area else { return self.pop_shard() };
         loop {
             match area.pop(&self.of_cpus) {
                 Yielded::Done(item) => return Some(item),
@@ -105,6 +97,21 @@ impl<T> FreeList<T> {
                 Yielded::Aborted => (),
             }
         }
+    }
+
+    /// Not inlined: it would be most of the code where there are sequences.
+    #[inline(never)]
+    fn push_shard(&self, item: NonNull<()>) -> bool {
+        let shard = own(&self.shards);
+        let _lock = shard.lock();
+        shard.data.push(item)
+    }
+
+    #[inline(never)]
+    fn pop_shard(&self) -> Option<NonNull<()>> {
+        let shard = own(&self.shards);
+        let _lock = shard.lock();
+        shard.data.pop()
     }
 
     #[cold]

@@ -135,8 +135,14 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
     #[inline]
     fn take_one(&mut self) -> T {
         let item = self.take();
-        self.shared.popped.count().publish();
+        self.publish(1);
         item
+    }
+
+    /// Says that the last so many were taken.
+    #[inline]
+    fn publish(&self, count: u32) {
+        self.shared.popped.count().publish_after(self.next.before(count), count);
     }
 }
 
@@ -184,7 +190,7 @@ impl<T: Send, P: EventCount, C: EventCount> ExactSizeIterator for Popped<'_, T, 
 impl<T: Send, P: EventCount, C: EventCount> Drop for Popped<'_, T, P, C> {
     fn drop(&mut self) {
         if self.taken > 0 {
-            self.consumer.shared.popped.count().publish_many(self.taken);
+            self.consumer.publish(self.taken);
         }
     }
 }

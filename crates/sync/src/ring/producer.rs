@@ -129,8 +129,13 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
     #[inline]
     fn put_one(&mut self, item: T) {
         self.put(0, item);
-        self.next = self.next.after(1);
-        self.shared.pushed.count().publish();
+        self.publish(1);
+    }
+
+    #[inline]
+    fn publish(&mut self, count: u32) {
+        self.shared.pushed.count().publish_after(self.next, count);
+        self.next = self.next.after(count);
     }
 
     /// Writes an item that far behind the last. There is room, and nobody knows of it yet.
@@ -151,8 +156,7 @@ struct Batch<'a, T: Send, P: EventCount, C: EventCount> {
 impl<T: Send, P: EventCount, C: EventCount> Drop for Batch<'_, T, P, C> {
     fn drop(&mut self) {
         if self.pushed > 0 {
-            self.producer.next = self.producer.next.after(self.pushed);
-            self.producer.shared.pushed.count().publish_many(self.pushed);
+            self.producer.publish(self.pushed);
         }
     }
 }

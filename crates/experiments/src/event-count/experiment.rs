@@ -1,0 +1,53 @@
+//! The experiment as data: ways to publish, with and without a sleeper.
+
+use std::sync::LazyLock;
+
+use ascertain::experiment::{
+    Accepts, Arm, Better, Experiment, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+};
+use ascertain::unit::Unit;
+use ascertain_sys::machine::Machine;
+
+use super::contestants::VARIANTS;
+use super::session;
+use crate::common::factor;
+
+/// Event counts.
+pub struct EventCount;
+
+pub(super) const PUSH: usize = 0;
+pub(super) const PASS: usize = 1;
+pub(super) const PUBLISH: usize = 2;
+pub(super) const WAKE: usize = 3;
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| {
+    let lower = |name: &str, about: &str| Metric::new(name, about, Unit::Nanosecond, Better::Lower);
+    Spec {
+        id: "event-count".into(),
+        title: "Event counts: publishing so that others can sleep".into(),
+        readme: include_str!("README.md").into(),
+        variants: VARIANTS.iter().map(|variant| Variant { name: variant.name.into(), about: variant.about.into() }).collect(),
+        factors: vec![factor("sleepers", "threads that sleep until something is published", 0, Accepts::Integers { min: 0, max: 1 })],
+        metrics: vec![
+            lower("push", "a push into a ring whose write index is the event count: the mean of a batch"),
+            lower("pass", "a push and the pop of it, by one thread: the mean of a batch"),
+            lower("publish", "a publication: the mean of a batch; with a sleeper, a single one that wakes it"),
+            lower("wake", "from before the publication until the sleeper runs"),
+        ],
+        plots: Vec::new(),
+    }
+});
+
+impl Experiment for EventCount {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        session::open(arms)
+    }
+}

@@ -1,0 +1,8 @@
+//! Event counts: what a publication costs with nobody waiting, and with a sleeper.
+
+mod contestants;
+mod experiment;
+mod session;
+mod sleeper;
+
+pub use experiment::EventCount;

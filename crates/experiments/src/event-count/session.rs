@@ -1,0 +1,109 @@
+//! Measuring: batches with nobody waiting, single wake-ups with a sleeper.
+
+use std::sync::Arc;
+
+use ascertain::batch::{self, Timed};
+use ascertain::black_box;
+use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
+use ascertain_sys::clock;
+
+use super::contestants::{ITEMS, Ring, Signal, VARIANTS};
+use super::experiment::{PASS, PUBLISH, PUSH, WAKE};
+use super::sleeper::Sleeper;
+
+struct Target {
+    signal: Arc<dyn Signal>,
+    ring: Option<Box<dyn Ring>>,
+    sleeper: Option<Sleeper>,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+    iterations: u64,
+}
+
+/// Makes what each arm publishes with, and finds how many rounds are a batch.
+pub fn open(arms: &[Arm]) -> Result<Box<dyn Session>, TargetError> {
+    let mut targets = arms.iter().map(target).collect::<Result<Vec<_>, _>>()?;
+    let awake = targets.iter_mut().filter(|target| target.sleeper.is_none());
+    let mut timed: Vec<_> = awake.map(|target| publications(&*target.signal)).collect();
+    let iterations = batch::iterations(&mut timed);
+    drop(timed);
+    Ok(Box::new(Targets { targets, iterations }))
+}
+
+fn target(arm: &Arm) -> Result<Target, TargetError> {
+    let variant = VARIANTS.iter().find(|variant| variant.name == arm.variant);
+    let sleepers = arm.point.get("sleepers").and_then(|level| level.integer());
+    let (Some(variant), Some(sleepers @ (0 | 1))) = (variant, sleepers) else {
+        return Err(TargetError::Failed(format!("{arm}: no such variant, or sleepers is not 0 or 1")));
+    };
+    let signal = (variant.signal)();
+    let sleeper = (sleepers == 1).then(|| Sleeper::new(signal.clone()));
+    let ring = if sleepers == 0 { variant.ring.map(|ring| ring()) } else { None };
+    Ok(Target { signal, ring, sleeper })
+}
+
+/// Rounds of as many publications as a ring has items.
+fn publications(signal: &dyn Signal) -> Timed<'_> {
+    batch::timed(|| signal.publish(ITEMS))
+}
+
+/// Rounds of pushes, without the time in which they are popped again.
+fn pushes(ring: &mut dyn Ring, rounds: u64) -> u64 {
+    let mut elapsed_ns = 0;
+    for _ in 0..rounds {
+        let start_ns = clock::now_ns();
+        ring.fill();
+        elapsed_ns += clock::now_ns() - start_ns;
+        black_box(ring.drain());
+    }
+    elapsed_ns
+}
+
+fn ended() -> TargetError {
+    TargetError::Failed("the sleeper's thread has ended".into())
+}
+
+impl Session for Targets {
+    /// What is pushed is popped, each publication counts once, and the sleeper wakes.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let Target { signal, ring, sleeper } = &mut self.targets[arm];
+        let expected = ITEMS * (ITEMS - 1) / 2;
+        if let Some(ring) = ring {
+            ring.fill();
+            let sums = [ring.drain(), ring.pass()];
+            if sums != [expected; 2] {
+                return Err(TargetError::WrongAnswer(format!("the items' sums are {sums:?} instead of {expected}")));
+            }
+        }
+        let before = signal.published();
+        match sleeper {
+            Some(sleeper) => drop(sleeper.wake().ok_or_else(ended)?),
+            None => signal.publish(1),
+        }
+        // Modulo 2^31: what counts there wraps.
+        let counted = signal.published().zip(before).map(|(after, before)| after.wrapping_sub(before) % (1 << 31));
+        match counted {
+            None | Some(1) => Ok(()),
+            Some(counted) => Err(TargetError::WrongAnswer(format!("one publication counts as {counted}"))),
+        }
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let Target { signal, ring, sleeper } = &mut self.targets[arm];
+        if let Some(sleeper) = sleeper {
+            let woken = sleeper.wake().ok_or_else(ended)?;
+            out.push(PUBLISH, woken.publish_ns as f64);
+            out.push(WAKE, woken.wake_ns as f64);
+            return Ok(());
+        }
+        let of_one = |elapsed_ns: u64| elapsed_ns as f64 / (self.iterations * ITEMS) as f64;
+        if let Some(ring) = ring {
+            out.push(PUSH, of_one(pushes(&mut **ring, self.iterations)));
+            out.push(PASS, of_one(batch::timed(|| ring.pass())(self.iterations)));
+        }
+        out.push(PUBLISH, of_one(publications(&**signal)(self.iterations)));
+        Ok(())
+    }
+}
