@@ -6,10 +6,14 @@ mod reclaimed;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+#[cfg(all(feature = "daemon", target_os = "linux"))]
+use std::time::Duration;
 
 use ascertain_sync::barrier::{
     BEST_FIRST, Barrier, Expedited, Fences, Global, Interrupts, Method, Reason, Visitor, choose,
 };
+#[cfg(all(feature = "daemon", target_os = "linux"))]
+use ascertain_sync::barrierd::Daemon;
 use ascertain_sync::barrierd::missed_rounds;
 
 use reclaimed::in_child;
@@ -43,13 +47,32 @@ fn plain_membarrier_is_a_barrier() {
     }
 }
 
+/// With a daemon of the test's own, where this machine and user can have one.
 #[test]
+#[cfg(all(feature = "daemon", target_os = "linux"))]
 #[cfg_attr(miri, ignore = "no system calls")]
-fn interrupts_are_a_barrier_where_there_is_a_daemon() {
-    match Interrupts::new() {
-        Ok(barrier) => is_a_barrier(20, &barrier),
-        Err(error) => assert!(matches!(error.reason, Reason::Daemon(_)), "{error}"),
-    }
+fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
+    use std::os::fd::AsFd;
+    let Ok(mut daemon) = Daemon::new(Duration::from_micros(250)) else { return };
+    let barrier = Interrupts::over(daemon.connect().unwrap());
+    let (stopped, stop) = std::io::pipe().unwrap();
+    let serving = thread::spawn(move || daemon.serve(stopped.as_fd()).unwrap());
+    assert_eq!(barrier.method(), Method::Interrupts);
+    is_a_barrier(30, &barrier);
+    let ticket = barrier.ticket();
+    in_child(|| {
+        ticket.wait();
+        barrier.heavy();
+        ticket.is_passed()
+    });
+    let ticket = barrier.ticket();
+    drop(stop);
+    serving.join().unwrap();
+    // One that was taken before, and those that are taken from now on.
+    ticket.wait();
+    is_a_barrier(30, &barrier);
+    let first = [Method::Expedited, Method::Global].into_iter().find(|method| method.is_available().is_ok());
+    assert_eq!(barrier.method(), first.unwrap_or(Method::Interrupts));
 }
 
 /// The light side is a fence here, so that the litmus above, whose light side is none, does not apply.

@@ -9,10 +9,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom::thread;
 
-/// Only the executions in which a running thread is interrupted twice at most: of some programs there are too many.
+/// Only the executions in which a running thread is interrupted three times at most: of some programs there are too many.
 fn bounded(program: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
+    builder.preemption_bound = Some(3);
     builder.check(program);
 }
 
@@ -66,7 +66,7 @@ fn what_is_polled_is_seen() {
 
 #[test]
 fn all_waiters_are_woken() {
-    loom::model(|| {
+    bounded(|| {
         let count = Arc::new(MultiProducer::default());
         let waiters = [(); 2].map(|()| {
             let count = count.clone();
@@ -83,7 +83,7 @@ fn all_waiters_are_woken() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_snapshot_taken_too_late_is_fatal() {
-    loom::model(|| {
+    bounded(|| {
         let shared = Arc::new((AtomicU32::new(0), MultiProducer::default()));
         let producer = {
             let shared = shared.clone();

@@ -3,27 +3,19 @@
 #![cfg(model = "loom")]
 #![allow(missing_docs)]
 
+#[path = "reclaimed/missing.rs"]
+mod missing;
+
 use std::sync::Arc;
 
-use ascertain_sync::barrier::{Barrier, Fences, Ticket};
+use ascertain_sync::barrier::{Barrier, Fences};
 use ascertain_sync::epoch::Collector;
 use ascertain_sync::hazard::Domain;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, Ordering};
 use loom::thread;
 
-/// The control.
-#[derive(Clone)]
-struct Missing;
-
-// SAFETY: it is no barrier, which the models are to find.
-unsafe impl Barrier for Missing {
-    fn light(&self) {}
-
-    fn ticket(&self) -> Ticket {
-        Ticket::passed()
-    }
-}
+use missing::Missing;
 
 /// Freeing it writes to it, which loom finds not to come after a read. Its memory stays for that.
 type Object = UnsafeCell<u32>;

@@ -3,6 +3,9 @@
 #![cfg(model = "tso")]
 #![allow(missing_docs)]
 
+#[path = "reclaimed/missing.rs"]
+mod missing;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,6 +13,8 @@ use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::hazard::Domain;
 use ascertain_sync::model::tso::{self, AtomicU32, Explored, Failure, Quarantine, thread};
 use ascertain_sync::{epoch, hazard};
+
+use missing::Missing;
 
 #[global_allocator]
 static QUARANTINE: Quarantine = Quarantine;
@@ -28,20 +33,7 @@ unsafe impl Barrier for Asymmetric {
     }
 }
 
-/// The control: no barrier, not even of one's own buffer.
-#[derive(Clone)]
-struct Missing;
-
-// SAFETY: it is not one, which the models are to find.
-unsafe impl Barrier for Missing {
-    fn light(&self) {}
-
-    fn ticket(&self) -> Ticket {
-        Ticket::passed()
-    }
-}
-
-/// The other control: a fence of one's own on the heavy side, and none on the light one.
+/// Another control: a fence of one's own on the heavy side, and none on the light one.
 #[derive(Clone)]
 struct HalfFenced;
 

@@ -192,7 +192,7 @@ fn noise(state: &mut u64) -> u64 {
 
 /// Stalls one time in so many, long enough for the other side to sleep.
 fn stall(state: &mut u64, one_in: u64) {
-    if noise(state) % one_in == 0 {
+    if noise(state).is_multiple_of(one_in) {
         thread::sleep(Duration::from_micros(noise(state) % 100));
     }
 }

@@ -104,8 +104,7 @@ mod imp {
         match timeout {
             None => drop(woken.wait(guard).unwrap_or_else(PoisonError::into_inner)),
             Some(timeout) => {
-                let (_guard, result) =
-                    woken.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner);
+                let (_guard, result) = woken.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner);
                 return !result.timed_out();
             }
         }

@@ -26,8 +26,16 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         id: "event-count".into(),
         title: "Event counts: publishing so that others can sleep".into(),
         readme: include_str!("README.md").into(),
-        variants: VARIANTS.iter().map(|variant| Variant { name: variant.name.into(), about: variant.about.into() }).collect(),
-        factors: vec![factor("sleepers", "threads that sleep until something is published", 0, Accepts::Integers { min: 0, max: 1 })],
+        variants: VARIANTS
+            .iter()
+            .map(|variant| Variant { name: variant.name.into(), about: variant.about.into() })
+            .collect(),
+        factors: vec![factor(
+            "sleepers",
+            "threads that sleep until something is published",
+            0,
+            Accepts::Integers { min: 0, max: 1 },
+        )],
         metrics: vec![
             lower("push", "a push into a ring whose write index is the event count: the mean of a batch"),
             lower("pass", "a push and the pop of it, by one thread: the mean of a batch"),

@@ -113,3 +113,41 @@ impl Session for Targets {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ascertain::experiment::Point;
+
+    use super::super::contestants::{VARIANTS, is_available};
+    use super::*;
+
+    #[test]
+    fn a_ring_leads_through_all_objects() {
+        for objects in [1, 2, 3, 100] {
+            let ring = ring(objects, 1);
+            let mut seen: Vec<usize> = std::iter::successors(Some(0), |&at| Some(ring[at])).take(objects).collect();
+            seen.sort_unstable();
+            assert!(seen.iter().copied().eq(0..objects), "{objects}: {seen:?}");
+        }
+    }
+
+    /// A batch of epochs is held by a stalled reader in whole, one object by hazard pointers.
+    #[test]
+    fn everybody_is_measured_who_is_there() {
+        let available = VARIANTS.iter().filter(|(name, _)| is_available(name).is_ok());
+        let point = Point::default().with("objects", 8);
+        let arms: Vec<Arm> = available.map(|(name, _)| Arm { variant: (*name).into(), point: point.clone() }).collect();
+        let mut session = open(&arms, &Setup { seed: 1 }).unwrap();
+        for (index, arm) in arms.iter().enumerate() {
+            session.verify(index).unwrap();
+            session.measure(index, &Trial { number: 0, seed: 0 }, &mut Samples::default()).unwrap();
+            let mut readers = contestant(&arm.variant, &ring(8, 1)).unwrap();
+            let held = readers.reclaimer().map(held);
+            match arm.variant.split('-').next() {
+                Some("hazard") => assert!(held.is_some_and(|held| held < REPLACED as u64 / 2), "{arm}: {held:?}"),
+                Some("epoch" | "crossbeam") => assert_eq!(held, Some(REPLACED as u64), "{arm}"),
+                _ => assert_eq!(held, None, "{arm}"),
+            }
+        }
+    }
+}

@@ -63,6 +63,19 @@ pub const VARIANTS: &[Variant] = &[
         code_bytes: || None,
     },
     Variant {
+        name: "table-avx512",
+        about: "a table below 1,000, then avx512: the plain call of a program that is built for this CPU",
+        requires: AVX512,
+        #[cfg(target_arch = "x86_64")]
+        each: Some(x86::each_small_or_not),
+        #[cfg(not(target_arch = "x86_64"))]
+        each: None,
+        #[cfg(target_arch = "x86_64")]
+        code_bytes: x86::code_bytes_with_table,
+        #[cfg(not(target_arch = "x86_64"))]
+        code_bytes: || None,
+    },
+    Variant {
         name: "portable",
         about: "by 10⁸, 10⁴, 10² and 10, on packed numbers, without a table",
         requires: &[],
@@ -136,11 +149,25 @@ pub(super) fn has_avx512() -> bool {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::*;
+    use crate::decimal::avx512;
 
     sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
         // SAFETY: it is never called.
-        crate::decimal::avx512::digits::<20>(value, to)
+        avx512::digits::<20>(value, to)
     }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
+    sized!("decimal" "table_avx512", with_table, code_bytes_with_table, (value: u64, to: *mut u8) -> usize, |value, to| {
+        // SAFETY: it is never called.
+        unsafe { small_or_not(value, to) }
+    }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
+
+    /// # Safety
+    /// The CPU has the features, and 20 bytes are writable at `to`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
+    unsafe fn small_or_not(value: u64, to: *mut u8) -> usize {
+        // SAFETY: the caller's.
+        unsafe { if value < small::END { small::digits(value, to) } else { avx512::digits::<20>(value, to) } }
+    }
 
     /// # Safety
     /// The CPU has the features.
@@ -149,7 +176,20 @@ mod x86 {
         let mut bytes = 0;
         for &value in values {
             // SAFETY: the buffer has 20 bytes.
-            bytes += unsafe { crate::decimal::avx512::digits::<20>(value, buffer.as_mut_ptr()) };
+            bytes += unsafe { avx512::digits::<20>(value, buffer.as_mut_ptr()) };
+            black_box(&mut *buffer);
+        }
+        bytes
+    }
+
+    /// # Safety
+    /// The CPU has the features.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
+    pub unsafe fn each_small_or_not(values: &[u64], buffer: &mut [u8; 20]) -> usize {
+        let mut bytes = 0;
+        for &value in values {
+            // SAFETY: the buffer has 20 bytes.
+            bytes += unsafe { small_or_not(value, buffer.as_mut_ptr()) };
             black_box(&mut *buffer);
         }
         bytes

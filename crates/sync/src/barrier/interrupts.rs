@@ -40,8 +40,13 @@ impl Interrupts {
     /// # Errors
     /// As of [`new`](Self::new).
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, Unavailable> {
-        let client = Client::open(path).map_err(|error| Unavailable::no_daemon(&error))?;
-        Ok(Self { client: Arc::new(client) })
+        Client::open(path).map(Self::over).map_err(|error| Unavailable::no_daemon(&error))
+    }
+
+    /// Over a connection that there is.
+    #[must_use]
+    pub fn over(client: Client) -> Self {
+        Self { client: Arc::new(client) }
     }
 
     /// How heavy sides are done from now on: [`Method::Interrupts`] while the daemon lives, and else what it falls

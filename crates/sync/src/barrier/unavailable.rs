@@ -91,7 +91,9 @@ impl fmt::Display for Unavailable {
                 _ => f.write_str("the kernel is older than Linux 4.3"),
             },
             Reason::Forbidden => f.write_str("a filter of system calls (seccomp) forbids membarrier(2); allow it"),
-            Reason::IsolatedCpus => f.write_str("the kernel was started with nohz_full=, and can't wait for those CPUs"),
+            Reason::IsolatedCpus => {
+                f.write_str("the kernel was started with nohz_full=, and can't wait for those CPUs")
+            }
             Reason::NotLinux => f.write_str("only Linux has membarrier(2)"),
             Reason::Daemon(said) => f.write_str(said),
             Reason::Refused(errno) => write!(f, "membarrier(2): {}", io::Error::from_raw_os_error(*errno)),
@@ -107,8 +109,12 @@ mod tests {
 
     #[test]
     fn what_the_kernel_said_in_words() {
-        let said = |errno: i32| Unavailable::refused(Method::Expedited, &io::Error::from_raw_os_error(errno)).to_string();
-        assert_eq!(said(1), "expedited membarrier can't be had: a filter of system calls (seccomp) forbids membarrier(2); allow it");
+        let said =
+            |errno: i32| Unavailable::refused(Method::Expedited, &io::Error::from_raw_os_error(errno)).to_string();
+        assert_eq!(
+            said(1),
+            "expedited membarrier can't be had: a filter of system calls (seccomp) forbids membarrier(2); allow it"
+        );
         assert_eq!(said(38), "expedited membarrier can't be had: the kernel is older than Linux 4.14");
         assert!(said(12).contains("memory"), "{}", said(12));
         let elsewhere = Unavailable::refused(Method::Global, &io::ErrorKind::Unsupported.into());

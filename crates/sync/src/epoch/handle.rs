@@ -6,8 +6,8 @@ use std::mem;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-use super::collector::{Bag, Collector, PINNED, Participant, UNPINNED};
 use super::Published;
+use super::collector::{Bag, Collector, PINNED, Participant, UNPINNED};
 use crate::barrier::Barrier;
 use crate::primitives::{AtomicPtr, Ordering};
 use crate::reclaim::{Record, Retired};

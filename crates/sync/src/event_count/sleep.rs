@@ -33,10 +33,9 @@ pub(super) trait Sleepers {
 
 pub(super) fn wait<S: Sleepers>(sleepers: &S, seen: Version, deadline: Option<Instant>) -> Option<Version> {
     loop {
-        if spin(sleepers, seen) && sleepers.announce(seen) && spin(sleepers, seen) {
-            if !sleep(sleepers, seen, deadline) {
-                return None;
-            }
+        let may_sleep = spin(sleepers, seen) && sleepers.announce(seen) && spin(sleepers, seen);
+        if may_sleep && !sleep(sleepers, seen, deadline) {
+            return None;
         }
         let version = sleepers.version();
         if version != seen {

@@ -95,12 +95,7 @@ fn try_publish<T>(
 /// Away from the path that is nearly always taken, and without the hazard pointer, which can then be in registers.
 #[cold]
 #[inline(never)]
-fn publish_again<T>(
-    source: &AtomicPtr<T>,
-    mut object: *mut T,
-    slot: &AtomicPtr<()>,
-    barrier: &impl Barrier,
-) -> *mut T {
+fn publish_again<T>(source: &AtomicPtr<T>, mut object: *mut T, slot: &AtomicPtr<()>, barrier: &impl Barrier) -> *mut T {
     loop {
         match try_publish(source, object, slot, barrier) {
             Ok(object) => return object,

@@ -110,13 +110,7 @@ impl Machine {
     }
 
     /// Lets `thread` do `op` once the schedule says so, after others perhaps. Unwinds when the execution is over.
-    pub(super) fn step<R>(
-        &self,
-        thread: ThreadId,
-        op: Op,
-        place: Place,
-        effect: impl FnOnce(&mut State) -> R,
-    ) -> R {
+    pub(super) fn step<R>(&self, thread: ThreadId, op: Op, place: Place, effect: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         if std::thread::panicking() {
             return effect(&mut state); // a destructor, in an execution that is lost
@@ -296,7 +290,11 @@ impl State {
     }
 
     /// The stores that have left the thread's buffer by then.
-    pub(super) fn overdue<'a>(&self, thread: &'a Thread, by: Duration) -> impl Iterator<Item = &'a BufferedStore> + use<'a> {
+    pub(super) fn overdue<'a>(
+        &self,
+        thread: &'a Thread,
+        by: Duration,
+    ) -> impl Iterator<Item = &'a BufferedStore> + use<'a> {
         thread.buffer.iter().take_while(move |store| store.issued + RESIDENCE_MAX <= by)
     }
 

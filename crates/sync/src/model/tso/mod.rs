@@ -57,7 +57,9 @@ mod schedule;
 pub mod thread;
 mod time;
 
-pub use atomic::{Atomic, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Integer, Value, fence, heavy, spin_loop};
+pub use atomic::{
+    Atomic, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Integer, Value, fence, heavy, spin_loop,
+};
 pub use explorer::{Explored, Failure, explore};
 pub use futex::Futex;
 pub use quarantine::Quarantine;
