@@ -5,6 +5,7 @@ mod bench;
 mod binomial;
 mod browser;
 mod calibrate;
+mod checkers;
 mod exports;
 mod load;
 mod permutation;

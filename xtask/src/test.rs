@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::{browser, exports, tools};
+use crate::{browser, checkers, exports, tools};
 
 /// A part of the tests: its name, and what it says when it can't run here.
 pub type Part = (&'static str, fn() -> anyhow::Result<Done>);
@@ -28,12 +28,13 @@ const PARTS: &[Part] = &[
     ("plotted numbers recomputed from the Parquet files", plotted),
     ("hyperfine's exports", hyperfine),
     ("reports in a browser", browser::reports),
+    ("barrierd on this kernel", barrierd),
 ];
 
 /// Runs all parts; the first that fails ends it.
 pub fn all() -> anyhow::Result<()> {
     let mut left_out = Vec::new();
-    let parts: Vec<&Part> = PARTS.iter().chain(exports::PARTS).collect();
+    let parts: Vec<&Part> = PARTS.iter().chain(exports::PARTS).chain(checkers::PARTS).collect();
     for (name, part) in &parts {
         println!("\n== {name}");
         match part().with_context(|| format!("{name}: failed"))? {
@@ -142,6 +143,16 @@ fn plotted() -> anyhow::Result<Done> {
         tools::run(&python.to_string_lossy(), &[&script, &run, &plots])?;
     }
     Ok(Done::Passed)
+}
+
+/// Needs root, and a kernel that loads its programs.
+fn barrierd() -> anyhow::Result<Done> {
+    let output = tools::capture(tools::target().join("release/ascertain"), &["barrierd", "--once"])?;
+    match output.status.code() {
+        Some(0) => Ok(Done::Passed),
+        Some(4) => Ok(Done::LeftOut(String::from_utf8_lossy(&output.stderr).trim().into())),
+        code => anyhow::bail!("barrierd --once: exit code {code:?}"),
+    }
 }
 
 /// The same export by both tools has the same fields.

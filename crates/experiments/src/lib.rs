@@ -8,4 +8,4 @@ mod common;
 mod registry;
 
 pub use claims::shipped_claims;
-pub use registry::{fill_rate, registry, reshuffle, sum};
+pub use registry::{fill_rate, per_cpu, registry, reshuffle, sum};

@@ -79,3 +79,34 @@ fn fill_rates_are_shares_and_repeat() {
     assert_eq!(first, shares());
     assert!(first.iter().all(|(n, min, max)| *n == 5 && min.unwrap() > 0.1 && max.unwrap() <= 1.0), "{first:?}");
 }
+
+/// Each variant is measured with more threads than CPUs, without losing a count, or says what it needs.
+#[test]
+fn data_of_cpus_is_measured_or_says_what_it_needs() {
+    let outcome = measure("per-cpu", &[("threads", Level::Integer(5))]);
+    let timed = outcome.points.iter().filter(|point| point.metric == "time" && point.n == 5).count();
+    let others = outcome.points.iter().filter(|point| ["restarts", "switches_seen"].contains(&point.metric.as_str()));
+    let others = others.filter(|point| point.n == 5 && point.min.unwrap() >= 0.0).count();
+    let all = ascertain_experiments::per_cpu::PerCpu.spec().variants.len();
+    assert_eq!(timed + others + outcome.left_out.len(), all, "{:?}", outcome.left_out);
+    assert!(timed >= 7, "what needs nothing");
+}
+
+/// All pairs of a few CPUs in each trial, the same for each variant, also while others keep the CPUs busy.
+#[test]
+fn latencies_are_measured_by_pair() {
+    for (lines, load) in [(1, 0), (2, 1)] {
+        let levels = [("lines", Level::Integer(lines)), ("load_per_cpu", Level::Integer(load))];
+        let outcome = measure("core-latency", &levels);
+        if ascertain_sys::affinity::allowed().len() < 2 {
+            assert!(outcome.left_out.iter().all(|arm| arm.reason.contains("two CPUs")), "{:?}", outcome.left_out);
+            continue;
+        }
+        for variant in ["cas", "load-store"] {
+            let point = outcome.points.iter().find(|point| point.variant == variant && point.metric == "latency");
+            let point = point.unwrap_or_else(|| panic!("{variant}: {:?}", outcome.points));
+            assert!(point.n == 5 && point.min.unwrap() > 1.0, "{point:?}");
+        }
+        assert!(outcome.left_out.iter().all(|arm| arm.variant == "core-to-core-latency"), "{:?}", outcome.left_out);
+    }
+}

@@ -61,6 +61,15 @@ pub(crate) fn adjective(measure: &Measure) -> (&'static str, &'static str) {
     }
 }
 
+/// What not being better is called: "slower than".
+pub(crate) fn worse(measure: &Measure) -> &'static str {
+    match adjective(measure).1 {
+        "faster" => "slower",
+        "smaller" => "larger",
+        _ => "worse",
+    }
+}
+
 /// " in `user`", unless the metric is the one that everybody thinks of.
 pub(crate) fn in_metric(measure: &Measure) -> String {
     match measure.metric.as_str() {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ascertain::evidence::{Header, SCHEMA};
 use ascertain::experiment::{Arm, Spec, Variant};
-use ascertain::outcome::{ClaimResult, Decision, Outcome, PointSummary};
+use ascertain::outcome::{AskedTest, ClaimResult, Decision, Outcome, PointSummary};
 use ascertain::plan::{Config, Plan};
 use ascertain::recorded::{ClaimPath, EvidencePoint, RecordedRun, Series, State};
 use ascertain_report::html;
@@ -241,6 +241,13 @@ fn a_page_begins_with_the_answer() {
     assert!(slo.contains("of the time; wrong with a chance of at most"), "{slo}");
     let compare = lead(&run(common::compare(), &["compare"]));
     assert!(compare.contains("has the best median") && compare.contains("aster than the reference: "), "{compare}");
+    let mut parameters = common::compare();
+    if let AskedTest::Versus { baseline, .. } = &mut parameters.claims[1].asked.tests[0] {
+        baseline.variant = "sort -n small.txt".into();
+    }
+    let parameters = lead(&run(parameters, &["compare"]));
+    assert!(parameters.starts_with("Each is compared with the reference at its own"), "{parameters}");
+    assert!(parameters.contains("aster than its reference: ") && !parameters.contains("best"), "{parameters}");
     let mut two = common::compare();
     two.claims.retain(|claim| claim.decision == Some(Decision::Slower));
     two.claims.truncate(1);

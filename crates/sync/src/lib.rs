@@ -3,13 +3,13 @@
 //! Each module is a technique that can be used alone, with its guarantee, its cost as measured and
 //! when not to use it in a `README.md` of its own.
 
-#[cfg(model = "tso")]
-pub mod model;
 pub mod barrier;
 pub mod barrierd;
 pub mod epoch;
 pub mod event_count;
 pub mod hazard;
+#[cfg(model = "tso")]
+pub mod model;
 pub mod per_cpu;
 mod primitives;
 mod reclaim;

@@ -47,7 +47,6 @@ pub(super) struct Lines {
     number: u64,
     /// Where the line ends in the file.
     end: u64,
-    bytes: u64,
 }
 
 impl Lines {
@@ -57,10 +56,10 @@ impl Lines {
             let file = File::open(&path)?;
             // What is appended from now on is not read.
             let length = file.metadata()?.len();
-            Ok((BufReader::with_capacity(1 << 16, file.take(length)), length))
+            Ok(BufReader::with_capacity(1 << 16, file.take(length)))
         };
-        let (input, bytes) = open().map_err(Error::read(&path, LINES))?;
-        Ok(Lines { path, input, line: Vec::with_capacity(512), number: 0, end: 0, bytes })
+        let input = open().map_err(Error::read(&path, LINES))?;
+        Ok(Lines { path, input, line: Vec::with_capacity(512), number: 0, end: 0 })
     }
 
     /// Goes to the next line. False when there is none, or it is cut off.
@@ -105,10 +104,5 @@ impl Lines {
     /// Where the line ends in the file.
     pub fn end(&self) -> u64 {
         self.end
-    }
-
-    /// How much of the file there was to read when it was opened.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 }

@@ -82,9 +82,14 @@ impl Writer {
         Lines::open(run)?;
         let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
         lock(&lines, run)?;
-        let header = read_header(run)?;
+        let mut header = read_header(run)?;
         let (trials, whole_end) = Trials::of_lines(Lines::open(run)?)?;
         lines.set_len(whole_end).map_err(Error::write(&path))?;
+        if header.lines_bytes.is_some_and(|bytes| whole_end < bytes) {
+            // Lines were lost. Those that follow must not pass for them.
+            header.lines_bytes = Some(whole_end);
+            write_header(run, &header)?;
+        }
         let recorded = Recorded { header: header.clone(), trials };
         Ok((Writer::new(run.to_path_buf(), header, lines), recorded))
     }
@@ -131,14 +136,14 @@ impl Writer {
     pub fn finish(mut self, outcome: Outcome) -> Result<PathBuf, Error> {
         self.flush()?;
         self.lines.sync_data().map_err(Error::write(&self.run.join(LINES)))?;
+        let lines = self.lines.metadata().map_err(Error::write(&self.run.join(LINES)))?;
         self.header.outcome = Some(outcome);
-        let lines = Lines::open(&self.run)?;
-        self.header.lines_bytes = Some(lines.bytes());
+        self.header.lines_bytes = Some(lines.len());
         self.header.parquet_checksum = None;
         // First, since the Parquet file can be made again and the outcome can't.
         write_header(&self.run, &self.header)?;
         let path = self.run.join(PARQUET);
-        replace(&path, |file| parquet::write(lines, file, &path))?;
+        replace(&path, |file| parquet::write(Lines::open(&self.run)?, file, &path))?;
         self.header.parquet_checksum = Some(checksum::of_file(&path).map_err(Error::read(&path, PARQUET))?);
         write_header(&self.run, &self.header)?;
         Ok(self.run)

@@ -76,7 +76,11 @@ fn rows_that_can_not_be_read() {
     fs::write(ran.file("trials.jsonl"), broken.concat()).unwrap();
     assert_error(&ran, &["trials.jsonl:7:", "furlong", "cut the file off before line 7"]);
     fs::write(ran.file("trials.jsonl"), broken[..6].concat()).unwrap();
+    assert_eq!(read(ran.folder()).unwrap(), whole, "the Parquet file has the lines that were cut off");
+    let parquet = fs::read(ran.file("trials.parquet")).unwrap();
+    fs::remove_file(ran.file("trials.parquet")).unwrap();
     assert_eq!(read(ran.folder()).unwrap().rows, 4, "as the error says; its last trial is not marked as whole");
+    fs::write(ran.file("trials.parquet"), parquet).unwrap();
     // Of the same length: the Parquet file was made of these lines, and is the one that is read.
     broken[6] = lines[6].replace("\"unit\":\"ns\"", "\"unit\":\"zz\"");
     fs::write(ran.file("trials.jsonl"), broken.concat()).unwrap();

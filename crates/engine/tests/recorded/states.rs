@@ -60,6 +60,20 @@ fn a_run_may_be_killed_while_it_is_continued() {
     assert_eq!(read.paths[0].trials.len(), 11);
 }
 
+/// Fewer lines than there were, of which some are new: they are what is read, not the file of the lost ones.
+#[test]
+fn a_run_that_lost_lines_may_be_continued_and_killed() {
+    let ran = ran();
+    let lines = ran.lines();
+    // The fifth trial is not known to be whole.
+    fs::write(ran.file("trials.jsonl"), lines[..10].concat()).unwrap();
+    Writer::resume(ran.folder()).unwrap();
+    let last = lines[lines.len() - 2..].concat().replace("\"trial\":9,", "\"trial\":4,");
+    fs::write(ran.file("trials.jsonl"), lines[..8].concat() + &last).unwrap();
+    let read = ran.read();
+    assert_eq!((read.state, trials(&read), read.rows), (State::Killed, 5, 10));
+}
+
 /// Reading takes nothing that a writer needs for longer than a moment, and changes nothing.
 #[test]
 fn reading_disturbs_nobody() {

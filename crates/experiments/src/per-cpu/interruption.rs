@@ -79,17 +79,17 @@ pub fn seen_by_null_gs() -> Result<Seen, TargetError> {
     seen.map_err(|error: io::Error| TargetError::Failed(error.to_string()))
 }
 
-/// The kernel counts the interrupts of a CPU, whoever runs on it: the thread's are taken to be as large a share of them as
-/// its time is of all.
+/// The kernel counts the ticks of a CPU's timer, whoever runs on it: the thread's are taken to be as large a share of them
+/// as its time is of all. Other interrupts (to wake somebody, to change what is mapped) come for those who asked for them.
 fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
-    let Some(before) = interrupts(cpu) else { return Ok(None) };
+    let Some(before) = ticks(cpu) else { return Ok(None) };
     let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());
     let mut shown = 0;
     while clock::thread_cpu_ns() - start_cpu_ns < INTERRUPTS_CPU_NS && clock::now_ns() - start_ns < INTERRUPTS_NS {
         shown += interrupts_seen(TURN)?;
     }
     let on_cpu = (clock::thread_cpu_ns() - start_cpu_ns) as f64 / (clock::now_ns() - start_ns) as f64;
-    let expected = interrupts(cpu).map_or(0.0, |after| (after - before) as f64 * on_cpu);
+    let expected = ticks(cpu).map_or(0.0, |after| (after - before) as f64 * on_cpu);
     Ok((expected > 0.0).then(|| shown as f64 / expected))
 }
 
@@ -97,17 +97,17 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Resu
     thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// How many interrupts a CPU has had so far.
-fn interrupts(cpu: usize) -> Option<u64> {
-    sum_of_column(&fs::read_to_string("/proc/interrupts").ok()?, &format!("CPU{cpu}"))
+/// How many ticks of its timer a CPU has had so far.
+fn ticks(cpu: usize) -> Option<u64> {
+    cell(&fs::read_to_string("/proc/interrupts").ok()?, "LOC:", &format!("CPU{cpu}"))
 }
 
-/// The sum of a column whose heading is the first line's; each line begins with a name.
-fn sum_of_column(table: &str, heading: &str) -> Option<u64> {
+/// A number in a table whose first line has the columns' names; each other line begins with its own.
+fn cell(table: &str, row: &str, column: &str) -> Option<u64> {
     let mut lines = table.lines();
-    let column = lines.next()?.split_whitespace().position(|name| name == heading)?;
-    let counts = lines.filter_map(|line| line.split_whitespace().nth(column + 1)?.parse::<u64>().ok());
-    Some(counts.sum())
+    let column = lines.next()?.split_whitespace().position(|name| name == column)?;
+    let mut rows = lines.map(str::split_whitespace);
+    rows.find_map(|mut words| (words.next() == Some(row)).then_some(words))?.nth(column)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -115,12 +115,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns() {
+    fn cells() {
         let table =
             "           CPU0       CPU2\n  0:  10  3  IO-APIC  2-edge  timer\nLOC:  5  4  Local timer\nERR:  7\n";
-        assert_eq!(sum_of_column(table, "CPU0"), Some(22));
-        assert_eq!(sum_of_column(table, "CPU2"), Some(7));
-        assert_eq!(sum_of_column(table, "CPU1"), None);
-        assert_eq!(sum_of_column("", "CPU0"), None);
+        assert_eq!(
+            [("LOC:", "CPU0"), ("LOC:", "CPU2"), ("0:", "CPU2")].map(|(row, cpu)| cell(table, row, cpu)),
+            [Some(5), Some(4), Some(3)]
+        );
+        for (row, cpu) in [("LOC:", "CPU1"), ("NMI:", "CPU0"), ("ERR:", "CPU2")] {
+            assert_eq!(cell(table, row, cpu), None, "{row} {cpu}");
+        }
+        assert_eq!(cell("", "LOC:", "CPU0"), None);
     }
 }

@@ -19,7 +19,7 @@ struct Row {
 }
 
 enum What {
-    Repeated(Target),
+    Repeated(Box<Target>),
     Restarts,
     NullGs,
 }
@@ -35,7 +35,7 @@ pub fn open(arms: &[Arm]) -> Result<Box<dyn Session>, TargetError> {
         let what = match arm.variant.as_str() {
             "restarts" => What::Restarts,
             "null-gs" => What::NullGs,
-            variant => What::Repeated(target(variant).map_err(|error| failed(error.to_string()))?),
+            variant => What::Repeated(Box::new(target(variant).map_err(|error| failed(error.to_string()))?)),
         };
         Ok(Row { what, threads })
     };

@@ -1,7 +1,7 @@
 //! Many integers, each with a delimiter behind it.
 
 use super::integer::Integer;
-use super::variant;
+use super::portable;
 use super::write::write_unchecked;
 
 /// What a register writes at once.
@@ -30,7 +30,7 @@ pub fn append_column<I: Integer>(values: &[I], delimiter: u8, text: &mut Vec<u8>
 
 unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if variant::has_avx512() {
+    if super::variant::has_avx512() {
         // SAFETY: the machine has the features; the room is the caller's.
         return unsafe { super::avx512_column::write_block(values, delimiter, to) };
     }
@@ -44,7 +44,7 @@ unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> us
     for &value in values {
         // SAFETY: the caller has room for every value's text and delimiter.
         unsafe {
-            at = at.add(write_unchecked(value, at, false));
+            at = at.add(write_unchecked(value, at, portable::digits));
             at.write(delimiter);
             at = at.add(1);
         }

@@ -1,6 +1,9 @@
 //! The ways to write digits, by name, and which one this machine takes.
 
 use std::hint::black_box;
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::integer::Integer;
 use super::{portable, small};
@@ -64,10 +67,10 @@ pub const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "table-avx512",
-        about: "a table below 1,000, then avx512: the plain call of a program that is built for this CPU",
+        about: "a table below 1,000, then avx512: the plain calls in a program that is built for this CPU",
         requires: AVX512,
         #[cfg(target_arch = "x86_64")]
-        each: Some(x86::each_small_or_not),
+        each: Some(x86::each_by_table),
         #[cfg(not(target_arch = "x86_64"))]
         each: None,
         #[cfg(target_arch = "x86_64")]
@@ -104,46 +107,75 @@ sized!("decimal" "portable", alone, code_bytes, (value: u64, to: *mut u8) -> usi
     portable::digits(value, to)
 });
 
-/// Writes a magnitude of a type: a small one from the table, others with AVX-512 or without.
+/// Writes a magnitude of a type to where as many bytes are writable as the type's largest has digits, and returns how
+/// many it has.
+pub(super) type Digits = unsafe fn(u64, *mut u8) -> usize;
+
+/// Writes a magnitude of a type: a small one from the table, others by `many`.
 ///
 /// # Safety
-/// As many bytes as the type's largest magnitude has digits are writable at `to`; with AVX-512 only where the
-/// machine [has it](has_avx512).
+/// As many bytes as the type's largest magnitude has digits are writable at `to`, and the CPU has what `many` needs.
 #[inline(always)]
-pub(super) unsafe fn digits<I: Integer>(magnitude: u64, to: *mut u8, with_avx512: bool) -> usize {
-    if magnitude < small::END {
-        // SAFETY: there are more than four bytes.
-        return unsafe { small::digits(magnitude, to) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if with_avx512 {
-        // SAFETY: the machine has the features; the room is the caller's.
-        return unsafe {
-            match I::MOST_DIGITS {
-                10 => super::avx512::digits::<10>(magnitude, to),
-                19 => super::avx512::digits::<19>(magnitude, to),
-                _ => super::avx512::digits::<20>(magnitude, to),
-            }
-        };
-    }
-    let _ = with_avx512;
-    // SAFETY: the caller's.
-    unsafe { portable::digits(magnitude, to) }
+pub(super) unsafe fn digits(magnitude: u64, to: *mut u8, many: Digits) -> usize {
+    // SAFETY: the caller's, and there are more than four bytes.
+    unsafe { if magnitude < small::END { small::digits(magnitude, to) } else { many(magnitude, to) } }
 }
 
-/// Whether the machine has what the AVX-512 variant needs, asked once.
+/// The way that this machine takes for a type.
 #[inline(always)]
-pub(super) fn has_avx512() -> bool {
-    use std::sync::atomic::{AtomicU8, Ordering};
-    static KNOWN: AtomicU8 = AtomicU8::new(0);
-    match KNOWN.load(Ordering::Relaxed) {
-        0 => {
-            let has = first_missing(AVX512).is_none();
-            KNOWN.store(1 + u8::from(has), Ordering::Relaxed);
-            has
-        }
-        known => known == 2,
+pub(super) fn best<I: Integer>() -> Digits {
+    #[cfg(target_arch = "x86_64")]
+    if cfg!(all(
+        target_feature = "avx512f",
+        target_feature = "avx512bw",
+        target_feature = "avx512vl",
+        target_feature = "avx512dq",
+        target_feature = "avx512ifma",
+        target_feature = "avx512vbmi",
+        target_feature = "lzcnt"
+    )) {
+        // Known by the compiler, which puts it in place of the call.
+        return match I::MOST_DIGITS {
+            10 => super::avx512::digits::<10>,
+            19 => super::avx512::digits::<19>,
+            _ => super::avx512::digits::<20>,
+        };
     }
+    let known = slot(I::MOST_DIGITS).load(Ordering::Relaxed);
+    // SAFETY: a slot holds such a function, from the start.
+    unsafe { std::mem::transmute::<*mut (), Digits>(known) }
+}
+
+/// Where the way is kept, so that a call asks for nothing: at first it is one that finds it out.
+#[inline(always)]
+fn slot(most_digits: usize) -> &'static AtomicPtr<()> {
+    const fn first(digits: Digits) -> AtomicPtr<()> {
+        AtomicPtr::new(digits as *const () as *mut ())
+    }
+    static SLOTS: [AtomicPtr<()>; 3] = [first(found::<10>), first(found::<19>), first(found::<20>)];
+    match most_digits {
+        10 => &SLOTS[0],
+        19 => &SLOTS[1],
+        _ => &SLOTS[2],
+    }
+}
+
+/// Finds out what the machine takes from now on, and takes it.
+unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    let best: Digits = if has_avx512() { super::avx512::digits::<MOST> } else { portable::digits };
+    #[cfg(not(target_arch = "x86_64"))]
+    let best: Digits = portable::digits;
+    slot(MOST).store(best as *const () as *mut (), Ordering::Relaxed);
+    // SAFETY: the room is the caller's, and the CPU has what the function needs.
+    unsafe { best(magnitude, to) }
+}
+
+/// Whether the machine has what the AVX-512 variants need, asked once.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn has_avx512() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| first_missing(AVX512).is_none())
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -155,19 +187,11 @@ mod x86 {
         // SAFETY: it is never called.
         avx512::digits::<20>(value, to)
     }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
-    sized!("decimal" "table_avx512", with_table, code_bytes_with_table, (value: u64, to: *mut u8) -> usize, |value, to| {
-        // SAFETY: it is never called.
-        unsafe { small_or_not(value, to) }
-    }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
 
-    /// # Safety
-    /// The CPU has the features, and 20 bytes are writable at `to`.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
-    unsafe fn small_or_not(value: u64, to: *mut u8) -> usize {
-        // SAFETY: the caller's.
-        unsafe { if value < small::END { small::digits(value, to) } else { avx512::digits::<20>(value, to) } }
-    }
+    sized!("decimal" "table_avx512", with_table, code_bytes_with_table, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
+        // SAFETY: it is never called.
+        digits(value, to, avx512::digits::<20>)
+    }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
 
     /// # Safety
     /// The CPU has the features.
@@ -185,11 +209,11 @@ mod x86 {
     /// # Safety
     /// The CPU has the features.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
-    pub unsafe fn each_small_or_not(values: &[u64], buffer: &mut [u8; 20]) -> usize {
+    pub unsafe fn each_by_table(values: &[u64], buffer: &mut [u8; 20]) -> usize {
         let mut bytes = 0;
         for &value in values {
             // SAFETY: the buffer has 20 bytes.
-            bytes += unsafe { small_or_not(value, buffer.as_mut_ptr()) };
+            bytes += unsafe { digits(value, buffer.as_mut_ptr(), avx512::digits::<20>) };
             black_box(&mut *buffer);
         }
         bytes

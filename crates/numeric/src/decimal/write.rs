@@ -1,7 +1,7 @@
 //! One integer at a time.
 
 use super::integer::Integer;
-use super::variant::{digits, has_avx512};
+use super::variant::{Digits, best, digits};
 
 /// A buffer has no room for the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn write<I: Integer>(value: I, buffer: &mut [u8]) -> Result<usize, TooShort>
         return Err(TooShort { needed: I::MOST_BYTES, have: buffer.len() });
     }
     // SAFETY: the buffer has the bytes.
-    Ok(unsafe { write_unchecked(value, buffer.as_mut_ptr(), has_avx512()) })
+    Ok(unsafe { write_unchecked(value, buffer.as_mut_ptr(), best::<I>()) })
 }
 
 /// Writes an integer's text at the front of a buffer that may be as short as the text, and returns its length.
@@ -58,7 +58,7 @@ pub fn write<I: Integer>(value: I, buffer: &mut [u8]) -> Result<usize, TooShort>
 pub fn write_within<I: Integer>(value: I, buffer: &mut [u8]) -> Result<usize, TooShort> {
     let mut scratch = [0; 20];
     // SAFETY: no integer has more than 20 bytes.
-    let length = unsafe { write_unchecked(value, scratch.as_mut_ptr(), has_avx512()) };
+    let length = unsafe { write_unchecked(value, scratch.as_mut_ptr(), best::<I>()) };
     let have = buffer.len();
     buffer.get_mut(..length).ok_or(TooShort { needed: length, have })?.copy_from_slice(&scratch[..length]);
     Ok(length)
@@ -76,15 +76,15 @@ pub fn append<I: Integer>(value: I, text: &mut Vec<u8>) {
     text.reserve(I::MOST_BYTES);
     // SAFETY: the bytes behind the text are reserved, and as many as are counted are written.
     unsafe {
-        let length = write_unchecked(value, text.as_mut_ptr().add(text.len()), has_avx512());
+        let length = write_unchecked(value, text.as_mut_ptr().add(text.len()), best::<I>());
         text.set_len(text.len() + length);
     }
 }
 
 /// # Safety
-/// [`Integer::MOST_BYTES`] are writable at `to`; with AVX-512 only where the machine [has it](has_avx512).
+/// [`Integer::MOST_BYTES`] are writable at `to`, and the CPU has what `many` needs, which writes all but small numbers.
 #[inline(always)]
-pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, with_avx512: bool) -> usize {
+pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, many: Digits) -> usize {
     let (is_negative, magnitude) = value.parts();
     let sign = usize::from(is_negative);
     // SAFETY: the sign is one byte, and the digits of the largest magnitude have the others.
@@ -92,18 +92,19 @@ pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, with_avx
         if I::IS_SIGNED {
             to.write(b'-');
         }
-        sign + digits::<I>(magnitude, to.add(sign), with_avx512)
+        sign + digits(magnitude, to.add(sign), many)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::portable;
     use super::*;
 
     fn check<I: Integer + ToString>(value: I) {
         let mut buffer = [b'~'; 21];
         // SAFETY: there are more bytes than any number has.
-        let length = unsafe { write_unchecked(value, buffer.as_mut_ptr(), false) };
+        let length = unsafe { write_unchecked(value, buffer.as_mut_ptr(), portable::digits) };
         assert_eq!(std::str::from_utf8(&buffer[..length]), Ok(&*value.to_string()));
         assert!(buffer[I::MOST_BYTES..].iter().all(|&byte| byte == b'~'), "{}: beyond its bound", value.to_string());
     }

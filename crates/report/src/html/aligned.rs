@@ -1,10 +1,13 @@
 //! The same claims in several runs.
 
+use ascertain::claim::Judging;
 use ascertain::outcome::{ClaimResult, Verdict};
 use ascertain::recorded::RecordedRun;
 
 use super::claim::heading;
 use super::markup::Html;
+use crate::clause::Clause;
+use crate::figure::exact_percent;
 use crate::grids;
 
 /// A row for each claim, a column for each run.
@@ -40,16 +43,40 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
         let figure = Some(grids::here(found)).filter(|figure| is_judged && figure != "-").unwrap_or_default();
         Some(Cell { verdict: found.verdict.word(), answer: grids::answer(found), figure })
     };
+    let has_namesake = |claim: &ClaimResult| claims.iter().filter(|other| has_same_name(other, claim)).count() > 1;
     let row = |claim: &ClaimResult| Row {
-        heading: heading(claim),
+        heading: if has_namesake(claim) { told_apart(claim) } else { heading(claim) },
         cells: runs.iter().map(|run| of_run(run, claim)).collect(),
     };
     Aligned {
         runs: runs.iter().map(|run| run.header.run_id.clone()).collect(),
-        rows: claims.into_iter().map(row).collect(),
+        rows: claims.iter().map(|claim| row(claim)).collect(),
     }
 }
 
 fn is_same(one: &ClaimResult, other: &ClaimResult) -> bool {
-    one.id == other.id && one.experiment == other.experiment && one.asked.tests == other.asked.tests
+    has_same_name(one, other) && one.asked == other.asked && one.rate_claimed == other.rate_claimed
+}
+
+fn has_same_name(one: &ClaimResult, other: &ClaimResult) -> bool {
+    one.id == other.id && one.experiment == other.experiment
+}
+
+/// The claim with all that it asks, where another of its name asks something else.
+fn told_apart(claim: &ClaimResult) -> Html {
+    let margin = claim.asked.margin.map(exact_percent);
+    let asks = match (claim.asked.judging, margin) {
+        (Judging::Order, Some(margin)) => format!("the same within {margin}"),
+        (Judging::Order, None) => "no margin".to_string(),
+        (judging, margin) => {
+            let Clause { subject, complement } = Clause::of(&claim.asked);
+            let often = match judging {
+                Judging::Exact => String::new(),
+                _ => format!(", at least {} of the time", exact_percent(claim.rate_claimed)),
+            };
+            let margin = margin.map_or_else(String::new, |margin| format!(", margin {margin}"));
+            format!("{subject} {complement}{often}{margin}")
+        }
+    };
+    Html(format!("{} <small>({})</small>", heading(claim), Html::sentence(&asks)))
 }

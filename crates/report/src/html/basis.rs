@@ -2,10 +2,11 @@
 
 use ascertain::claim::{Judging, Scale};
 use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
-use ascertain::recorded::ClaimPath;
+use ascertain::recorded::{ClaimPath, State};
 
 use crate::clause::ClaimFigure;
 use crate::figure::{Figure, chance, exact_percent};
+use crate::pictures;
 use crate::sentence::marked;
 
 /// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its
@@ -27,15 +28,16 @@ fn is_comparison(claim: &ClaimResult) -> bool {
     matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }])
 }
 
-/// "16 of 16 pairs, 2 ties".
+/// "won 16 of 16 pairs, 2 ties", "true in 17 of 18 trials".
 fn counts(claim: &ClaimResult) -> String {
     let noun = if is_comparison(claim) { "pairs" } else { "trials" };
     let ties = match claim.ties {
         0 => String::new(),
-        1 => " and 1 tie".into(),
-        ties => format!(" and {} ties", grouped(ties)),
+        1 => ", 1 tie".into(),
+        ties => format!(", {} ties", grouped(ties)),
     };
-    format!("{} of {} {noun}{ties}", grouped(claim.successes), grouped(marked::counted(claim)))
+    let done = if claim.asked.judging == Judging::Order { "won" } else { "true in" };
+    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(marked::counted(claim)))
 }
 
 /// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".
@@ -58,16 +60,19 @@ fn estimate(claim: &ClaimResult) -> Option<String> {
     }
 }
 
-/// "e-value 65,536, threshold 2,000".
+/// "e-value 65,536 that it holds, threshold 2,000".
 fn evidence(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
     let (holds, refuted) = (claim.log_e_holds?, claim.log_e_refuted?);
     let (for_it, against) = (e_value(holds), e_value(refuted));
+    let [it_is, it_is_not] = pictures::statements(claim);
     Some(match claim.verdict {
-        Verdict::Holds => format!("e-value {for_it}, threshold {}", e_value(path.log_threshold_holds)),
-        Verdict::Refuted => format!("e-value {against} against it, threshold {}", e_value(path.log_threshold_refuted)),
+        Verdict::Holds => format!("e-value {for_it} {it_is}, threshold {}", e_value(path.log_threshold_holds)),
+        Verdict::Refuted => {
+            format!("e-value {against} {it_is_not}, threshold {}", e_value(path.log_threshold_refuted))
+        }
         _ => {
             let threshold = e_value(path.log_threshold_holds);
-            format!("e-value {for_it} for it and {against} against it, threshold {threshold}")
+            format!("e-value {for_it} {it_is} and {against} {it_is_not}, threshold {threshold}")
         }
     })
 }
@@ -81,15 +86,12 @@ fn validity(claim: &ClaimResult) -> &'static str {
 }
 
 /// What the verdict says, and what it does not.
-pub(super) fn reach(claim: &ClaimResult) -> &'static str {
-    match (claim.verdict, claim.asked.judging) {
+pub(super) fn reach(claim: &ClaimResult, state: State) -> String {
+    let text = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => {
             "No verdict: this says nothing about whether the claim is true."
         }
-        (Verdict::Undecided, _) => {
-            "Undecided is not “no difference”: the budget ended before the evidence reached a threshold. The \
-             interval says what is still possible. The run may be continued, which costs nothing of its error budget."
-        }
+        (Verdict::Undecided, _) => return undecided(state),
         (_, Judging::Exact) => {
             "There is no chance in this figure, so it was checked once. It is that of this program on this input; \
              another input may give another."
@@ -108,8 +110,21 @@ pub(super) fn reach(claim: &ClaimResult) -> &'static str {
              they were alike or independent. It does not speak of other times or machines: carrying the rate, an \
              interval or a quantile beyond these trials takes trials that are alike."
         }
-    }
+    };
+    text.into()
 }
+
+fn undecided(state: State) -> String {
+    let (why, then) = match state {
+        State::Running => ("the run is still going on, and the evidence has not reached a threshold yet", ""),
+        State::Finished => ("the budget ended before the evidence reached a threshold", CONTINUE),
+        State::Interrupted => ("the run was interrupted before the evidence reached a threshold", CONTINUE),
+        State::Killed => ("the run was killed before the evidence reached a threshold", CONTINUE),
+    };
+    format!("Undecided is not “no difference”: {why}. The interval says what is still possible.{then}")
+}
+
+const CONTINUE: &str = " The run may be continued, which costs nothing of its error budget.";
 
 /// A number given by its natural logarithm: `0.031`, `412`, `65,536`, `1.2 × 10⁹`.
 fn e_value(log: f64) -> String {

@@ -37,7 +37,7 @@ pub(super) struct Claim {
     pub id: String,
     pub analysis: Html,
     pub restated: Html,
-    pub reach: &'static str,
+    pub reach: String,
     pub pictures: Vec<Figure>,
     /// Whether its evidence is in sight from the start.
     pub is_open: bool,
@@ -73,19 +73,27 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         id: claim.id.clone(),
         analysis: prose(asked.map(|asked| &asked.analysis)),
         restated: prose(asked.map(|asked| &asked.restated)),
-        reach: basis::reach(claim),
+        reach: basis::reach(claim, run.state),
         pictures: figures(pictures_of(run, index, room), prefix, &format!("c{index}p"), room),
         is_open: run.outcome.claims.len() <= FEW,
     }
 }
 
 /// The claim's pictures. Where room is short the path of the evidence is left out if all trials agree: it is a
-/// straight line, which the count in the sentence says as well.
+/// straight line, which the count in the sentence says as well. Where it is shortest, it is there only for claims that
+/// don't hold or took long, and rates are left to the picture of all rates.
 fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> Vec<Picture> {
-    let ClaimResult { trials, successes, ties, .. } = run.outcome.claims[index];
+    const LONG_TRIALS: u64 = 200;
+    let ClaimResult { trials, successes, ties, verdict, .. } = run.outcome.claims[index];
     let is_straight = successes == 0 || successes == trials - ties;
+    let is_expected = verdict == Verdict::Holds && trials <= LONG_TRIALS;
+    let is_said = |id: &str| match room {
+        Room::Full => false,
+        Room::Half => is_straight && id.ends_with("-evidence"),
+        Room::Least => (is_straight || is_expected) && id.ends_with("-evidence") || id.ends_with("-rate"),
+    };
     let mut pictures = pictures::of_claim(run, index);
-    pictures.retain(|picture| !(room == Room::Half && is_straight && picture.plot.id.ends_with("-evidence")));
+    pictures.retain(|picture| !is_said(&picture.plot.id));
     pictures
 }
 

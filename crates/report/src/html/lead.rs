@@ -6,7 +6,7 @@ use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure, Outcome, Ver
 use ascertain::recorded::RecordedRun;
 
 use super::markup::Html;
-use crate::clause::{adjective, arm_names};
+use crate::clause::{adjective, arm_names, worse};
 use crate::figure::{Figure, chance, exact_percent};
 use crate::sentence::marked;
 use crate::text::quoted;
@@ -27,9 +27,9 @@ pub(super) fn lead(run: &RecordedRun) -> Option<Html> {
     let error = chance(run.header.plan.config.error);
     let sentence = match (compared.as_slice(), outcome.claims.as_slice()) {
         ([one], [_]) => format!("{}.", of_two(one, outcome)),
-        ([first, ..], all) if compared.len() == all.len() => {
+        ([_, ..], all) if compared.len() == all.len() => {
             let sure = format!("The chance that any of these answers is wrong is at most {error}.");
-            format!("{} {sure}", of_several(first, &compared, outcome))
+            format!("{} {sure}", of_several(&compared, outcome))
         }
         (_, []) => return None,
         (_, [one]) => marked::claim(one),
@@ -55,22 +55,17 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> String {
         ([candidate, reference].map(|arm| median(arm, measure, outcome)), adjective(measure));
     let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "none".into()));
     let sure = format!("the chance that this is wrong is at most {}", chance(claim.error));
-    let flip = |end: Option<f64>| end.map(|ratio| 1.0 / ratio);
-    let times = |value: Option<f64>, low, high| {
-        let figure = Figure::new(value, low, high, &[1.0]);
-        let agrees = value.is_some_and(|ratio| ratio > 1.0);
-        if agrees { format!(", {} times as {good} ({})", figure.value, figure.range) } else { String::new() }
-    };
     let &ClaimResult { ratio, ratio_low, ratio_high, .. } = *claim;
+    // Ties and skewed ratios can leave the median on the other side of 1: then only who won is said.
+    let differs = |word: &str, agrees: bool| {
+        let figure = Figure::new(ratio, ratio_low, ratio_high, &[1.0]);
+        let times = format!(", {} times as {good} ({})", figure.value, figure.range);
+        let times = if agrees { &times } else { "" };
+        format!("{one} is {word} than {other}: median {of_one} against {of_other}{times}; {sure}")
+    };
     match decision {
-        Some(Decision::Faster) => {
-            let times = times(ratio, ratio_low, ratio_high);
-            format!("{one} is {better} than {other}: median {of_one} against {of_other}{times}; {sure}")
-        }
-        Some(Decision::Slower) => {
-            let times = times(flip(ratio), flip(ratio_high), flip(ratio_low));
-            format!("{other} is {better} than {one}: median {of_other} against {of_one}{times}; {sure}")
-        }
+        Some(Decision::Faster) => differs(better, ratio.is_some_and(|ratio| ratio > 1.0)),
+        Some(Decision::Slower) => differs(worse(measure), ratio.is_some_and(|ratio| ratio < 1.0)),
         Some(Decision::Same) => {
             let within =
                 claim.asked.margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
@@ -83,17 +78,43 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> String {
     }
 }
 
-/// The best median, that of the reference, and who was found better or worse than that.
-fn of_several(first: &Compared, compared: &[Compared], outcome: &Outcome) -> String {
-    let Compared { measure, reference, .. } = first;
-    let arms = compared.iter().map(|compared| compared.candidate).chain([*reference]);
+/// The best median, that of the reference, and who was found better or worse than that. Where parameters give each
+/// its own reference, no median is the best.
+fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
+    let [Compared { measure, reference, .. }, ..] = compared else { return String::new() };
+    let name = |arm: &Arm| quoted(&arm.to_string());
+    let is_shared = compared.iter().all(|compared| compared.reference == *reference);
+    let (opening, whose) = match is_shared {
+        true => (best_median(compared, measure, reference, outcome), "the"),
+        false => ("Each is compared with the reference at its own parameters.".to_string(), "its"),
+    };
+    let (good, better) = adjective(measure);
+    let groups = [
+        (Some(Decision::Faster), format!("{better} than {whose} reference")),
+        (Some(Decision::Slower), format!("{} than {whose} reference", worse(measure))),
+        (Some(Decision::Same), format!("as {good} as {whose} reference")),
+        (Some(Decision::Undecided), "undecided".to_string()),
+        (None, "not compared".to_string()),
+    ];
+    let groups = groups.into_iter().filter_map(|(decision, words)| {
+        let of_group = compared.iter().filter(|compared| compared.decision == decision);
+        let names: Vec<String> = of_group.map(|compared| name(compared.candidate)).collect();
+        (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
+    });
+    let groups = marked::capitalised(&groups.collect::<Vec<_>>().join("; "));
+    format!("{opening} {groups}.")
+}
+
+/// Who of all has the best median.
+fn best_median(compared: &[Compared], measure: &Measure, reference: &Arm, outcome: &Outcome) -> String {
+    let arms = compared.iter().map(|compared| compared.candidate).chain([reference]);
     let known = arms.filter_map(|arm| Some((arm, value(arm, measure, outcome)?)));
     let is_better = |one: f64, other: f64| if measure.better == Better::Lower { one < other } else { one > other };
     let best = known.reduce(|best, other| if is_better(other.1, best.1) { other } else { best });
     let name = |arm: &Arm| quoted(&arm.to_string());
     let median = |arm: &Arm| median(arm, measure, outcome).unwrap_or_else(|| "unknown".into());
-    let opening = match best {
-        Some((arm, _)) if arm == *reference => {
+    match best {
+        Some((arm, _)) if arm == reference => {
             format!("The reference {} has the best median, {}.", name(arm), median(arm))
         }
         Some((arm, _)) => {
@@ -105,27 +126,7 @@ fn of_several(first: &Compared, compared: &[Compared], outcome: &Outcome) -> Str
             )
         }
         None => "No command was measured to its end.".into(),
-    };
-    let (good, better) = adjective(measure);
-    let worse = match better {
-        "faster" => "slower",
-        "smaller" => "larger",
-        _ => "worse",
-    };
-    let groups = [
-        (Some(Decision::Faster), format!("{better} than the reference")),
-        (Some(Decision::Slower), format!("{worse} than the reference")),
-        (Some(Decision::Same), format!("as {good} as the reference")),
-        (Some(Decision::Undecided), "undecided".to_string()),
-        (None, "not compared".to_string()),
-    ];
-    let groups = groups.into_iter().filter_map(|(decision, words)| {
-        let of_group = compared.iter().filter(|compared| compared.decision == decision);
-        let names: Vec<String> = of_group.map(|compared| name(compared.candidate)).collect();
-        (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
-    });
-    let groups = marked::capitalised(&groups.collect::<Vec<_>>().join("; "));
-    format!("{opening} {groups}.")
+    }
 }
 
 /// "Of 62 claims 37 hold, 18 are refuted and 7 are without a verdict; …".

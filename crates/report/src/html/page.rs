@@ -17,6 +17,7 @@ use crate::grids;
 use crate::pictures;
 use crate::plot::svg;
 use crate::sentence::marked;
+use crate::text::quoted;
 
 const STYLE: &str = include_str!("../../../../web/report.css");
 const SCRIPT: &str = include_str!("../../../../web/plot.js");
@@ -47,6 +48,8 @@ struct Run {
     facts: Vec<Fact>,
     threats: Vec<Html>,
     overview: Vec<Figure>,
+    /// The claims that the overview does not show.
+    undrawn: Option<Html>,
     claims: Vec<Claim>,
     experiments: Vec<Experiment>,
     /// Left out of experiments that the header does not describe.
@@ -112,7 +115,8 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
         tally: tally(&run.outcome),
         facts: facts(run),
         threats: run.outcome.threats.iter().map(|threat| Html::prose(threat)).collect(),
-        overview: figures(pictures::overview(run), &prefix, "o", Room::Full),
+        overview: overview(run, &prefix),
+        undrawn: undrawn(run),
         claims: claims(run, &prefix),
         experiments: experiments(run, &prefix),
         left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),
@@ -121,6 +125,22 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
         run_id: run.header.run_id.clone(),
         prefix,
     }
+}
+
+/// All claims at once. Where room is shortest without tables, since figures stand beside the rows.
+fn overview(run: &RecordedRun, prefix: &str) -> Vec<Figure> {
+    let mut drawn = figures(pictures::overview(run), prefix, "o", Room::Full);
+    if Room::of(run) == Room::Least {
+        drawn.iter_mut().for_each(|figure| figure.table = None);
+    }
+    drawn
+}
+
+fn undrawn(run: &RecordedRun) -> Option<Html> {
+    let claims = pictures::undrawn(run);
+    let each = claims.iter().map(|claim| format!("{} ({})", quoted(&claim.id), grids::answer(claim)));
+    let all = each.collect::<Vec<_>>().join(", ");
+    (!claims.is_empty()).then(|| Html::sentence(&format!("Not drawn, for want of a ratio or a rate: {all}.")))
 }
 
 /// What the run was for, in a few words.
@@ -137,7 +157,8 @@ fn title(run: &RecordedRun) -> String {
     }
 }
 
-/// How many claims came to which verdict, or which answer where they are `compare`'s.
+/// How many claims came to which verdict, or which answer where they are `compare`'s. Nothing to count where there is
+/// only one.
 fn tally(outcome: &Outcome) -> Vec<Count> {
     const ORDER: [Verdict; 6] = [
         Verdict::Holds,
@@ -148,6 +169,9 @@ fn tally(outcome: &Outcome) -> Vec<Count> {
         Verdict::Deferred,
     ];
     let mut counts: Vec<Count> = Vec::new();
+    if outcome.claims.len() == 1 {
+        return counts;
+    }
     for verdict in ORDER {
         for claim in outcome.claims.iter().filter(|claim| claim.verdict == verdict) {
             let answer = grids::answer(claim);

@@ -37,19 +37,26 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
 }
 
 /// How large the pictures of a part of the page are.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, PartialOrd, Eq, Ord)]
 pub(super) enum Room {
     /// As wide as the window lets them be.
     Full,
     /// Narrow in every window: two fit beside each other, and the page is half as large.
     Half,
+    /// Narrow, without tables, and only what no other picture and no sentence of the page says.
+    Least,
 }
 
 impl Room {
     /// What a run's claims and experiments get: less, where it has many claims.
     pub(super) fn of(run: &RecordedRun) -> Room {
         const MANY: usize = 8;
-        if run.outcome.claims.len() > MANY { Room::Half } else { Room::Full }
+        const VERY_MANY: usize = 40;
+        match run.outcome.claims.len() {
+            claims if claims > VERY_MANY => Room::Least,
+            claims if claims > MANY => Room::Half,
+            _ => Room::Full,
+        }
     }
 }
 
@@ -63,7 +70,7 @@ pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, room: R
             id,
             wide: (room == Room::Full).then(|| Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
-            table: Table::of("The picture as a table", &table.grid()),
+            table: Table::of("The picture as a table", &table.grid()).filter(|_| room != Room::Least),
             title: plot.title,
         }
     };

@@ -66,7 +66,7 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
 }
 
 /// What either line is evidence of.
-fn statements(claim: &ClaimResult) -> [&'static str; 2] {
+pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
     if claim.asked.judging == Judging::Order {
         ["that it is faster", "that it is slower"]
     } else {

@@ -32,9 +32,11 @@ use crate::plot::Plot;
 
 pub use claim::of_claim;
 pub(crate) use constant::constants;
+pub(crate) use evidence::statements;
 pub use experiment::of_experiment;
 pub(crate) use forest::is_constant;
 pub use overview::overview;
+pub(crate) use overview::undrawn;
 pub use table::Table;
 pub use terminal::for_terminal;
 

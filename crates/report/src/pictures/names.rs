@@ -100,7 +100,9 @@ pub(super) fn shared_beginning<'a>(names: &[&'a str]) -> &'a str {
     const LEAST: usize = 6;
     let Some((first, rest)) = names.split_first().filter(|(_, rest)| !rest.is_empty()) else { return "" };
     let alike = |other: &&str| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    let shared = rest.iter().map(alike).min().unwrap_or(0);
+    // What a claim is at, `name[factor=level]`, is not taken apart.
+    let parts = first.find('[').unwrap_or(first.len());
+    let shared = rest.iter().map(alike).min().unwrap_or(0).min(parts);
     let is_joint = |c: char| "-._/=( ".contains(c);
     let end =
         first.char_indices().map(|(at, c)| (at + c.len_utf8(), c)).filter(|(end, c)| is_joint(*c) && *end <= shared);
@@ -172,6 +174,7 @@ mod tests {
         assert_eq!(shared_beginning(&["sort -n big.txt", "sort -n small.txt"]), "sort -n ");
         assert_eq!(shared_beginning(&["decimal.packed-a", "decimal.packed-b"]), "decimal.packed-");
         assert_eq!(shared_beginning(&["decimal.packed", "decimal.packed-b"]), "decimal.");
+        assert_eq!(shared_beginning(&["decimal.packed[size=1]", "decimal.packed[size=2]"]), "decimal.");
         assert_eq!([&["one"][..], &["a-b", "a-c"], &["éa", "éb"], &["", "a"]].map(shared_beginning), [""; 4]);
         assert_eq!(on_axis(&["decimal.a", "decimal.b"]).1, "each begins with: decimal.");
     }

@@ -10,9 +10,32 @@ use crate::grids::answer;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
 /// All claims in sight at once: of claims on ratios how far each measured ratio is from the claimed one, and of claims
-/// on rates each rate beside the claimed one. A picture of its own for either kind, where there are two of it.
+/// on rates each rate beside the claimed one. A picture of its own for either kind, where there are two claims to see.
 pub fn overview(run: &RecordedRun) -> Vec<Picture> {
-    [ratios(&run.outcome), rates(&run.outcome)].into_iter().flatten().collect()
+    let [of_ratios, of_rates] = rows(&run.outcome);
+    if of_ratios.len() + of_rates.len() < 2 {
+        return Vec::new();
+    }
+    [ratios(&of_ratios), rates(&of_rates)].into_iter().flatten().collect()
+}
+
+/// The claims that the [`overview`] leaves out: what has no ratio and no rate. None where there is no overview.
+pub(crate) fn undrawn(run: &RecordedRun) -> Vec<&ClaimResult> {
+    let rows = rows(&run.outcome);
+    let drawn: Vec<&ClaimResult> = rows.iter().flatten().map(|row| row.claim).collect();
+    let is_drawn = |claim: &ClaimResult| drawn.iter().any(|drawn| std::ptr::eq(*drawn, claim));
+    run.outcome.claims.iter().filter(|claim| drawn.len() > 1 && !is_drawn(claim)).collect()
+}
+
+/// The claims on ratios and those on rates, if any of a kind can be drawn.
+fn rows(outcome: &Outcome) -> [Vec<Row<'_>>; 2] {
+    let is_rate = |claim: &&ClaimResult| {
+        let is_ratio = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { scale: Compared::Ratio, .. }]);
+        claim.asked.judging == Judging::Rate && !(is_ratio && claim.rate_claimed == 0.5)
+    };
+    let ratios = outcome.claims.iter().filter_map(relative).collect();
+    let rates = outcome.claims.iter().filter(is_rate).filter_map(rate).collect();
+    [ratios, rates].map(|rows: Vec<Row>| if rows.iter().any(|row| row.value.is_finite()) { rows } else { Vec::new() })
 }
 
 /// A claim's figure, whose ends are infinite where nothing bounds them.
@@ -23,8 +46,7 @@ struct Row<'a> {
     high: f64,
 }
 
-fn ratios(outcome: &Outcome) -> Option<Picture> {
-    let rows: Vec<Row> = outcome.claims.iter().filter_map(relative).collect();
+fn ratios(rows: &[Row]) -> Option<Picture> {
     let is_order = rows.iter().all(|row| row.claim.asked.judging == Judging::Order);
     let (title, label) = match is_order {
         true => ("How many times as fast as the reference", "times as fast"),
@@ -32,15 +54,15 @@ fn ratios(outcome: &Outcome) -> Option<Picture> {
     };
     let rule = Layer::Rule { on: Which::X, at: 1.0, label: if is_order { "equal" } else { "as claimed" }.into() };
     let x = Axis::new(label, Scale::Log, Unit::One);
-    let (series, mut layers) = by_answer(&rows)?;
+    let (series, mut layers) = by_answer(rows)?;
     layers.push(rule);
     let mut table = Table::new(&["Claim", "Answer", "Ratio", "By the claimed one"]);
-    for Row { claim, value, low, high } in &rows {
+    for Row { claim, value, low, high } in rows {
         let ratio = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &[]).to_string();
         let relative = Figure::new(Some(*value), Some(*low), Some(*high), &[1.0]).to_string();
         table.rows.push(vec![claim.id.clone(), answer(claim).into(), ratio, relative]);
     }
-    let plot = plot("claims-ratios", title, x, &rows, (series, layers));
+    let plot = plot("claims-ratios", title, x, rows, (series, layers));
     Some(Picture { plot, table })
 }
 
@@ -65,24 +87,18 @@ fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
     }
 }
 
-fn rates(outcome: &Outcome) -> Option<Picture> {
-    let is_rate = |claim: &&ClaimResult| {
-        let is_ratio = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { scale: Compared::Ratio, .. }]);
-        claim.asked.judging == Judging::Rate && !(is_ratio && claim.rate_claimed == 0.5)
-    };
-    let row = |claim| rate(claim);
-    let rows: Vec<Row> = outcome.claims.iter().filter(is_rate).filter_map(row).collect();
-    let (mut series, mut layers) = by_answer(&rows)?;
-    let claimed = rows.iter().zip(lines(&rows).places).map(|(row, y)| [row.claim.rate_claimed, y]);
+fn rates(rows: &[Row]) -> Option<Picture> {
+    let (mut series, mut layers) = by_answer(rows)?;
+    let claimed = rows.iter().zip(lines(rows).places).map(|(row, y)| [row.claim.rate_claimed, y]);
     layers.push(Layer::Dots { series: Some(series.len()), points: claimed.collect(), hollow: true });
     series.push("claimed".into());
     let mut table = Table::new(&["Claim", "Answer", "Rate", "Claimed"]);
-    for Row { claim, .. } in &rows {
+    for Row { claim, .. } in rows {
         let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed).to_string();
         table.rows.push(vec![claim.id.clone(), answer(claim).into(), rate, exact_percent(claim.rate_claimed)]);
     }
     let x = Axis::new("rate of success", Scale::Linear, Unit::One).percent();
-    let plot = plot("claims-rates", "Each rate beside the one that was claimed", x, &rows, (series, layers));
+    let plot = plot("claims-rates", "Each rate beside the one that was claimed", x, rows, (series, layers));
     Some(Picture { plot, table })
 }
 
@@ -91,13 +107,10 @@ fn rate(claim: &ClaimResult) -> Option<Row<'_>> {
     Some(Row { claim, value: claim.rate?, low, high })
 }
 
-/// The rows coloured by what was concluded; nothing where there are not two.
+/// The rows coloured by what was concluded; nothing where there are none.
 fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
-    if rows.len() < 2 || !rows.iter().any(|row| row.value.is_finite()) {
-        return None;
-    }
     // The colours of verdicts are the same in all runs.
-    let is_order = rows[0].claim.asked.judging == Judging::Order;
+    let is_order = rows.first()?.claim.asked.judging == Judging::Order;
     let mut answers =
         if is_order { vec!["faster", "slower", "undecided", "same"] } else { vec!["holds", "refuted", "undecided"] };
     for row in rows {

@@ -3,7 +3,7 @@
 use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure};
 
 use super::marked::{counted, wrong};
-use crate::clause::{adjective, arm_names, in_metric};
+use crate::clause::{adjective, arm_names, in_metric, worse};
 use crate::figure::{Figure, chance, exact_percent};
 use crate::text::quoted;
 
@@ -63,13 +63,7 @@ fn ratio(claim: &ClaimResult) -> Figure {
 }
 
 fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> String {
-    let (_, better) = adjective(measure);
-    let word = match (faster, better) {
-        (true, better) => better,
-        (false, "faster") => "slower",
-        (false, "smaller") => "larger",
-        (false, _) => "worse",
-    };
+    let word = if faster { adjective(measure).1 } else { worse(measure) };
     format!("{candidate} is {word} than {baseline}{}", in_metric(measure))
 }
 

@@ -2,13 +2,14 @@
 //!
 //! In plain Rust: load (relaxed), add, store (release), and no interrupt in between. That last part is what plain Rust
 //! cannot say, and what makes it bounded how long an announcement can be overlooked: a thread that is taken off its
-//! CPU between load and store would overwrite whatever is announced meanwhile. Miri and loom, and other machines, get
-//! an atomic addition; the model of x86 has the instruction.
+//! CPU between load and store would overwrite whatever is announced meanwhile. Other machines get an atomic addition,
+//! and so do Miri, loom and ThreadSanitizer (`--cfg model="portable"`), which see no assembly; the model of x86 has the
+//! instruction.
 //!
 //! Both functions return whether the word had [`SLEEPERS`] before. When the count itself overflows into that bit they
 //! may say so too.
 
-#[cfg(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso"))))]
+#[cfg(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable"))))]
 mod imp {
     use std::arch::asm;
 
@@ -54,7 +55,7 @@ mod imp {
     }
 }
 
-#[cfg(not(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso")))))]
+#[cfg(not(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable")))))]
 mod imp {
     use crate::event_count::contract::SLEEPERS;
     use crate::primitives::Futex;

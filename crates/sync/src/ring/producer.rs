@@ -134,8 +134,9 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
 
     #[inline]
     fn publish(&mut self, count: u32) {
-        self.shared.pushed.count().publish_after(self.next, count);
-        self.next = self.next.after(count);
+        let before = self.next;
+        self.next = before.after(count);
+        self.shared.pushed.count().publish_after(before, count);
     }
 
     /// Writes an item that far behind the last. There is room, and nobody knows of it yet.

@@ -5,9 +5,11 @@ use std::sync::OnceLock;
 
 use ascertain_sync::per_cpu::{BEST_FIRST, Method};
 
-/// The methods that this program has here.
+/// The methods that this program has here. ThreadSanitizer does not see what sequences do, and would think that boxes get
+/// from one thread to another unsynchronised.
 pub fn available() -> impl Iterator<Item = Method> {
-    BEST_FIRST.into_iter().filter(|method| method.is_available().is_ok())
+    let can_be_tested = |method: Method| method == Method::Sharded || !imp::is_under_thread_sanitizer();
+    BEST_FIRST.into_iter().filter(move |method| method.is_available().is_ok() && can_be_tested(*method))
 }
 
 /// The CPUs that the process was given.
@@ -49,6 +51,16 @@ mod imp {
         (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
     }
 
+    /// Whether the program has ThreadSanitizer's start in it.
+    pub fn is_under_thread_sanitizer() -> bool {
+        // Written backwards, or it would find itself.
+        let name: Vec<u8> = b"tini_nast__".iter().rev().copied().collect();
+        let program = std::fs::read("/proc/self/exe").unwrap_or_default();
+        // SAFETY: both are alive and of these lengths.
+        let found = unsafe { libc::memmem(program.as_ptr().cast(), program.len(), name.as_ptr().cast(), name.len()) };
+        !found.is_null()
+    }
+
     pub fn allow(tid: libc::pid_t, cpus: &[usize]) {
         // SAFETY: as above; the kernel only reads. A thread that is gone is an error, which does not matter.
         unsafe {
@@ -87,6 +99,10 @@ mod imp {
 mod imp {
     pub fn cpus() -> Vec<usize> {
         vec![0]
+    }
+
+    pub fn is_under_thread_sanitizer() -> bool {
+        false
     }
 
     pub fn allow(_tid: i32, _cpus: &[usize]) {}

@@ -8,6 +8,7 @@
 use std::arch::asm;
 use std::ffi::CStr;
 use std::mem::offset_of;
+use std::num::NonZeroIsize;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
@@ -18,8 +19,8 @@ use super::{Count, Outcome, Owned, Stack, Unavailable, WORDS, Yielded};
 /// been there from the start: `cpu_id_start` (4 bytes), `cpu_id` (4), `rseq_cs` (8), `flags` (4).
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
-    offset: isize,
-    feature_bytes: usize,
+    /// From the thread's pointer, where something else is.
+    offset: NonZeroIsize,
 }
 
 /// As long as the fields that have been there from the start.
@@ -53,7 +54,7 @@ macro_rules! sequence {
             "5:",
             $($aborted,)*
             ".popsection",
-            area = in(reg) $area.offset,
+            area = in(reg) $area.offset.get(),
             $($operands)*
             options(nostack),
         )
@@ -69,13 +70,10 @@ impl Area {
         static FOUND: OnceLock<Result<Area, Unavailable>> = OnceLock::new();
         *FOUND.get_or_init(|| {
             let offset = symbol::<isize>(c"__rseq_offset").ok_or(Unavailable::Library)?;
-            let registered_bytes = symbol::<u32>(c"__rseq_size").ok_or(Unavailable::Library)? as usize;
-            // SAFETY: getauxval only looks something up.
-            let kernel_bytes = unsafe { libc::getauxval(AT_RSEQ_FEATURE_SIZE) } as usize;
-            let feature_bytes = registered_bytes.min(kernel_bytes.max(FIRST_FIELDS_BYTES));
-            // Zero: the C library tried in vain, or was told not to.
-            let is_registered = feature_bytes >= FIRST_FIELDS_BYTES;
-            is_registered.then_some(Area { offset, feature_bytes }).ok_or(Unavailable::Unregistered)
+            // Zero bytes: the C library tried in vain, or was told not to.
+            let is_registered = registered_bytes().ok_or(Unavailable::Library)? >= FIRST_FIELDS_BYTES;
+            let area = NonZeroIsize::new(offset).filter(|_| is_registered).map(|offset| Area { offset });
+            area.ok_or(Unavailable::Unregistered)
         })
     }
 
@@ -83,7 +81,9 @@ impl Area {
     /// 20 bytes are what there was from the start; `node_id` ends at 24, `mm_cid` at 28.
     #[must_use]
     pub fn feature_bytes(self) -> usize {
-        self.feature_bytes
+        // SAFETY: getauxval only looks something up.
+        let kernel_bytes = unsafe { libc::getauxval(AT_RSEQ_FEATURE_SIZE) } as usize;
+        registered_bytes().unwrap_or(FIRST_FIELDS_BYTES).min(kernel_bytes.max(FIRST_FIELDS_BYTES))
     }
 
     /// The CPU that the calling thread ran on a moment ago, by one load; none for a thread that is not registered.
@@ -96,7 +96,7 @@ impl Area {
             asm!(
                 "mov {cpu:e}, dword ptr fs:[{area} + 4]",
                 cpu = out(reg) cpu,
-                area = in(reg) self.offset,
+                area = in(reg) self.offset.get(),
                 options(nostack, readonly, preserves_flags),
             );
         }
@@ -296,6 +296,11 @@ impl Area {
         }
         Outcome::Done
     }
+}
+
+/// How much of the area the C library knows of; zero where it registered none.
+fn registered_bytes() -> Option<usize> {
+    symbol::<u32>(c"__rseq_size").map(|bytes| bytes as usize)
 }
 
 /// What a variable of the C library's says, if it has it.

@@ -6,7 +6,7 @@ use super::super::ink::{MODEL_DASH, SHAPES, shape};
 use super::super::scene::Scene;
 use super::super::{Layer, Which};
 use super::layout::{LINE, Layout, TEXT, text_width};
-use super::legend::SPACE;
+use super::legend::{Key, SPACE};
 use super::path::{Path, px};
 use super::{Drawing, escaped};
 
@@ -96,47 +96,57 @@ impl Drawing {
     /// Each series with a sample of all that it is drawn with.
     pub(super) fn write_legend(&self, layout: &Layout, svg: &mut String) {
         for key in &layout.legend {
-            let series = key.series;
             let (from, y) = (px(key.x), px(key.y));
-            let _ = write!(svg, "<g class=\"{}\">", self.series_color(Some(series)));
-            let layers: Vec<&Layer> = self.scene.plot.layers.iter().filter(|l| l.series() == Some(series)).collect();
-            if layers.iter().any(|layer| matches!(layer, Layer::Band { .. } | Layer::Area { .. })) {
-                let _ = write!(svg, "<path class=\"band\" d=\"M{from} {}h26v12h-26z\"/>", px(key.y - 6.0));
+            match key.series {
+                Some(series) => self.write_sample(series, key, svg),
+                None => {
+                    let _ =
+                        write!(svg, "<g class=\"muted\"><path class=\"rule\" d=\"M{from} {y}h{}\"/>", px(key.sample));
+                }
             }
-            let line = layers.iter().find_map(|layer| match layer {
-                Layer::Line { dashed, .. } => Some(if *dashed { MODEL_DASH } else { self.line_dash(series) }),
-                Layer::Area { .. } => Some(self.line_dash(series)),
-                Layer::Intervals { .. } => Some(""),
-                _ => None,
-            });
-            if let Some(dash) = line {
-                let _ = write!(
-                    svg,
-                    "<path class=\"line\"{} d=\"M{from} {y}h{}\"/>",
-                    super::marks::dashes(dash),
-                    px(key.sample)
-                );
-            }
-            let is_marked = layers.iter().any(|layer| match layer {
-                Layer::Dots { hollow, .. } => !hollow,
-                Layer::Intervals { .. } => true,
-                Layer::Line { points, dashed, .. } => self.has_markers() && !dashed && !points.is_empty(),
-                _ => false,
-            });
-            let is_ring = layers.iter().any(|layer| matches!(layer, Layer::Dots { hollow: true, .. }));
-            if is_marked || is_ring {
-                let outline = if self.draws_shapes() { SHAPES[shape(series)] } else { SHAPES[0] };
-                let (class, x) = (if is_marked { "mark" } else { "ring" }, px(key.x + key.sample / 2.0));
-                let _ = write!(svg, "<path class=\"{class}\" transform=\"translate({x} {y})\" d=\"{outline}\"/>");
-            }
-            let whole = &self.scene.plot.series[series];
-            let text = titled(&key.text, (key.text != *whole).then_some(whole));
+            let text = titled(&key.text, (key.text != key.name).then_some(&key.name));
             let (x, y) = (px(key.x + key.sample + SPACE), px(key.y + TEXT * 0.35));
             let _ = write!(svg, "<text class=\"ink\" x=\"{x}\" y=\"{y}\">{text}</text></g>");
         }
     }
 
-    /// The labels of rules over everything else, those of vertical ones with the rule drawn up to them.
+    /// How the marks of a series look, in a group in its colour that is left open.
+    fn write_sample(&self, series: usize, key: &Key, svg: &mut String) {
+        let (from, y) = (px(key.x), px(key.y));
+        let _ = write!(svg, "<g class=\"{}\">", self.series_color(Some(series)));
+        let layers: Vec<&Layer> = self.scene.plot.layers.iter().filter(|l| l.series() == Some(series)).collect();
+        if layers.iter().any(|layer| matches!(layer, Layer::Band { .. } | Layer::Area { .. })) {
+            let _ = write!(svg, "<path class=\"band\" d=\"M{from} {}h26v12h-26z\"/>", px(key.y - 6.0));
+        }
+        let line = layers.iter().find_map(|layer| match layer {
+            Layer::Line { dashed, .. } => Some(if *dashed { MODEL_DASH } else { self.line_dash(series) }),
+            Layer::Area { .. } => Some(self.line_dash(series)),
+            Layer::Intervals { .. } => Some(""),
+            _ => None,
+        });
+        if let Some(dash) = line {
+            let _ = write!(
+                svg,
+                "<path class=\"line\"{} d=\"M{from} {y}h{}\"/>",
+                super::marks::dashes(dash),
+                px(key.sample)
+            );
+        }
+        let is_marked = layers.iter().any(|layer| match layer {
+            Layer::Dots { hollow, .. } => !hollow,
+            Layer::Intervals { .. } => true,
+            Layer::Line { points, dashed, .. } => self.has_markers() && !dashed && !points.is_empty(),
+            _ => false,
+        });
+        let is_ring = layers.iter().any(|layer| matches!(layer, Layer::Dots { hollow: true, .. }));
+        if is_marked || is_ring {
+            let outline = if self.draws_shapes() { SHAPES[shape(series)] } else { SHAPES[0] };
+            let (class, x) = (if is_marked { "mark" } else { "ring" }, px(key.x + key.sample / 2.0));
+            let _ = write!(svg, "<path class=\"{class}\" transform=\"translate({x} {y})\" d=\"{outline}\"/>");
+        }
+    }
+
+    /// The labels of vertical rules, with the rule drawn up to them.
     pub(super) fn write_rule_labels(&self, layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
         let mut leaders = Path::new(10);
@@ -150,15 +160,6 @@ impl Drawing {
         for label in &layout.rules {
             let (x, y) = (px(label.x), px(label.y));
             let text = escaped(&label.text);
-            if label.y > frame.top {
-                let (left, top) = (px(label.x - 3.0), px(label.y - TEXT));
-                let (width, height) = (px(text_width(&label.text) + 6.0), px(LINE - 1.0));
-                let _ = write!(
-                    svg,
-                    "<rect class=\"paper\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" \
-                     fill=\"currentColor\" fill-opacity=\".8\"/>"
-                );
-            }
             let _ = write!(svg, "<text class=\"muted\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }
     }
@@ -180,7 +181,8 @@ impl Drawing {
             }
         }
         let data = path.data();
-        let is_written = layout.rules.iter().any(|written| written.text == label);
+        let is_written = layout.rules.iter().any(|written| written.text == label)
+            || layout.legend.iter().any(|key| key.series.is_none() && key.text == label);
         let _ = match is_written {
             true => write!(svg, "<path class=\"muted rule\" d=\"{data}\"/>"),
             false => {

@@ -1,11 +1,10 @@
 //! Where everything of a picture goes, so that nothing overlaps or leaves it.
 
-use super::super::Layer;
 use super::super::names::{em_width, shortened};
 use super::super::scale::Ruler;
 use super::super::scene::Scene;
 use super::super::ticks::{Room, Tick, ticks};
-use super::rules::{RuleLabel, above, beside};
+use super::rules::{RuleLabel, above};
 use super::{Size, legend};
 
 /// The size of text.
@@ -95,7 +94,6 @@ impl Layout {
         frame.top += top;
         frame.bottom += top;
         rules.iter_mut().for_each(|label| label.y += top);
-        rules.extend(beside(scene, &frame));
 
         let below = if is_slanted {
             let longest = x_ticks.iter().map(|tick| text_width(&tick.label)).fold(0.0, f64::max);
@@ -184,15 +182,4 @@ fn wrapped(text: &str, most: f64) -> Vec<String> {
         }
     }
     lines
-}
-
-/// All marks as pixels, to see where there is room for a label.
-pub(super) fn marked_places(scene: &Scene, frame: &Frame) -> Vec<[f64; 2]> {
-    let points = scene.plot.layers.iter().flat_map(|layer| match layer {
-        Layer::Line { points, .. } | Layer::Dots { points, .. } | Layer::Area { points, .. } => points.clone(),
-        Layer::Band { ranges, .. } => ranges.iter().flat_map(|r| [[r.x, r.low], [r.x, r.high]]).collect(),
-        _ => Vec::new(),
-    });
-    let places = points.filter_map(|point| scene.place(&point));
-    places.map(|[x, y]| [frame.x(x), frame.y(y)]).collect()
 }
