@@ -31,7 +31,7 @@
       if (data("-whole") !== null) return inUnit(Math.round(number), data("-unit"), 12);
       return scale === "log" ? inUnit(number, data("-unit"), 3) : inUnit(Math.round(number / step) * step, data("-unit"));
     };
-    const label = data("-label") && data("-label") + ": ";
+    const label = data("-label") ? data("-label") + ": " : "";
     return { names, start, end, label, write, text: (px) => label + write(px) };
   };
 

@@ -20,6 +20,13 @@ export function complaintsOfPage({ mayBeEmpty }) {
     if (!ids.includes(target)) found.push(`a link leads to ${target}, which is not there`);
   }
 
+  // On a desk a table is whole; on a phone it may be scrolled.
+  for (const table of document.querySelectorAll(".scroll")) {
+    if (root.clientWidth >= 1200 && table.scrollWidth > table.clientWidth + SLACK) {
+      const name = table.getAttribute("aria-label") ?? table.getAttribute("aria-labelledby");
+      found.push(`the table “${name}” is cut: ${table.scrollWidth} px wide in ${table.clientWidth}`);
+    }
+  }
   for (const picture of document.querySelectorAll("figure.picture")) {
     const shown = [...picture.querySelectorAll("svg")].filter((svg) => svg.getClientRects().length > 0);
     if (shown.length !== 1) found.push(`${picture.id}: ${shown.length} sizes are shown`);
@@ -50,6 +57,9 @@ export function complaintsOfPage({ mayBeEmpty }) {
         }
       }
     }
+    for (const { words, box } of boxes) {
+      if (coversMarks(svg, box)) found.push(`${id}: “${words}” covers marks`);
+    }
     const size = texts.length > 0 ? parseFloat(getComputedStyle(texts[0]).fontSize) * scaleOf(svg) : 12;
     if (size < 9) found.push(`${id}: text is ${size.toFixed(1)} px high`);
   }
@@ -77,6 +87,18 @@ export function complaintsOfPage({ mayBeEmpty }) {
   function marksIn(svg) {
     const marks = svg.querySelectorAll("[data-series] > path[d^='M'], .cells *");
     return [...marks].filter((mark) => mark.getClientRects().length > 0).length;
+  }
+
+  // Whether a text stands in the frame, where marks are. The cells of a heat map have their numbers on them, and rows
+  // their figures beside them.
+  function coversMarks(svg, box) {
+    const groups = [...svg.querySelectorAll("g[data-series]")].filter((group) => group.getClientRects().length > 0);
+    return groups.some((group) => {
+      const marks = group.getBoundingClientRect();
+      const across = Math.min(marks.right, box.right) - Math.max(marks.left, box.left);
+      const down = Math.min(marks.bottom, box.bottom) - Math.max(marks.top, box.top);
+      return across > SLACK + 6 && down > SLACK + 6;
+    });
   }
 
   function widest() {

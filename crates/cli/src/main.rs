@@ -9,10 +9,10 @@ mod progress;
 mod runs;
 mod session;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use ascertain_sys::interrupt;
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 /// Puts performance claims on trial: randomised, paired trials that stop as soon as the evidence
@@ -44,7 +44,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return wrong_usage(&error),
+    };
     let done = match &command {
         Command::Compare(args) => cmd::compare::execute(args),
         Command::Slo(args) => cmd::slo::execute(args),
@@ -65,11 +68,23 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code.into(),
         Err(error) => {
-            // Nothing is left to be done about a standard error that is closed.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            output::note(&format!("error: {error:#}"));
             // What was interrupted stays so, whatever failed while it ended.
             let code = if interrupt::requested() { exit::Code::Interrupted } else { exit::Code::Usage };
             code.into()
+        }
+    }
+}
+
+/// What was typed is part of the message, and must not steer a terminal either. Help has its colours.
+fn wrong_usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            error.exit()
+        }
+        _ => {
+            output::note(error.render().to_string().trim_end());
+            exit::Code::Usage.into()
         }
     }
 }

@@ -24,9 +24,10 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a line to standard error; nothing can be done when that is closed.
+/// Writes a line to standard error, with what could steer a terminal as escapes; nothing can be done when that is
+/// closed.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", terminal::harmless_lines(text));
 }
 
 /// The style of tables: colours as asked, as wide as the terminal.

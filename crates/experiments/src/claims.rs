@@ -12,6 +12,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("claims/002_cube-root.toml", include_str!("../../../claims/002_cube-root.toml")),
     ("claims/003_balls-and-bins.toml", include_str!("../../../claims/003_balls-and-bins.toml")),
     ("claims/003_barriers.toml", include_str!("../../../claims/003_barriers.toml")),
+    ("claims/003_event-counts.toml", include_str!("../../../claims/003_event-counts.toml")),
     ("claims/003_integers-to-text.toml", include_str!("../../../claims/003_integers-to-text.toml")),
     ("claims/003_reclamation.toml", include_str!("../../../claims/003_reclamation.toml")),
     (

@@ -3,9 +3,9 @@
 #![allow(missing_docs)]
 
 use ascertain_numeric::cbrt::cbrt_each;
-use ascertain_numeric::decimal::{Integer, VARIANTS, write, write_within};
+use ascertain_numeric::decimal::{Integer, VARIANTS, append_column, write, write_within};
 use ascertain_numeric::polynomial;
-use ascertain_numeric::sum::Element;
+use ascertain_numeric::sum::{Element, dot, mean, variance};
 
 const PAGE_BYTES: usize = 4_096;
 
@@ -98,8 +98,16 @@ fn slices_are_read_and_filled_to_their_end_and_no_further() {
                 fill(&[3.0, 2.0, 1.0], guarded.last::<f64>(count));
             }
         }
+        let (xs, ys) = (guarded.last::<f64>(count), other.last::<f64>(count));
+        xs.fill(1.0);
+        ys.fill(2.0);
+        assert_eq!(dot(xs, ys), 2.0 * count as f64);
+        assert_eq!((mean(xs), variance(xs)), ((count > 0).then_some(1.0), (count > 1).then_some(0.0)));
         let numbers = other.last::<u64>(count);
         numbers.fill(27);
+        let mut text = Vec::new();
+        append_column(numbers, b'\n', &mut text);
+        assert_eq!(text, b"27\n".repeat(count));
         let roots = guarded.last::<u32>(count);
         cbrt_each(numbers, roots);
         assert!(roots.iter().all(|&root| root == 3));

@@ -13,7 +13,8 @@ pub struct Figure {
 
 impl Figure {
     /// A number without a dimension, in as many digits as say where its interval ends. An end that would
-    /// be rounded onto a landmark (the bound of a claim, 1 for a ratio) without being there has more.
+    /// be rounded onto a landmark (the bound of a claim, 1 for a ratio) without being there has more. Where
+    /// nothing is below zero, each number has two significant digits at least.
     ///
     /// ```
     /// use ascertain_report::figure::Figure;
@@ -21,13 +22,18 @@ impl Figure {
     /// assert_eq!(figure.to_string(), "1.052 (1.047 to 1.058)");
     /// let open = Figure::new(Some(6.1), None, Some(6.34), &[]);
     /// assert_eq!(open.to_string(), "6.1 (at most 6.3)");
+    /// let wide = Figure::new(Some(0.504), Some(0.08), Some(3.1), &[1.0]);
+    /// assert_eq!(wide.to_string(), "0.50 (0.080 to 3.1)");
     /// ```
     pub fn new(value: Option<f64>, low: Option<f64>, high: Option<f64>, landmarks: &[f64]) -> Figure {
         let value = value.filter(|v| !v.is_nan());
         // An infinite end bounds nothing.
         let [low, high] = [low, high].map(|end| end.filter(|v| v.is_finite()));
         let decimals = decimals(value.filter(|v| v.is_finite()), low, high);
-        let end = |number: f64| write(number, decimals, landmarks);
+        // A ratio's digits count, however wide its interval is; next to a difference's ends only places do.
+        let is_signed = [value, low, high].into_iter().flatten().any(|number| number < 0.0);
+        let least = |number: f64| if is_signed { 0 } else { two_digits(number) };
+        let end = |number: f64| write(number, decimals.map(|decimals| decimals.max(least(number))), landmarks);
         let range = match (low, high) {
             (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
             (Some(low), None) => format!("at least {}", end(low)),
@@ -37,7 +43,8 @@ impl Figure {
         // A landmark inside of the interval may well be where the value is.
         let is_excluded = |mark: &f64| low.is_some_and(|low| low >= *mark) || high.is_some_and(|high| high <= *mark);
         let (excluded, within): (Vec<f64>, Vec<f64>) = landmarks.iter().copied().partition(is_excluded);
-        let decimals = decimals.zip(value).map(|(decimals, value)| on_its_side(value, decimals, &within)).or(decimals);
+        let of_value = |(decimals, value): (usize, f64)| on_its_side(value, decimals.max(least(value)), &within);
+        let decimals = decimals.zip(value).map(of_value).or(decimals);
         let value = value.map_or_else(|| "-".into(), |value| write(value, decimals, &excluded));
         Figure { value, range }
     }
@@ -99,9 +106,10 @@ impl std::fmt::Display for Figure {
 const MOST_DECIMALS: usize = 9;
 
 /// Writes a number with so many decimals, or more where it would be rounded onto a landmark that it is not;
-/// without decimals with four significant digits.
+/// without decimals, or with more than there may be, with four significant digits.
 fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
-    let Some(decimals) = decimals.filter(|_| number.is_finite()) else { return significant(number) };
+    let is_fitting = |decimals: &usize| number.is_finite() && *decimals <= MOST_DECIMALS;
+    let Some(decimals) = decimals.filter(is_fitting) else { return significant(number) };
     let hides = |decimals: usize| landmarks.iter().any(|&mark| number != mark && rounds_onto(number, mark, decimals));
     let decimals = (decimals..MOST_DECIMALS).find(|&decimals| !hides(decimals)).unwrap_or(MOST_DECIMALS);
     unsigned_zero(format!("{number:.decimals$}"))
@@ -126,6 +134,11 @@ fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<u
     Some((decimals..decimals + 2).find(|&decimals| !hides(decimals)).unwrap_or(decimals + 2).min(MOST_DECIMALS))
 }
 
+/// The decimals with which a number has two significant digits; none for zero, which has none.
+fn two_digits(number: f64) -> usize {
+    if number == 0.0 || !number.is_finite() { 0 } else { (1.0 - number.abs().log10().floor()).max(0.0) as usize }
+}
+
 /// So many decimals, or up to two more, that the value as it is written is not on the other side of a mark than it is:
 /// 0.976, which is below 0.98, is not `1.0`.
 fn on_its_side(value: f64, decimals: usize, marks: &[f64]) -> usize {
@@ -133,7 +146,8 @@ fn on_its_side(value: f64, decimals: usize, marks: &[f64]) -> usize {
         let written = format!("{value:.decimals$}").parse().unwrap_or(value);
         marks.iter().any(|&mark| (value <= mark && written > mark) || (value >= mark && written < mark))
     };
-    (decimals..decimals + 2).find(|&decimals| !strays(decimals)).unwrap_or(decimals + 2).min(MOST_DECIMALS)
+    let found = (decimals..decimals + 2).find(|&decimals| !strays(decimals)).unwrap_or(decimals + 2);
+    found.min(MOST_DECIMALS.max(decimals))
 }
 
 /// Whether both are written alike with so many decimals.
@@ -221,7 +235,23 @@ mod tests {
         assert_eq!(shown(3e12, 2e12, 4e12, &[]), "3.000e12 (2.000e12 to 4.000e12)");
         assert_eq!(shown(2.0, 2.0, 2.0, &[]), "2.000 (2.000 to 2.000)");
         assert_eq!(shown(3.4, 3.2, 7.9, &[]), "3.4 (3.2 to 7.9)");
-        assert_eq!(shown(7.9, 3.2, 7.9, &[]), "8 (3 to 8)", "it is the end");
+        assert_eq!(shown(7.9, 3.2, 7.9, &[]), "7.9 (3.2 to 7.9)", "it is the end");
+    }
+
+    #[test]
+    fn ratios_have_two_significant_digits() {
+        assert_eq!(shown(0.504, 0.2, 3.1, &[1.0]), "0.50 (0.20 to 3.1)");
+        assert_eq!(shown(0.917, 0.7, 0.97, &[1.0]), "0.92 (0.70 to 0.97)");
+        assert_eq!(shown(0.45, 0.04, 0.61, &[1.0]), "0.45 (0.040 to 0.61)");
+        assert_eq!(shown(12.3, 0.000_123, 40.0, &[1.0]), "12 (0.00012 to 40)");
+        assert_eq!(shown(1.0, 1e-30, 1e5, &[]), "1.0 (1.000e-30 to 100000)");
+        assert_eq!(shown(0.504, 0.0, 2.0, &[]), "0.50 (0 to 2.0)", "zero itself");
+        for exponent in -40..9 {
+            let (low, high) = (3.7 * 10_f64.powi(exponent), 8e9);
+            for part in shown(low * 1.5, low, high, &[1.0]).split([' ', '(', ')']).filter(|part| *part != "to") {
+                assert!(part.is_empty() || part.parse::<f64>().unwrap() > 0.0, "{part} of {low}");
+            }
+        }
     }
 
     #[test]
@@ -237,9 +267,9 @@ mod tests {
 
     #[test]
     fn a_value_is_not_written_beyond_a_landmark() {
-        assert_eq!(shown(0.976, 0.8, 1.2, &[0.98]), "0.98 (0.8 to 1.2)");
-        assert_eq!(shown(1.03, 0.8, 1.4, &[1.02]), "1.03 (0.8 to 1.4)");
-        assert_eq!(shown(0.976, 0.8, 1.2, &[]), "1.0 (0.8 to 1.2)");
+        assert_eq!(shown(0.976, 0.8, 1.2, &[0.98]), "0.98 (0.80 to 1.2)");
+        assert_eq!(shown(1.03, 0.8, 1.4, &[1.02]), "1.03 (0.80 to 1.4)");
+        assert_eq!(shown(0.976, 0.8, 1.2, &[]), "0.98 (0.80 to 1.2)");
     }
 
     #[test]

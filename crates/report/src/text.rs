@@ -13,6 +13,11 @@ pub(crate) fn harmless(text: &str) -> String {
     shown
 }
 
+/// The same of text that has lines, for standard error: ends of lines stay.
+pub fn harmless_lines(text: &str) -> String {
+    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
+}
+
 /// Whether a character shows as itself, and changes nothing around it.
 pub(crate) fn is_harmless(c: char) -> bool {
     !c.is_control() && !is_format(c)
@@ -103,6 +108,7 @@ mod tests {
         assert_eq!(harmless("a\x1b[31mb\nc\td"), r"a\u{1b}[31mb\nc\td");
         assert_eq!(harmless("\u{202e}evil\u{9b}"), r"\u{202e}evil\u{9b}");
         assert_eq!(harmless("naïve 和 🚀"), "naïve 和 🚀");
+        assert_eq!(harmless_lines("a\x1b[31m\n  b\r\n"), "a\\u{1b}[31m\n  b\\r\n");
     }
 
     #[test]

@@ -38,6 +38,7 @@ fn hand_over<E: EventCount + 'static>(waiters: u32, publications: u32, first: u3
     })
 }
 
+#[allow(clippy::print_stdout)] // how much there was, with --nocapture
 fn say(what: &str, explored: Result<Explored, Failure>) {
     let explored = explored.unwrap_or_else(|failure| panic!("{what}: {failure}"));
     println!("{what}: {} executions, {} redundant", explored.executions, explored.redundant);

@@ -79,7 +79,9 @@ impl Session for Targets {
         }
         let before = signal.published();
         match sleeper {
-            Some(sleeper) => drop(sleeper.wake().ok_or_else(ended)?),
+            Some(sleeper) => {
+                sleeper.wake().ok_or_else(ended)?;
+            }
             None => signal.publish(1),
         }
         // Modulo 2^31: what counts there wraps.
@@ -105,5 +107,27 @@ impl Session for Targets {
         }
         out.push(PUBLISH, of_one(publications(&**signal)(self.iterations)));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ascertain::experiment::Point;
+
+    use super::*;
+
+    #[test]
+    fn everybody_publishes_and_wakes() {
+        let arm =
+            |name: &str, sleepers| Arm { variant: name.into(), point: Point::default().with("sleepers", sleepers) };
+        let arms: Vec<_> = VARIANTS.iter().flat_map(|variant| [arm(variant.name, 0), arm(variant.name, 1)]).collect();
+
+        let mut session = open(&arms).unwrap();
+        for index in 0..arms.len() {
+            session.verify(index).unwrap();
+            session.measure(index, &Trial { number: 0, seed: 0 }, &mut Samples::default()).unwrap();
+        }
+        assert!(open(&[arm("polled", 2)]).is_err());
+        assert!(open(&[arm("none", 0)]).is_err());
     }
 }

@@ -36,15 +36,45 @@ where
     V: Vector,
     T: Element,
 {
-    // SAFETY: the caller vouches for the instructions; every load is inside its block: a whole one
-    // has N × LANES numbers, and of the rest only the `count` that are there are loaded.
+    // SAFETY: the same contract.
     unsafe {
         let mut accumulators = [A::new(); N];
         let (head, body) = xs.split_at(unaligned::<V, T>(xs, ALIGNED_BLOCKS * N * V::LANES));
         if !head.is_empty() {
             accumulators[N - 1].push(last_lanes(head));
         }
-        let mut blocks = body.chunks_exact(N * V::LANES);
+        merged(accumulators, body)
+    }
+}
+
+/// As [`accumulate`], but loads from the beginning: for a part of a slice, whose lanes must be those of the other parts
+/// wherever the whole lies.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+pub unsafe fn accumulate_part<A, V, T, const N: usize>(xs: &[T]) -> A
+where
+    A: Accumulator<V>,
+    V: Vector,
+    T: Element,
+{
+    // SAFETY: the same contract.
+    unsafe { merged([A::new(); N], xs) }
+}
+
+/// The accumulators take turns, and are merged.
+#[inline(always)]
+unsafe fn merged<A, V, T, const N: usize>(mut accumulators: [A; N], xs: &[T]) -> A
+where
+    A: Accumulator<V>,
+    V: Vector,
+    T: Element,
+{
+    // SAFETY: the caller vouches for the instructions; every load is inside its block: a whole one
+    // has N × LANES numbers, and of the rest only the `count` that are there are loaded.
+    unsafe {
+        let mut blocks = xs.chunks_exact(N * V::LANES);
         for block in &mut blocks {
             for (i, accumulator) in accumulators.iter_mut().enumerate() {
                 accumulator.push(T::load(block.as_ptr().add(i * V::LANES)));

@@ -25,10 +25,13 @@ const TITLE: usize = 200;
 pub(super) fn summary(results: &Results) -> String {
     let outcome = results.outcome;
     let failed = failed(results);
-    let mut text = match (failed.len(), outcome.claims.len()) {
-        (_, 0) => "## Ascertain\n\n".to_string(),
-        (0, all) => format!("## Ascertain: none of {all} failed\n\n"),
-        (some, all) => format!("## Ascertain: {some} of {all} failed\n\n"),
+    let undecided = outcome.claims.iter().filter(|claim| has_no_verdict(claim)).count();
+    let mut text = match (failed.len(), undecided, outcome.claims.len()) {
+        (.., 0) => "## Ascertain\n\n".to_string(),
+        (0, 0, all) => format!("## Ascertain: none of {all} failed\n\n"),
+        (0, open, all) => format!("## Ascertain: {open} of {all} undecided\n\n"),
+        (some, 0, all) => format!("## Ascertain: {some} of {all} failed\n\n"),
+        (some, open, all) => format!("## Ascertain: {some} of {all} failed, {open} undecided\n\n"),
     };
     if !results.is_final {
         text += "Not final: the run was still going on when this was written.\n\n";
@@ -54,6 +57,10 @@ fn failed<'a>(results: &Results<'a>) -> Vec<&'a ClaimResult> {
     results.outcome.claims.iter().filter(is_failed).collect()
 }
 
+fn has_no_verdict(claim: &ClaimResult) -> bool {
+    matches!(claim.verdict, Verdict::Undecided | Verdict::Deferred)
+}
+
 /// The lines that fit, and how many do not.
 fn cut_lines(text: &str, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
@@ -70,11 +77,10 @@ fn cut_lines(text: &str, most_bytes: usize) -> String {
 ///
 /// GitHub's runner reads them from standard output and standard error alike.
 pub fn annotations(results: &Results) -> String {
-    let has_no_verdict = |claim: &&ClaimResult| matches!(claim.verdict, Verdict::Undecided | Verdict::Deferred);
     // A comparison that nothing depends on is no warning.
     let is_gated = |claim: &&ClaimResult| claim.asked.judging != Judging::Order || results.purpose.failing.is_some();
     let (gated, free): (Vec<&ClaimResult>, Vec<&ClaimResult>) =
-        results.outcome.claims.iter().filter(has_no_verdict).partition(is_gated);
+        results.outcome.claims.iter().filter(|claim| has_no_verdict(claim)).partition(is_gated);
     of_kind("error", &failed(results), results)
         + &of_kind("warning", &gated, results)
         + &of_kind("notice", &free, results)

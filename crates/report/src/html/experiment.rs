@@ -3,13 +3,14 @@
 use ascertain::claim::Judging;
 use ascertain::command::CommandSet;
 use ascertain::experiment::{Metric, Spec};
-use ascertain::outcome::PointSummary;
+use ascertain::outcome::{ClaimResult, PointSummary};
 use ascertain::recorded::RecordedRun;
 
 use super::markup::Html;
 use super::picture::{Figure, Room, figures, in_addresses};
 use super::readme::{Section, sections};
 use super::table::Table;
+use crate::figure::{chance, exact_percent};
 use crate::grids;
 use crate::layout::Layout;
 use crate::pictures::{self, Picture, is_constant};
@@ -92,10 +93,14 @@ fn metrics(run: &RecordedRun, spec: &Spec) -> Vec<(String, String)> {
 
 fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
     let outcome = &run.outcome.asked_for(&run.header.plan.tables);
-    let is_comparison =
-        |claim: &ascertain::outcome::ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
+    let is_comparison = |claim: &ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {
-        return Table::of(&spec.title, &grids::compared(outcome, &Layout::default()));
+        let mut grid = grids::compared(outcome, &Layout::default());
+        let column = grid.columns.iter_mut().find(|column| column.heading == "Interval");
+        if let (Some(column), Some(level)) = (column, interval_level(&outcome.claims)) {
+            column.heading = format!("{level} interval");
+        }
+        return Table::of(&spec.title, &grid);
     }
     let points: Vec<&PointSummary> =
         outcome.points.iter().filter(|point| point.n > 0 && point.experiment == spec.id).collect();
@@ -104,4 +109,12 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
     }
     let (shared, grid) = grids::experiment_table(&spec.id, &points);
     Table::of(&shared, &grid)
+}
+
+/// The level of the claims' intervals, if all have the same.
+fn interval_level(claims: &[ClaimResult]) -> Option<String> {
+    let (first, rest) = claims.split_first()?;
+    // No more digits than the sentences have, and never a higher level than there is.
+    let error: f64 = chance(first.error).parse().ok()?;
+    rest.iter().all(|claim| claim.error == first.error).then(|| exact_percent(1.0 - error))
 }

@@ -3,6 +3,7 @@
 use crate::grid::{self, Cell, Grid, Kind};
 
 use super::markup::Html;
+use crate::text::NO_BREAK;
 
 /// A table as the template draws it.
 pub(super) struct Table {
@@ -48,7 +49,14 @@ impl Table {
 fn cell((cell, column): (&Cell, &grid::Column)) -> Html {
     match cell {
         Cell::Text(words) if column.kind == Kind::Prose => Html::breakable(words),
+        // An interval may be broken in two lines, but no number from its unit.
+        Cell::Text(words) if column.kind == Kind::Number => Html::text(&unbroken_numbers(words)),
         Cell::Text(words) => Html::text(words),
         Cell::Code(name) => Html(format!("<code>{}</code>", Html::breakable(name))),
     }
+}
+
+fn unbroken_numbers(words: &str) -> String {
+    let ends = words.split(" to ").map(|end| end.replace(' ', NO_BREAK));
+    ends.collect::<Vec<_>>().join(" to ")
 }

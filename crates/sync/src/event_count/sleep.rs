@@ -5,9 +5,8 @@ use std::time::Duration;
 use super::Version;
 use crate::primitives::{Instant, spin_loop};
 
-/// Rounds of spinning, each twice as long as the one before: 127 pauses in all, some 5 µs. None in a model, where
-/// spinning would add executions but no behaviour.
-const SPIN_ROUNDS: u32 = if cfg!(any(model = "loom", model = "tso")) { 0 } else { 7 };
+/// Pauses between looks: some 5 µs in all. None in a model, where they would add executions but no behaviour.
+const SPINS: &[u32] = if cfg!(any(model = "loom", model = "tso")) { &[] } else { &[1, 2, 4, 8, 16, 32, 64] };
 /// How long a sleeper's announcement may be overlooked.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The first sleep while it may be; each is twice as long as the one before. A model has one instead of ten.
@@ -46,11 +45,11 @@ pub(super) fn wait<S: Sleepers>(sleepers: &S, seen: Version, deadline: Option<In
 
 /// Spins for a while. False if the version is not `seen` any more.
 fn spin(sleepers: &impl Sleepers, seen: Version) -> bool {
-    for round in 0..SPIN_ROUNDS {
+    for &pauses in SPINS {
         if sleepers.version() != seen {
             return false;
         }
-        (0..1 << round).for_each(|_| spin_loop());
+        (0..pauses).for_each(|_| spin_loop());
     }
     true
 }

@@ -27,7 +27,7 @@ pub fn exact<T: Element>(xs: &[T]) -> f64 {
 /// [`round`](Exact::round) gives the `f64` nearest to the true sum. The result has the same bits in any order and any
 /// split, over threads and machines ([`to_bytes`](Exact::to_bytes)); see [`exact`] for special values.
 ///
-/// It takes 560 bytes. A slice is added in blocks: where the exponents of a block lie near enough to one another, its
+/// It takes 568 bytes. A slice is added in blocks: where the exponents of a block lie near enough to one another, its
 /// sum is exact in one, two or three `f64`, and only these are added to a fixed-point integer (Kulisch's long
 /// accumulator, here 2,176 bits and more) that is wide enough for all doubles.
 ///

@@ -6,7 +6,7 @@ use super::Method;
 use super::babuska::Beside;
 use super::subtract::Subtract;
 use super::two_sum::{Pair, blocks};
-use crate::sum::accumulate::{Accumulator, accumulate};
+use crate::sum::accumulate::{Accumulator, accumulate, accumulate_part};
 use crate::sum::element::Element;
 use crate::sum::exact::exact;
 use crate::sum::vector::{Fma, Widen};
@@ -77,7 +77,7 @@ impl<V: Widen> Method<V> for BlockTwoSumBits {
             if !V::all_finite(poison) {
                 return exact(xs);
             }
-            let rest = accumulate::<Pair<V, OnMultipliers<V>>, V, T, N>(rounds.remainder());
+            let rest = accumulate_part::<Pair<V, OnMultipliers<V>>, V, T, N>(rounds.remainder());
             accumulators.into_iter().fold(rest, |all, accumulator| all.merge(accumulator)).total(xs)
         }
     }

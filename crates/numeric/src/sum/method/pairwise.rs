@@ -2,7 +2,7 @@
 
 use super::Method;
 use super::naive::Plain;
-use crate::sum::accumulate::accumulate;
+use crate::sum::accumulate::accumulate_part;
 use crate::sum::element::Element;
 use crate::sum::vector::Vector;
 
@@ -27,7 +27,7 @@ impl<V: Vector> Method<V> for Pairwise {
             let mut pending = [V::splat(-0.0); LEVELS];
             let mut blocks = 0_usize;
             for block in xs.chunks(BLOCK * V::LANES) {
-                let mut sum = accumulate::<Plain<V>, V, T, N>(block).0;
+                let mut sum = accumulate_part::<Plain<V>, V, T, N>(block).0;
                 let carries = blocks.trailing_ones() as usize;
                 for earlier in &pending[..carries] {
                     sum = earlier.add(sum);

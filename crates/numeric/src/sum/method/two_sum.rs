@@ -3,7 +3,7 @@
 use super::Method;
 use super::compensated::{total, two_sum};
 use super::subtract::{OnAdders, Subtract};
-use crate::sum::accumulate::{Accumulator, accumulate};
+use crate::sum::accumulate::{Accumulator, accumulate, accumulate_part};
 use crate::sum::element::Element;
 use crate::sum::vector::Vector;
 
@@ -47,7 +47,7 @@ pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(x
                 accumulator.push(block_sum::<V, T>(round.as_ptr().add(i * width)));
             }
         }
-        let rest = accumulate::<A, V, T, N>(rounds.remainder());
+        let rest = accumulate_part::<A, V, T, N>(rounds.remainder());
         accumulators.into_iter().fold(rest, |all, accumulator| all.merge(accumulator))
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::ink::{MODEL_DASH, SHAPES, shape};
 use super::super::scene::Scene;
 use super::super::{Layer, Which};
-use super::layout::{LINE, Layout, TEXT, text_width};
+use super::layout::{Layout, TEXT};
 use super::legend::{Key, SPACE};
 use super::path::{Path, px};
 use super::{Drawing, escaped};
