@@ -20,9 +20,9 @@ export function complaintsOfPage({ mayBeEmpty }) {
     if (!ids.includes(target)) found.push(`a link leads to ${target}, which is not there`);
   }
 
-  // On a desk a table is whole; on a phone it may be scrolled.
+  // On a desk a table is whole, unless it is beside a picture half as wide; on a phone it may be scrolled.
   for (const table of document.querySelectorAll(".scroll")) {
-    if (root.clientWidth >= 1200 && table.scrollWidth > table.clientWidth + SLACK) {
+    if (root.clientWidth >= 1200 && !table.closest(".data") && table.scrollWidth > table.clientWidth + SLACK) {
       const name = table.getAttribute("aria-label") ?? table.getAttribute("aria-labelledby");
       found.push(`the table “${name}” is cut: ${table.scrollWidth} px wide in ${table.clientWidth}`);
     }

@@ -3,43 +3,48 @@
 use crate::test::{Done, Part};
 use crate::tools;
 
-/// Each builds its own copy of the crate, so each has a target folder of its own.
 pub const PARTS: &[Part] = &[
-    ("synchronisation under loom", || model("loom")),
-    ("synchronisation under an exhaustive checker of x86-TSO", || model("tso")),
+    ("synchronisation under loom", || model("loom", &["loom", "reclamation_loom"])),
+    ("synchronisation under every order of x86-TSO", || model("tso", &["tso", "event_count_tso", "reclamation_tso"])),
     ("synchronisation under Miri", miri),
     ("synchronisation under ThreadSanitizer", thread_sanitizer),
 ];
 
-fn model(name: &str) -> anyhow::Result<Done> {
+/// The tests that need no model, and run anywhere.
+const TESTS: &[&str] = &["event_count", "ring", "hazard", "epoch", "per_cpu", "per_cpu_pinned"];
+
+fn model(name: &str, tests: &[&str]) -> anyhow::Result<Done> {
     let flags = format!("RUSTFLAGS=--cfg model=\"{name}\"");
-    let target = format!("CARGO_TARGET_DIR={}", tools::target().join("xtask-model").display());
-    let cargo = ["cargo", "test", "--quiet", "--release", "--package", "ascertain-sync", "--test", name];
-    tools::run("env", &[&[&*flags, &*target], &cargo[..]].concat())?;
-    Ok(Done::Passed)
+    cargo(name, &[&flags], &["test", "--quiet", "--release"], tests, &[])
 }
 
 fn miri() -> anyhow::Result<Done> {
     if let Err(reason) = nightly_with("miri") {
         return Ok(Done::LeftOut(reason));
     }
-    let target = format!("CARGO_TARGET_DIR={}", tools::target().join("xtask-miri").display());
     // The clock is the machine's, for deadlines.
     let flags = "MIRIFLAGS=-Zmiri-disable-isolation";
-    let cargo = ["cargo", "+nightly", "miri", "test", "--quiet", "--package", "ascertain-sync"];
-    tools::run("env", &[&[&*target, flags], &cargo[..]].concat())?;
-    Ok(Done::Passed)
+    cargo("miri", &[flags], &["+nightly", "miri", "test", "--quiet"], TESTS, &[])
 }
 
+/// With the portable form of what is written in assembly, into which the sanitizer can't see.
 fn thread_sanitizer() -> anyhow::Result<Done> {
     if let Err(reason) = nightly_with("rust-src") {
         return Ok(Done::LeftOut(reason));
     }
-    let target = format!("CARGO_TARGET_DIR={}", tools::target().join("xtask-tsan").display());
+    let variables = ["RUSTFLAGS=--cfg model=\"portable\" -Zsanitizer=thread", "TSAN_OPTIONS=halt_on_error=1"];
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let cargo = ["cargo", "+nightly", "test", "--quiet", "-Zbuild-std", "--target", &triple];
-    let package = ["--package", "ascertain-sync", "--tests"];
-    tools::run("env", &[&[&*target, "RUSTFLAGS=-Zsanitizer=thread"], &cargo[..], &package].concat())?;
+    let command = ["+nightly", "test", "--quiet", "-Zbuild-std", "--target", &triple];
+    // A child made by fork has no sanitizer of its own.
+    cargo("sanitizer", &variables, &command, &[TESTS, &["reclamation_stress"]].concat(), &["--", "--skip", "child"])
+}
+
+/// Each compiles the crate in its own way, and so in its own folder.
+fn cargo(name: &str, variables: &[&str], command: &[&str], tests: &[&str], options: &[&str]) -> anyhow::Result<Done> {
+    let target = format!("CARGO_TARGET_DIR={}", tools::target().join(format!("xtask-{name}")).display());
+    let tests: Vec<&str> = tests.iter().flat_map(|test| ["--test", test]).collect();
+    let package = ["--package", "ascertain-sync"];
+    tools::run("env", &[&[&*target], variables, &["cargo"], command, &package, &tests, options].concat())?;
     Ok(Done::Passed)
 }
 

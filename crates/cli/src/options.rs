@@ -18,7 +18,7 @@ pub struct Common {
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
     pub max_time: Option<Duration>,
     /// Start no new trial after that many
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Judging")]
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Judging")]
     pub max_trials: Option<u64>,
     /// Seed of the run's random numbers: the same seed gives the same plan
     #[arg(long, value_name = "N", help_heading = "Judging")]
@@ -54,7 +54,7 @@ pub struct Display {
 pub enum Format {
     /// For people.
     Table,
-    /// One object, schema `ascertain.run/1`.
+    /// One object; where it has a `schema`, that names its form and version.
     Json,
     /// One line a metric of an arm.
     Csv,
@@ -82,6 +82,14 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How many, at least one.
+pub fn count(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(format!("`{text}` is no count; give a whole number from 1, such as 20")),
+    }
+}
+
 /// A share strictly between 0 and 1: `0.99`, `99%`, `1e-6`.
 pub fn share(text: &str) -> Result<f64, String> {
     let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
@@ -90,6 +98,7 @@ pub fn share(text: &str) -> Result<f64, String> {
         v if v > 1.0 && v < 100.0 && !text.contains('%') => {
             Err(format!("`{text}` is not strictly between 0 and 1; did you mean `{text}%`?"))
         }
+        v if !(0.0..=1.0).contains(&v) => Err(format!("`{text}` is no rate: a rate is from 0 to 100 %")),
         _ => Err(format!("`{text}` is not strictly between 0 and 1; no number of trials could decide it")),
     }
 }

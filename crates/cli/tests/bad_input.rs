@@ -31,7 +31,7 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "--error", "1", "true", "true"], 2, "strictly between 0 and 1"),
     (&["compare", "--max-time", "5", "true", "true"], 2, "write it in ns"),
     (&["compare", "--max-time", "0s", "true", "true"], 2, "no time"),
-    (&["compare", "--runs", "0", "true", "true"], 2, "0 is not in"),
+    (&["compare", "--runs", "0", "true", "true"], 2, "a whole number from 1"),
     (&["compare", "--input", "no-such-file", "cat", "true"], 2, "no-such-file"),
     (&["compare", "--export-json", "no/such/folder/x.json", "true", "true"], 2, "no/such/folder"),
     (&["slo", "--at-least", "100%", "--", "true"], 2, "strictly between 0 and 1"),
@@ -39,6 +39,10 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["slo", "--at-least", "99%", "--require", "wal <= 5 ms", "--", "true"], 2, "did you mean `wall`"),
     (&["slo", "--at-least", "99%", "--recorded", "no-such-file", "--", "cat"], 2, "no-such-file"),
     (&["slo", "--at-least", "99%"], 2, "CMD"),
+    (&["power", "--at-least", "90%", "--true", "150%"], 2, "a rate is from 0 to 100 %"),
+    (&["compare", "no-such\u{1b}[31m", "true"], 2, r"no-such\u{1b}[31m"),
+    (&["explain", "\u{1b}[31m\u{202e}"], 2, r"\u{1b}[31m\u{202e}"),
+    (&["judge", "\u{202e}\u{1b}[31m", "--at-least", "0.5"], 2, r"\u{202e}"),
     (&["slo", "--at-least", "95", "--", "true"], 2, "did you mean `95%`?"),
     (&["history", "prune", "--older-than", "30"], 2, "or in d"),
     (&["slo", "--at-least", "99%", "--within=-5ms", "--", "true"], 2, "--within"),
@@ -81,6 +85,7 @@ fn each_gets_one_clear_message_and_its_exit_code() {
         assert_eq!(ran.code, Some(*code), "{arguments:?}: {said}");
         assert!(said.contains(message), "{arguments:?} should say {message:?}: {said}");
         assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+        assert!(!said.contains(['\u{1b}', '\u{202e}']), "{arguments:?} steers the terminal: {said:?}");
         assert!(said.matches("(os error").count() <= 1, "{arguments:?} says it twice: {said}");
         if *code == 2 {
             assert!(runs(state.path()).is_empty(), "{arguments:?} left evidence of a run that never was");
@@ -119,6 +124,20 @@ fn a_claims_file_says_where_and_what_is_near() {
         assert!(ran.stderr.contains("claims.toml:"), "{body:?} should say where: {}", ran.stderr);
         assert!(runs(state.path()).is_empty());
     }
+}
+
+#[test]
+fn a_claims_file_does_not_steer_the_terminal() {
+    let state = tempfile::tempdir().unwrap();
+    let claim = "[[claim]]\nid = \"x\"\ncommand = \"\\u001b[31mnope\"\npredicate = \"exit == 0\"\nrate = 0.5\n";
+    std::fs::write(state.path().join("claims.toml"), claim).unwrap();
+    let ran = ascertain(state.path(), &["check", "claims.toml"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(r"`\u{1b}[31mnope` was not found") && !ran.stderr.contains('\u{1b}'),
+        "{:?}",
+        ran.stderr
+    );
 }
 
 #[test]

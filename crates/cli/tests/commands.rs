@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -111,6 +112,37 @@ fn what_failed_says_so_in_its_own_row() {
     assert!(row("false").ends_with("failed"), "{}", ran.stdout);
     assert!(row("true").ends_with("not compared"), "{}", ran.stdout);
     assert!(ran.stdout.contains("Failed: command `false` ended with exit code 1;"), "{}", ran.stdout);
+}
+
+#[test]
+fn failures_that_were_ignored_are_said() {
+    let state = tempfile::tempdir().unwrap();
+    let careful = "`sh -c 'exit 2; : x'` ended with exit code 2 in 6 of 6 trials";
+    let ran = ascertain(state.path(), &["compare", "-i", "-r", "6", "sh -c 'exit 2; : x'", "true"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Careful:") && words.contains(careful), "{}", ran.stdout);
+    let json = ascertain(state.path(), &["continue", "--format", "json"]).json();
+    let said = |threat: &Value| threat.as_str().is_some_and(|threat| threat.starts_with(careful));
+    assert!(json["threats"].as_array().unwrap().iter().any(said), "{json}");
+    let fine = ascertain(state.path(), &["compare", "-i", "-r", "6", "true", "sleep 0.001"]);
+    assert!(!fine.stdout.contains("ended with"), "{}", fine.stdout);
+}
+
+#[test]
+fn a_run_that_lost_rows_is_not_decided_anew() {
+    let state = tempfile::tempdir().unwrap();
+    assert_eq!(ascertain(state.path(), &["compare", "-r", "10", "true", "sleep 0.002"]).code, Some(0));
+    let run = runs(state.path()).pop().unwrap();
+    let rows = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    let half: String = rows.lines().take(rows.lines().count() / 2).map(|line| format!("{line}\n")).collect();
+    fs::write(run.join("trials.jsonl"), half).unwrap();
+    let before = fs::read(run.join("run.json")).unwrap();
+    let ran = ascertain(state.path(), &["continue"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+    let named = [run.to_str().unwrap(), "trials.jsonl has", "run it anew"];
+    assert!(named.iter().all(|part| ran.stderr.contains(part)), "{}", ran.stderr);
+    assert_eq!(fs::read(run.join("run.json")).unwrap(), before, "nothing is changed");
 }
 
 #[test]
@@ -250,7 +282,7 @@ fn list_and_explain_say_what_there_is() {
     let explain = ascertain(state.path(), &["explain", "sum"]);
     assert!(explain.stdout.contains("**Question.**") && explain.stdout.contains("sum.kahan-avx512-8x-naive"));
     let claim = ascertain(state.path(), &["explain", "sum.kahan-avx512-8x-naive"]);
-    assert!(claim.stdout.contains("source: 000"), "{}", claim.stdout);
+    assert!(claim.stdout.contains("source: Zach Bjornson, Fast, accurate summation"), "{}", claim.stdout);
 }
 
 #[test]

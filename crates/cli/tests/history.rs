@@ -67,6 +67,7 @@ fn change(run: &Path, with: impl FnOnce(&mut Value)) {
 #[test]
 fn the_list_has_every_run_whatever_became_of_it() {
     let runs = Runs::new();
+    assert_eq!(runs.json(&["list", "-n", "1"]), runs.json(&["-n", "1"]));
     let folders = runs.folders();
     change(&folders[0], |header| header["outcome"] = Value::Null);
     change(&folders[1], |header| header["outcome"]["interrupted"] = true.into());
@@ -172,7 +173,7 @@ fn medians_and_ratios_go_from_run_to_run() {
     assert_eq!(lines[0]["runs"][0]["estimate"]["median"], header["outcome"]["points"][0]["median"]);
 
     let trend = runs.json(&["trend", "compare", "--variant", "sleep 0.002", "--metric", "user", "-n", "2"]);
-    assert_eq!(trend["lines"][0]["runs"].as_array().unwrap().len(), 1, "of the latest two runs one has it");
+    assert_eq!(trend["lines"][0]["runs"].as_array().unwrap().len(), 2, "runs of other commands do not count");
 
     let ratio = runs.json(&["trend", "compare", "--ratio", "sleep 0.002/true"]);
     let line = &ratio["lines"][0];
@@ -253,6 +254,7 @@ fn mistakes_are_named() {
         (&["trend", "sum"], "there are: compare"),
         (&["trend", "compare", "--metric", "wal"], "did you mean `wall`"),
         (&["trend", "compare", "--variant", "tru"], "did you mean `true`"),
+        (&["trend", "compare", "--variant", "\u{1b}[31m"], r"no variant `\u{1b}[31m`"),
         (&["trend", "compare", "--at", "size=3"], "no factor `size`"),
         (&["trend", "compare", "--at", "size"], "FACTOR=LEVEL"),
         (&["trend", "compare", "--ratio", "true"], "write A/B"),
@@ -261,7 +263,7 @@ fn mistakes_are_named() {
         (&["trend"], "EXPERIMENT"),
         (&["prune"], "--keep"),
         (&["prune", "--older-than", "30"], "write it in ns"),
-        (&["-n", "0"], "0 is not in"),
+        (&["-n", "0"], "a whole number from 1"),
     ] {
         let ran = runs.history(arguments);
         assert_eq!(ran.code, Some(2), "{arguments:?}: {}{}", ran.stderr, ran.stdout);

@@ -37,7 +37,7 @@ fn two_files_that_differ_and_two_that_do_not() {
     assert_eq!((&said["decision"], &said["end"]), (&"different".into(), &"decided".into()));
     assert_eq!((&said["shuffles"], &said["exceedances"]), (&50.into(), &0.into()));
     assert_eq!((&said["observed"], &said["expected"]), (&40.0.into(), &0.0.into()));
-    assert_eq!(said["samples"][1], serde_json::json!({"name": "b.txt", "n": 80, "value": 89.5}));
+    assert_eq!(said["samples"][1], serde_json::json!({"name": "b.txt", "heading": null, "n": 80, "value": 89.5}));
     assert!(said["p_anytime"].as_f64().unwrap() <= 0.05 && said["p"].is_null());
     let same = json(folder, &["a.txt", "a.txt", "--statistic", "p90"]);
     assert_eq!(same["decision"], "not_shown");
@@ -81,12 +81,31 @@ fn columns_are_named_once_or_for_each_file() {
     let mut text = String::from("name,wall,user\n");
     (0..60).for_each(|i| writeln!(text, "\"run, {i}\",{i},{}", i + 100).unwrap());
     fs::write(folder.join("t.csv"), text).unwrap();
-    let said = json(folder, &["t.csv", "t.csv", "--column", "wall", "--column", "3"]);
+    let said = ascertain(
+        folder,
+        &["permute", "t.csv", "t.csv", "--column", "wall", "--column", "3", "--seed", "1", "--format", "json"],
+    );
+    assert_eq!(said.stderr, "note: t.csv: the first line, `user`, is taken as a heading, not as a value\n");
+    let said = said.json();
+    assert_eq!((&said["samples"][0]["heading"], &said["samples"][1]["heading"]), (&"wall".into(), &"user".into()));
     assert_eq!((&said["observed"], &said["samples"][1]["name"]), (&100.0.into(), &"t.csv:3".into()));
     numbers(folder, "a.txt", 0..60);
     let refused = ascertain(folder, &["permute", "t.csv", "t.csv", "a.txt", "--column", "wall", "--column", "3"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("given 2 times for 3 files"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_first_line_that_is_no_number_is_said_to_be_a_heading() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    numbers(folder, "a.txt", 0..60);
+    fs::write(folder.join("b.txt"), "1.O5\n1\n2\n3\n").unwrap();
+    let ran = ascertain(folder, &["permute", "a.txt", "b.txt", "--format", "json"]);
+    assert_eq!(ran.stderr, "note: b.txt: the first line, `1.O5`, is taken as a heading, not as a value\n");
+    let samples = &ran.json()["samples"];
+    assert_eq!((&samples[0]["heading"], &samples[1]["heading"]), (&Value::Null, &"1.O5".into()));
+    assert_eq!(ascertain(folder, &["permute", "-q", "a.txt", "b.txt"]).stderr, "");
 }
 
 #[test]

@@ -122,7 +122,8 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     let recorded_values = bench.observations.count();
     let start_ns = clock::now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
-    let setting = Setting { registry, machine: &machine, run_id: &run_id, seed: plan.config.seed };
+    let setting =
+        Setting { registry, machine: &machine, commands: &plan.commands, run_id: &run_id, seed: plan.config.seed };
     let mut runner =
         Runner { config: &plan.config, setting: &setting, lanes, start_ns, ends_ns, next_progress_ns: 0, observer };
     let interrupted = match runner.go(&mut bench) {

@@ -4,6 +4,7 @@ use ascertain_numeric::sum::{mean_of, variance_of};
 use ascertain_stats::{quantile_ranks, quantile_sorted};
 use ascertain_sys::machine::{self, Machine};
 
+use crate::command::{self, CommandSet};
 use crate::experiment::Spec;
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA};
@@ -16,6 +17,7 @@ const ERROR: f64 = 0.05;
 pub(crate) struct Setting<'a> {
     pub registry: &'a Registry<'a>,
     pub machine: &'a Machine,
+    pub commands: &'a [CommandSet],
     pub run_id: &'a str,
     pub seed: u64,
 }
@@ -29,11 +31,13 @@ pub(crate) fn outcome(
 ) -> Outcome {
     let spec = |id: &str| setting.registry.iter().map(|experiment| experiment.spec()).find(|spec| spec.id == id);
     let with_spec = observations.arms().iter().filter_map(|values| Some((values, spec(&values.experiment)?)));
+    let mut threats = machine::threats(setting.machine);
+    threats.extend(command::ignored_failures(setting.commands, observations));
     Outcome {
         schema: SCHEMA.to_string(),
         run_id: setting.run_id.to_string(),
         machine: setting.machine.clone(),
-        threats: machine::threats(setting.machine),
+        threats,
         seed: setting.seed,
         interrupted,
         points: with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect(),

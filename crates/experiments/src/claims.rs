@@ -15,10 +15,7 @@ const SHIPPED: &[(&str, &str)] = &[
     ("claims/003_event-counts.toml", include_str!("../../../claims/003_event-counts.toml")),
     ("claims/003_integers-to-text.toml", include_str!("../../../claims/003_integers-to-text.toml")),
     ("claims/003_reclamation.toml", include_str!("../../../claims/003_reclamation.toml")),
-    (
-        "claims/003_restartable-sequences.toml",
-        include_str!("../../../claims/003_restartable-sequences.toml"),
-    ),
+    ("claims/003_restartable-sequences.toml", include_str!("../../../claims/003_restartable-sequences.toml")),
     ("claims/004_core-latency.toml", include_str!("../../../claims/004_core-latency.toml")),
     ("claims/004_format-scaling.toml", include_str!("../../../claims/004_format-scaling.toml")),
     ("claims/004_strength-reduction.toml", include_str!("../../../claims/004_strength-reduction.toml")),
@@ -34,14 +31,24 @@ pub fn shipped_claims() -> Result<ClaimsFile, ClaimsFileError> {
     claims_file::merge(files.collect::<Result<Vec<_>, _>>()?)
 }
 
+/// What the file of a shipped claim's source says that it is, in the comment that it begins with: who wrote what.
+pub fn source_title(source: &str) -> Option<String> {
+    let (_, text) = SHIPPED.iter().find(|(path, _)| stem(path) == source)?;
+    let comment = text.lines().map_while(|line| line.strip_prefix('#'));
+    Some(comment.map(str::trim).collect::<Vec<_>>().join(" ")).filter(|title| !title.is_empty())
+}
+
 /// The file with its own name, `000_float-summation`, for that of each claim's source: the documents themselves have
 /// numbers for names, which tell people nothing.
 fn named(mut file: ClaimsFile, path: &str) -> ClaimsFile {
-    let name = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
     for claim in &mut file.claims {
-        claim.source = name.to_string();
+        claim.source = stem(path);
     }
     file
+}
+
+fn stem(path: &str) -> String {
+    Path::new(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -50,6 +57,7 @@ mod tests {
     fn shipped_claims_are_well_formed() {
         let file = super::shipped_claims().unwrap();
         for claim in &file.claims {
+            assert!(super::source_title(&claim.source).is_some(), "{}: its file begins with a title", claim.id);
             assert!(!claim.source.is_empty() && !claim.analysis.is_empty(), "{}: source and analysis", claim.id);
             assert!(
                 claim.id.starts_with(&format!("{}.", claim.experiment)),

@@ -7,5 +7,5 @@ mod claims;
 mod common;
 mod registry;
 
-pub use claims::shipped_claims;
+pub use claims::{shipped_claims, source_title};
 pub use registry::{fill_rate, per_cpu, registry, reshuffle, sum};

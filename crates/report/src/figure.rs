@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(show(Some(1.05), Some(1.01), None), "1.05 (at least 1.01)");
         assert_eq!(show(Some(1.05), Some(1.01), Some(f64::INFINITY)), "1.05 (at least 1.01)");
         assert_eq!(show(Some(f64::INFINITY), Some(1.0), Some(f64::INFINITY)), "∞ (at least 1.000)");
-        assert_eq!(show(None, Some(0.4), Some(0.6)), "- (0.4 to 0.6)");
+        assert_eq!(show(None, Some(0.4), Some(0.6)), "- (0.40 to 0.60)");
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub struct Permutation {
 pub struct SampleSummary {
     /// The file's name, or the arm's.
     pub name: String,
+    /// The first line of its file, where that was taken as the column's heading.
+    pub heading: Option<String>,
     /// How many values it has.
     pub n: u64,
     /// Its statistic, in the values' unit.

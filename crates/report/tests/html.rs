@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ascertain::evidence::{Header, SCHEMA};
 use ascertain::experiment::{Arm, Spec, Variant};
-use ascertain::outcome::{AskedTest, ClaimResult, Decision, Outcome, PointSummary};
+use ascertain::outcome::{AskedTest, ClaimResult, Decision, Outcome, PointSummary, Verdict};
 use ascertain::plan::{Config, Plan};
 use ascertain::recorded::{ClaimPath, EvidencePoint, RecordedRun, Series, State};
 use ascertain_report::html;
@@ -252,7 +252,7 @@ fn a_page_begins_with_the_answer() {
     two.claims.retain(|claim| claim.decision == Some(Decision::Slower));
     two.claims.truncate(1);
     let two = lead(&run(two, &["compare"]));
-    assert!(two.contains(" is faster than ") && two.contains(" against ") && two.contains("times as fast"), "{two}");
+    assert!(two.contains(" is slower than ") && two.contains(" against ") && two.contains("times as fast"), "{two}");
 }
 
 #[test]
@@ -272,6 +272,37 @@ fn the_same_claims_of_several_runs_stand_in_one_row() {
         }
         assert!(words(page.root()).contains("between runs nothing is"));
     });
+}
+
+#[test]
+fn claims_of_one_name_that_ask_something_else_have_rows_of_their_own() {
+    let (mut first, mut second) = (run(common::slo(), &["slo"]), run(common::slo(), &["slo"]));
+    first.outcome.claims[0].rate_claimed = 0.9;
+    second.outcome.claims[0].rate_claimed = 0.95;
+    tree_of(&html::page(&[first, second]), |page| {
+        let table = page.descendants().find(|node| node.attribute("class") == Some("aligned")).unwrap();
+        let rows: Vec<String> = table.descendants().filter(|node| node.has_tag_name("tr")).skip(1).map(words).collect();
+        assert_eq!(rows.len(), 2);
+        assert!(rows[0].contains("at least 90\u{a0}%") && rows[1].contains("at least 95\u{a0}%"), "{rows:?}");
+        assert!(rows.iter().all(|row| row.contains("not asked")), "{rows:?}");
+    });
+}
+
+#[test]
+fn an_open_claim_says_why_it_is_open() {
+    for (state, why) in [
+        (State::Killed, "the run was killed before"),
+        (State::Running, "still going on, and"),
+        (State::Interrupted, "the run was interrupted before"),
+        (State::Finished, "the budget ended before"),
+    ] {
+        let mut undecided = run(common::slo(), &["slo"]);
+        undecided.state = state;
+        undecided.outcome.claims[0].verdict = Verdict::Undecided;
+        let page = html::page(&[undecided]);
+        assert!(page.contains(why), "{state:?}");
+        assert!(state == State::Finished || !page.contains("the budget ended before"), "{state:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ascertain_report::permutation::{Permutation, SCHEMA, SampleSummary, csv, jso
 use ascertain_report::terminal::Style;
 
 fn permutation() -> Permutation {
-    let sample = |name: &str, value| SampleSummary { name: name.into(), n: 10_000, value };
+    let sample = |name: &str, value| SampleSummary { name: name.into(), heading: None, n: 10_000, value };
     Permutation {
         schema: SCHEMA.into(),
         decision: Decision::Different,
@@ -104,7 +104,7 @@ fn every_decision_has_its_sentence() {
     assert!(shown.contains("p-value: at most 0.007600, at error 0.001 (by CSM)."), "{shown}");
     let seen = Permutation { exceedances: 6, p: Some(0.002), p_low: Some(0.0006), ..csm.clone() };
     let shown = terminal(&seen, &Style { color: false, width: 500 });
-    assert!(shown.contains("p-value: 0.002 (0.001 to 0.008), at error 0.001 (by CSM)."), "{shown}");
+    assert!(shown.contains("p-value: 0.0020 (0.00060 to 0.0076), at error 0.001 (by CSM)."), "{shown}");
     let above = Permutation { decision: Decision::NotShown, exceedances: 300, ..csm.clone() }.sentence();
     assert!(above.starts_with("Not shown: ") && above.contains("so the p-value is above 0.01"), "{above}");
     let futile = Permutation { decision: Decision::NotShown, exceedances: 8, shuffles: 9, ..permutation() };
@@ -143,7 +143,7 @@ fn the_null_hypothesis_and_the_side_are_said() {
     let ratio = Permutation { comparison: Comparison::Ratio, observed: 1.054, ..permutation() };
     assert!(ratio.sentence().contains("is 1.054 times that of"), "{}", ratio.sentence());
     let mut three = permutation();
-    three.samples.push(SampleSummary { name: "third".into(), n: 5, value: 30e6 });
+    three.samples.push(SampleSummary { name: "third".into(), heading: None, n: 5, value: 30e6 });
     three.observed = 7.8e6;
     let said = three.sentence();
     assert!(

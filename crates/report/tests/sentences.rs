@@ -148,7 +148,10 @@ fn comparisons_name_both_commands() {
     );
     let slower = decided(with_ratio(order("B", "A"), 0.5, 0.4, 0.625), Decision::Slower, 1, 40, 0);
     let text = says(&slower);
-    assert!(text.starts_with("`B` is slower than `A`: 0.5 times as fast (0.4 to 0.6), having lost 39 of 40"), "{text}");
+    assert!(
+        text.starts_with("`B` is slower than `A`: 0.50 times as fast (0.40 to 0.62), having lost 39 of 40"),
+        "{text}"
+    );
     let skewed = decided(with_ratio(order("B", "A"), 1.0, 0.9, 1.1), Decision::Faster, 15, 43, 28);
     assert!(says(&skewed).starts_with("`B` is faster than `A`: it won 15 of 43 pairs, 28 ties;"), "{}", says(&skewed));
     let open = decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Undecided, 21, 43, 2);

@@ -36,9 +36,10 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 5 } else { 500 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    #[cfg_attr(miri, ignore = "drawing takes minutes there")]
     fn as_a_queue_with_an_end(
         capacity in 0..9_usize,
         first in prop_oneof![Just(0), LAST - 20..=LAST],

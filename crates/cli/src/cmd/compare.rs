@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
 use crate::exit::{self, Code};
-use crate::options::{Common, positive_share};
+use crate::options::{Common, count, positive_share};
 use crate::output::{self, Asks};
 use crate::session;
 
@@ -48,10 +48,10 @@ pub struct Args {
     #[arg(short, long, help_heading = "Commands")]
     ignore_failure: bool,
     /// Take exactly so many trials, whatever is decided
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Judging")]
+    #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Judging")]
     runs: Option<u64>,
     /// Take at least so many trials, also where it is decided sooner
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "runs",
+    #[arg(short, long, value_name = "N", value_parser = count, conflicts_with = "runs",
           help_heading = "Judging")]
     min_runs: Option<u64>,
     /// Answer from the ratio's interval: faster or slower beyond this margin, same inside

@@ -39,8 +39,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 
 fn explain(claim: &Claim) -> String {
     let mut text = format!("{}\n\n{}\n", claim.id, claim.says);
+    let source = ascertain_experiments::source_title(&claim.source).unwrap_or_else(|| claim.source.clone());
     let parts = [
-        ("source", &claim.source),
+        ("source", &source),
         ("the source's figure", &claim.source_value),
         ("analysis", &claim.analysis),
         ("restated", &claim.restated),

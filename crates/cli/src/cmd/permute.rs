@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use ascertain::evidence;
 use ascertain::permutation::{
-    Alternative, Budget, Comparison, Conclusion, Decision, End, Method, Null, Question, RecordedSample, Reshuffles,
-    Sample, Statistic, decide, read_column, read_recorded,
+    Alternative, Budget, Column, Comparison, Conclusion, Decision, End, Method, Null, Question, RecordedSample,
+    Reshuffles, Sample, Statistic, decide, read_column, read_recorded,
 };
 use ascertain::unit::{Unit, parse_quantity};
 use ascertain_report::permutation::{self, Permutation, SampleSummary};
@@ -18,7 +18,7 @@ use ascertain_sys::interrupt;
 use clap::ValueEnum;
 
 use crate::exit::Code;
-use crate::options::{Display, Format, duration, share};
+use crate::options::{Display, Format, count, duration, share};
 use crate::progress::Line;
 use crate::{output, runs, session};
 
@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME|N", conflicts_with = "metric")]
     column: Vec<String>,
     /// Refuse a file of more values than that: each takes up to 17 bytes of memory
-    #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = count)]
     max_values: u64,
     /// Take the values of this metric from recorded runs
     #[arg(long, value_name = "METRIC")]
@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share, help_heading = "Judging")]
     error: f64,
     /// Reshuffle no more often than that
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Judging")]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count, help_heading = "Judging")]
     max_shuffles: u64,
     /// Reshuffle no longer than that: `30s`, `2min`
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
@@ -121,9 +121,15 @@ enum FailIf {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let (samples, unit) = match &args.metric {
-        Some(metric) => recorded(&args.samples, metric)?,
-        None => (from_files(args)?, Unit::One),
+    let (samples, headings, unit) = match &args.metric {
+        Some(metric) => {
+            let (samples, unit) = recorded(&args.samples, metric)?;
+            (samples, vec![None; args.samples.len()], unit)
+        }
+        None => {
+            let (samples, headings) = from_files(args)?;
+            (samples, headings, Unit::One)
+        }
     };
     let shift = args.shift.as_deref().map(|shift| parse_quantity(shift, unit)).transpose().context("--shift")?;
     let question = Question {
@@ -139,12 +145,15 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         },
         null: Null { shift: shift.unwrap_or(0.0), scale: args.scale },
     };
-    let sizes: Vec<(String, u64)> =
-        samples.iter().map(|sample| (sample.name.clone(), sample.values.len() as u64)).collect();
+    let described = |(sample, heading): (&Sample, Option<String>)| {
+        let (name, n) = (sample.name.clone(), sample.values.len() as u64);
+        SampleSummary { name, heading, n, value: f64::NAN }
+    };
+    let summaries: Vec<SampleSummary> = samples.iter().zip(headings).map(described).collect();
     let seed = session::seed(args.seed);
     let mut reshuffles = Reshuffles::new(samples, &question, seed)?;
     let conclusion = conclude(&mut reshuffles, args)?;
-    let permutation = put_together(args, unit, &question, sizes, seed, &reshuffles, &conclusion);
+    let permutation = put_together(args, unit, &question, summaries, seed, &reshuffles, &conclusion);
     match args.display.format {
         Format::Json => output::print(&permutation::json(&permutation))?,
         Format::Csv => output::print(&permutation::csv(&permutation))?,
@@ -185,13 +194,13 @@ fn put_together(
     args: &Args,
     unit: Unit,
     question: &Question,
-    sizes: Vec<(String, u64)>,
+    summaries: Vec<SampleSummary>,
     seed: u64,
     reshuffles: &Reshuffles,
     conclusion: &Conclusion,
 ) -> Permutation {
     let observed = reshuffles.observed();
-    let summary = |((name, n), value): ((String, u64), &f64)| SampleSummary { name, n, value: *value };
+    let with_value = |(summary, value): (SampleSummary, &f64)| SampleSummary { value: *value, ..summary };
     Permutation {
         schema: permutation::SCHEMA.into(),
         decision: conclusion.decision,
@@ -205,7 +214,7 @@ fn put_together(
         alpha: args.alpha,
         error: (args.method == Test::Csm).then_some(args.error),
         unit,
-        samples: sizes.into_iter().zip(&observed.statistics).map(summary).collect(),
+        samples: summaries.into_iter().zip(&observed.statistics).map(with_value).collect(),
         observed: observed.value,
         expected: observed.expected,
         shuffles: conclusion.shuffles,
@@ -220,8 +229,8 @@ fn put_together(
     }
 }
 
-/// A column of each file.
-fn from_files(args: &Args) -> anyhow::Result<Vec<Sample>> {
+/// A column of each file, and its heading where it has one.
+fn from_files(args: &Args) -> anyhow::Result<(Vec<Sample>, Vec<Option<String>>)> {
     let (files, columns) = (&args.samples, &args.column);
     if columns.len() > 1 && columns.len() != files.len() {
         bail!(
@@ -237,7 +246,7 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<Sample>> {
     let most = usize::try_from(args.max_values).unwrap_or(usize::MAX);
     let read = |(index, file): (usize, &String)| {
         let column = columns.get(index).or(columns.first()).map(String::as_str);
-        let values = match file.as_str() {
+        let Column { heading, values } = match file.as_str() {
             "-" => read_column(io::stdin().lock(), "standard input", column, most)?,
             file => read_column(File::open(file).map_err(|error| not_a_file(file, &error))?, file, column, most)?,
         };
@@ -245,9 +254,14 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<Sample>> {
             (false, Some(column)) => format!("{file}:{column}"),
             _ => file.clone(),
         };
-        Ok(Sample { name, values })
+        // One that was asked for by its name surprises nobody; a number that is misspelt may be taken for one.
+        if let Some(heading) = heading.as_deref().filter(|heading| column != Some(heading) && !args.display.quiet) {
+            output::note(&format!("note: {file}: the first line, `{heading}`, is taken as a heading, not as a value"));
+        }
+        Ok((Sample { name, values }, heading))
     };
-    files.iter().enumerate().map(read).collect()
+    let read = files.iter().enumerate().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(read.into_iter().unzip())
 }
 
 /// What can't be opened may be meant as a run.

@@ -100,7 +100,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let look_every = requests.as_ref().map_or(1, Vec::len) as u64;
     let claim = Claim {
         id: "slo".into(),
-        says: format!("{line}: {} in at least {} % of the runs", predicate.spelled(&metrics), args.at_least * 100.0),
+        says: format!("{line}: {} in at least {} % of the trials", predicate.spelled(&metrics), args.at_least * 100.0),
         source: String::new(),
         source_value: String::new(),
         analysis: String::new(),

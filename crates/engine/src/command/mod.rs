@@ -7,6 +7,7 @@
 mod check;
 mod error;
 mod experiment;
+mod failures;
 mod hooks;
 mod line;
 mod outcome;
@@ -16,6 +17,7 @@ mod set;
 
 pub use error::CommandError;
 pub use experiment::CommandExperiment;
+pub(crate) use failures::ignored_failures;
 pub use set::{CommandSet, Input, NamedCommand, OnFailure, Output, metrics};
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const WALL: usize = 0;
 const USER: usize = 1;
 const SYSTEM: usize = 2;
 const MEMORY_PEAK: usize = 3;
-const EXIT: usize = 4;
+pub(super) const EXIT: usize = 4;
 
 /// Notes what was seen of a command that has ended.
 ///

@@ -108,7 +108,7 @@ pub fn metrics() -> Vec<Metric> {
 }
 
 const README: &str = "\
-Command lines, each started anew for every observation, in a fresh random order in every trial. Wall, \
+Command lines, each started anew for every observation; several in a fresh random order in every trial. Wall, \
 user and system time, peak memory and the exit code come from the kernel's account of the process. A \
 command that was stopped at its time limit counts as infinitely long. What is run beforehand (set-up, preparation) \
 and afterwards (clean-up) is not timed.";

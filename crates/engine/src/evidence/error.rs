@@ -80,6 +80,19 @@ pub enum Error {
         /// What is wrong there.
         reason: String,
     },
+    /// `trials.jsonl` is shorter than when the run ended.
+    #[error(
+        "rows of the run in {} are missing: its trials.jsonl has {found_bytes} bytes of whole trials, and {bytes} when the run ended; to go on without them would decide anew, so bring the file back from where the run was copied from, or run it anew",
+        .run.display()
+    )]
+    LostRows {
+        /// The run's folder.
+        run: PathBuf,
+        /// How long the file was, as `run.json` says.
+        bytes: u64,
+        /// Where its last whole trial ends now.
+        found_bytes: u64,
+    },
     /// `trials.parquet` is not what Ascertain writes, and there is nothing else that has the rows.
     #[error(
         "{} is not what Ascertain writes ({reason}), and there is no trials.jsonl beside it; bring either back from where the run was copied from",

@@ -74,22 +74,20 @@ impl Writer {
     /// Takes up a run again, after its last whole trial: what a kill left of the one behind is cut off.
     ///
     /// # Errors
-    /// When another process is writing to the run, or its files are missing, of another version or not
-    /// what Ascertain writes.
+    /// When another process is writing to the run, its files are missing, of another version or not what
+    /// Ascertain writes, or rows were lost since it ended: nothing is changed then.
     pub fn resume(run: &Path) -> Result<(Writer, Recorded), Error> {
         let path = run.join(LINES);
         // Asked first, since a run that can't be read is more to the point than one that can't be written.
         Lines::open(run)?;
         let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
         lock(&lines, run)?;
-        let mut header = read_header(run)?;
+        let header = read_header(run)?;
         let (trials, whole_end) = Trials::of_lines(Lines::open(run)?)?;
-        lines.set_len(whole_end).map_err(Error::write(&path))?;
-        if header.lines_bytes.is_some_and(|bytes| whole_end < bytes) {
-            // Lines were lost. Those that follow must not pass for them.
-            header.lines_bytes = Some(whole_end);
-            write_header(run, &header)?;
+        if let Some(bytes) = header.lines_bytes.filter(|&bytes| header.outcome.is_some() && whole_end < bytes) {
+            return Err(Error::LostRows { run: run.to_path_buf(), bytes, found_bytes: whole_end });
         }
+        lines.set_len(whole_end).map_err(Error::write(&path))?;
         let recorded = Recorded { header: header.clone(), trials };
         Ok((Writer::new(run.to_path_buf(), header, lines), recorded))
     }

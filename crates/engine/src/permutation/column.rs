@@ -7,6 +7,15 @@ use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use super::error::ColumnError;
 use crate::nearest::nearest;
 
+/// A column as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What stands above the numbers, where the first line is a heading.
+    pub heading: Option<String>,
+    /// The numbers.
+    pub values: Vec<f64>,
+}
+
 /// Reads a column of numbers: CSV with quotes as RFC 4180 has them, or one number a line.
 ///
 /// Fields are separated by commas or, where the first line has none, by semicolons or tabs. The first line is a heading if
@@ -24,12 +33,13 @@ use crate::nearest::nearest;
 /// ```
 /// use ascertain::permutation::read_column;
 /// let text = "name,wall\nfirst,1.5\n\"second, quoted\",2.5\n";
-/// assert_eq!(read_column(text.as_bytes(), "a.csv", Some("wall"), 1000)?, [1.5, 2.5]);
+/// let column = read_column(text.as_bytes(), "a.csv", Some("wall"), 1000)?;
+/// assert_eq!((column.heading.as_deref(), column.values), (Some("wall"), vec![1.5, 2.5]));
 /// let error = read_column("1\n2\nthree\n".as_bytes(), "b.txt", None, 1000).unwrap_err();
 /// assert!(error.to_string().starts_with("b.txt:3:1: `three` is not a number"));
 /// # Ok::<(), ascertain::permutation::ColumnError>(())
 /// ```
-pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usize) -> Result<Vec<f64>, ColumnError> {
+pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usize) -> Result<Column, ColumnError> {
     let mut fields = Fields::open(input, file)?;
     let mut first = Vec::new();
     while let Some(field) = fields.next()? {
@@ -70,7 +80,10 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usi
             }
         }
     }
-    if numbers.is_empty() { Err(ColumnError::Empty { file: file.into() }) } else { Ok(numbers) }
+    if numbers.is_empty() {
+        return Err(ColumnError::Empty { file: file.into() });
+    }
+    Ok(Column { heading: has_heading.then(|| names[wanted].to_string()), values: numbers })
 }
 
 /// Whether it is a number of any kind, also one that can't be compared.

@@ -54,7 +54,7 @@ mod subset_statistics;
 #[cfg(test)]
 mod tests;
 
-pub use column::read_column;
+pub use column::{Column, read_column};
 pub use decide::{Budget, Conclusion, Decision, End, Method, Progress, decide};
 pub use error::{ColumnError, Error};
 pub use question::{Alternative, Comparison, Null, Question, Sample, Statistic};

@@ -101,7 +101,8 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
     let mut bench = Bench { claims, observations: &mut observations, evidence: None, config };
     replay::replay(&mut lanes, header, trials, &mut bench)?;
     let claims = judges.iter_mut().map(ClaimJudge::result).collect();
-    let setting = Setting { registry: &registry, machine, run_id: &header.run_id, seed: config.seed };
+    let setting =
+        Setting { registry: &registry, machine, commands: &plan.commands, run_id: &header.run_id, seed: config.seed };
     let outcome = summary::outcome(&setting, &observations, claims, false);
     let paths = judges.iter_mut().map(ClaimJudge::take_path).collect();
     Ok(Again { outcome, paths, observations })

@@ -60,18 +60,23 @@ fn a_run_may_be_killed_while_it_is_continued() {
     assert_eq!(read.paths[0].trials.len(), 11);
 }
 
-/// Fewer lines than there were, of which some are new: they are what is read, not the file of the lost ones.
+/// Without the rows that its verdicts came from, it would come to others.
 #[test]
-fn a_run_that_lost_lines_may_be_continued_and_killed() {
+fn a_run_that_lost_lines_is_not_continued() {
     let ran = ran();
-    let lines = ran.lines();
+    let (lines, header) = (ran.lines(), fs::read(ran.file("run.json")).unwrap());
     // The fifth trial is not known to be whole.
-    fs::write(ran.file("trials.jsonl"), lines[..10].concat()).unwrap();
-    Writer::resume(ran.folder()).unwrap();
-    let last = lines[lines.len() - 2..].concat().replace("\"trial\":9,", "\"trial\":4,");
-    fs::write(ran.file("trials.jsonl"), lines[..8].concat() + &last).unwrap();
-    let read = ran.read();
-    assert_eq!((read.state, trials(&read), read.rows), (State::Killed, 5, 10));
+    let kept = lines[..10].concat();
+    fs::write(ran.file("trials.jsonl"), &kept).unwrap();
+    let message = Writer::resume(ran.folder()).err().unwrap().to_string();
+    let counts = [lines[..8].concat().len(), lines.concat().len()].map(|bytes| bytes.to_string());
+    for part in [&*ran.folder().to_string_lossy(), "trials.jsonl", &counts[0], &counts[1], "run it anew"] {
+        assert!(message.contains(part), "`{part}` is not in: {message}");
+    }
+    assert_eq!(fs::read_to_string(ran.file("trials.jsonl")).unwrap(), kept, "nothing is changed");
+    assert_eq!(fs::read(ran.file("run.json")).unwrap(), header);
+    fs::write(ran.file("trials.jsonl"), lines.concat()).unwrap();
+    assert!(Writer::resume(ran.folder()).is_ok());
 }
 
 /// Reading takes nothing that a writer needs for longer than a moment, and changes nothing.

@@ -121,7 +121,6 @@ mod tests {
         let arm =
             |name: &str, sleepers| Arm { variant: name.into(), point: Point::default().with("sleepers", sleepers) };
         let arms: Vec<_> = VARIANTS.iter().flat_map(|variant| [arm(variant.name, 0), arm(variant.name, 1)]).collect();
-
         let mut session = open(&arms).unwrap();
         for index in 0..arms.len() {
             session.verify(index).unwrap();

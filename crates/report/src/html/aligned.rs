@@ -43,7 +43,10 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
         let figure = Some(grids::here(found)).filter(|figure| is_judged && figure != "-").unwrap_or_default();
         Some(Cell { verdict: found.verdict.word(), answer: grids::answer(found), figure })
     };
-    let has_namesake = |claim: &ClaimResult| claims.iter().filter(|other| has_same_name(other, claim)).count() > 1;
+    let has_namesake = |claim: &ClaimResult| {
+        let is_namesake = |other: &&&ClaimResult| has_same_name(other, claim) && heading(other) == heading(claim);
+        claims.iter().filter(is_namesake).count() > 1
+    };
     let row = |claim: &ClaimResult| Row {
         heading: if has_namesake(claim) { told_apart(claim) } else { heading(claim) },
         cells: runs.iter().map(|run| of_run(run, claim)).collect(),
@@ -62,7 +65,7 @@ fn has_same_name(one: &ClaimResult, other: &ClaimResult) -> bool {
     one.id == other.id && one.experiment == other.experiment
 }
 
-/// The claim with all that it asks, where another of its name asks something else.
+/// The claim with all that it asks, where another that is called and put the same asks something else.
 fn told_apart(claim: &ClaimResult) -> Html {
     let margin = claim.asked.margin.map(exact_percent);
     let asks = match (claim.asked.judging, margin) {
@@ -75,7 +78,7 @@ fn told_apart(claim: &ClaimResult) -> Html {
                 _ => format!(", at least {} of the time", exact_percent(claim.rate_claimed)),
             };
             let margin = margin.map_or_else(String::new, |margin| format!(", margin {margin}"));
-            format!("{subject} {complement}{often}{margin}")
+            format!("{subject} is {complement}{often}{margin}")
         }
     };
     Html(format!("{} <small>({})</small>", heading(claim), Html::sentence(&asks)))

@@ -54,8 +54,7 @@ fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experimen
         id: spec.id.clone(),
         title: title(run, spec),
         question,
-        // What was measured has its tables in every room.
-        pictures: figures(pictures_of(run, spec, room), prefix, &format!("e{index}p"), room.min(Room::Half)),
+        pictures: figures(pictures_of(run, spec, room), prefix, &format!("e{index}p"), room),
         constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
         metrics: metrics(run, spec),

@@ -37,7 +37,7 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
 }
 
 /// How large the pictures of a part of the page are.
-#[derive(Clone, Copy, PartialEq, PartialOrd, Eq, Ord)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Room {
     /// As wide as the window lets them be.
     Full,

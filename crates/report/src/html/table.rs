@@ -14,7 +14,7 @@ pub(super) struct Table {
 }
 
 pub(super) struct Column {
-    pub heading: String,
+    pub heading: Html,
     /// The attribute with the class of its cells, `word` or `prose`; numbers, of which most are, have none.
     pub class: &'static str,
 }
@@ -23,7 +23,7 @@ impl Table {
     /// `None` where there is nothing to show.
     pub fn of(label: &str, grid: &Grid) -> Option<Table> {
         let columns = grid.columns.iter().map(|column| Column {
-            heading: column.heading.clone(),
+            heading: Html::breakable(&column.heading),
             class: match column.kind {
                 Kind::Number => "",
                 Kind::Word => " class=\"word\"",
@@ -37,7 +37,7 @@ impl Table {
 
     /// Whether its columns have names.
     pub fn has_head(&self) -> bool {
-        self.columns.iter().any(|column| !column.heading.is_empty())
+        self.columns.iter().any(|column| !column.heading.0.is_empty())
     }
 
     /// A row's cells, each with its column's attribute.

@@ -55,7 +55,7 @@ use path::px;
 pub use sheet::sheet;
 
 /// The most marks of a narrow plot: more would lie on top of each other.
-const MOST_MARKS_NARROW: usize = 800;
+const MOST_MARKS_NARROW: usize = 400;
 
 /// For which width a plot is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

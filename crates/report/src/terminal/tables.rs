@@ -8,7 +8,7 @@ use crate::grids;
 use crate::judgement::Judgement;
 use crate::layout::Layout;
 use crate::sentence::{self, marked};
-use crate::text::{plain, shortened};
+use crate::text::{harmless, plain, shortened};
 
 /// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
 /// its interval, the verdict; and under it how many claims came to which verdict.
@@ -86,8 +86,9 @@ pub fn slo(outcome: &Outcome, style: &Style) -> String {
 /// says.
 pub fn threats(outcome: &Outcome, style: &Style) -> String {
     let facts = outcome.threats.iter().map(|threat| {
-        let fact = threat.split_once(": ").map_or(threat.as_str(), |(fact, _)| fact);
-        uncapitalised(fact.trim_end_matches('.'))
+        // What follows stands behind the last colon; a command may have others.
+        let fact = threat.rsplit_once(": ").map_or(threat.as_str(), |(fact, _)| fact);
+        uncapitalised(harmless(fact).trim_end_matches('.'))
     });
     let facts: Vec<String> = facts.collect();
     if facts.is_empty() { String::new() } else { style.paragraph(&format!("Careful: {}.", facts.join("; "))) }

@@ -5,7 +5,7 @@ mod published;
 mod records;
 mod retired;
 
-pub use published::{Published, Reclaimer};
 pub(crate) use orphans::Orphans;
+pub use published::{Published, Reclaimer};
 pub(crate) use records::{Record, Records};
 pub use retired::Retired;

@@ -20,6 +20,8 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Subcommand {
+    /// The latest runs, as without a subcommand
+    List(list::Args),
     Trend(trend::Args),
     Compare(compare::Args),
     Prune(prune::Args),
@@ -45,6 +47,7 @@ impl Shared {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     match &args.command {
         None => list::execute(&args.list),
+        Some(Subcommand::List(args)) => list::execute(args),
         Some(Subcommand::Trend(args)) => trend::execute(args),
         Some(Subcommand::Compare(args)) => compare::execute(args),
         Some(Subcommand::Prune(args)) => prune::execute(args),

@@ -9,6 +9,7 @@ use ascertain_report::history::list::{self, ListedRun, RunList, RunState, SCHEMA
 use super::args::Shared;
 use super::brief::{self, Brief, ClaimBrief};
 use crate::exit::Code;
+use crate::options::count;
 use crate::{output, runs};
 
 /// The group has a name of its own, as that of the subcommands' options is taken.
@@ -16,7 +17,7 @@ use crate::{output, runs};
 #[group(id = "list")]
 pub struct Args {
     /// So many runs, the latest
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = count)]
     runs: u64,
     #[command(flatten)]
     shared: Shared,

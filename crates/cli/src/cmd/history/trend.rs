@@ -16,6 +16,7 @@ use super::brief::{self, Brief};
 use super::figures::{ArmFigure, lines, medians, ratios};
 use super::loaded::Loaded;
 use crate::exit::Code;
+use crate::options::count;
 use crate::{exports, output, runs};
 
 /// How a figure went from run to run: a metric's median, or the ratio of two variants within each run
@@ -36,8 +37,8 @@ pub struct Args {
     /// How many times better variant A is than B: the median of the paired ratios within each run
     #[arg(long, value_name = "A/B", conflicts_with = "variant")]
     ratio: Option<String>,
-    /// So many runs, the latest
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    /// So many runs that measured it, the latest
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = count)]
     runs: u64,
     /// Write the plot as an SVG; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -91,6 +92,10 @@ fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
         [reason] => vec![format!("Left out: {reason}")],
         [reason, ..] => vec![format!("Left out: {} runs that can't be read, such as {reason}", left_out.len())],
     };
+    let without = figures.iter().filter(|(_, figures): &&(_, Vec<ArmFigure>)| figures.is_empty()).count();
+    if without > 0 && without < figures.len() {
+        notes.push(format!("{without} of these {} runs have no such value; -n asks for more runs", figures.len()));
+    }
     let lines = lines(figures, args.variant.is_empty() && versus.is_none(), &mut notes);
     if lines.is_empty() {
         let what = if versus.is_some() { "no trial has both" } else { "none of them has a value" };
@@ -107,10 +112,12 @@ struct Measured {
     header: Header,
 }
 
-/// The latest runs of the experiment, the oldest first, and why others were left out.
+/// The latest runs of the experiment that have a variant in question, the oldest first, and why others were left out:
+/// runs of other commands are runs of `compare` too. Where none has one, those that names are looked for in.
 fn measured(args: &Args, all: &[PathBuf], below: &Path, left_out: &mut Vec<String>) -> anyhow::Result<Vec<Measured>> {
     let mut known = BTreeSet::new();
-    let mut found = Vec::new();
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    let mut latest: Option<Vec<String>> = None;
     for folder in all.iter().rev() {
         if found.len() as u64 == args.runs {
             break;
@@ -124,11 +131,20 @@ fn measured(args: &Args, all: &[PathBuf], below: &Path, left_out: &mut Vec<Strin
         };
         if brief.experiments.iter().any(|experiment| experiment.id == args.experiment) {
             match evidence::read_header(folder) {
-                Ok(header) => found.push(Measured { folder: folder.clone(), header }),
+                Ok(header) => {
+                    let run = Measured { folder: folder.clone(), header };
+                    let variants: Vec<&str> = run.variants(&args.experiment).collect();
+                    let latest = latest.get_or_insert_with(|| variants.iter().map(ToString::to_string).collect());
+                    let is_in_question = has_any(args, &variants, latest);
+                    if is_in_question { found.push(run) } else { others.push(run) }
+                }
                 Err(error) => left_out.push(error.to_string()),
             }
         }
         known.extend(brief.experiments.into_iter().map(|experiment| experiment.id));
+    }
+    if found.is_empty() {
+        found = others;
     }
     if found.is_empty() {
         let asked = &args.experiment;
@@ -136,6 +152,23 @@ fn measured(args: &Args, all: &[PathBuf], below: &Path, left_out: &mut Vec<Strin
     }
     found.reverse();
     Ok(found)
+}
+
+/// Whether a run of these variants has one that is asked for, or both of the ratio; unless any is asked for, one of the
+/// latest run.
+fn has_any(args: &Args, variants: &[&str], latest: &[String]) -> bool {
+    match &args.ratio {
+        Some(ratio) => splits(ratio).any(|(a, b)| variants.contains(&a) && variants.contains(&b)),
+        None => {
+            let asked = if args.variant.is_empty() { latest } else { &args.variant };
+            asked.iter().any(|name| variants.contains(&name.as_str()))
+        }
+    }
+}
+
+/// `A/B` in every way, as names may have slashes of their own.
+fn splits(ratio: &str) -> impl Iterator<Item = (&str, &str)> {
+    ratio.match_indices('/').map(|(place, _)| (ratio[..place].trim(), ratio[place + 1..].trim()))
 }
 
 /// "; did you mean `sum`? There are: sum, fill-rate".
@@ -169,14 +202,13 @@ fn metric(args: &Args, measured: &[Measured]) -> anyhow::Result<Metric> {
     Ok(found.clone())
 }
 
-/// The experiment's two variants of `A/B`, each of which may have slashes of its own.
+/// The experiment's two variants of `A/B`.
 fn versus(text: &str, experiment: &str, measured: &[Measured]) -> anyhow::Result<Versus> {
     let known: BTreeSet<&str> = measured.iter().flat_map(|run| run.variants(experiment)).collect();
-    let splits = || text.match_indices('/').map(|(place, _)| (text[..place].trim(), text[place + 1..].trim()));
-    if let Some((candidate, baseline)) = splits().find(|(a, b)| known.contains(a) && known.contains(b)) {
+    if let Some((candidate, baseline)) = splits(text).find(|(a, b)| known.contains(a) && known.contains(b)) {
         return Ok(Versus { candidate: candidate.into(), baseline: baseline.into() });
     }
-    match splits().next() {
+    match splits(text).next() {
         None => bail!("--ratio {text}: write A/B, two variants"),
         Some((a, b)) => {
             let unknown = if known.contains(a) { b } else { a };

@@ -9,7 +9,16 @@ use crate::permutation::read_column;
 const MOST: usize = 100_000;
 
 fn read(text: &str, column: Option<&str>) -> Result<Vec<f64>, String> {
-    read_column(text.as_bytes(), "f.csv", column, MOST).map_err(|error| error.to_string())
+    let read = read_column(text.as_bytes(), "f.csv", column, MOST);
+    read.map(|column| column.values).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_heading_is_told() {
+    let heading = |text: &str, column| read_column(text.as_bytes(), "f.csv", column, MOST).unwrap().heading;
+    assert_eq!(heading("1.O5\n1\n2\n", None).as_deref(), Some("1.O5"));
+    assert_eq!(heading("a, b \n1,2\n", Some("2")).as_deref(), Some("b"));
+    assert_eq!(heading("1\n2\n", None), None);
 }
 
 #[test]
@@ -170,7 +179,7 @@ proptest! {
         end in prop_oneof![Just("\n"), Just("\r\n")],
     ) {
         let text: String = numbers.iter().map(|number| format!("{number:e}{end}")).collect();
-        prop_assert_eq!(read_column(Pieces(text.as_bytes(), piece, false), "f", None, MOST).unwrap(), numbers);
+        prop_assert_eq!(read_column(Pieces(text.as_bytes(), piece, false), "f", None, MOST).unwrap().values, numbers);
     }
 
     #[test]

@@ -12,7 +12,8 @@
 //!
 //! [`explore`] runs a closure under every order of these steps that could make a difference, by running it again and
 //! again from the start, its threads as coroutines on one of the host's. Orders that differ only in steps that have
-//! nothing to do with one another are run once: sleep sets (Godefroid, 1996). An execution fails when something
+//! nothing to do with one another are run once: sleep sets (Godefroid, 1996). Nor is a state explored again in which memory,
+//! buffers and clock are as before, and each thread has seen the same. An execution fails when something
 //! panics, when all threads wait for one another (a lost wake-up), when something is used after it was dropped, or
 //! when it has no end. The failure tells what happened step by step.
 //!
@@ -22,7 +23,8 @@
 //!
 //! The program must be the same whenever it is run: no addresses, clocks or random numbers may decide what it does.
 //! Loops that wait must call [`spin_loop`] or [`thread::yield_now`], which return when memory has changed.
-//! What is local to a thread of the host is shared by all threads of a model.
+//! What is local to a thread of the host is shared by all threads of a model, and what threads share by other means than
+//! the types here must not decide what they do.
 //!
 //! ```
 //! use std::sync::Arc;
