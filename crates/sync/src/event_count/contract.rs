@@ -75,7 +75,10 @@ pub trait EventCount: Default + Send + Sync + sealed::Sealed {
     ///
     /// Where the type is for a single producer, no two threads may publish at once: a version, and with it a
     /// wake-up, could be lost.
-    fn publish(&self);
+    #[inline]
+    fn publish(&self) {
+        self.publish_many(1);
+    }
 
     /// As [`publish`](EventCount::publish) that many times, below 2^31.
     fn publish_many(&self, count: u32);

@@ -26,11 +26,6 @@ impl EventCount for MultiProducer {
     }
 
     #[inline]
-    fn publish(&self) {
-        self.publish_many(1);
-    }
-
-    #[inline]
     fn publish_many(&self, count: u32) {
         if self.word.fetch_add(count, Ordering::Release) & SLEEPERS != 0 {
             wake(&self.word);

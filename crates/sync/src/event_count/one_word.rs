@@ -33,11 +33,6 @@ impl EventCount for OneWord {
     }
 
     #[inline]
-    fn publish(&self) {
-        self.publish_many(1);
-    }
-
-    #[inline]
     fn publish_many(&self, count: u32) {
         let had_sleepers = match count {
             1 => unlocked::add_one(&self.word),

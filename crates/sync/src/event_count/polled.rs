@@ -24,11 +24,6 @@ impl EventCount for Polled {
     }
 
     #[inline]
-    fn publish(&self) {
-        self.publish_many(1);
-    }
-
-    #[inline]
     fn publish_many(&self, count: u32) {
         self.publish_after(Version::new(self.version.load(Ordering::Relaxed)), count);
     }

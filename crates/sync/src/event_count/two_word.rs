@@ -30,11 +30,6 @@ impl EventCount for TwoWord {
     }
 
     #[inline]
-    fn publish(&self) {
-        self.publish_many(1);
-    }
-
-    #[inline]
     fn publish_many(&self, count: u32) {
         self.publish_after(Version::new(self.version.load(Ordering::Relaxed)), count);
     }
