@@ -46,6 +46,8 @@ fn every_wait_ends_while_all_cpus_are_busy() {
     let Some(mut daemon) = daemon() else { return };
     let client = daemon.connect().unwrap();
     let (stop, serving) = serve(daemon);
+    thread::sleep(40 * PERIOD);
+    assert_eq!(client.status().beats, 0, "nobody waits");
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..client.cpus().min(16) {
@@ -60,10 +62,14 @@ fn every_wait_ends_while_all_cpus_are_busy() {
             client.wait(before, None, at_last()).unwrap();
             assert!(client.has_passed(before, None));
         }
+        // These waits may have ended by the CPUs' own ticks. Such a CPU has none.
+        while client.status().beats == 0 {
+            let soon = Instant::now() + 40 * PERIOD;
+            assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), soon), Err(Error::Late { .. })));
+        }
         is_over.store(true, Ordering::Relaxed);
     });
     let status = client.status();
-    assert!((1..=50).contains(&status.beats), "{status:?}");
     assert!(status.cpu_time_ns > 0 && status.virtual_time >= status.beats.into());
     assert!(status.cpus.iter().any(|cpu| cpu.interrupts > 0 && cpu.age_ns.is_some()), "{status:?}");
     drop(stop);
