@@ -122,7 +122,9 @@ impl Client {
     /// program is interrupted by its timer some hundred times a second. [`ask`](Self::ask) for sooner, and after some
     /// ten milliseconds in vain: a CPU may have been taken offline, or may have no timer.
     ///
-    /// A CPU that this machine does not have never passes.
+    /// True once is enough. For the same ticket it may be false later, when a CPU that was idle runs a program again:
+    /// leaving idleness makes no time pass, for a shared word that each CPU increments whenever it wakes would cost all
+    /// of them. A CPU that this machine does not have never passes.
     #[inline]
     #[must_use]
     pub fn has_passed(&self, ticket: Ticket, cpus: Option<&[u32]>) -> bool {
