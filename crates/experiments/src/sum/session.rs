@@ -1,5 +1,6 @@
-//! Measuring sums: one array for each size and type, the same for every variant.
+//! Measuring sums: one array for each size and type, the same for every variant, at a few places in memory.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -28,7 +29,17 @@ struct Target {
 
 struct Targets {
     targets: Vec<Target>,
+    place: Place,
 }
+
+/// Copies of an array up to [`PLACED_BYTES`]. The pages that a copy happens to get decide which of its lines share a set
+/// of L2: one copy alone would make a chance of the run's beginning look like a property of a variant.
+const PLACES: usize = 8;
+/// More than any L2 holds.
+const PLACED_BYTES: u64 = 4 << 20;
+
+/// Which of the copies the present trial takes.
+type Place = Rc<Cell<usize>>;
 
 /// Makes the arrays, and finds how many sums are a batch: one number for each size and type.
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
@@ -37,10 +48,11 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
             .ok_or_else(|| TargetError::Failed(format!("{arm}: its factors are elements, type and accumulators")))
     });
     let sizes = sizes.collect::<Result<Vec<Size>, _>>()?;
-    let (mut singles, mut doubles) = (Arrays::default(), Arrays::default());
+    let place = Place::default();
+    let (mut singles, mut doubles) = (Arrays::new(&place), Arrays::new(&place));
     let targets = arms.iter().zip(sizes).map(|(arm, size)| match size.double {
-        false => target(arm, size, singles.get(size.elements, setup.seed, |x| x as f32)),
-        true => target(arm, size, doubles.get(size.elements, setup.seed, |x| x)),
+        false => target(arm, size, singles.get(&size, setup.seed, |x| x as f32)),
+        true => target(arm, size, doubles.get(&size, setup.seed, |x| x)),
     });
     let mut targets = targets.collect::<Result<Vec<Target>, _>>()?;
     for index in 0..targets.len() {
@@ -52,7 +64,7 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
             alike.iter_mut().for_each(|target| target.iterations = iterations);
         }
     }
-    Ok(Box::new(Targets { targets }))
+    Ok(Box::new(Targets { targets, place }))
 }
 
 fn same_data(a: &Size, b: &Size) -> bool {
@@ -61,12 +73,14 @@ fn same_data(a: &Size, b: &Size) -> bool {
 
 fn target<T: Element + Plain>(arm: &Arm, size: Size, array: Array<T>) -> Result<Target, TargetError> {
     let found = contestant::<T>(&arm.variant, size.accumulators);
-    let Array { data, reversed, sum, dot } = array;
+    let (sum, dot) = (array.sum, array.dot);
     let (result, exact): (Rc<dyn Fn() -> f64>, _) =
         match found.map_err(|error| TargetError::Failed(format!("{arm}: {error}")))? {
-            Contestant::Sum(function) => (Rc::new(move || function(black_box(&data))), Some(sum)),
-            Contestant::Load(function) => (Rc::new(move || function(black_box(&data))), None),
-            Contestant::Dot(function) => (Rc::new(move || function(black_box(&data), black_box(&reversed))), Some(dot)),
+            Contestant::Sum(function) => (Rc::new(move || function(black_box(array.forward()))), Some(sum)),
+            Contestant::Load(function) => (Rc::new(move || function(black_box(array.forward()))), None),
+            Contestant::Dot(function) => {
+                (Rc::new(move || function(black_box(array.forward()), black_box(array.backward()))), Some(dot))
+            }
         };
     let arrays = if T::DOT_VARIANTS.iter().any(|variant| variant.name == arm.variant) { 2.0 } else { 1.0 };
     let again = Rc::clone(&result);
@@ -84,34 +98,50 @@ fn target<T: Element + Plain>(arm: &Arm, size: Size, array: Array<T>) -> Result<
 /// Numbers to sum, the same from the last to the first to multiply them with, and what should come out.
 #[derive(Clone)]
 struct Array<T> {
-    data: Rc<[T]>,
-    reversed: Rc<[T]>,
+    data: Rc<[Vec<T>]>,
+    reversed: Rc<[Vec<T>]>,
+    place: Place,
     sum: f64,
     dot: f64,
 }
 
-/// The arrays of one type, by number of elements: arms of one size share theirs.
-struct Arrays<T>(BTreeMap<u64, Array<T>>);
+impl<T> Array<T> {
+    fn forward(&self) -> &[T] {
+        &self.data[self.place.get() % self.data.len()]
+    }
 
-impl<T> Default for Arrays<T> {
-    fn default() -> Self {
-        Arrays(BTreeMap::new())
+    fn backward(&self) -> &[T] {
+        &self.reversed[self.place.get() % self.reversed.len()]
+    }
+}
+
+/// The arrays of one type, by number of elements: arms of one size share theirs.
+struct Arrays<T> {
+    by_elements: BTreeMap<u64, Array<T>>,
+    place: Place,
+}
+
+impl<T> Arrays<T> {
+    fn new(place: &Place) -> Self {
+        Self { by_elements: BTreeMap::new(), place: Rc::clone(place) }
     }
 }
 
 impl<T: Element> Arrays<T> {
     /// Positive numbers over 24 powers of two, so that sums of them lose low bits and never cancel.
     /// Numbers of one magnitude would not do: a double holds the sum of 100,000 such floats exactly.
-    fn get(&mut self, elements: u64, seed: u64, from: fn(f64) -> T) -> Array<T> {
+    fn get(&mut self, size: &Size, seed: u64, from: fn(f64) -> T) -> Array<T> {
         let make = || {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let data: Rc<[T]> =
-                (0..elements).map(|_| from(rng.random::<f64>() * 2_f64.powi(rng.random_range(-12..=12)))).collect();
-            let reversed: Rc<[T]> = data.iter().rev().copied().collect();
+            let mut number = || from(rng.random::<f64>() * 2_f64.powi(rng.random_range(-12..=12)));
+            let data: Vec<T> = (0..size.elements).map(|_| number()).collect();
+            let reversed: Vec<T> = data.iter().rev().copied().collect();
             let dot = sum::dot_of(data.iter().copied(), reversed.iter().copied());
-            Array { sum: sum::exact(&data), dot, data, reversed }
+            let places = if size.bytes() <= PLACED_BYTES { PLACES } else { 1 };
+            let (place, sum) = (Rc::clone(&self.place), sum::exact(&data));
+            Array { data: vec![data; places].into(), reversed: vec![reversed; places].into(), place, sum, dot }
         };
-        self.0.entry(elements).or_insert_with(make).clone()
+        self.by_elements.entry(size.elements).or_insert_with(make).clone()
     }
 }
 
@@ -129,8 +159,11 @@ impl Session for Targets {
         Ok(())
     }
 
-    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &mut self.targets[arm];
+        self.place.set(trial.seed as usize);
+        // Into the caches: the last trial's place was another.
+        black_box((target.result)());
         let elapsed_ns = (target.timed)(target.iterations);
         let time_ns = elapsed_ns as f64 / target.iterations as f64;
         out.push(TIME, time_ns);
