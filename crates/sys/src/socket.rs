@@ -1,10 +1,13 @@
 //! What the standard library's Unix sockets don't do: descriptors to another process, who that is, and waiting for
 //! many. Linux only.
 
+use std::fs::{self, File};
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 /// Descriptors that one message carries at most.
@@ -14,6 +17,28 @@ pub const DESCRIPTORS_MAX: usize = 8;
 type Control = [MaybeUninit<u64>; 8];
 
 const _: () = assert!(size_of::<Control>() >= 16 + DESCRIPTORS_MAX * size_of::<RawFd>());
+
+/// Lets every user connect to the socket that was bound to `path`. Where somebody has put a link or anything else there
+/// meanwhile, nothing changes.
+///
+/// # Errors
+/// As the kernel says; `InvalidInput` if a socket is not what is there. It goes by /proc.
+pub fn open_to_all(path: &Path) -> io::Result<()> {
+    let there = File::options().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
+    if !there.metadata()?.file_type().is_socket() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a socket"));
+    }
+    fs::set_permissions(format!("/proc/self/fd/{}", there.as_raw_fd()), fs::Permissions::from_mode(0o666))
+}
+
+/// A file to be locked, made where it is missing, that nobody else may open, who could hold the lock. Not what a link
+/// leads to.
+///
+/// # Errors
+/// As the kernel says: `ELOOP` if it is a link.
+pub fn lock_file(path: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).write(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+}
 
 /// Whom a socket connects to, as it was when it listened or connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,10 +181,14 @@ impl Poll {
     /// # Errors
     /// As the kernel says.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let milliseconds = |timeout: Duration| i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        let milliseconds = timeout.map_or(-1, milliseconds);
-        // SAFETY: the kernel reads and writes so many entries.
-        let ready = unsafe { libc::poll(self.sockets.as_mut_ptr(), self.sockets.len() as libc::nfds_t, milliseconds) };
+        let timeout = timeout.map(|timeout| libc::timespec {
+            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
+        });
+        let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let count = self.sockets.len() as libc::nfds_t;
+        // SAFETY: the kernel reads and writes so many entries, and reads a timespec that lives; no signals are masked.
+        let ready = unsafe { libc::ppoll(self.sockets.as_mut_ptr(), count, timeout, std::ptr::null()) };
         if ready >= 0 {
             return Ok(());
         }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use ascertain::unit::Unit;
-use ascertain_sync::barrierd::{Client, CpuStatus, DEFAULT_PATH, Daemon, Error, Status};
+use ascertain_sync::barrierd::{Client, CpuStatus, DEFAULT_PATH, Daemon, Error, PERIOD_MAX, Status};
 use ascertain_sys::interrupt;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
     path: PathBuf,
     /// Heartbeats, while somebody waits, come at most that often
-    #[arg(long, value_name = "TIME", default_value = "250us", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "250us", value_parser = period)]
     period: Duration,
     /// Make one heartbeat, print what it found, and end
     #[arg(long)]
@@ -38,6 +38,14 @@ pub struct Args {
     status: bool,
     #[command(flatten)]
     display: Display,
+}
+
+/// A time between heartbeats that the daemon keeps to.
+fn period(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        period if period <= PERIOD_MAX => Ok(period),
+        _ => Err(format!("new clients would take the daemon for dead; give {} ms at most", PERIOD_MAX.as_millis())),
+    }
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
@@ -77,18 +85,23 @@ fn once(args: &Args) -> anyhow::Result<()> {
     let mut daemon = Daemon::new(args.period)?;
     let client = daemon.connect()?;
     let (stopped, stop) = io::pipe()?;
-    let (status, barrier_ns) = thread::scope(|scope| {
-        scope.spawn(|| {
-            // The client notices if it can't.
-            let _ = daemon.run_in_real_time();
-            let _ = daemon.serve(stopped.as_fd());
-        });
-        let start = Instant::now();
-        let waited = client.wait(client.ticket(), None, start + Duration::from_secs(10));
-        let read = waited.map(|()| (client.status(), start.elapsed().as_nanos() as u64));
-        drop(stop);
-        read
-    })?;
+    // The daemon goes into the thread: when it fails it is dropped there, and the client learns that at once.
+    let serving = thread::spawn(move || {
+        // It works without, only later.
+        let _ = daemon.run_in_real_time();
+        daemon.serve(stopped.as_fd())
+    });
+    let start = Instant::now();
+    let waited = client.wait(client.ticket(), None, start + Duration::from_secs(10));
+    let barrier_ns = start.elapsed().as_nanos() as u64;
+    let status = client.status();
+    drop(stop);
+    // What the daemon met says more than that it has ended.
+    serving
+        .join()
+        .map_err(|_| anyhow!("the daemon's thread panicked"))?
+        .context("the kernel refuses what it did before")?;
+    waited?;
     print(&Reading { place: None, status, barrier_ns: Some(barrier_ns) }, &args.display)
 }
 

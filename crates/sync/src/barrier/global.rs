@@ -2,6 +2,8 @@
 
 use std::io;
 use std::process;
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
@@ -75,47 +77,65 @@ pub(super) struct Round {
     done: OnceLock<Result<(), i32>>,
 }
 
-/// The rounds of a process. A child made by fork(2) has rounds of its own: its parent's threads are not in it.
+/// The rounds of a process.
 struct Rounds {
     pid: u32,
     /// The round that has not begun, which tickets join.
-    next: Option<Arc<Round>>,
+    next: Mutex<Option<Arc<Round>>>,
     /// Held while a round is under way: they come one after the other.
-    turn: Arc<Mutex<()>>,
+    turn: Mutex<()>,
 }
 
-static ROUNDS: Mutex<Option<Rounds>> = Mutex::new(None);
+static ROUNDS: AtomicPtr<Rounds> = AtomicPtr::new(ptr::null_mut());
 
-impl Round {
-    fn join() -> Arc<Self> {
+impl Rounds {
+    /// This process's, which are never freed. A child made by fork(2) has rounds of its own: its parent's threads, which
+    /// may hold the parent's locks, are not in it.
+    fn here() -> &'static Self {
         let pid = process::id();
-        let mut guard = ROUNDS.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_parent = guard.take_if(|rounds| rounds.pid != pid);
-        let rounds = guard.get_or_insert_with(|| Rounds { pid, next: None, turn: Arc::default() });
-        if let Some(round) = &rounds.next {
-            return Arc::clone(round);
+        let mut found = ROUNDS.load(Ordering::Acquire);
+        loop {
+            // SAFETY: null, or leaked.
+            if let Some(rounds) = unsafe { found.as_ref() }.filter(|rounds| rounds.pid == pid) {
+                return rounds;
+            }
+            let new = Box::into_raw(Box::new(Self { pid, next: Mutex::default(), turn: Mutex::default() }));
+            found = match ROUNDS.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => new,
+                Err(other) => {
+                    // SAFETY: nobody else has seen it.
+                    drop(unsafe { Box::from_raw(new) });
+                    other
+                }
+            };
         }
-        let round = Arc::new(Self { pid, done: OnceLock::new() });
-        rounds.next = Some(Arc::clone(&round));
-        let turn = Arc::clone(&rounds.turn);
-        drop((guard, of_parent));
-        let here = Arc::clone(&turn);
-        if thread::Builder::new().name("membarrier".into()).spawn(move || Self::run_next(&turn)).is_err() {
-            Self::run_next(&here);
-        }
-        round
     }
 
     /// Waits for its turn, so that more tickets may join, then calls for the round that is next.
-    fn run_next(turn: &Mutex<()>) {
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rounds = ROUNDS.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = rounds.as_mut().and_then(|rounds| rounds.next.take());
-        drop(rounds);
+    fn run_next(&self) {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(round) = next {
             // Nobody else sets it.
             let _ = round.done.set(barrier());
         }
+    }
+}
+
+impl Round {
+    fn join() -> Arc<Self> {
+        let rounds = Rounds::here();
+        let mut next = rounds.next.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(round) = &*next {
+            return Arc::clone(round);
+        }
+        let round = Arc::new(Self { pid: rounds.pid, done: OnceLock::new() });
+        *next = Some(Arc::clone(&round));
+        drop(next);
+        if thread::Builder::new().name("membarrier".into()).spawn(|| rounds.run_next()).is_err() {
+            rounds.run_next();
+        }
+        round
     }
 
     pub(super) fn is_passed(&self) -> bool {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ascertain_sys::mapping::Mapping;
 use ascertain_sys::{clock, cpus, privileges, socket};
 
-use super::file::{CPUS_MAX, MAGIC, VERSION, Words, has_passed, is_idle, map, page};
+use super::file::{CPUS_MAX, MAGIC, VERSION, Words, has_passed, is_absent, is_idle, map, page};
 use super::{CpuStatus, Error, Status};
 
 /// How long a daemon may take to answer.
@@ -143,14 +143,17 @@ impl Client {
         missing
     }
 
-    /// Whether each CPU has been idle or offline, or was interrupted after `clock_ns`, which
+    /// Whether each CPU is idle or absent, or was interrupted after `clock_ns`, which
     /// [`clock::now_ns`](ascertain_sys::clock::now_ns) gave.
     ///
     /// To measure by, not to free memory by: while the rate of the kernel's clock is being corrected, its programs
     /// may see it about a microsecond ahead. Virtual time has no such weakness.
     #[must_use]
     pub fn has_passed_by_clock(&self, clock_ns: u64) -> bool {
-        let has_passed = |cpu| self.shared.map(map::line(cpu) + map::CLOCK_NS) > clock_ns || is_idle(&self.shared, cpu);
+        let has_passed = |cpu| {
+            let noted_ns = self.shared.map(map::line(cpu) + map::CLOCK_NS);
+            noted_ns > clock_ns || is_idle(&self.shared, cpu) || is_absent(&self.shared, cpu)
+        };
         (0..self.cpus).all(has_passed)
     }
 

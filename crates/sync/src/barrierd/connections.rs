@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
 
 use ascertain_sys::socket::{self, Poll};
 
@@ -69,6 +70,14 @@ impl Connections {
             self.accept(greeting);
         }
         Ok(if is_asked { Event::Asked } else { Event::Nothing })
+    }
+
+    /// Returns after so long, true, or as soon as it is to stop, false.
+    pub fn rest(&mut self, stop: BorrowedFd<'_>, rest: Duration) -> io::Result<bool> {
+        self.poll.clear();
+        self.poll.push(stop);
+        self.poll.wait(Some(rest))?;
+        Ok(!self.poll.is_ready(0))
     }
 
     /// Whether one asks. Those that hung up are forgotten.

@@ -3,11 +3,10 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sys::bpf::{Map, Program};
@@ -16,10 +15,11 @@ use ascertain_sys::cpus::{self, Online};
 use ascertain_sys::futex::{self, Scope};
 use ascertain_sys::mapping::{Mapping, Shared};
 use ascertain_sys::privileges::{self, Capability};
+use ascertain_sys::socket;
 
 use super::connections::{Connections, Event};
 use super::file::{ABSENT, CPUS_MAX, MAGIC, VERSION, Words, has_passed, map, page};
-use super::{Client, Error, programs};
+use super::{Client, Error, PERIOD_MAX, programs};
 
 /// Heartbeats take at most one part of so many of the daemon's time: with very many CPUs they come less often.
 const REST: u32 = 4;
@@ -85,7 +85,7 @@ impl Words for Memory {
 
 impl Daemon {
     /// Loads the programs, which begin to note interrupts. `period` is the time from one heartbeat to the next, at
-    /// least.
+    /// least; more than [`PERIOD_MAX`] counts as that.
     ///
     /// # Errors
     /// Where the machine can't, or the user may not: each of [`Error::is_unavailable`].
@@ -94,10 +94,11 @@ impl Daemon {
             return Err(Error::OtherMachine);
         }
         refuse_unprivileged()?;
+        let period = period.min(PERIOD_MAX);
         let file = |source| Error::File { path: "/sys/devices/system/cpu".into(), source };
         let cpus = cpus::possible().map_err(file)?.min(CPUS_MAX);
         let mut online = Online::new(cpus).map_err(file)?;
-        let map = Map::new(map::bytes(cpus)).map_err(refused("no memory for a program in the kernel"))?;
+        let map = Map::new(map::bytes(cpus)).map_err(refused("no map in the kernel"))?;
         let loaded = |instructions: &[_]| Program::new(instructions).map_err(refused("no program in the kernel"));
         let interrupt = loaded(&programs::interrupt(map.as_fd(), cpus))?;
         let idle = loaded(&programs::idle(map.as_fd(), cpus))?;
@@ -140,9 +141,7 @@ impl Daemon {
             fs::create_dir_all(folder).map_err(failed(folder))?;
         }
         let lock_path = path.with_added_extension("lock");
-        // Nobody else may open it, who could hold the lock.
-        let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(&lock_path);
-        let lock = lock.map_err(failed(&lock_path))?;
+        let lock = socket::lock_file(&lock_path).map_err(failed(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::IsRunning { path: path.into() }),
@@ -152,11 +151,15 @@ impl Daemon {
             let source = io::Error::new(io::ErrorKind::AlreadyExists, "something that is not a socket is there");
             return Err(Error::File { path: path.into(), source });
         }
+        if UnixStream::connect(path).is_ok() {
+            let source = io::Error::new(io::ErrorKind::AddrInUse, "another program listens there");
+            return Err(Error::File { path: path.into(), source });
+        }
         // Complete before it can be found.
         let new = path.with_added_extension("new");
         let _ = fs::remove_file(&new);
         let listener = UnixListener::bind(&new).map_err(failed(&new))?;
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o666)).map_err(failed(&new))?;
+        socket::open_to_all(&new).map_err(failed(&new))?;
         self.connections.listen(listener).map_err(failed(&new))?;
         fs::rename(&new, path).map_err(failed(path))?;
         self.place = Some(Place { path: path.into(), _lock: lock });
@@ -213,7 +216,9 @@ impl Daemon {
             }
             // Also where there was no heartbeat, so that nobody can keep the daemon busy.
             let rest = self.period.max(REST * start.elapsed());
-            thread::sleep(rest.saturating_sub(start.elapsed()));
+            if !self.connections.rest(stop, rest.saturating_sub(start.elapsed()))? {
+                return Ok(());
+            }
         }
     }
 

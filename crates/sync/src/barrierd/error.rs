@@ -108,7 +108,8 @@ impl fmt::Display for Error {
                 write!(f, "CPU {cpu} was not interrupted in time (last {age_ms:.1} ms ago): is barrierd stopped?")
             }
             Self::Forbidden { what, source } => {
-                write!(f, "{what}: {source}; barrierd must be started by root, and where no filter forbids bpf(2)")
+                f.write_str("barrierd needs root (sudo), or CAP_BPF and CAP_PERFMON, and no filter of system calls, ")?;
+                write!(f, "such as a container's, against bpf(2): {what}: {source}")
             }
             Self::Kernel { what, source } => {
                 write!(f, "{what}: {source}; barrierd needs Linux 5.11 with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")

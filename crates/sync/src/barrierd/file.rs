@@ -105,15 +105,17 @@ pub trait Words {
 /// does one that was offline at first and has noted nothing yet: that it comes online is an event that it notes.
 #[must_use]
 pub fn has_passed(words: &impl Words, cpu: u32, since: u64) -> bool {
-    let seen = words.map(map::line(cpu) + map::SEEN);
-    seen > since || is_idle(words, cpu) || was_offline(words, cpu, since, seen)
+    let offline = words.page(page::offline(cpu));
+    words.map(map::line(cpu) + map::SEEN) > since
+        || is_idle(words, cpu)
+        || is_absent(words, cpu)
+        || (offline != ABSENT && offline > since)
 }
 
-fn was_offline(words: &impl Words, cpu: u32, since: u64, seen: u64) -> bool {
-    match words.page(page::offline(cpu)) {
-        ABSENT => seen == 0,
-        offline => offline > since,
-    }
+/// Whether that CPU was offline when the daemon began, and has not come since.
+#[must_use]
+pub fn is_absent(words: &impl Words, cpu: u32) -> bool {
+    words.page(page::offline(cpu)) == ABSENT && words.map(map::line(cpu) + map::SEEN) == 0
 }
 
 /// Whether that CPU is idle now.

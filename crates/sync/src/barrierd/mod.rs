@@ -26,5 +26,8 @@ pub use error::Error;
 pub use litmus::missed_rounds;
 pub use status::{CpuStatus, Status};
 
+/// The longest time between two heartbeats. New clients are answered between them, and wait for a second.
+pub const PERIOD_MAX: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// Where the daemon listens unless it is told otherwise.
 pub const DEFAULT_PATH: &str = "/run/ascertain/barrierd";

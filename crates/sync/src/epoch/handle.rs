@@ -91,7 +91,7 @@ impl<B: Barrier> Handle<B> {
     ///
     /// # Safety
     /// The object comes from [`Box::into_raw`], is retired once, and can be found no more by who is pinned from now on.
-    pub unsafe fn retire<T: Send>(&self, object: *mut T) {
+    pub unsafe fn retire<T: Send + 'static>(&self, object: *mut T) {
         // SAFETY: by the contract.
         self.add(unsafe { Retired::boxed(object) });
     }
@@ -124,7 +124,8 @@ impl<B: Barrier> Handle<B> {
     /// Frees what was retired so far, blocking for heavy sides. What is still [`waiting`](Self::waiting) then waits
     /// for somebody who is pinned (this thread, perhaps), or another thread is advancing the epoch at the moment.
     pub fn flush(&self) {
-        while self.step(true) && self.waiting() > 0 {}
+        // What was freed may have left others.
+        while self.step(true) && (self.waiting() > 0 || !self.collector.orphans().is_empty()) {}
     }
 
     /// Returns whether the epoch has advanced.

@@ -43,7 +43,7 @@ impl<B: Barrier> Retirer<B> {
     /// # Safety
     /// The object comes from [`Box::into_raw`], is retired once, and no pointer from which a reader might still
     /// [`protect`](super::Hazard::protect) it leads to it.
-    pub unsafe fn retire<T: Send>(&mut self, object: *mut T) {
+    pub unsafe fn retire<T: Send + 'static>(&mut self, object: *mut T) {
         // SAFETY: by the contract.
         self.add(unsafe { Retired::boxed(object) });
     }
@@ -83,10 +83,15 @@ impl<B: Barrier> Retirer<B> {
 
     /// Frees everything retired so far that nobody protects, blocking for a heavy side.
     pub fn flush(&mut self) {
-        self.seal();
-        if let Some(ticket) = &self.ticket {
+        loop {
+            self.seal();
+            let Some(ticket) = &self.ticket else { return };
             ticket.wait();
             self.scan();
+            // What was freed may have left others.
+            if self.domain.orphans().is_empty() {
+                return;
+            }
         }
     }
 

@@ -1,12 +1,17 @@
 //! Boxes to be used again, by the CPU that they were last used on.
 
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use ascertain_sys::rseq::{Area, Outcome, Stack, Unavailable, Yielded};
 
 use super::shard::{Shard, of_cpus, of_threads, own};
 use super::{BEST_FIRST, Method};
+
+/// How often a thread looks for boxes that somebody else is just taking, which takes some microseconds.
+const LOOKS: usize = 100;
 
 /// Boxes that were given up, for whoever needs one next: a last-in, first-out stack for each CPU, which holds so many
 /// and no more, and behind it a list that all share.
@@ -68,7 +73,8 @@ impl<T> FreeList<T> {
     }
 
     /// A box that was given up, most likely the one that was last on this CPU. None where there is none, neither here nor
-    /// shared nor on another CPU's stack; one that is on its way from there to another thread is that thread's.
+    /// shared nor on another CPU's stack; one that is on its way from there to another thread is that thread's. While
+    /// another thread takes from a stack nobody else can: this looks again some times, and then says none.
     #[inline]
     #[must_use]
     pub fn pop(&self) -> Option<Box<T>> {
@@ -122,13 +128,20 @@ impl<T> FreeList<T> {
 
     #[cold]
     fn pop_elsewhere(&self) -> Option<Box<T>> {
-        let mut items = self.take_shared();
-        if items.is_empty() {
-            items = self.steal();
+        for _ in 0..LOOKS {
+            let is_busy = Cell::new(false);
+            let mut items = self.take_shared();
+            if items.is_empty() {
+                items = self.steal(&is_busy);
+            }
+            let first = items.pop();
+            items.into_iter().for_each(|item| self.push(item));
+            if first.is_some() || !is_busy.get() {
+                return first;
+            }
+            thread::yield_now();
         }
-        let first = items.pop();
-        items.into_iter().for_each(|item| self.push(item));
-        first
+        None
     }
 
     /// From the shared list, one and half a stack more.
@@ -140,16 +153,22 @@ impl<T> FreeList<T> {
         shared.split_off(kept)
     }
 
-    /// Half of the first other stack that has any.
-    fn steal(&self) -> Vec<Box<T>> {
+    /// Half of the first other stack that has any; and whether somebody else is at one of them.
+    fn steal(&self, is_busy: &Cell<bool>) -> Vec<Box<T>> {
         let half = |stack: &Stack| -> Vec<Box<T>> {
             let wanted = stack.len().div_ceil(2);
             (0..wanted).map_while(|_| stack.pop()).map(|item| self.boxed(item)).collect()
         };
         let of_cpus = self.of_cpus.iter().enumerate().filter(|(_, stack)| !stack.is_empty()).map(|(cpu, stack)| {
-            // Where the kernel can't stop a CPU's sequences, its stack is its own.
-            let stopped = stack.stop(cpu).ok().flatten();
-            stopped.map_or_else(Vec::new, |_stopped| half(stack))
+            match stack.stop(cpu) {
+                Ok(Some(_stopped)) => half(stack),
+                Ok(None) => {
+                    is_busy.set(true);
+                    Vec::new()
+                }
+                // Where the kernel can't stop a CPU's sequences, its stack is its own.
+                Err(_) => Vec::new(),
+            }
         });
         let of_shards = self.shards.iter().map(|shard| {
             let _lock = shard.lock();

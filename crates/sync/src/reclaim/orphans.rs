@@ -40,10 +40,15 @@ impl<T> Orphans<T> {
         }
     }
 
+    /// Whether there is nothing at this moment.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.load(Ordering::Relaxed).is_null()
+    }
+
     /// Moves everything there is to `items`.
     pub(crate) fn take(&self, items: &mut Vec<T>) {
         // Looking first leaves the cache line where it is when there is nothing, which is nearly always.
-        if self.head.load(Ordering::Relaxed).is_null() {
+        if self.is_empty() {
             return;
         }
         let mut next = self.head.swap(ptr::null_mut(), Ordering::Acquire);

@@ -35,7 +35,7 @@ const AT_RSEQ_FEATURE_SIZE: libc::c_ulong = 27;
 /// an undefined instruction. `ax` of a pushed section: allocated and executable, `aw`: allocated and writable, for
 /// the linker's relocations.
 macro_rules! sequence {
-    ($area:expr, [$($body:literal,)*], aborted: [$($aborted:literal,)*], $($operands:tt)*) => {
+    ($area:expr, [$($body:expr,)*], aborted: [$($aborted:literal,)*], $($operands:tt)*) => {
         asm!(
             "lea {cpu}, [rip + 4f]",
             "mov qword ptr fs:[{area} + 8], {cpu}",
@@ -57,6 +57,20 @@ macro_rules! sequence {
             area = in(reg) $area.offset.get(),
             $($operands)*
             options(nostack),
+        )
+    };
+}
+
+/// The CPU's number in `{cpu}`, times the stride; elsewhere, where there are not so many.
+macro_rules! own {
+    ($refused:literal) => {
+        concat!(
+            "mov {cpu:e}, dword ptr fs:[{area} + 4]\n",
+            "cmp {cpu}, {end}\n",
+            "jae ",
+            $refused,
+            "\n",
+            "shl {cpu}, {shift}",
         )
     };
 }
@@ -114,15 +128,12 @@ impl Area {
             sequence!(
                 self,
                 [
-                    "mov {cpu:e}, dword ptr fs:[{area} + 4]",
-                    "cmp {cpu}, {len}",
-                    "jae {refused}",
-                    "shl {cpu}, {shift}",
+                    own!("{refused}"),
                     "add qword ptr [{counts} + {cpu}], {delta}",
                 ],
                 aborted: ["jmp {aborted}",],
                 cpu = out(reg) _,
-                len = in(reg) counts.len(),
+                end = in(reg) counts.len(),
                 counts = in(reg) counts.as_ptr(),
                 delta = in(reg) delta,
                 shift = const STRIDE_SHIFT,
@@ -144,10 +155,7 @@ impl Area {
             sequence!(
                 self,
                 [
-                    "mov {cpu:e}, dword ptr fs:[{area} + 4]",
-                    "cmp {cpu}, {end}",
-                    "jae {refused}",
-                    "shl {cpu}, {shift}",
+                    own!("{refused}"),
                     "add {cpu}, {stacks}",
                     "cmp byte ptr [{cpu} + {is_stopped}], 0",
                     "jne {refused}",
@@ -190,10 +198,7 @@ impl Area {
             sequence!(
                 self,
                 [
-                    "mov {cpu:e}, dword ptr fs:[{area} + 4]",
-                    "cmp {cpu}, {end}",
-                    "jae 6f",
-                    "shl {cpu}, {shift}",
+                    own!("6f"),
                     "add {cpu}, {stacks}",
                     "cmp byte ptr [{cpu} + {is_stopped}], 0",
                     "jne 6f",
