@@ -6,6 +6,7 @@ mod binomial;
 mod browser;
 mod calibrate;
 mod checkers;
+mod emulated;
 mod exports;
 mod load;
 mod permutation;

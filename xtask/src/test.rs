@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::{browser, checkers, exports, tools};
+use crate::{browser, checkers, emulated, exports, tools};
 
 /// A part of the tests: its name, and what it says when it can't run here.
 pub type Part = (&'static str, fn() -> anyhow::Result<Done>);
@@ -34,7 +34,7 @@ const PARTS: &[Part] = &[
 /// Runs all parts; the first that fails ends it.
 pub fn all() -> anyhow::Result<()> {
     let mut left_out = Vec::new();
-    let parts: Vec<&Part> = PARTS.iter().chain(exports::PARTS).chain(checkers::PARTS).collect();
+    let parts: Vec<&Part> = PARTS.iter().chain(exports::PARTS).chain(checkers::PARTS).chain(emulated::PARTS).collect();
     for (name, part) in &parts {
         println!("\n== {name}");
         match part().with_context(|| format!("{name}: failed"))? {

@@ -79,7 +79,7 @@ fn failures(run: &Run) -> Vec<String> {
     }
     let says_why = |claim: &&ClaimResult| claim.verdict == Verdict::Failed || (is_empty && claim.reason.is_some());
     let said: Vec<String> = outcome.claims.iter().filter(says_why).map(sentence::claim).collect();
-    if said.is_empty() { outcome.left_out.iter().map(sentence::left_out).collect() } else { said }
+    if said.is_empty() { sentence::left_out(outcome) } else { said }
 }
 
 /// Prints a value as asked, given how it is said in JSON, CSV and Markdown, and to people.

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use ascertain::command::CommandExperiment;
-use ascertain::experiment::Experiment;
+use ascertain::experiment::{Arm, Experiment};
 use ascertain::observations::Observations;
-use ascertain::outcome::{Outcome, Verdict};
+use ascertain::outcome::{LeftOut, Outcome, Verdict};
 use ascertain::plan::{Config, Plan};
 use ascertain::run::{Observer, Progress, Recording, Run};
 use ascertain_report::exports::{self, Files, Purpose, Results};
+use ascertain_report::sentence;
 use ascertain_sys::{clock, interrupt, process};
 
 use crate::exports::Exports;
@@ -67,9 +68,9 @@ pub fn carry_out_with(
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
     let mut registry: Vec<&dyn Experiment> = ascertain_experiments::registry().to_vec();
     registry.extend(commands.iter().map(|command| command as &dyn Experiment));
-    let mut watching = Watching { line: Line::new(quiet), files };
+    let mut watching = Watching { plan, quiet, line: Line::new(quiet), files };
     let run = ascertain::run::run(plan, &registry, recording, &mut watching)?;
-    let Watching { line, mut files } = watching;
+    let Watching { line, mut files, .. } = watching;
     drop(line);
     for failure in commands.iter().flat_map(CommandExperiment::cleanup_failures) {
         output::note(&format!("warning: {failure}"));
@@ -104,12 +105,23 @@ fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
 }
 
 /// Who hears of a run: the line of progress, and the files that are written meanwhile.
-struct Watching {
+struct Watching<'p> {
+    plan: &'p Plan,
+    quiet: bool,
     line: Line,
     files: Files,
 }
 
-impl Observer for Watching {
+impl Observer for Watching<'_> {
+    fn unavailable(&mut self, left_out: &[LeftOut]) {
+        let is_left_out =
+            |(experiment, arm): (&str, &Arm)| left_out.iter().any(|left_out| left_out.is_of(experiment, arm));
+        // Where nothing is left to be measured, what is printed says it at once.
+        if !self.quiet && !self.plan.arms().all(is_left_out) {
+            sentence::unavailable(left_out, self.plan).iter().for_each(|sentence| output::note(sentence));
+        }
+    }
+
     fn progress(&mut self, progress: &Progress) {
         self.line.progress(progress);
     }

@@ -23,6 +23,8 @@ pub(crate) struct Seen {
     pub tie: bool,
     /// The first ratio or difference.
     pub statistic: Option<f64>,
+    /// What a predicate on one metric saw of it.
+    pub value: Option<f64>,
 }
 
 /// A claim's tests, which a trial is put to without searching for its arms.
@@ -83,7 +85,7 @@ impl BoundTests {
     /// # Errors
     /// When a value to compare is missing, or is zero or below where a ratio is asked for.
     pub fn evaluate(&self, trial: &TrialValues) -> Result<Seen, TargetError> {
-        let mut seen = Seen { success: true, tie: false, statistic: None };
+        let mut seen = Seen { success: true, tie: false, statistic: None, value: None };
         for test in &self.tests {
             match test {
                 &BoundTest::Versus { metric, better, candidate, baseline, scale, bound } => {
@@ -101,6 +103,7 @@ impl BoundTests {
                         Some(Exit::Any(exit)) => values[exit].is_finite(),
                     };
                     seen.success &= exit_is_fine && predicate.is_true(values);
+                    seen.value = predicate.only_metric().map(|metric| values[metric]);
                 }
             }
         }

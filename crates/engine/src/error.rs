@@ -1,6 +1,7 @@
 //! What can go wrong in the engine.
 
 use crate::evidence;
+use crate::memory::Shortage;
 
 /// A run could not be planned, or not go on.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,9 @@ pub enum Error {
         /// How many there may be.
         most: usize,
     },
+    /// What is measured at one time does not fit in memory.
+    #[error("the whole run, with all its sizes at once, {0}; measure fewer levels or variants at a time")]
+    Memory(Shortage),
     /// An experiment is not in this program.
     #[error("there is no experiment `{0}` in this program")]
     UnknownExperiment(String),

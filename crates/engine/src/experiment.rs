@@ -15,11 +15,25 @@ pub trait Experiment: Sync {
     /// The experiment as plain data.
     fn spec(&self) -> &Spec;
 
-    /// Whether this machine can measure the arm.
+    /// Whether this machine can measure the arm, its [memory](Self::memory_bytes) aside.
     ///
     /// # Errors
     /// The reason why not, for people: "needs AVX-512 (avx512f)".
     fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable>;
+
+    /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says so,
+    /// the points besides that its source and the claims speak of.
+    fn table_arms(&self) -> Vec<Arm> {
+        let point = self.spec().default_point();
+        let names = self.spec().variants.iter().map(|variant| variant.name.clone());
+        names.map(|variant| Arm { variant, point: point.clone() }).collect()
+    }
+
+    /// The memory that a session of these arms takes for its data. More than half of what there is is refused before
+    /// anything is measured: see [`memory`](crate::memory). Zero where it does not grow with a factor.
+    fn memory_bytes(&self, _arms: &[Arm]) -> u64 {
+        0
+    }
 
     /// Gets everything ready to measure these arms.
     ///

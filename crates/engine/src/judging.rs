@@ -153,7 +153,7 @@ impl ClaimJudge {
     fn count(&mut self, seen: &Seen, number: u64, elapsed_ns: u64) {
         self.trials += 1;
         self.spent_ns += elapsed_ns;
-        if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic) {
+        if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic.or(seen.value)) {
             paired.push(value);
         }
         let success = (self.claim.judging != Judging::Order || !seen.tie).then_some(seen.success);
@@ -400,8 +400,12 @@ fn direction_error(claim: &Claim, error: f64) -> f64 {
 }
 
 /// The quantile of the paired statistic that a claim speaks of, when it compares two arms: "at least x
-/// in a share q of the trials" says that the (1-q)-quantile is at least x.
+/// in a share q of the trials" says that the (1-q)-quantile is at least x. Where there is no chance in it, a
+/// predicate has a figure too: the one value of its metric.
 fn paired_quantile(claim: &Claim) -> Option<f64> {
+    if let (Judging::Exact, [Test::Predicate { .. }]) = (claim.judging, claim.tests.as_slice()) {
+        return Some(0.5);
+    }
     let [Test::Versus { bound, .. }] = claim.tests.as_slice() else { return None };
     Some(match bound {
         _ if claim.judging != Judging::Rate => 0.5,

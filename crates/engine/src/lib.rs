@@ -18,6 +18,7 @@ pub mod function;
 mod judging;
 mod lane;
 mod likeness;
+pub mod memory;
 mod names;
 pub mod nearest;
 pub mod observations;

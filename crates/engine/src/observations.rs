@@ -2,7 +2,7 @@
 
 use crate::experiment::{Arm, Spec};
 use crate::judging::Closed;
-use crate::outcome::LeftOut;
+use crate::outcome::{Absence, LeftOut};
 
 /// One arm's values, by metric, in the order measured.
 #[derive(Clone, Debug)]
@@ -86,14 +86,16 @@ impl Observations {
     /// The arms that were asked for and not measured, or not to the end.
     pub(crate) fn left_out(&self) -> Vec<LeftOut> {
         let left_out = self.arms.iter().filter_map(|values| {
-            let reason = match values.left_out.as_ref()? {
+            let (absence, reason) = match values.left_out.as_ref()? {
                 // Another lane had time for it.
                 Closed::Deferred(_) if values.by_metric.iter().any(|values| !values.is_empty()) => return None,
-                Closed::Unavailable(reason) | Closed::Failed(reason) | Closed::Deferred(reason) => reason.clone(),
+                Closed::Unavailable(reason) => (Absence::Unavailable, reason.clone()),
+                Closed::Failed(reason) => (Absence::Failed, reason.clone()),
+                Closed::Deferred(reason) => (Absence::Deferred, reason.clone()),
                 Closed::Spent => return None,
             };
             let (variant, at) = (values.arm.variant.clone(), values.arm.point.clone());
-            Some(LeftOut { experiment: values.experiment.clone(), variant, at, reason })
+            Some(LeftOut { experiment: values.experiment.clone(), variant, at, absence, reason })
         });
         left_out.collect()
     }

@@ -57,8 +57,33 @@ pub struct LeftOut {
     pub variant: String,
     /// The arm's point.
     pub at: Point,
+    /// What kept it from being measured.
+    #[serde(default)]
+    pub absence: Absence,
     /// Why: what this machine lacks, or how it failed.
     pub reason: String,
+}
+
+impl LeftOut {
+    /// Whether it is that arm of that experiment.
+    pub fn is_of(&self, experiment: &str, arm: &Arm) -> bool {
+        self.experiment == experiment && self.variant == arm.variant && self.at == arm.point
+    }
+}
+
+/// What kept an arm from being measured, or from being measured to the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Absence {
+    /// This machine can't measure it, which was known before the first trial.
+    Unavailable,
+    /// It failed or gave a wrong answer, at its beginning or later.
+    Failed,
+    /// The time was up first.
+    Deferred,
+    /// It was recorded by a version that did not note it.
+    #[default]
+    Unsaid,
 }
 
 /// One metric of one arm over the trials.
@@ -138,7 +163,7 @@ pub struct ClaimResult {
     pub error: f64,
     /// How many times better the candidate is (`compare`: reference divided by command): the quantile
     /// of the paired ratios that matches the claimed rate, the median at 0.5. For a difference, by how
-    /// much, in the metric's unit.
+    /// much, in the metric's unit. For a predicate on one metric in which there is no chance, its value.
     pub ratio: Option<f64>,
     /// The lower end of its interval, at the claim's error.
     pub ratio_low: Option<f64>,

@@ -21,6 +21,18 @@ pub struct Plan {
     pub config: Config,
 }
 
+impl Plan {
+    /// Every arm that a table or a claim asks for, with its experiment; one that several ask for, as often.
+    pub fn arms(&self) -> impl Iterator<Item = (&str, &Arm)> {
+        let tables = self.tables.iter().flat_map(|table| table.arms.iter().map(|arm| (table.experiment.as_str(), arm)));
+        let claims = self.claims.iter().flat_map(|claim| {
+            let arms = claim.arms().into_iter();
+            arms.map(|arm| (claim.experiment.as_str(), arm))
+        });
+        tables.chain(claims)
+    }
+}
+
 /// Arms of one experiment that are measured together for their own sake.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {

@@ -9,8 +9,9 @@ use crate::error::Error;
 use crate::experiment::{Arm, Experiment, Unavailable};
 use crate::judging::{ClaimJudge, Closed, Terms};
 use crate::lane::Lane;
+use crate::memory;
 use crate::observations::Observations;
-use crate::outcome::LeftOut;
+use crate::outcome::{Absence, LeftOut};
 use crate::plan::{Plan, Registry};
 use crate::slots::MAX_ARMS;
 
@@ -81,7 +82,7 @@ pub(crate) fn lanes<'a>(
         if arms.len() > MAX_ARMS {
             return Err(Error::TooManyArms { id: judge.claim.id.clone(), arms: arms.len(), most: MAX_ARMS });
         }
-        let missing = arms.iter().find_map(|arm| availability.reason(experiment, arm));
+        let missing = arms.iter().find_map(|arm| Some(format!("{arm}: {}", availability.reason(experiment, arm)?)));
         if let Some(reason) = missing {
             judge.close(Closed::Unavailable(reason));
             continue;
@@ -105,6 +106,9 @@ pub(crate) fn lanes<'a>(
             add_table_arm(&mut lanes, experiment, arm, observations);
         }
     }
+    // All lanes are open at once.
+    let needed_bytes = lanes.iter().map(|lane| lane.experiment.memory_bytes(&lane.arms));
+    memory::has_room(needed_bytes.fold(0, u64::saturating_add), machine).map_err(Error::Memory)?;
     Ok(Lanes { lanes, unavailable: availability.unavailable() })
 }
 
@@ -161,14 +165,14 @@ struct Availability<'m> {
 impl Availability<'_> {
     fn reason(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<String> {
         let key = (experiment.spec().id.clone(), arm.clone());
-        let ask = || experiment.available(arm, self.machine).err().map(|Unavailable(reason)| reason);
-        let reason = self.known.entry(key).or_insert_with(ask);
-        reason.as_ref().map(|reason| format!("{arm}: {reason}"))
+        let ask = || memory::available(experiment, arm, self.machine).err().map(|Unavailable(reason)| reason);
+        self.known.entry(key).or_insert_with(ask).clone()
     }
 
     fn unavailable(self) -> Vec<LeftOut> {
         let missing = self.known.into_iter().filter_map(|((experiment, arm), reason)| {
-            Some(LeftOut { experiment, variant: arm.variant, at: arm.point, reason: reason? })
+            let Arm { variant, point: at } = arm;
+            Some(LeftOut { experiment, variant, at, absence: Absence::Unavailable, reason: reason? })
         });
         missing.collect()
     }

@@ -106,6 +106,12 @@ impl Predicate {
         self.0.iter().any(|comparison| comparison.metric == metric)
     }
 
+    /// The metric, where it speaks of just one.
+    pub fn only_metric(&self) -> Option<usize> {
+        let metric = self.0.first()?.metric;
+        self.0.iter().all(|comparison| comparison.metric == metric).then_some(metric)
+    }
+
     /// The predicate as people write it.
     pub fn spelled(&self, metrics: &[Metric]) -> String {
         let parts = self.0.iter().map(|comparison| {

@@ -95,7 +95,7 @@ fn close_as_before(header: &Header, bench: &mut Bench) {
             judge.discredit(result.reason.clone().unwrap_or_default());
         }
     }
-    for LeftOut { experiment, variant, at, reason } in &outcome.left_out {
+    for LeftOut { experiment, variant, at, reason, .. } in &outcome.left_out {
         let of_arm =
             |point: &&PointSummary| point.experiment == *experiment && point.variant == *variant && point.at == *at;
         // Its values were taken back, for an answer was wrong.

@@ -56,6 +56,9 @@ pub enum Recording {
 
 /// Hears of a run while it goes on, between trials.
 pub trait Observer {
+    /// What this machine can't measure of what was asked for, before the first trial; not called where that is nothing.
+    fn unavailable(&mut self, _left_out: &[LeftOut]) {}
+
     /// How far it is; at most ten times a second.
     fn progress(&mut self, progress: &Progress);
 
@@ -106,6 +109,9 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     let mut observations = Observations::default();
     let mut judges = planning::judges(plan, registry)?;
     let Lanes { mut lanes, unavailable } = planning::lanes(plan, registry, &machine, &mut judges, &mut observations)?;
+    if !unavailable.is_empty() {
+        observer.unavailable(&unavailable);
+    }
     let (mut writer, recorded, run_id) = open_evidence(plan, registry, recording, &machine, unavailable)?;
     if let Some(writer) = &mut writer {
         for (index, values) in observations.arms().to_vec().iter().enumerate() {

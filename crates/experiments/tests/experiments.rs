@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use ascertain::experiment::{Arm, Experiment, Level};
+use ascertain::memory;
 use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::run::{Recording, Silent, run};
@@ -41,6 +42,35 @@ fn specs_are_whole() {
     }
 }
 
+/// A table has every variant, no arm twice, and what the source tells figures of.
+#[test]
+fn tables_show_what_the_sources_tell_figures_of() {
+    let registry = ascertain_experiments::registry();
+    for experiment in registry {
+        let (spec, arms) = (experiment.spec(), experiment.table_arms());
+        let mut once = arms.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), arms.len(), "{}", spec.id);
+        for variant in &spec.variants {
+            assert!(arms.iter().any(|arm| arm.variant == variant.name), "{}: {}", spec.id, variant.name);
+        }
+        assert!(arms.iter().all(|arm| arm.point.0.len() == spec.factors.len()), "{}", spec.id);
+    }
+    let shown = [
+        ("sum", "kahan", "accumulators", vec![1.into(), 4.into()]),
+        ("sum", "accurate-exact", "accumulators", vec![1.into()]),
+        ("polynomial", "c-additions", "level", ["O0", "O1", "O3"].map(Level::from).to_vec()),
+        ("polynomial", "direct", "level", vec!["O3".into()]),
+        ("decimal", "std", "digits", vec!["any".into(); 6]),
+    ];
+    for (id, variant, factor, levels) in shown {
+        let experiment = registry.iter().find(|experiment| experiment.spec().id == id).unwrap();
+        let arms = experiment.table_arms().into_iter().filter(|arm| arm.variant == variant);
+        assert_eq!(arms.map(|arm| arm.point.get(factor).unwrap().clone()).collect::<Vec<_>>(), levels, "{id}");
+    }
+}
+
 /// Each variant of `sum` that this machine has is measured, and the others say what they need.
 #[test]
 fn sums_are_measured_or_say_what_they_need() {
@@ -61,10 +91,19 @@ fn sums_are_measured_or_say_what_they_need() {
 
 #[test]
 fn sizes_over_memory_are_refused_before_time_is_spent() {
-    let arms = arms(&ascertain_experiments::sum::Sum, &[("elements", Level::Integer(1 << 32))]);
-    let small = machine::Machine { memory_bytes: 1 << 30, ..machine::describe() };
-    let reason = ascertain_experiments::sum::Sum.available(&arms[0], &small).unwrap_err().to_string();
-    assert!(reason.contains("more than half of this machine's memory"), "{reason}");
+    let small = machine::Machine { memory_bytes: 1 << 30, memory_limit_bytes: None, ..machine::describe() };
+    let registry = ascertain_experiments::registry();
+    for (id, elements, needed) in [("sum", 1 << 30, "needs 8.590 GB"), ("polynomial", 1 << 30, "needs 8.590 GB")] {
+        let experiment = *registry.iter().find(|experiment| experiment.spec().id == id).unwrap();
+        let large = arms(experiment, &[("elements", Level::Integer(elements))]);
+        let reason = memory::available(experiment, &large[0], &small).unwrap_err().to_string();
+        assert!(reason.contains(needed) && reason.contains("more than half of the 1.074 GB (1073741824 bytes)"), "{id}: {reason}");
+        assert_eq!(
+            experiment.memory_bytes(&large),
+            experiment.memory_bytes(&large[..1]),
+            "{id}: arms share their data"
+        );
+    }
 }
 
 /// The same seed gives the same rows, drawn or thrown, and both are shares.

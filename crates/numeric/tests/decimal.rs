@@ -1,7 +1,9 @@
 //! Text of integers: against the standard library's, at every edge.
 #![allow(missing_docs)]
 
-use ascertain_numeric::decimal::{Integer, TooShort, VARIANTS, append, append_column, write, write_within};
+use ascertain_numeric::decimal::{
+    Integer, TooShort, VARIANTS, append, append_column, append_to_string, write, write_within,
+};
 use proptest::prelude::*;
 
 /// Powers of ten and of two, and what lies beside them.
@@ -29,6 +31,9 @@ fn check<I: Integer + ToString>(value: I) {
     let mut text = b"before".to_vec();
     append(value, &mut text);
     assert_eq!(text, format!("before{expected}").into_bytes());
+    let mut string = String::from("before");
+    append_to_string(value, &mut string);
+    assert_eq!(string.as_bytes(), text);
 }
 
 fn check_column<I: Integer + ToString>(values: &[I]) {
@@ -36,6 +41,12 @@ fn check_column<I: Integer + ToString>(values: &[I]) {
     append_column(values, b';', &mut text);
     let expected: String = values.iter().map(|value| format!("{};", value.to_string())).collect();
     assert_eq!(String::from_utf8(text).unwrap(), format!("!{expected}"));
+    for variant in VARIANTS {
+        let mut text = Vec::new();
+        if variant.append_column(values, b';', &mut text).is_some() {
+            assert_eq!(std::str::from_utf8(&text), Ok(&*expected), "{}", variant.name);
+        }
+    }
 }
 
 #[test]
@@ -50,11 +61,27 @@ fn edges_of_every_digit_count() {
     }
     check(i32::MIN);
     check(i64::MIN);
+    for x in i16::MIN..=i16::MAX {
+        check(x);
+        check(x as u16);
+    }
+    for x in i8::MIN..=i8::MAX {
+        check(x);
+        check(x as u8);
+    }
+    for x in [0, 1, usize::MAX] {
+        check(x);
+        check(x as isize);
+        check(isize::MIN.wrapping_add_unsigned(x));
+    }
     let all: Vec<u64> = edges().collect();
     check_column(&all);
     check_column(&all.iter().map(|&x| x as i64).collect::<Vec<_>>());
     check_column(&all.iter().map(|&x| (x as i32).wrapping_neg()).collect::<Vec<_>>());
     check_column(&all.iter().map(|&x| x as u32 % 1_000).collect::<Vec<_>>());
+    check_column(&all.iter().map(|&x| x as usize).collect::<Vec<_>>());
+    check_column(&all.iter().map(|&x| x as i16).collect::<Vec<_>>());
+    check_column(&all.iter().map(|&x| x as u8).collect::<Vec<_>>());
     check_column::<u32>(&[]);
 }
 

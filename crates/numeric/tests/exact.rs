@@ -5,7 +5,7 @@ mod common;
 
 use std::cmp::Ordering;
 
-use ascertain_numeric::sum::{Element, Exact, ExactBytesError, exact, sum_of};
+use ascertain_numeric::sum::{Element, Exact, exact, sum_of};
 use proptest::prelude::*;
 
 /// A two's complement integer of 2,304 bits that counts in units of 2^−1074.
@@ -251,70 +251,6 @@ fn the_ends_of_the_range() {
     assert_eq!(exact(&[1.0, f64::EPSILON / 2.0, tiny]), 1.0 + f64::EPSILON);
     assert_eq!(exact(&[1e300, 1.0, -1e300, tiny]), 1.0);
     assert_eq!(exact(&vec![max; 100_000]), f64::INFINITY);
-}
-
-#[test]
-fn bytes_are_checked() {
-    let sum: Exact = [1.5, -2.25].into_iter().collect();
-    let bytes = sum.to_bytes();
-    assert_eq!(bytes.len(), Exact::LENGTH);
-    assert_eq!(Exact::from_bytes(&bytes).unwrap().round(), -0.75);
-    let wrong = |place: usize, byte: u8| {
-        let mut bytes = bytes;
-        bytes[place] = byte;
-        Exact::from_bytes(&bytes).unwrap_err()
-    };
-    assert_eq!(Exact::from_bytes(&[]).unwrap_err(), ExactBytesError::Length(0));
-    assert_eq!(Exact::from_bytes(&bytes[1..]).unwrap_err(), ExactBytesError::Length(Exact::LENGTH - 1));
-    assert_eq!(wrong(0, b'A'), ExactBytesError::NotASum);
-    assert_eq!(wrong(4, 2), ExactBytesError::Version(2));
-    assert_eq!(wrong(5, 5), ExactBytesError::Damaged, "no such kind");
-    assert_eq!(wrong(5, 2), ExactBytesError::Damaged, "an infinity has no digits");
-    assert_eq!(wrong(5, 0), ExactBytesError::Damaged, "nor has nothing");
-    assert_eq!(wrong(Exact::LENGTH - 1, 0x7f), ExactBytesError::Damaged, "no room for a carry");
-    assert!(wrong(4, 2).to_string().contains("version 2"));
-}
-
-#[test]
-fn equal_sums_have_equal_bytes() {
-    let bytes = |xs: &[f64]| xs.iter().copied().collect::<Exact>().to_bytes();
-    let (inf, nan) = (f64::INFINITY, f64::NAN);
-    for (left, right) in [
-        (&[1e300, -1.0, -1e300] as &[f64], &[-1.0] as &[f64]),
-        (&[], &[-0.0, -0.0]),
-        (&[0.0], &[5.0, -5.0]),
-        (&[inf, 3.0], &[inf, inf, -7.0]),
-        (&[nan, 1.0], &[inf, -inf]),
-    ] {
-        assert_eq!(bytes(left), bytes(right), "{left:?} {right:?}");
-    }
-    let different = [&[] as &[f64], &[0.0], &[1.0], &[-1.0], &[f64::from_bits(1)], &[inf], &[-inf], &[nan]];
-    for (i, left) in different.iter().enumerate() {
-        for right in &different[..i] {
-            assert_ne!(bytes(left), bytes(right), "{left:?} {right:?}");
-        }
-    }
-}
-
-/// The bytes are a format: what was written by an earlier version must be read by all later ones.
-#[test]
-fn bytes_of_a_sum_stay_as_they_are() {
-    let bytes = [-1.0].into_iter().collect::<Exact>().to_bytes();
-    assert_eq!(bytes[..6], [b'a', b's', b'u', b'm', 1, 1]);
-    // −1 is −2^1074 units: digit 33 (bits 1056 to 1087) is 2^32 − 2^18, and all after it are those of −1.
-    let digit = |i: usize| u32::from_le_bytes(bytes[6 + 4 * i..][..4].try_into().unwrap());
-    assert!((0..33).all(|i| digit(i) == 0));
-    assert_eq!(digit(33), u32::MAX - (1 << 18) + 1);
-    assert!((34..69).all(|i| digit(i) == u32::MAX));
-}
-
-#[test]
-#[should_panic(expected = "no room")]
-fn a_sum_that_outgrows_its_room_says_so() {
-    let mut sum: Exact = [f64::MAX].into_iter().collect();
-    for _ in 0..200 {
-        sum.merge(&sum.clone());
-    }
 }
 
 /// Sums by threads, merged: the same bits as one thread's.

@@ -7,30 +7,33 @@ use ascertain_numeric::decimal::{Integer, VARIANTS, append_column, write, write_
 use ascertain_numeric::polynomial;
 use ascertain_numeric::sum::{Element, dot, mean, variance};
 
-const PAGE_BYTES: usize = 4_096;
-
 /// Two pages, of which the second may not be touched.
-struct Guarded(*mut u8);
+struct Guarded {
+    start: *mut u8,
+    page_bytes: usize,
+}
 
 impl Guarded {
     fn new() -> Guarded {
         let (both, none) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_NONE);
         // SAFETY: a mapping of its own, whose second page is then closed.
         unsafe {
+            // 4, 16 or 64 KB on aarch64.
+            let page_bytes = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap();
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let start = libc::mmap(std::ptr::null_mut(), 2 * PAGE_BYTES, both, flags, -1, 0);
+            let start = libc::mmap(std::ptr::null_mut(), 2 * page_bytes, both, flags, -1, 0);
             assert_ne!(start, libc::MAP_FAILED);
-            assert_eq!(libc::mprotect(start.add(PAGE_BYTES), PAGE_BYTES, none), 0);
-            Guarded(start.cast())
+            assert_eq!(libc::mprotect(start.add(page_bytes), page_bytes, none), 0);
+            Guarded { start: start.cast(), page_bytes }
         }
     }
 
     /// The last elements before the closed page.
     fn last<T: Copy>(&mut self, count: usize) -> &mut [T] {
-        assert!(count * size_of::<T>() <= PAGE_BYTES);
+        assert!(count * size_of::<T>() <= self.page_bytes);
         // SAFETY: they are within the first page, aligned since they end where it does, and any bits are one.
         unsafe {
-            let start = self.0.add(PAGE_BYTES - count * size_of::<T>());
+            let start = self.start.add(self.page_bytes - count * size_of::<T>());
             std::slice::from_raw_parts_mut(start.cast(), count)
         }
     }
@@ -39,7 +42,7 @@ impl Guarded {
 impl Drop for Guarded {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing borrows it any more.
-        unsafe { libc::munmap(self.0.cast(), 2 * PAGE_BYTES) };
+        unsafe { libc::munmap(self.start.cast(), 2 * self.page_bytes) };
     }
 }
 
@@ -75,6 +78,17 @@ fn text_stays_within_its_bound() {
     }
 }
 
+fn products_and_moments<T: Element>(one: &mut Guarded, other: &mut Guarded, count: usize, [x, y]: [T; 2]) {
+    let (xs, ys) = (one.last::<T>(count), other.last::<T>(count));
+    xs.fill(x);
+    ys.fill(y);
+    let named = T::DOT_VARIANTS.iter().filter_map(|variant| variant.function());
+    for dot in named.chain([dot as fn(&[T], &[T]) -> f64]) {
+        assert_eq!(dot(xs, ys), 2.0 * count as f64);
+    }
+    assert_eq!((mean(xs), variance(xs)), ((count > 0).then_some(1.0), (count > 1).then_some(0.0)));
+}
+
 #[test]
 fn slices_are_read_and_filled_to_their_end_and_no_further() {
     let (mut guarded, mut other) = (Guarded::new(), Guarded::new());
@@ -98,11 +112,8 @@ fn slices_are_read_and_filled_to_their_end_and_no_further() {
                 fill(&[3.0, 2.0, 1.0], guarded.last::<f64>(count));
             }
         }
-        let (xs, ys) = (guarded.last::<f64>(count), other.last::<f64>(count));
-        xs.fill(1.0);
-        ys.fill(2.0);
-        assert_eq!(dot(xs, ys), 2.0 * count as f64);
-        assert_eq!((mean(xs), variance(xs)), ((count > 0).then_some(1.0), (count > 1).then_some(0.0)));
+        products_and_moments::<f32>(&mut guarded, &mut other, count, [1.0, 2.0]);
+        products_and_moments::<f64>(&mut guarded, &mut other, count, [1.0, 2.0]);
         let numbers = other.last::<u64>(count);
         numbers.fill(27);
         let mut text = Vec::new();

@@ -1,20 +1,92 @@
-//! Polynomials over slices: every variant against the plain rule.
+//! Polynomials over slices: every variant against the exact value.
 #![allow(missing_docs)]
 
-use ascertain_numeric::polynomial::{VARIANTS, fill};
-use ascertain_numeric::sum::sum;
+use ascertain_numeric::polynomial::{Fill, VARIANTS, chosen, fill};
+use ascertain_numeric::sum::exact;
 use proptest::prelude::*;
 
 /// The most values that a recurrence covers before it begins anew: 256 steps of 40.
 const RUN: usize = 256 * 40;
 
-/// The value at `i`, summed in twice the working precision, and the sum of its terms' magnitudes.
-fn reference(coefficients: &[f64], i: usize) -> (f64, f64) {
-    let mut terms = [0.0; 8];
-    for (k, (term, c)) in terms.iter_mut().zip(coefficients).enumerate() {
-        *term = c * (i as f64).powi(k as i32);
+/// Half of the distance from 1 to the next double.
+const U: f64 = f64::EPSILON / 2.0;
+
+/// Coefficients are whole multiples of 2^−40.
+const UNIT_BITS: i32 = 40;
+
+/// An integer of 384 bits, its sign in the last digit, in units of 2^−40.
+#[derive(Clone, Copy)]
+struct Wide([i64; 12]);
+
+impl Wide {
+    /// `self · factor + term`, of a factor below 2^31.
+    fn times_plus(self, factor: usize, term: i64) -> Wide {
+        let mut carry = i128::from(term);
+        let mut digits = self.0;
+        let last = digits.len() - 1;
+        for digit in &mut digits[..last] {
+            carry += i128::from(*digit) * factor as i128;
+            *digit = carry as i64 & i64::from(u32::MAX);
+            carry >>= 32;
+        }
+        digits[last] = digits[last] * factor as i64 + carry as i64;
+        Wide(digits)
     }
-    (sum(&terms), terms.iter().map(|term| term.abs()).sum())
+
+    /// The double nearest to this less `subtracted`.
+    fn less(self, subtracted: f64) -> f64 {
+        // Every digit is a double, and so is the last, whose integer is small.
+        let digit = |(i, &digit): (usize, &i64)| digit as f64 * 2.0_f64.powi(32 * i as i32 - UNIT_BITS);
+        exact(&self.0.iter().enumerate().map(digit).chain([-subtracted]).collect::<Vec<_>>())
+    }
+}
+
+/// A polynomial, as what is given to a variant and in whole units.
+#[derive(Clone, Debug)]
+struct Polynomial {
+    coefficients: Vec<f64>,
+    units: Vec<i64>,
+}
+
+impl Polynomial {
+    fn of_units(units: Vec<i64>) -> Polynomial {
+        let coefficients = units.iter().map(|&units| units as f64 * 2.0_f64.powi(-UNIT_BITS)).collect();
+        Polynomial { coefficients, units }
+    }
+
+    /// The value at `i`, exactly.
+    fn at(&self, i: usize) -> Wide {
+        self.units.iter().rfold(Wide([0; 12]), |value, &units| value.times_plus(i, units))
+    }
+
+    /// The sum of the terms' magnitudes at `i`.
+    fn size_at(&self, i: usize) -> f64 {
+        self.units.iter().rfold(Wide([0; 12]), |value, units| value.times_plus(i, units.abs())).less(0.0)
+    }
+}
+
+/// Up to the twelfth degree, with coefficients of every size from 2^−40 to 2^12 and of both signs.
+fn polynomials() -> impl Strategy<Value = Polynomial> {
+    let units = (-(1_i64 << 52)..1 << 52, 0..52_u32).prop_map(|(units, shift)| units >> shift);
+    proptest::collection::vec(units, 0..14).prop_map(Polynomial::of_units)
+}
+
+/// What a variant may be wrong at `i`: what its README says, and a little for terms of order u².
+fn bound(name: &str, polynomial: &Polynomial, i: usize) -> f64 {
+    let n = polynomial.coefficients.len().saturating_sub(1) as f64;
+    let most = match name {
+        "direct" => 2.0 * n * U * polynomial.size_at(i),
+        _ if name.starts_with("direct-") => n * U * polynomial.size_at(i),
+        // What a recurrence rounds off is bounded by the sizes at the end of its run.
+        _ => 260.0 * (n + 1.0) * U * polynomial.size_at(i + RUN),
+    };
+    most * (1.0 + 1e-12)
+}
+
+/// All but the one that rounds off without a bound.
+fn functions() -> impl Iterator<Item = (&'static str, Fill)> {
+    let bounded = VARIANTS.iter().filter(|variant| variant.is_polynomial && variant.name != "additions");
+    bounded.filter_map(|variant| Some((variant.name, variant.function()?)))
 }
 
 /// Places that methods may get wrong: the ends of the slice, of runs and of rows, and some between.
@@ -31,30 +103,58 @@ proptest! {
     /// Lengths on both sides of the blocks of every variant, all degrees, and slices that begin anywhere.
     #[test]
     fn every_variant_is_within_its_bound(
-        coefficients in proptest::collection::vec(-1e3..1e3_f64, 0..8),
+        polynomial in polynomials(),
         length in prop_oneof![4 => 0..300_usize, 1 => 4_060..4_140_usize, 1 => 10_210..10_290_usize],
         start in 0..8_usize,
     ) {
-        let expected: Vec<_> = places(length)
-            .map(|i| (i, reference(&coefficients, i), reference(&coefficients, i + RUN).1))
-            .collect();
-        for variant in VARIANTS.iter().filter(|variant| variant.is_polynomial && variant.name != "additions") {
-            let Some(function) = variant.function() else { continue };
+        let values: Vec<_> = places(length).map(|i| (i, polynomial.at(i))).collect();
+        for (name, function) in functions() {
             let mut out = vec![f64::NAN; start + length + 1];
-            function(&coefficients, &mut out[start..start + length]);
-            prop_assert!(out[..start].iter().all(|x| x.is_nan()), "{} writes before its slice", variant.name);
-            prop_assert!(out[start + length].is_nan(), "{} writes beyond its slice", variant.name);
-            for &(i, (exact, size), size_at_end) in &expected {
-                let value = out[start + i];
-                // What a recurrence rounds off is bounded by the sizes at the end of its run.
-                let (roundings, size) = match variant.name.starts_with("direct") {
-                    true => (2.0, size),
-                    false => (260.0, size_at_end),
-                };
-                let bound = roundings * coefficients.len() as f64 * size * f64::EPSILON / 2.0;
-                prop_assert!((value - exact).abs() <= bound, "{} {i}: {value} {exact}", variant.name);
+            function(&polynomial.coefficients, &mut out[start..start + length]);
+            prop_assert!(out[..start].iter().all(|x| x.is_nan()), "{name} writes before its slice");
+            prop_assert!(out[start + length].is_nan(), "{name} writes beyond its slice");
+            for &(i, exact) in &values {
+                let (error, bound) = (exact.less(out[start + i]).abs(), bound(name, &polynomial, i));
+                prop_assert!(error <= bound, "{name} at {i}: {error:e} > {bound:e}");
             }
         }
+    }
+
+    /// In registers of any width, wherever the slice begins, and beyond the degrees that are unrolled.
+    #[test]
+    fn fused_variants_have_the_bits_of_the_fused_rule(
+        polynomial in polynomials(),
+        length in 0..150_usize,
+        start in 0..8_usize,
+    ) {
+        let rule = |i: usize| polynomial.coefficients.iter().rfold(0.0_f64, |value, &c| value.mul_add(i as f64, c));
+        let expected: Vec<u64> = (0..length).map(|i| (rule(i) + 0.0).to_bits()).collect();
+        for (name, function) in functions().filter(|(name, _)| name.starts_with("direct-")) {
+            let mut out = vec![f64::NAN; start + length];
+            function(&polynomial.coefficients, &mut out[start..]);
+            let bits: Vec<u64> = out[start..].iter().map(|value| (value + 0.0).to_bits()).collect();
+            prop_assert_eq!(&bits, &expected, "{}", name);
+        }
+    }
+}
+
+/// Where the plain rule errs by more than n·u·Σ|cₖ|·iᵏ, which variants that multiply and add in one step may not.
+#[test]
+fn the_fused_bound_holds_beyond_the_fourth_degree() {
+    let coefficients = [
+        0.10825475040050747,
+        0.6167200617467262,
+        0.8624317259579236,
+        0.8139471498033428,
+        0.5487325295997628,
+        0.9468229823610816,
+    ];
+    for (name, function) in functions().filter(|(name, _)| name.starts_with("direct-")) {
+        let mut out = [0.0; 4];
+        function(&coefficients, &mut out);
+        // All terms are positive: their sum is the value itself.
+        let error = (out[3] - 306.2221931252759).abs();
+        assert!(error <= 5.0 * U * 306.2221931252759, "{name}: {error:e}");
     }
 }
 
@@ -65,6 +165,7 @@ fn whole_numbers_are_exact_in_every_variant() {
         for (coefficients, length) in [
             (&[3.0, -2.0, 5.0][..], RUN + 331),
             (&[3.0, -2.0, 5.0, 1.0], 500),
+            (&[3.0, -2.0, 5.0, 1.0, -4.0, 0.0, 7.0], 100),
             (&[1.0], 70),
             (&[0.0, 1.0], 9),
             (&[], 5),
@@ -97,6 +198,10 @@ fn the_plain_call_is_one_of_them() {
     let mut out = [0.0; 3];
     fill(&[1.5, 0.25], &mut out);
     assert_eq!(out, [1.5, 1.75, 2.0]);
+    let (mut plain, mut named) = ([0.0; 100], [0.0; 100]);
+    fill(&[0.1, 0.7, 0.3], &mut plain);
+    chosen().function().unwrap()(&[0.1, 0.7, 0.3], &mut named);
+    assert_eq!(plain, named);
     fill(&[f64::INFINITY, 1.0], &mut out);
     assert_eq!(out, [f64::INFINITY; 3]);
     fill(&[1.0, f64::NAN], &mut out);

@@ -94,8 +94,8 @@ proptest! {
     fn lanes_and_accumulators_are_interchangeable(xs in common::slice(common::number(), 0..200)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
         for chains in [
-            [("neumaier", 8), ("neumaier-avx2", 2), ("neumaier-avx512", 1)],
-            [("naive", 8), ("naive-avx2", 2), ("naive-avx512", 1)],
+            [("neumaier", 8), ("neumaier-neon", 4), ("neumaier-avx2", 2), ("neumaier-avx512", 1)],
+            [("naive", 8), ("naive-neon", 4), ("naive-avx2", 2), ("naive-avx512", 1)],
         ] {
             // Of several NaN, any may come out.
             if xs.iter().map(|x| x.abs()).sum::<f64>() < f64::MAX {
@@ -111,7 +111,7 @@ proptest! {
         let whole = &mut aligned[start..][..singles.len() / 8 * 8];
         whole.copy_from_slice(&singles[..whole.len()]);
         if whole.iter().all(|x| x.is_finite()) {
-            bits_equal(whole, &[("kahan", 8), ("kahan-avx2", 2), ("kahan-avx512", 1)])?;
+            bits_equal(whole, &[("kahan", 8), ("kahan-neon", 4), ("kahan-avx2", 2), ("kahan-avx512", 1)])?;
         }
     }
 
@@ -202,7 +202,7 @@ fn corrections_are_merged_in_the_same_order_too() {
     let (tiny, small, less) = (f64::from_bits(1), 2.0 * f64::MIN_POSITIVE, 8e-292);
     let z = 0.0;
     let xs = [z, tiny, -small, z, -z, z, -z, -z, small, z, -less, -z, -tiny, less, z, z, -z, -z];
-    let chains = [("neumaier", 8), ("neumaier-avx2", 2), ("neumaier-avx512", 1)];
+    let chains = [("neumaier", 8), ("neumaier-neon", 4), ("neumaier-avx2", 2), ("neumaier-avx512", 1)];
     bits_equal(&xs, &chains).unwrap();
 }
 

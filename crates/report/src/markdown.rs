@@ -7,7 +7,7 @@ use crate::grid::{Cell, Grid, Kind};
 use crate::grids;
 use crate::judgement::Judgement;
 use crate::layout::Layout;
-use crate::sentence::marked;
+use crate::sentence::{left_out, marked};
 use crate::text::{NAME_END, NAME_START, ended, harmless, quoted};
 
 /// A run: the commands that were compared and a sentence for each, or else the claims and the points of
@@ -26,7 +26,7 @@ pub fn outcome(outcome: &Outcome) -> String {
     }
     let warnings = outcome.claims.iter().filter_map(|claim| Some((&claim.id, marked::warning(claim)?)));
     parts.extend(warnings.map(|(id, warning)| paragraph(&format!("{}: {warning}", quoted(id)))));
-    parts.extend(outcome.left_out.iter().map(|arm| paragraph(&marked::left_out(arm))));
+    parts.extend(left_out::of_outcome(outcome).iter().map(|sentence| paragraph(sentence)));
     parts.extend(outcome.threats.iter().map(|threat| paragraph(&format!("Careful: {}", ended(threat)))));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")

@@ -4,10 +4,12 @@
 //! What follows is about the rate while it was measured: a verdict does not speak of other times or machines.
 //! METHODOLOGY.md says so once, so that sentences need not.
 
-use ascertain::outcome::{ClaimResult, LeftOut};
+use ascertain::outcome::{ClaimResult, LeftOut, Outcome};
+use ascertain::plan::Plan;
 
 use crate::text::plain;
 
+pub(crate) mod left_out;
 pub(crate) mod marked;
 mod order;
 
@@ -28,7 +30,17 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
     marked::warning(claim).as_deref().map(plain)
 }
 
-/// Why an arm that was asked for has no figures.
-pub fn left_out(arm: &LeftOut) -> String {
-    plain(&marked::left_out(arm))
+/// What was asked for and has no figures, or not all of them, a sentence a reason.
+///
+/// ```text
+/// Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`.
+/// Failed while it was measured (ended with exit code 3): `kahan` at `elements=4`.
+/// ```
+pub fn left_out(outcome: &Outcome) -> Vec<String> {
+    left_out::of_outcome(outcome).iter().map(|sentence| plain(sentence)).collect()
+}
+
+/// The same of what this machine can't measure of a plan, before anything is measured.
+pub fn unavailable(left_out: &[LeftOut], plan: &Plan) -> Vec<String> {
+    left_out::of_plan(left_out, plan).iter().map(|sentence| plain(sentence)).collect()
 }

@@ -4,7 +4,7 @@ mod common;
 
 use ascertain::claim::{Bound, Judging, Scale};
 use ascertain::experiment::{Better, Point};
-use ascertain::outcome::{AskedTest, ClaimResult, Decision, LeftOut, Verdict};
+use ascertain::outcome::{AskedTest, ClaimResult, Decision, Verdict};
 use ascertain::unit::Unit;
 use ascertain_report::sentence;
 use common::{arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
@@ -112,13 +112,6 @@ fn what_was_not_judged_says_why() {
         says(&undecided)
             .ends_with("56 % (31 to 79): too little to tell at error 0.001 whether at least half of the time.")
     );
-    let arm = LeftOut {
-        experiment: "sum".into(),
-        variant: "neon".into(),
-        at: Point::default().with("elements", 4),
-        reason: "needs NEON".into(),
-    };
-    assert_eq!(sentence::left_out(&arm), "Not measured to the end: `neon (elements=4)` of `sum`: needs NEON.");
 }
 
 #[test]
@@ -127,7 +120,7 @@ fn what_has_no_chance_in_it_was_checked_once() {
     claim.asked.judging = Judging::Exact;
     assert_eq!(
         says(&claim),
-        "Refuted: `error <= 1` is not true of `kahan`; there is no chance in this, so it was checked once."
+        "Refuted: `error <= 1` is not true of `kahan`; it is the same in every trial, so it was checked once."
     );
 }
 

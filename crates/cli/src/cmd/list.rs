@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anyhow::bail;
 use ascertain::claim::Claim;
 use ascertain::experiment::{Arm, Experiment};
+use ascertain::memory;
 use ascertain_sys::machine::{self, Machine};
 use serde_json::{Value, json};
 
@@ -48,7 +49,7 @@ impl<'a> Listed<'a> {
         let spec = experiment.spec();
         let unavailable = spec.variants.iter().map(|variant| {
             let arm = Arm { variant: variant.name.clone(), point: spec.default_point() };
-            experiment.available(&arm, machine).err().map(|reason| reason.to_string())
+            memory::available(experiment, &arm, machine).err().map(|reason| reason.to_string())
         });
         Listed {
             experiment,

@@ -16,4 +16,5 @@ pub mod power;
 pub mod report;
 pub mod resume;
 pub mod run;
+mod sizes;
 pub mod slo;

@@ -1,16 +1,17 @@
 //! `ascertain run`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::bail;
-use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
+use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level};
 use ascertain::nearest::nearest;
-use ascertain::outcome::LeftOut;
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
+use ascertain_sys::machine;
 
-use crate::cmd::report;
+use crate::cmd::{report, sizes};
 use crate::exit::{self, Code, FailOn};
 use crate::options::Common;
 use crate::output::{self, Asks};
@@ -27,7 +28,8 @@ pub struct Args {
     /// The experiments; `ascertain list` names them
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
-    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`
+    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; a size that takes more than half of the
+    /// memory is an error
     #[arg(long, value_name = "FACTOR=LEVELS")]
     at: Vec<String>,
     /// Only these variants
@@ -50,6 +52,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let chosen = args.experiments.iter().map(|id| find(id)).collect::<anyhow::Result<Vec<_>>>()?;
     let tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
     check_names(&chosen, args)?;
+    check_sizes(&chosen, &tables, args)?;
     let mut claims = ascertain_experiments::shipped_claims()?.claims;
     claims.retain(|claim| !args.no_claims && args.experiments.contains(&claim.experiment));
     let max_time = MAX_TIME_EACH * args.experiments.len() as u32;
@@ -61,12 +64,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         report::write(folder, args.common.display.quiet)?;
     }
     // What was asked for by name comes before the claims that came with it.
-    let is_left_out = |experiment: &str, arm: &Arm| {
-        let same =
-            |left: &&LeftOut| left.experiment == experiment && left.variant == arm.variant && left.at == arm.point;
-        run.outcome.left_out.iter().any(|left| same(&left))
-    };
-    if plan.tables.iter().all(|table| table.arms.iter().all(|arm| is_left_out(&table.experiment, arm))) {
+    let is_left_out = |table: &Table, arm| run.outcome.left_out.iter().any(|left| left.is_of(&table.experiment, arm));
+    if plan.tables.iter().all(|table| table.arms.iter().all(|arm| is_left_out(table, arm))) {
         return Ok(Code::Nothing);
     }
     Ok(args.code(&run))
@@ -90,25 +89,27 @@ pub fn find(id: &str) -> anyhow::Result<&'static dyn Experiment> {
     bail!("there is no experiment `{id}`{}; there are: {}", hint.unwrap_or_default(), known.join(", "))
 }
 
+/// The experiment's own arms, or those at the levels that were asked for: each once, though levels that are not its
+/// own made several of them alike.
 fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     let spec = experiment.spec();
-    let mut points = vec![spec.default_point()];
+    let mut arms = experiment.table_arms();
     for at in &args.at {
         let Some((name, levels)) = at.split_once('=') else { bail!("--at {at}: write FACTOR=LEVEL,LEVEL") };
         let Some(factor) = spec.factors.iter().find(|factor| factor.name == name) else { continue };
         let levels = levels.split(',').map(|text| level(factor, text)).collect::<anyhow::Result<Vec<_>>>()?;
-        points = widen(&points, name, &levels);
+        arms = widen(&arms, name, &levels);
     }
-    let wanted = |name: &String| args.variants.is_empty() || args.variants.contains(name);
-    let variants = spec.variants.iter().map(|variant| &variant.name).filter(|name| wanted(name));
-    let arms = variants
-        .flat_map(|variant| points.iter().map(move |point| Arm { variant: variant.clone(), point: point.clone() }));
-    Ok(Table { experiment: spec.id.clone(), arms: arms.collect() })
+    arms.retain(|arm| args.variants.is_empty() || args.variants.contains(&arm.variant));
+    Ok(Table { experiment: spec.id.clone(), arms })
 }
 
-fn widen(points: &[Point], factor: &str, levels: &[Level]) -> Vec<Point> {
-    let widened = points.iter().flat_map(|point| levels.iter().map(|level| point.clone().with(factor, level.clone())));
-    widened.collect()
+fn widen(arms: &[Arm], factor: &str, levels: &[Level]) -> Vec<Arm> {
+    let mut seen = BTreeSet::new();
+    let widened = arms.iter().flat_map(|arm| {
+        levels.iter().map(|level| Arm { point: arm.point.clone().with(factor, level.clone()), ..arm.clone() })
+    });
+    widened.filter(|arm| seen.insert(arm.clone())).collect()
 }
 
 fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
@@ -123,6 +124,15 @@ fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
         }
         _ => Ok(level),
     }
+}
+
+/// A size that does not fit in memory is a mistake too, where it was asked for.
+fn check_sizes(chosen: &[&dyn Experiment], tables: &[Table], args: &Args) -> anyhow::Result<()> {
+    let machine = machine::describe();
+    let given: Vec<&str> = args.at.iter().filter_map(|at| Some(at.split_once('=')?.0)).collect();
+    let arms =
+        chosen.iter().zip(tables).flat_map(|(experiment, table)| table.arms.iter().map(move |arm| (experiment, arm)));
+    arms.into_iter().try_for_each(|(experiment, arm)| sizes::check(*experiment, arm, &given, &machine))
 }
 
 /// A factor or variant that none of the experiments has is a mistake.

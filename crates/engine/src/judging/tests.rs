@@ -64,3 +64,19 @@ fn what_few_trials_say_does_not_starve_a_claim() {
     assert!(of(0, 0.0) > of(100, 0.8));
     assert!(of(1000, 0.9) > of(1000, 0.6));
 }
+
+/// What is checked once has a figure also where it is a predicate: what its one metric came to.
+#[test]
+fn an_exact_predicate_tells_its_value() {
+    for (time, verdict) in [(0.25, Verdict::Holds), (2.0, Verdict::Refuted)] {
+        let rated = judge(0.5, None, 1).claim;
+        let terms = Terms { error: 0.001, margin: None, precision: None, exact_trials: false };
+        let mut judge = ClaimJudge::new(&Claim { judging: Judging::Exact, ..rated }, &spec(), &terms).unwrap();
+        judge.bind(&spec(), |_| 0);
+        let held = [0].into_iter().collect();
+        judge.observe(&TrialValues { number: 0, values: &[time], metrics: 1, held }, 0);
+        let result = judge.result();
+        assert_eq!((result.verdict, result.ratio), (verdict, Some(time)));
+        assert_eq!((result.ratio_low, result.ratio_high), (None, None), "one value bounds nothing");
+    }
+}

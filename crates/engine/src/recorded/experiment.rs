@@ -13,15 +13,10 @@ pub(super) struct RecordedExperiment<'a> {
 impl<'a> RecordedExperiment<'a> {
     pub fn new(spec: &'a Spec, header: &'a Header, trials: &Trials) -> Self {
         // A run may have been continued where more can be measured.
-        let measured =
-            |left_out: &LeftOut| trials.arms.iter().any(|(id, arm)| *id == left_out.experiment && is_of(left_out, arm));
+        let measured = |left_out: &LeftOut| trials.arms.iter().any(|(id, arm)| left_out.is_of(id, arm));
         let of_spec = header.unavailable.iter().filter(|left_out| left_out.experiment == spec.id);
         RecordedExperiment { spec, unavailable: of_spec.filter(|left_out| !measured(left_out)).collect() }
     }
-}
-
-fn is_of(left_out: &LeftOut, arm: &Arm) -> bool {
-    left_out.variant == arm.variant && left_out.at == arm.point
 }
 
 impl Experiment for RecordedExperiment<'_> {
@@ -30,7 +25,7 @@ impl Experiment for RecordedExperiment<'_> {
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        let left_out = self.unavailable.iter().find(|left_out| is_of(left_out, arm));
+        let left_out = self.unavailable.iter().find(|left_out| left_out.is_of(&self.spec.id, arm));
         left_out.map_or(Ok(()), |left_out| Err(Unavailable(left_out.reason.clone())))
     }
 

@@ -23,6 +23,8 @@ pub struct Scripted {
     pub is_right: fn(variant: &str) -> bool,
     /// Arms that this machine can't measure.
     pub missing: &'static [&'static str],
+    /// What each arm takes of the memory.
+    pub bytes_each: u64,
 }
 
 impl Scripted {
@@ -44,7 +46,7 @@ impl Scripted {
             metrics: vec![metric],
             plots: Vec::new(),
         };
-        Scripted { spec, script, is_right: |_| true, missing: &[] }
+        Scripted { spec, script, is_right: |_| true, missing: &[], bytes_each: 0 }
     }
 
     pub fn predicate(&self, id: &str, variant: &str, predicate: &str, rate: f64) -> Claim {
@@ -112,6 +114,10 @@ impl Experiment for Scripted {
             true => Err(Unavailable("needs a unicorn".into())),
             false => Ok(()),
         }
+    }
+
+    fn memory_bytes(&self, arms: &[Arm]) -> u64 {
+        self.bytes_each.saturating_mul(arms.len() as u64)
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

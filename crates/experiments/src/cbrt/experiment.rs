@@ -16,10 +16,12 @@ use crate::common::factor;
 pub struct Cbrt;
 
 pub(super) const TIME: usize = 0;
-pub(super) const LATENCY: usize = 1;
-pub(super) const ERROR: usize = 2;
-pub(super) const WORST: usize = 3;
-pub(super) const SIZE: usize = 4;
+pub(super) const MAX: usize = 1;
+pub(super) const STD: usize = 2;
+pub(super) const LATENCY: usize = 3;
+pub(super) const ERROR_PERCENT: usize = 4;
+pub(super) const WORST: usize = 5;
+pub(super) const SIZE: usize = 6;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let variants = VARIANTS.iter().map(|v| Variant { name: v.name.into(), about: v.about.into() });
@@ -37,9 +39,15 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         )],
         metrics: vec![
             lower("time", "time of a root among independent ones: the mean of a batch", Unit::Nanosecond),
+            lower("max", "time of a root in the slowest of 32 groups of 64 numbers", Unit::Nanosecond),
+            lower("std", "standard deviation of that over the groups", Unit::Nanosecond),
             lower("latency", "time of a root that the next one waits for: the mean of a batch", Unit::Nanosecond),
-            lower("error", "mean of |root − ∛x| / ∛x; no chance in it", Unit::One),
-            lower("worst", "greatest |root − ⌊∛x⌋|; no chance in it", Unit::One),
+            lower(
+                "error_percent",
+                "100 times the mean of |root − ∛x| / ∛x over the numbers that the seed draws",
+                Unit::One,
+            ),
+            lower("worst", "greatest |root − ⌊∛x⌋| of these numbers", Unit::One),
             lower("size", "machine code of one root, without tables and library calls", Unit::Byte),
         ],
         plots: Vec::new(),

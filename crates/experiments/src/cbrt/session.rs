@@ -6,20 +6,25 @@ use ascertain::batch::{self, Timed};
 use ascertain::black_box;
 use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
 use ascertain_numeric::cbrt::{VARIANTS, Variant};
+use ascertain_sys::clock;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::experiment::{ERROR, LATENCY, SIZE, TIME, WORST};
+use super::experiment::{ERROR_PERCENT, LATENCY, MAX, SIZE, STD, TIME, WORST};
 
 /// Roots in a batch's inner loop: numbers and roots fit in L1d, and no branch predictor learns them.
 const NUMBERS: usize = 2_048;
+/// Numbers whose roots are timed together for the spread: one root alone is shorter than a step of the clock …
+const GROUP: usize = 64;
+/// … so often, one after the other.
+const ROUNDS: usize = 16;
 
 struct Target {
     variant: &'static Variant,
     numbers: Rc<[u64]>,
     time: Timed<'static>,
     latency: Option<Timed<'static>>,
-    error: f64,
+    error_percent: f64,
     worst: f64,
 }
 
@@ -45,7 +50,7 @@ fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
     let numbers: Rc<[u64]> = (0..NUMBERS).map(|_| rng.random::<u64>() >> (64 - bits)).collect();
     let mut roots = vec![0; NUMBERS];
     variant.each(&numbers, &mut roots);
-    let (error, worst) = errors(&numbers, &roots);
+    let (error_percent, worst) = errors(&numbers, &roots);
     let (independent, chained) = (Rc::clone(&numbers), Rc::clone(&numbers));
     let time = batch::timed(move || {
         variant.each(black_box(&independent), &mut roots);
@@ -53,10 +58,10 @@ fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
     });
     let has_chain = variant.chain(&[1]).is_some();
     let latency = has_chain.then(|| batch::timed(move || variant.chain(black_box(&chained))));
-    Ok(Target { variant, numbers, time, latency, error, worst })
+    Ok(Target { variant, numbers, time, latency, error_percent, worst })
 }
 
-/// The mean relative distance to the true root, and the greatest distance to the rounded one.
+/// The mean relative distance to the true root, in percent, and the greatest distance to the rounded one.
 fn errors(numbers: &[u64], roots: &[u32]) -> (f64, f64) {
     let positive = || numbers.iter().zip(roots).filter(|(number, _)| **number > 0);
     let relative = |(number, root): (&u64, &u32)| {
@@ -65,7 +70,24 @@ fn errors(numbers: &[u64], roots: &[u32]) -> (f64, f64) {
     };
     let rounded = |number: u64| ascertain_numeric::cbrt::cbrt_u64(number);
     let worst = positive().map(|(number, root)| root.abs_diff(rounded(*number))).max().unwrap_or(0);
-    (positive().map(relative).sum::<f64>() / positive().count().max(1) as f64, f64::from(worst))
+    (100.0 * positive().map(relative).sum::<f64>() / positive().count().max(1) as f64, f64::from(worst))
+}
+
+/// The greatest time of a root in a group, and the standard deviation over the groups.
+fn spread_ns(variant: &Variant, numbers: &[u64]) -> (f64, f64) {
+    let mut roots = [0; GROUP];
+    let mut time_ns = |group: &[u64]| {
+        let start_ns = clock::now_ns();
+        for _ in 0..ROUNDS {
+            variant.each(black_box(group), &mut roots);
+            black_box(&roots);
+        }
+        (clock::now_ns() - start_ns) as f64 / (ROUNDS * GROUP) as f64
+    };
+    let times_ns: Vec<f64> = numbers.chunks_exact(GROUP).map(&mut time_ns).collect();
+    let mean_ns = times_ns.iter().sum::<f64>() / times_ns.len() as f64;
+    let squares = times_ns.iter().map(|time_ns| (time_ns - mean_ns).powi(2)).sum::<f64>();
+    (times_ns.iter().fold(0.0, |most, time_ns| time_ns.max(most)), (squares / (times_ns.len() - 1) as f64).sqrt())
 }
 
 impl Session for Targets {
@@ -95,7 +117,10 @@ impl Session for Targets {
         if let Some(latency) = &mut target.latency {
             out.push(LATENCY, latency(self.iterations) as f64 / roots);
         }
-        out.push(ERROR, target.error);
+        let (max_ns, std_ns) = spread_ns(target.variant, &target.numbers);
+        out.push(MAX, max_ns);
+        out.push(STD, std_ns);
+        out.push(ERROR_PERCENT, target.error_percent);
         out.push(WORST, target.worst);
         if let Some(bytes) = target.variant.code_bytes() {
             out.push(SIZE, bytes as f64);

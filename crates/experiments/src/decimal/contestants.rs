@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use ascertain::black_box;
 use ascertain::experiment::Unavailable;
-use ascertain_numeric::decimal::{VARIANTS, append_column, write};
+use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
 use ascertain_sys::compiled::Function;
 
-use super::{compiled, historical};
+use super::compiled;
 
 /// Writes the values, one after the other into the same bytes or all in a column, and returns how many bytes they
 /// are together without delimiters.
@@ -57,7 +57,7 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
         let each = move |values: &[u64], buffer: &mut [u8; 20]| ours.each(values, buffer).unwrap_or(0);
         return Ok(Contestant { code_bytes: ours.code_bytes(), ..to_the_front(each) });
     }
-    Ok(match variant {
+    let contestant = match variant {
         "column" => column(|values, text| append_column(values, b'\n', text)),
         "column-itoa" => column(|values, text| {
             let mut buffer = itoa::Buffer::new();
@@ -92,7 +92,9 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
             let function = compiled_function(variant)?;
             to_the_front(move |values, buffer: &mut [u8; 32]| function.call(values, buffer) as usize)
         }
-    })
+    };
+    // Of the historical ones alone it is known; their functions have their names.
+    Ok(Contestant { code_bytes: historical::code_bytes(&variant.replace('-', "_")), ..contestant })
 }
 
 fn compiled_function(variant: &str) -> Result<Function, Unavailable> {

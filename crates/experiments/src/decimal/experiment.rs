@@ -3,14 +3,16 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
-    Variant,
+    Accepts, Arm, Better, Experiment, Level, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_numeric::decimal::VARIANTS;
 use ascertain_sys::machine::Machine;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{contestants, distribution, session};
+use crate::common::factor;
 
 /// Integers to text.
 pub struct Decimal;
@@ -23,24 +25,15 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let ours = VARIANTS.iter().map(|v| (v.name, v.about));
     let variants = ours.chain(contestants::OTHERS);
     let names: Vec<Level> = distribution::NAMES.map(Level::from).to_vec();
+    let digits = std::iter::once(distribution::ANY.into()).chain((1..=20).map(Level::Integer)).collect();
     Spec {
         id: "decimal".into(),
-        title: "Integers to decimal text: libraries and methods on seven distributions".into(),
+        title: "Integers to decimal text: libraries and methods on six distributions".into(),
         readme: include_str!("README.md").into(),
         variants: variants.map(|(name, about)| Variant { name: name.into(), about: about.into() }).collect(),
         factors: vec![
-            Factor {
-                name: "distribution".into(),
-                about: "how the 64-bit numbers are drawn".into(),
-                default: "skewed".into(),
-                accepts: Accepts::OneOf(names),
-            },
-            Factor {
-                name: "digits".into(),
-                about: "how many digits they have where the distribution is `digits`; nothing to the others".into(),
-                default: 8.into(),
-                accepts: Accepts::Integers { min: 1, max: 20 },
-            },
+            factor("distribution", "how the 64-bit numbers are drawn", "skewed", Accepts::OneOf(names)),
+            factor("digits", "only those of so many digits", distribution::ANY, Accepts::OneOf(digits)),
         ],
         metrics: vec![
             Metric::new("time", "time of one number: the mean of a batch", Unit::Nanosecond, Better::Lower),
@@ -56,11 +49,24 @@ impl Experiment for Decimal {
         &SPEC
     }
 
+    /// Each variant on the source's six distributions.
+    fn table_arms(&self) -> Vec<Arm> {
+        let of_variant = |variant: &Variant| distribution::NAMES.map(|name| at_distribution(&variant.name, name));
+        SPEC.variants.iter().flat_map(of_variant).collect()
+    }
+
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        if distribution::draw(arm, &mut Xoshiro256PlusPlus::seed_from_u64(0)).is_none() {
+            return Err(Unavailable("needs numbers with so many digits, which the distribution lacks".into()));
+        }
         contestants::contestant(&arm.variant).map(|_| ())
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
         session::open(arms, setup)
     }
+}
+
+fn at_distribution(variant: &str, distribution: &str) -> Arm {
+    Arm { variant: variant.into(), point: SPEC.default_point().with("distribution", distribution) }
 }

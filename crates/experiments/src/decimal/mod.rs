@@ -5,7 +5,6 @@ mod compiled;
 pub(super) mod contestants;
 mod distribution;
 mod experiment;
-mod historical;
 mod session;
 
 pub use experiment::Decimal;

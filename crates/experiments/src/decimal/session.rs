@@ -46,7 +46,7 @@ fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
     let failed = |reason: String| TargetError::Failed(format!("{arm}: {reason}"));
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let numbers: Option<Vec<u64>> = (0..NUMBERS).map(|_| draw(arm, &mut rng)).collect();
-    let numbers = numbers.ok_or_else(|| failed("there is no such distribution".into()))?;
+    let numbers = numbers.ok_or_else(|| failed("there are no such numbers".into()))?;
     let mut by_length: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for &number in &numbers {
         by_length.entry(number.checked_ilog10().unwrap_or(0)).or_default().push(number);

@@ -1,9 +1,11 @@
 //! The experiment as data: writers of integers, over threads.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Point, Session, Setup, Spec, TargetError, Unavailable,
+    Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_sys::affinity;
@@ -53,6 +55,14 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 impl Experiment for FormatScaling {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    /// One thread, two as the claims have it, and all.
+    fn table_arms(&self) -> Vec<Arm> {
+        let threads = BTreeSet::from([1, 2, affinity::allowed().len() as u64]);
+        let point = |threads: u64| Point::default().with("threads", threads);
+        let arms = VARIANTS.iter().flat_map(|(name, _)| threads.iter().map(move |&threads| (*name, threads)));
+        arms.map(|(name, threads)| Arm { variant: name.into(), point: point(threads) }).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

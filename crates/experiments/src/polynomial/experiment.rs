@@ -1,5 +1,6 @@
 //! The experiment as data: our variants and two loops in C, over size, compiler and level.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
@@ -11,7 +12,7 @@ use ascertain_numeric::polynomial::VARIANTS;
 use ascertain_sys::machine::Machine;
 
 use super::{compiled, session};
-use crate::common::{factor, has_room};
+use crate::common::factor;
 
 /// Filling a slice with a quadratic.
 pub struct Polynomial;
@@ -21,6 +22,10 @@ pub(super) const THROUGHPUT: usize = 1;
 pub(super) const ERROR: usize = 2;
 pub(super) const WIDTH: usize = 3;
 pub(super) const INSTRUCTIONS: usize = 4;
+pub(super) const VALUES: usize = 5;
+
+/// The levels that the source tells figures of.
+const SOURCE_LEVELS: [&str; 3] = ["O0", "O1", "O3"];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let words = |words: &[&str]| Accepts::OneOf(words.iter().map(|&word| word.into()).collect());
@@ -52,6 +57,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
                 Unit::One,
                 Better::Lower,
             ),
+            Metric::new("values", "values that one turn of the loop writes", Unit::One, Better::Higher),
         ],
         plots: vec![Plot::Sweep {
             metric: "throughput".into(),
@@ -66,14 +72,27 @@ impl Experiment for Polynomial {
         &SPEC
     }
 
-    fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
-        has_room(elements(arm).unwrap_or(0) * 8, machine)?;
+    /// The loops in C as the source compiles them, and the others, to which that is nothing, once.
+    fn table_arms(&self) -> Vec<Arm> {
+        let arm =
+            |name: &str, level: &str| Arm { variant: name.into(), point: SPEC.default_point().with("level", level) };
+        let in_c = compiled::LOOPS.iter().flat_map(|(name, _)| SOURCE_LEVELS.map(|level| arm(name, level)));
+        in_c.chain(VARIANTS.iter().map(|variant| arm(variant.name, "O3"))).collect()
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         match VARIANTS.iter().find(|variant| variant.name == arm.variant) {
             Some(variant) => {
                 variant.is_available().map_err(|feature| Unavailable(format!("needs {feature}, which this CPU lacks")))
             }
             None => compiled::available(arm),
         }
+    }
+
+    /// One slice for each size.
+    fn memory_bytes(&self, arms: &[Arm]) -> u64 {
+        let sizes: BTreeSet<u64> = arms.iter().filter_map(elements).collect();
+        sizes.iter().map(|elements| elements.saturating_mul(8)).fold(0, u64::saturating_add)
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

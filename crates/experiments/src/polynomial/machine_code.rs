@@ -10,6 +10,8 @@ pub struct Loop {
     pub width_bits: u32,
     /// Its instructions.
     pub instructions: u32,
+    /// The doubles that it stores, other than on the stack: the values of one turn.
+    pub values: u32,
 }
 
 /// The loop of a function in a shared object, whose symbol has `ascertain_` before the name: of several, the one that calculates in the widest registers.
@@ -34,7 +36,8 @@ fn find_loop(disassembly: &str) -> Option<Loop> {
         let first = instructions.iter().position(|(address, ..)| *address == target).filter(|_| is_backward)?;
         let body = &instructions[first..=last];
         let width_bits = body.iter().map(|(_, name, operands)| width_bits(name, operands)).max()?;
-        Some(Loop { width_bits, instructions: body.len() as u32 })
+        let values = body.iter().map(|(_, name, operands)| stored_doubles(name, operands)).sum();
+        Some(Loop { width_bits, instructions: body.len() as u32, values })
     });
     // Of loops within one another the shortest is the innermost.
     loops.filter(|found| found.width_bits > 0).max_by_key(|found| (found.width_bits, u32::MAX - found.instructions))
@@ -61,9 +64,39 @@ fn width_bits(name: &str, operands: &str) -> u32 {
     }
 }
 
+/// The doubles that an instruction moves from a register to memory that is not on the stack, where its variables are.
+fn stored_doubles(name: &str, operands: &str) -> u32 {
+    let name = name.trim_start_matches('v');
+    let (from, to) = operands.split_once(',').unwrap_or((operands, ""));
+    let is_store = name.starts_with("mov") && to.ends_with(')') && !["%rbp", "%rsp"].iter().any(|at| to.contains(at));
+    match from.get(..4).filter(|_| is_store) {
+        Some("%zmm") => 8,
+        Some("%ymm") => 4,
+        // Vectors of singles are moved as well as doubles are.
+        Some("%xmm") if ["movapd", "movupd", "movaps", "movups"].contains(&name) => 2,
+        Some("%xmm") => 1,
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stores_on_the_stack_are_variables() {
+        let stored = [
+            ("movsd", "%xmm1,(%rax,%rdx,8)", 1),
+            ("movsd", "%xmm1,-0x28(%rbp)", 0),
+            ("movsd", "(%rax),%xmm1", 0),
+            ("mov", "%rax,(%rdx)", 0),
+            ("movups", "%xmm0,-0x10(%rax)", 2),
+            ("vmovapd", "%zmm0,(%rax)", 8),
+        ];
+        for (name, operands, doubles) in stored {
+            assert_eq!(stored_doubles(name, operands), doubles, "{name} {operands}");
+        }
+    }
 
     /// A loop of one double at a time, and one of four within it that counts for more.
     #[test]
@@ -77,7 +110,7 @@ mod tests {
     1110:\tcmp    %rdx,%rax
     1113:\tjne    1104 <additions+0x4>
 ";
-        assert_eq!(find_loop(scalar), Some(Loop { width_bits: 64, instructions: 5 }));
+        assert_eq!(find_loop(scalar), Some(Loop { width_bits: 64, instructions: 5, values: 1 }));
         let vector = format!(
             "{scalar}    1120:\tvmovupd %ymm1,(%rax)
     1124:\tvfmadd231pd %ymm0,%ymm2,%ymm1
@@ -85,7 +118,7 @@ mod tests {
     112c:\tjmp    1100 <additions>
 "
         );
-        assert_eq!(find_loop(&vector), Some(Loop { width_bits: 256, instructions: 3 }));
+        assert_eq!(find_loop(&vector), Some(Loop { width_bits: 256, instructions: 3, values: 4 }));
         assert_eq!(find_loop(""), None);
         assert_eq!(find_loop("    1100:\tjne    1100 <x>\n"), None, "it calculates nothing");
     }

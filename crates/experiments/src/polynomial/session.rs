@@ -10,7 +10,7 @@ use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
 use ascertain_numeric::polynomial::VARIANTS;
 
 use super::compiled;
-use super::experiment::{ERROR, INSTRUCTIONS, THROUGHPUT, TIME, WIDTH, elements};
+use super::experiment::{ERROR, INSTRUCTIONS, THROUGHPUT, TIME, VALUES, WIDTH, elements};
 use super::machine_code::{Loop, main_loop};
 
 /// C, B and A of the source.
@@ -116,6 +116,7 @@ impl Session for Targets {
         if let Some(code) = target.code {
             out.push(WIDTH, f64::from(code.width_bits));
             out.push(INSTRUCTIONS, f64::from(code.instructions));
+            out.push(VALUES, f64::from(code.values));
         }
         Ok(())
     }

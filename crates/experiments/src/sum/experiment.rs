@@ -1,5 +1,6 @@
 //! The experiment as data: every variant of `numeric::sum`, over size, type and accumulators.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
@@ -12,7 +13,7 @@ use ascertain_sys::machine::Machine;
 
 use super::contestants::{OTHERS, contestant};
 use super::session;
-use crate::common::{factor, has_room};
+use crate::common::factor;
 
 /// Summation.
 pub struct Sum;
@@ -20,6 +21,9 @@ pub struct Sum;
 pub(super) const TIME: usize = 0;
 pub(super) const THROUGHPUT: usize = 1;
 pub(super) const ERROR: usize = 2;
+
+/// What a table shows: without and with enough of them for the claims.
+const SHOWN_ACCUMULATORS: [u32; 2] = [1, 4];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     // The names are the same for each type.
@@ -47,11 +51,20 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),
         ],
-        plots: vec![sweep("throughput"), sweep("error")],
+        plots: vec![
+            sweep("throughput"),
+            sweep("error"),
+            Plot::Sweep { metric: "throughput".into(), factor: "accumulators".into(), footprints: Vec::new() },
+        ],
         metrics: vec![
             Metric::new("time", "time of one sum or dot product: the mean of a batch", Unit::Nanosecond, Better::Lower),
             Metric::new("throughput", "bytes read a second, over the same batch", Unit::BytePerSecond, Better::Higher),
-            Metric::new("error", "relative error against the exact sum; no chance in it", Unit::One, Better::Lower),
+            Metric::new(
+                "error",
+                "relative error against the exact sum: the mean over the arrays that the seed draws",
+                Unit::One,
+                Better::Lower,
+            ),
         ],
     }
 });
@@ -68,16 +81,36 @@ impl Experiment for Sum {
         &SPEC
     }
 
-    fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
+    /// One and four accumulators, of those that come with both, and of what comes with others only the fewest.
+    fn table_arms(&self) -> Vec<Arm> {
+        let arm = |name: &str, accumulators: u32| {
+            let point = SPEC.default_point().with("accumulators", u64::from(accumulators));
+            Arm { variant: name.into(), point }
+        };
+        let of_variant = |variant: &Variant| -> Vec<Arm> {
+            let comes_with = f32::variant(&variant.name).map_or(&[1][..], |ours| ours.accumulators);
+            let shown = comes_with.iter().filter(|accumulators| SHOWN_ACCUMULATORS.contains(accumulators));
+            let shown: Vec<Arm> = shown.map(|&accumulators| arm(&variant.name, accumulators)).collect();
+            if shown.is_empty() { vec![arm(&variant.name, comes_with[0])] } else { shown }
+        };
+        SPEC.variants.iter().flat_map(of_variant).collect()
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         let size =
             Size::of(arm).ok_or_else(|| Unavailable("its factors are elements, type and accumulators".into()))?;
-        // The array and its reverse, which the dot products take.
-        has_room(2 * size.bytes(), machine)?;
         match size.double {
             false => contestant::<f32>(&arm.variant, size.accumulators).map(drop)?,
             true => contestant::<f64>(&arm.variant, size.accumulators).map(drop)?,
         }
         Ok(())
+    }
+
+    /// For each size and type an array and its reverse, which the dot products take; that small ones have several is little.
+    fn memory_bytes(&self, arms: &[Arm]) -> u64 {
+        let sizes = arms.iter().filter_map(Size::of).map(|size| ((size.elements, size.double), size.bytes()));
+        let bytes: BTreeMap<(u64, bool), u64> = sizes.collect();
+        bytes.values().map(|bytes| bytes.saturating_mul(2)).fold(0, u64::saturating_add)
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {

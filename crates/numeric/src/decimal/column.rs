@@ -15,30 +15,42 @@ const MOST_WRITTEN: usize = 32;
 /// assert_eq!(text, b"3\n-14\n159\n");
 /// ```
 pub fn append_column<I: Integer>(values: &[I], delimiter: u8, text: &mut Vec<u8>) {
+    // SAFETY: the machine has what was chosen for it.
+    unsafe { append_by(super::chosen().column, values, delimiter, text) }
+}
+
+/// How a column is written.
+#[derive(Clone, Copy, Debug)]
+pub enum Column {
+    /// On every machine.
+    OneByOne,
+    /// Eight at a time.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// As [`append_column`].
+///
+/// # Safety
+/// The CPU has what the way needs.
+pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8, text: &mut Vec<u8>) {
     // In blocks, so that no more is reserved than a block may need beyond the text.
     for block in values.chunks(256) {
         text.reserve(block.len() * (I::MOST_BYTES + 1) + MOST_WRITTEN);
         // SAFETY: for each value there are its bytes, the delimiter's and a register's; as many as are counted are
-        // written.
+        // written. The caller vouches for the CPU.
         unsafe {
             let to = text.as_mut_ptr().add(text.len());
-            let length = write_block(block, delimiter, to);
+            let length = match column {
+                Column::OneByOne => one_by_one(block, delimiter, to),
+                #[cfg(target_arch = "x86_64")]
+                Column::Avx512 => super::avx512_column::write_block(block, delimiter, to),
+            };
             text.set_len(text.len() + length);
         }
     }
 }
 
-unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if super::variant::has_avx512() {
-        // SAFETY: the machine has the features; the room is the caller's.
-        return unsafe { super::avx512_column::write_block(values, delimiter, to) };
-    }
-    // SAFETY: the caller's.
-    unsafe { one_by_one(values, delimiter, to) }
-}
-
-/// On every machine.
 unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
     let mut at = to;
     for &value in values {
@@ -50,19 +62,4 @@ unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> us
         }
     }
     at.addr() - to.addr()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_avx512() {
-        let values: Vec<i64> = (0..63).flat_map(|bits| [1 << bits, -1 << bits, (1 << bits) - 1]).collect();
-        let mut text = vec![0; values.len() * 21];
-        // SAFETY: there is room for each value and its delimiter.
-        let length = unsafe { one_by_one(&values, b' ', text.as_mut_ptr()) };
-        let expected: String = values.iter().map(|value| format!("{value} ")).collect();
-        assert_eq!(std::str::from_utf8(&text[..length]), Ok(&*expected));
-    }
 }

@@ -5,6 +5,7 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_column;
 mod column;
+pub mod historical;
 mod integer;
 mod portable;
 mod small;
@@ -13,5 +14,5 @@ mod write;
 
 pub use column::append_column;
 pub use integer::Integer;
-pub use variant::{VARIANTS, Variant};
-pub use write::{TooShort, append, write, write_within};
+pub use variant::{VARIANTS, Variant, chosen};
+pub use write::{TooShort, append, append_to_string, write, write_within};

@@ -1,10 +1,10 @@
 //! The ways to write digits, by name, and which one this machine takes.
 
 use std::hint::black_box;
-#[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::column::{Column, append_by};
 use super::integer::Integer;
 use super::{portable, small};
 use crate::code_size::sized;
@@ -24,6 +24,7 @@ pub struct Variant {
     pub requires: &'static [&'static str],
     /// None where the architecture is another.
     each: Option<Each>,
+    pub(super) column: Column,
     code_bytes: fn() -> Option<usize>,
 }
 
@@ -44,6 +45,22 @@ impl Variant {
         Some(unsafe { self.each?(values, buffer) })
     }
 
+    /// As [`append_column`](super::append_column), with these instructions; none, and nothing is appended, where the
+    /// machine can't run them.
+    ///
+    /// ```
+    /// let portable = ascertain_numeric::decimal::VARIANTS.iter().find(|variant| variant.name == "portable").unwrap();
+    /// let mut text = Vec::new();
+    /// portable.append_column(&[3, -14, 159_i32], b'\n', &mut text).unwrap();
+    /// assert_eq!(text, b"3\n-14\n159\n");
+    /// ```
+    pub fn append_column<I: Integer>(&self, values: &[I], delimiter: u8, text: &mut Vec<u8>) -> Option<()> {
+        self.is_available().ok()?;
+        // SAFETY: the CPU has the features.
+        unsafe { append_by(self.column, values, delimiter, text) }
+        Some(())
+    }
+
     /// The machine code of one call, without tables.
     pub fn code_bytes(&self) -> Option<usize> {
         (self.code_bytes)()
@@ -60,6 +77,7 @@ pub const VARIANTS: &[Variant] = &[
         each: Some(x86::each),
         #[cfg(not(target_arch = "x86_64"))]
         each: None,
+        column: EIGHT_AT_A_TIME,
         #[cfg(target_arch = "x86_64")]
         code_bytes: x86::code_bytes,
         #[cfg(not(target_arch = "x86_64"))]
@@ -73,6 +91,7 @@ pub const VARIANTS: &[Variant] = &[
         each: Some(x86::each_by_table),
         #[cfg(not(target_arch = "x86_64"))]
         each: None,
+        column: EIGHT_AT_A_TIME,
         #[cfg(target_arch = "x86_64")]
         code_bytes: x86::code_bytes_with_table,
         #[cfg(not(target_arch = "x86_64"))]
@@ -83,6 +102,7 @@ pub const VARIANTS: &[Variant] = &[
         about: "by 10⁸, 10⁴, 10² and 10, on packed numbers, without a table",
         requires: &[],
         each: Some(each),
+        column: Column::OneByOne,
         code_bytes,
     },
 ];
@@ -91,6 +111,20 @@ pub const VARIANTS: &[Variant] = &[
 const AVX512: &[&str] = super::avx512::FEATURES;
 #[cfg(not(target_arch = "x86_64"))]
 const AVX512: &[&str] = &["avx512ifma"];
+
+#[cfg(target_arch = "x86_64")]
+const EIGHT_AT_A_TIME: Column = Column::Avx512;
+/// Never called.
+#[cfg(not(target_arch = "x86_64"))]
+const EIGHT_AT_A_TIME: Column = Column::OneByOne;
+
+/// The variant whose instructions the plain calls take on this machine, `avx512` or `portable`; a number below 1,000 they
+/// take from a table. Whichever it is, the text is the same.
+pub fn chosen() -> &'static Variant {
+    static CHOSEN: OnceLock<&Variant> = OnceLock::new();
+    let runs_here = |variant: &&Variant| variant.name != "table-avx512" && variant.is_available().is_ok();
+    CHOSEN.get_or_init(|| VARIANTS.iter().find(runs_here).expect("the portable variant runs on every machine"))
+}
 
 fn each(values: &[u64], buffer: &mut [u8; 20]) -> usize {
     let mut bytes = 0;
@@ -163,19 +197,15 @@ fn slot(most_digits: usize) -> &'static AtomicPtr<()> {
 /// Finds out what the machine takes from now on, and takes it.
 unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
     #[cfg(target_arch = "x86_64")]
-    let best: Digits = if has_avx512() { super::avx512::digits::<MOST> } else { portable::digits };
+    let best: Digits = match chosen().column {
+        Column::Avx512 => super::avx512::digits::<MOST>,
+        Column::OneByOne => portable::digits,
+    };
     #[cfg(not(target_arch = "x86_64"))]
     let best: Digits = portable::digits;
     slot(MOST).store(best as *const () as *mut (), Ordering::Relaxed);
     // SAFETY: the room is the caller's, and the CPU has what the function needs.
     unsafe { best(magnitude, to) }
-}
-
-/// Whether the machine has what the AVX-512 variants need, asked once.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn has_avx512() -> bool {
-    static KNOWN: OnceLock<bool> = OnceLock::new();
-    *KNOWN.get_or_init(|| first_missing(AVX512).is_none())
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -14,7 +14,7 @@ pub struct TooShort {
 
 impl std::fmt::Display for TooShort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the buffer has {} bytes and needs {}: give it Integer::MOST_BYTES", self.have, self.needed)
+        write!(f, "the buffer has {} bytes and needs {}; Integer::MOST_BYTES always do", self.have, self.needed)
     }
 }
 
@@ -79,6 +79,19 @@ pub fn append<I: Integer>(value: I, text: &mut Vec<u8>) {
         let length = write_unchecked(value, text.as_mut_ptr().add(text.len()), best::<I>());
         text.set_len(text.len() + length);
     }
+}
+
+/// Appends an integer's text to a string; see [`append`].
+///
+/// ```
+/// let mut text = String::from("x = ");
+/// ascertain_numeric::decimal::append_to_string(-7_i8, &mut text);
+/// assert_eq!(text, "x = -7");
+/// ```
+#[inline]
+pub fn append_to_string<I: Integer>(value: I, text: &mut String) {
+    // SAFETY: what is appended is ASCII.
+    append(value, unsafe { text.as_mut_vec() });
 }
 
 /// # Safety

@@ -33,15 +33,58 @@ unsafe fn splat<V: Register, const N: usize>(coefficients: &[f64; N]) -> [V; N] 
     }
 }
 
-/// Every value by Horner's rule, one at a time.
-pub fn one_by_one(coefficients: &[f64], out: &mut [f64]) {
-    for (i, value) in out.iter_mut().enumerate() {
-        // SAFETY: `f64` needs no special instructions.
-        *value = unsafe { horner(coefficients, i as f64) };
+/// The values at each `x`, by Horner's rule, coefficient by coefficient: none has to wait for the other.
+#[inline(always)]
+unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64], x: &[V; C]) -> [V; C] {
+    // SAFETY: the same contract.
+    unsafe {
+        let Some((&highest, lower)) = coefficients.split_last() else { return [V::splat(0.0); C] };
+        let mut values = [V::splat(highest); C];
+        for &coefficient in lower.iter().rev() {
+            let coefficient = V::splat(coefficient);
+            for (value, &x) in values.iter_mut().zip(x) {
+                *value = value.mul_add(x, coefficient);
+            }
+        }
+        values
     }
 }
 
-/// Every value by Horner's rule, `C` registers in turn.
+/// As [`direct`], bit for bit, however many coefficients there are: they are read anew for each row.
+///
+/// # Safety
+/// The CPU has the register's instructions.
+#[inline(always)]
+pub unsafe fn direct_of_any_degree<V: Register, const C: usize>(coefficients: &[f64], out: &mut [f64]) {
+    let first = unaligned::<V>(out);
+    let (head, body) = out.split_at_mut(first);
+    // SAFETY: the caller vouches for the instructions; every store is within a row of `out` or a piece of one.
+    unsafe {
+        if !head.is_empty() {
+            let [values] = horner_side_by_side(coefficients, &[V::counting()]);
+            store_all(values, head);
+        }
+        let step = V::splat((C * V::LANES) as f64);
+        let mut x = positions::<V, C>(first);
+        let mut rows = body.chunks_exact_mut(C * V::LANES);
+        for row in &mut rows {
+            let values = horner_side_by_side(coefficients, &x);
+            for (chain, (value, x)) in values.into_iter().zip(&mut x).enumerate() {
+                value.store(row.as_mut_ptr().add(chain * V::LANES));
+                *x = x.add(step);
+            }
+        }
+        let rest = rows.into_remainder();
+        if !rest.is_empty() {
+            let values = horner_side_by_side(coefficients, &x);
+            for (piece, values) in rest.chunks_mut(V::LANES).zip(values) {
+                store_all(values, piece);
+            }
+        }
+    }
+}
+
+/// Every value by Horner's rule, `C` registers in turn, with all coefficients in registers.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
@@ -121,15 +164,21 @@ unsafe fn positions<V: Register, const C: usize>(first: usize) -> [V; C] {
     }
 }
 
-/// Fills what comes before the first place from which stores cross no cache line, and says where that is.
+/// Fills what comes before the first [aligned](unaligned) place, and says where that is.
 #[inline(always)]
 unsafe fn begin<V: Register>(registers: &[V], out: &mut [f64]) -> usize {
-    let first = (out.as_ptr().align_offset(size_of::<V>()) % V::LANES).min(out.len());
+    let first = unaligned::<V>(out);
     if first > 0 {
         // SAFETY: the same contract; there is room for so many.
         unsafe { store_all(horner(registers, V::counting()), &mut out[..first]) }
     }
     first
+}
+
+/// How many come before the first place from which stores cross no cache line.
+#[inline(always)]
+fn unaligned<V: Register>(out: &[f64]) -> usize {
+    (out.as_ptr().align_offset(size_of::<V>()) % V::LANES).min(out.len())
 }
 
 /// Fills a slice with a register's first lanes, of which it takes no more than there are.

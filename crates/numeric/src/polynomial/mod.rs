@@ -5,6 +5,6 @@ mod plain;
 mod variant;
 mod variants;
 
-pub use plain::fill;
+pub use plain::{chosen, fill};
 pub use variant::{Fill, Variant};
 pub use variants::VARIANTS;

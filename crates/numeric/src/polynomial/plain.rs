@@ -2,18 +2,26 @@
 
 use std::sync::OnceLock;
 
-use super::variant::Fill;
+use super::variant::{Fill, Variant};
 use super::variants::VARIANTS;
 
 /// What [`fill`] takes, the first that the machine has.
 const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-neon", "direct"];
 
+/// The variant that [`fill`] takes on this machine: the first of `direct-avx512`, `direct-avx2`, `direct-neon` and `direct`
+/// that it has.
+pub fn chosen() -> &'static Variant {
+    let named = |name: &&str| VARIANTS.iter().find(|variant| variant.name == *name && variant.function().is_some());
+    CHOICES.iter().find_map(named).expect("the plain variant runs on every machine")
+}
+
 /// Fills a slice with a polynomial's values at 0, 1, 2 and so on: `out[i]` = Σ `coefficients[k]`·iᵏ.
 ///
-/// By Horner's rule, in the widest registers that the machine has, chosen at the first call. With n + 1
-/// coefficients the error is at most 2n·u·Σ |cₖ|·iᵏ (u = 2⁻⁵³), and half of that where the machine
-/// multiplies and adds in one step: the last bits may differ from machine to machine. No coefficients are the
-/// polynomial that is zero. Infinities, NaN and overflow go where the rule takes them.
+/// By Horner's rule, in the widest registers that the machine has, chosen at the first call; of any degree. With n + 1
+/// coefficients the error is at most 2n·u·Σ |cₖ|·iᵏ (u = 2⁻⁵³; terms of order n²·u² are left out, and nothing
+/// underflows), and half of that where the machine multiplies and adds in one step, as all but `direct` do: these give
+/// the same bits, those of [`f64::mul_add`]. [`VARIANTS`] has each by name. No coefficients are the polynomial
+/// that is zero. Infinities, NaN and overflow go where the rule takes them.
 ///
 /// ```
 /// let mut values = [0.0; 4];
@@ -22,9 +30,6 @@ const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-neon", "direc
 /// ```
 pub fn fill(coefficients: &[f64], out: &mut [f64]) {
     static CHOSEN: OnceLock<Fill> = OnceLock::new();
-    let choose = || {
-        let named = |name: &&str| VARIANTS.iter().find(|variant| variant.name == *name)?.function();
-        CHOICES.iter().find_map(named).expect("the plain variant runs on every machine")
-    };
+    let choose = || chosen().function().expect("it was chosen because it has one");
     CHOSEN.get_or_init(choose)(coefficients, out);
 }

@@ -38,12 +38,37 @@ where
 {
     // SAFETY: the same contract.
     unsafe {
+        if xs.len() <= V::LANES {
+            return accumulate_few(xs);
+        }
         let mut accumulators = [A::new(); N];
         let (head, body) = xs.split_at(unaligned::<V, T>(xs, ALIGNED_BLOCKS * N * V::LANES));
         if !head.is_empty() {
             accumulators[N - 1].push(last_lanes(head));
         }
         merged(accumulators, body)
+    }
+}
+
+/// As [`accumulate`], of no more numbers than a register has: what they don't go to would add nothing, and merging it would
+/// be most of the work.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+pub unsafe fn accumulate_few<A, V, T>(xs: &[T]) -> A
+where
+    A: Accumulator<V>,
+    V: Vector,
+    T: Element,
+{
+    // SAFETY: the caller vouches for the instructions; only the numbers that are there are loaded.
+    unsafe {
+        let mut only = A::new();
+        if !xs.is_empty() {
+            only.push(T::load_partial(xs.as_ptr(), xs.len()));
+        }
+        only
     }
 }
 

@@ -13,6 +13,9 @@ use crate::features::first_missing;
 /// whose own error then underflows (by at most 2^−1074 each). Products of `f32` are exact in `f64`, and added plainly by
 /// fours: 3u·Σ|xy| more.
 ///
+/// The last bit may differ from machine to machine: [`chosen_dot`](super::chosen_dot) tells which variant is taken, and
+/// [`dot_of`](super::dot_of) gives the same bits everywhere.
+///
 /// A product beyond `f64::MAX` counts as an infinity; NaN and infinities give what [`exact`](super::exact) gives for
 /// the products. A result of zero is +0.0, as is that of nothing. Ogita, Rump and Oishi 2005, "Accurate sum and dot
 /// product" (Dot2).
@@ -175,6 +178,14 @@ unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[
     // that are there are loaded.
     unsafe {
         let mut accumulators = [A::new(); N];
+        // As of a sum, there is nothing to merge.
+        if length <= V::LANES {
+            if length > 0 {
+                let left_terms = T::load_partial(xs.as_ptr(), length);
+                accumulators[0].push_products::<T>(left_terms, T::load_partial(ys.as_ptr(), length));
+            }
+            return accumulators[0];
+        }
         let (mut left, mut right) = (xs.chunks_exact(width), ys.chunks_exact(width));
         for (left, right) in (&mut left).zip(&mut right) {
             for (i, accumulator) in accumulators.iter_mut().enumerate() {

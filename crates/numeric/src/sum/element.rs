@@ -20,7 +20,7 @@ use super::vector::Widen;
 ///     println!("{}: {} {:?}", variant.name, variant.about, variant.is_available());
 /// }
 /// ```
-pub trait Element: Load + Into<f64> {
+pub trait Element: Load + Into<f64> + Term<Element = Self> {
     /// Every variant, under the same names for each type and on every machine, also where it
     /// [cannot run](Variant::is_available).
     const VARIANTS: &'static [Variant<Self>];
@@ -43,6 +43,38 @@ impl Element for f64 {
     const VARIANTS: &'static [Variant<f64>] = table::variants();
     const DOT_VARIANTS: &'static [DotVariant<f64>] = dot::variants();
 }
+
+/// What iterators of numbers give: an [`Element`], or a reference to one.
+pub trait Term {
+    /// The type of the number.
+    type Element: Element;
+
+    /// The number.
+    fn element(self) -> Self::Element;
+}
+
+macro_rules! terms {
+    ($($type:ty),*) => {
+        $(impl Term for $type {
+            type Element = $type;
+
+            #[inline]
+            fn element(self) -> $type {
+                self
+            }
+        }
+
+        impl Term for &$type {
+            type Element = $type;
+
+            #[inline]
+            fn element(self) -> $type {
+                *self
+            }
+        })*
+    };
+}
+terms!(f32, f64);
 
 /// The part of [`Element`] that is not for users, which also keeps others from implementing it.
 pub trait Load: Copy + 'static {

@@ -14,8 +14,9 @@ mod table;
 mod variant;
 mod vector;
 
+pub use chosen::{chosen, chosen_dot};
 pub use dot::{DotVariant, dot};
-pub use element::Element;
+pub use element::{Element, Term};
 pub use exact::{Exact, ExactBytesError, exact};
 pub use moments::{mean, variance};
 pub use plain::sum;

@@ -93,7 +93,7 @@ pub(super) fn reach(claim: &ClaimResult, state: State) -> String {
         }
         (Verdict::Undecided, _) => return undecided(state),
         (_, Judging::Exact) => {
-            "There is no chance in this figure, so it was checked once. It is that of this program on this input; \
+            "This figure is the same in every trial, so it was checked once. It is that of this program on this input; \
              another input may give another."
         }
         (_, Judging::Order) if claim.asked.margin.is_some() => {

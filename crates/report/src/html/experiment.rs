@@ -14,7 +14,7 @@ use crate::figure::{chance, exact_percent};
 use crate::grids;
 use crate::layout::Layout;
 use crate::pictures::{self, Picture, is_constant};
-use crate::sentence::marked;
+use crate::sentence::left_out;
 
 /// An experiment as the template draws it.
 pub(super) struct Experiment {
@@ -48,7 +48,7 @@ fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experimen
         sections(&spec.readme).into_iter().partition(|section| about(section, "question") || section.title.is_empty());
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
     let room = Room::of(run);
-    let left_out = run.outcome.left_out.iter().filter(|arm| arm.experiment == spec.id);
+    let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
     Experiment {
         anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
         id: spec.id.clone(),
@@ -58,7 +58,7 @@ fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experimen
         constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
         metrics: metrics(run, spec),
-        left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),
+        left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
         threats,
         design,
     }

@@ -16,7 +16,7 @@ use super::policy::policy;
 use crate::grids;
 use crate::pictures;
 use crate::plot::svg;
-use crate::sentence::marked;
+use crate::sentence::left_out;
 use crate::text::quoted;
 
 const STYLE: &str = include_str!("../../../../web/report.css");
@@ -101,7 +101,7 @@ fn style() -> String {
 fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
     let prefix = prefix(index, runs);
     let described = |id: &str| run.header.experiments.iter().any(|spec| spec.id == id);
-    let left_out = run.outcome.left_out.iter().filter(|arm| !described(&arm.experiment));
+    let left_out = left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment));
     Run {
         title: title(run),
         subtitle: format!("{}, on {}", moment(&run.header.started), in_short(&run.outcome.machine)),
@@ -119,7 +119,7 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
         undrawn: undrawn(run),
         claims: claims(run, &prefix),
         experiments: experiments(run, &prefix),
-        left_out: left_out.map(|arm| Html::sentence(&marked::left_out(arm))).collect(),
+        left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
         command_line: command_line(&run.header.command_line),
         seed: run.outcome.seed,
         run_id: run.header.run_id.clone(),

@@ -234,9 +234,7 @@ pub(super) fn scale_for(numbers: impl Iterator<Item = f64>) -> Scale {
 /// An arm whose answer was wrong: its values were taken back.
 pub(super) fn is_taken_back(outcome: &Outcome, series: &Series) -> bool {
     let Series { experiment, arm, .. } = series;
-    let is_left_out = outcome.left_out.iter().any(|left_out| {
-        left_out.experiment == *experiment && left_out.variant == arm.variant && left_out.at == arm.point
-    });
+    let is_left_out = outcome.left_out.iter().any(|left_out| left_out.is_of(experiment, arm));
     let of_arm = |point: &&PointSummary| {
         point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point
     };

@@ -2,12 +2,12 @@
 
 use ascertain::claim::Judging;
 use ascertain::experiment::Arm;
-use ascertain::outcome::{AskedTest, ClaimResult, LeftOut, Verdict};
+use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
 
 use super::order;
 use crate::clause::{ClaimFigure, Clause};
 use crate::figure::{Figure, chance, exact_percent};
-use crate::text::{ended, harmless, quoted};
+use crate::text::{ended, harmless};
 
 /// The verdict and the reason.
 pub fn claim(claim: &ClaimResult) -> String {
@@ -32,17 +32,6 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
     let signs: Vec<String> = claim.unlike.iter().map(|sign| harmless(sign.trim().trim_end_matches('.'))).collect();
     let so = "The verdict stands for these trials; intervals need trials that are alike.";
     (!signs.is_empty()).then(|| format!("Careful: {}. {so}", signs.join("; ")))
-}
-
-/// Why an arm has no figures.
-pub fn left_out(arm: &LeftOut) -> String {
-    let name = Arm { variant: arm.variant.clone(), point: arm.at.clone() };
-    format!(
-        "Not measured to the end: {} of {}: {}",
-        quoted(&name.to_string()),
-        quoted(&arm.experiment),
-        ended(&arm.reason)
-    )
 }
 
 fn with_reason(opening: &str, claim: &ClaimResult) -> String {
@@ -98,7 +87,7 @@ fn exact(claim: &ClaimResult) -> String {
         _ => ("Refuted", "is not"),
     };
     let figure = ClaimFigure::of(claim).map_or_else(String::new, |figure| format!(" ({})", figure.clause));
-    format!("{opening}: {subject} {is} {complement}{figure}; there is no chance in this, so it was checked once.")
+    format!("{opening}: {subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once.")
 }
 
 /// The trials that count: those that were not ties.

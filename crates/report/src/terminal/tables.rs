@@ -45,7 +45,7 @@ pub fn compare_table(outcome: &Outcome, layout: &Layout, style: &Style) -> Strin
 }
 
 /// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was
-/// asked for and not measured, with the reason.
+/// asked for and not measured, by reason.
 pub fn points_table(outcome: &Outcome, style: &Style) -> String {
     let tables = grids::points(outcome);
     let tables: Vec<String> =
@@ -54,9 +54,9 @@ pub fn points_table(outcome: &Outcome, style: &Style) -> String {
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// What was asked for and not measured to the end, with the reason, a line each.
+/// What was asked for and not measured to the end, a paragraph a reason.
 pub fn left_out(outcome: &Outcome, style: &Style) -> String {
-    outcome.left_out.iter().map(|arm| style.paragraph(&sentence::left_out(arm))).collect()
+    sentence::left_out(outcome).iter().map(|sentence| style.paragraph(sentence)).collect()
 }
 
 /// Each claim's verdict as a sentence, and what speaks against its trials being alike. With more than one claim each

@@ -7,7 +7,7 @@ use std::path::Path;
 use ascertain::claim::{Bound, Judging, Scale};
 use ascertain::experiment::{Arm, Better, Point};
 use ascertain::outcome::{
-    Asked, AskedTest, ClaimResult, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, Verdict,
+    Absence, Asked, AskedTest, ClaimResult, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, Verdict,
 };
 use ascertain::unit::Unit;
 use ascertain_report::hyperfine::CommandTimes;
@@ -174,6 +174,7 @@ pub fn check() -> Outcome {
         experiment: "sum".into(),
         variant: "kahan-neon".into(),
         at: Point::default().with("elements", 187_500),
+        absence: Absence::Unavailable,
         reason: "needs NEON (aarch64)".into(),
     }];
     outcome

@@ -132,6 +132,7 @@ fn what_was_taken_back_is_not_drawn() {
         experiment: "example".into(),
         variant: "fast".into(),
         at: Point::default(),
+        absence: Absence::Failed,
         reason: "wrong answer: 3".into(),
     };
     run.outcome.left_out.push(left_out);

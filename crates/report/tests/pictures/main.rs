@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use ascertain::claim::{Bound, Claim, Judging, Scale as Compared, Test};
 use ascertain::experiment::{self, Arm, Experiment, Footprint, Metric, Point, Reduce, Sample};
 use ascertain::function::Group;
-use ascertain::outcome::{LeftOut, Verdict};
+use ascertain::outcome::{Absence, LeftOut, Verdict};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::predicate::Predicate;
 use ascertain::recorded::{self, RecordedRun};

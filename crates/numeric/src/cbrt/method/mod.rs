@@ -8,7 +8,7 @@ mod tabled;
 
 pub use bitwise::{acbrt, hcbrt};
 pub use libm::libm;
-pub use newton::{bictcp, div0, div1, div2, div3, ncubic, ncubic32, ndiv3, ocubic};
+pub use newton::{bictcp, div0, div1, div2, div3, ncubic, ncubic32, ncubic32_1, ndiv3, ocubic};
 pub use tabled::{tab0, tab1};
 
 use super::length::leading_zeros;

@@ -1,7 +1,10 @@
 //! An exact sum that numbers are added to.
 
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+
 use super::long::LongAccumulator;
-use crate::sum::element::Element;
+use crate::sum::element::{Element, Term};
 
 /// The sum as if calculated with unlimited precision and range, rounded once, to the nearest
 /// (ties to even): the reference that every method is compared with. The order of the numbers
@@ -39,6 +42,12 @@ pub fn exact<T: Element>(xs: &[T]) -> f64 {
 /// right.extend([1.0, -1e100]);
 /// left.merge(&right);
 /// assert_eq!(left.round(), 2.0);
+///
+/// // The same with operators, and from iterators of numbers or of references to them.
+/// let xs = vec![0.25, 1e100, -1e100];
+/// let parts = xs.chunks(2).map(|part| part.iter().collect::<Exact>());
+/// assert_eq!(parts.sum::<Exact>(), Exact::from_iter([0.25]));
+/// assert_eq!((left + right).round(), -1e100);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Exact {
@@ -83,13 +92,24 @@ impl Exact {
 
     /// Adds all that the other sum has.
     ///
-    /// # Panics
-    /// When the sum passes 2^108 times the largest double: numbers can't be that many, but a sum that is merged with
-    /// itself a hundred times is.
+    /// Beyond 2^108 times the largest double a sum counts as an infinity for good. Numbers can't be that many, but a sum
+    /// that is merged with itself a hundred times is that large, or one of [bytes](Exact::from_bytes) that someone made up.
     pub fn merge(&mut self, other: &Exact) {
         self.finite.merge(other.finite.clone());
         self.special += other.special;
         self.only_negative_zeros &= other.only_negative_zeros;
+        if let Some(infinity) = self.finite.overflow() {
+            self.special += infinity;
+            self.finite = LongAccumulator::new();
+        }
+    }
+
+    /// The digits with all carries done, and what is not finite beside them.
+    pub(super) fn settled(&self) -> (LongAccumulator, f64) {
+        let mut finite = self.finite.clone();
+        finite.carry();
+        let overflow = finite.overflow().unwrap_or(0.0);
+        (finite, self.special + overflow)
     }
 
     /// The double nearest to the sum.
@@ -106,10 +126,10 @@ impl Exact {
     }
 }
 
-impl<T: Element> Extend<T> for Exact {
-    /// Adds the numbers of an iterator, gathered into slices.
+impl<T: Term> Extend<T> for Exact {
+    /// Adds the numbers of an iterator, or those that it refers to, gathered into slices.
     fn extend<I: IntoIterator<Item = T>>(&mut self, numbers: I) {
-        let mut numbers = numbers.into_iter();
+        let mut numbers = numbers.into_iter().map(Term::element);
         let mut block = Vec::with_capacity(super::window::BLOCK);
         loop {
             block.extend(numbers.by_ref().take(super::window::BLOCK));
@@ -122,10 +142,54 @@ impl<T: Element> Extend<T> for Exact {
     }
 }
 
-impl<T: Element> FromIterator<T> for Exact {
+impl<T: Term> FromIterator<T> for Exact {
     fn from_iter<I: IntoIterator<Item = T>>(numbers: I) -> Self {
         let mut sum = Exact::new();
         sum.extend(numbers);
         sum
+    }
+}
+
+/// Equal sums are equal before they are rounded; as with `f64`, 0 and −0 are, and NaN is not equal to itself.
+impl PartialEq for Exact {
+    fn eq(&self, other: &Exact) -> bool {
+        let ((left, left_special), (right, right_special)) = (self.settled(), other.settled());
+        left_special == right_special && (left_special != 0.0 || left.digits == right.digits)
+    }
+}
+
+impl AddAssign<&Exact> for Exact {
+    /// [`merge`](Exact::merge).
+    fn add_assign(&mut self, other: &Exact) {
+        self.merge(other);
+    }
+}
+
+impl AddAssign for Exact {
+    /// [`merge`](Exact::merge).
+    fn add_assign(&mut self, other: Exact) {
+        self.merge(&other);
+    }
+}
+
+impl<E> Add<E> for Exact
+where
+    Exact: AddAssign<E>,
+{
+    type Output = Exact;
+
+    fn add(mut self, other: E) -> Exact {
+        self += other;
+        self
+    }
+}
+
+impl<E> Sum<E> for Exact
+where
+    Exact: AddAssign<E>,
+{
+    /// The sum of parts that were summed apart.
+    fn sum<I: Iterator<Item = E>>(parts: I) -> Exact {
+        parts.fold(Exact::new(), Add::add)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::accumulator::Exact;
-use super::long::{DIGITS, TOP_LIMIT};
+use super::long::DIGITS;
 
 const MAGIC: [u8; 4] = *b"asum";
 const VERSION: u8 = 1;
@@ -29,7 +29,7 @@ pub enum ExactBytesError {
     NotASum,
     /// A version that this one doesn't know.
     Version(u8),
-    /// No sum gives these bytes: they were changed on the way.
+    /// They begin as a sum's, but no sum gives them.
     Damaged,
 }
 
@@ -41,7 +41,9 @@ impl fmt::Display for ExactBytesError {
             Self::Version(found) => {
                 write!(f, "an exact sum of version {found}; this program reads version {VERSION}: update it")
             }
-            Self::Damaged => write!(f, "these bytes begin as an exact sum, but no sum gives them: send them again"),
+            Self::Damaged => {
+                write!(f, "these bytes begin as an exact sum, but no sum gives them: take what to_bytes gave")
+            }
         }
     }
 }
@@ -69,10 +71,9 @@ impl Exact {
         let mut bytes = [0; LENGTH];
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[4] = VERSION;
-        bytes[5] = self.kind();
-        if self.kind() == FINITE {
-            let mut finite = self.finite.clone();
-            finite.carry();
+        let (finite, special) = self.settled();
+        bytes[5] = kind(special, self.only_negative_zeros);
+        if bytes[5] == FINITE {
             for (place, digit) in bytes[HEADER..].chunks_mut(4).zip(finite.digits) {
                 place.copy_from_slice(&(digit as u32).to_le_bytes());
             }
@@ -82,6 +83,9 @@ impl Exact {
     }
 
     /// The sum that these are the bytes of.
+    ///
+    /// There is no checksum: bytes of which some were changed are mostly those of another sum. Where they come over a way
+    /// that may change them, send a checksum along.
     ///
     /// # Errors
     /// For anything that [`to_bytes`](Exact::to_bytes) doesn't give.
@@ -103,8 +107,7 @@ impl Exact {
         }
         sum.finite.digits[DIGITS - 1] = i64::from_le_bytes(top.try_into().expect("eight bytes are left"));
         let is_zero = sum.finite.digits.iter().all(|&digit| digit == 0);
-        let has_room = sum.finite.digits[DIGITS - 1].unsigned_abs() < TOP_LIMIT as u64;
-        if !has_room || kind > NAN || (kind != FINITE && !is_zero) {
+        if sum.finite.overflow().is_some() || kind > NAN || (kind != FINITE && !is_zero) {
             return Err(ExactBytesError::Damaged);
         }
         sum.only_negative_zeros = kind == NEGATIVE_ZERO;
@@ -116,14 +119,14 @@ impl Exact {
         };
         Ok(sum)
     }
+}
 
-    fn kind(&self) -> u8 {
-        match self.special {
-            f64::INFINITY => INFINITY,
-            f64::NEG_INFINITY => NEGATIVE_INFINITY,
-            special if special.is_nan() => NAN,
-            _ if self.only_negative_zeros => NEGATIVE_ZERO,
-            _ => FINITE,
-        }
+fn kind(special: f64, only_negative_zeros: bool) -> u8 {
+    match special {
+        f64::INFINITY => INFINITY,
+        f64::NEG_INFINITY => NEGATIVE_INFINITY,
+        special if special.is_nan() => NAN,
+        _ if only_negative_zeros => NEGATIVE_ZERO,
+        _ => FINITE,
     }
 }

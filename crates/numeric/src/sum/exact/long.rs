@@ -12,7 +12,8 @@ const ADDITIONS_BEFORE_CARRY: u32 = 1 << 30;
 /// Stored fraction bits of a double.
 const FRACTION_BITS: usize = 52;
 
-/// The last digit stays below this, with either sign: room for 2^108 of the largest doubles.
+/// From here on, with either sign, the last digit counts as overflown: after 2^108 of the largest doubles. As far again is
+/// left for what has not been [looked at](LongAccumulator::overflow).
 pub const TOP_LIMIT: i64 = 1 << 62;
 
 /// A fixed-point integer that counts in units of the smallest subnormal, 2^−1074. Kulisch and Miranker 1986, "The
@@ -58,10 +59,7 @@ impl LongAccumulator {
         }
     }
 
-    /// Adds all that the other has.
-    ///
-    /// # Panics
-    /// Beyond [`TOP_LIMIT`], which a sum that is merged with itself a hundred times can reach.
+    /// Adds all that the other has; neither has overflown.
     pub fn merge(&mut self, mut other: LongAccumulator) {
         self.carry();
         other.carry();
@@ -69,7 +67,12 @@ impl LongAccumulator {
             *digit += more;
         }
         self.carry();
-        assert!(self.digits[DIGITS - 1].abs() < TOP_LIMIT, "a sum of 2^108 of the largest numbers has no room");
+    }
+
+    /// The infinity that digits after a carry stand for when the last has reached [`TOP_LIMIT`].
+    pub fn overflow(&self) -> Option<f64> {
+        let top = self.digits[DIGITS - 1];
+        (top.unsigned_abs() >= TOP_LIMIT.unsigned_abs()).then(|| f64::INFINITY.copysign(top as f64))
     }
 
     /// Brings every digit into 0..2^32, but for the last, which keeps the sign.
@@ -111,14 +114,19 @@ impl LongAccumulator {
         let window =
             self.digits[first..first + 3].iter().rfold(0_u128, |all, &digit| all << DIGIT_BITS | digit as u128);
         let significand = (window >> shift) as u64 & ((1 << (FRACTION_BITS + 1)) - 1);
-        let round_up =
-            dropped > 0 && self.bit(dropped - 1) && (significand & 1 == 1 || (0..dropped - 1).any(|bit| self.bit(bit)));
+        let round_up = dropped > 0 && self.bit(dropped - 1) && (significand & 1 == 1 || self.any_below(dropped - 1));
         // The significand's leading bit counts as one in the exponent, as does a carry out of it.
         f64::from_bits(((dropped as u64) << FRACTION_BITS) + significand + u64::from(round_up))
     }
 
     fn bit(&self, index: usize) -> bool {
         self.digits[index / DIGIT_BITS] >> (index % DIGIT_BITS) & 1 == 1
+    }
+
+    /// Whether any bit below that one is set.
+    fn any_below(&self, index: usize) -> bool {
+        let (whole, bits) = (index / DIGIT_BITS, index % DIGIT_BITS);
+        self.digits[whole] & ((1 << bits) - 1) != 0 || self.digits[..whole].iter().any(|&digit| digit != 0)
     }
 }
 

@@ -6,7 +6,7 @@ use super::Method;
 use super::babuska::Beside;
 use super::subtract::Subtract;
 use super::two_sum::{Pair, blocks};
-use crate::sum::accumulate::{Accumulator, accumulate, accumulate_part};
+use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate_part};
 use crate::sum::element::Element;
 use crate::sum::exact::exact;
 use crate::sum::vector::{Fma, Widen};
@@ -65,6 +65,9 @@ impl<V: Widen> Method<V> for BlockTwoSumBits {
             if T::BLOCK == 1 {
                 return accumulate::<Pair<V, OnMultipliers<V>>, V, T, N>(xs).total(xs);
             }
+            if xs.len() <= V::LANES {
+                return accumulate_few::<Pair<V, OnMultipliers<V>>, V, T>(xs).total(xs);
+            }
             let width = T::BLOCK * V::LANES;
             let mut accumulators = [Pair::<V, OnMultipliers<V>>::new(); N];
             let mut poison = V::no_poison();
@@ -78,6 +81,9 @@ impl<V: Widen> Method<V> for BlockTwoSumBits {
                 return exact(xs);
             }
             let rest = accumulate_part::<Pair<V, OnMultipliers<V>>, V, T, N>(rounds.remainder());
+            if xs.len() < N * width {
+                return rest.total(xs);
+            }
             accumulators.into_iter().fold(rest, |all, accumulator| all.merge(accumulator)).total(xs)
         }
     }

@@ -3,7 +3,7 @@
 use super::Method;
 use super::compensated::{total, two_sum};
 use super::subtract::{OnAdders, Subtract};
-use crate::sum::accumulate::{Accumulator, accumulate, accumulate_part};
+use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate_part};
 use crate::sum::element::Element;
 use crate::sum::vector::Vector;
 
@@ -39,6 +39,9 @@ pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(x
         if T::BLOCK == 1 {
             return accumulate::<A, V, T, N>(xs);
         }
+        if xs.len() <= V::LANES {
+            return accumulate_few(xs);
+        }
         let width = T::BLOCK * V::LANES;
         let mut accumulators = [A::new(); N];
         let mut rounds = xs.chunks_exact(N * width);
@@ -48,6 +51,9 @@ pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(x
             }
         }
         let rest = accumulate_part::<A, V, T, N>(rounds.remainder());
+        if xs.len() < N * width {
+            return rest;
+        }
         accumulators.into_iter().fold(rest, |all, accumulator| all.merge(accumulator))
     }
 }

@@ -1,7 +1,17 @@
-//! The methods that the source compares its own with, written afresh from what it says of them. Each writes a
-//! number's digits somewhere in 20 bytes and says where.
+//! The methods that Khuong compares his own with (2017), written afresh from what he says of them: for experiments, not
+//! for use. Each writes a number's digits somewhere in 20 bytes and says where.
+//!
+//! ```
+//! use ascertain_numeric::decimal::historical;
+//!
+//! let mut buffer = [0; 20];
+//! let text = historical::radix_100(1_234, &mut buffer);
+//! assert_eq!(&buffer[text], b"1234");
+//! ```
 
 use std::ops::Range;
+
+use crate::code_size::sized;
 
 /// The digits of 0 to 99, two bytes each.
 static PAIRS: [u8; 200] = {
@@ -94,4 +104,25 @@ fn pairs_before(mut x: u64, buffer: &mut [u8; 20], mut at: usize) -> usize {
         buffer[at..at + 2].copy_from_slice(&PAIRS[2 * x as usize..2 * x as usize + 2]);
     }
     at
+}
+
+macro_rules! code_sizes {
+    ($($function:ident, $section:literal, $alone:ident, $size:ident;)*) => {
+        $(sized!("decimal" $section, $alone, $size, (x: u64, buffer: &mut [u8; 20]) -> Range<usize>, $function);)*
+
+        /// The machine code of a method, by its function's name, without tables: `None` where it is not known.
+        pub fn code_bytes(function: &str) -> Option<usize> {
+            match function {
+                $(stringify!($function) => $size(),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+code_sizes! {
+    radix_10, "radix_10", radix_10_alone, radix_10_bytes;
+    radix_10_reversed, "radix_10_reversed", radix_10_reversed_alone, radix_10_reversed_bytes;
+    radix_100, "radix_100", radix_100_alone, radix_100_bytes;
+    radix_100_fixed, "radix_100_fixed", radix_100_fixed_alone, radix_100_fixed_bytes;
 }

@@ -1,0 +1,169 @@
+//! What this machine can't measure: said before the first trial, once a reason, alike in every form.
+#![allow(missing_docs)]
+
+mod common;
+
+use ascertain_sys::machine;
+use common::{ascertain, runs};
+
+/// Variants of `sum` that no machine of this kind has, and why.
+const FOREIGN: (&str, &str, &str) = match cfg!(target_arch = "x86_64") {
+    true => ("naive-neon", "dot-neon", "needs neon, which this CPU lacks"),
+    false => ("naive-avx512", "dot-avx512", "needs avx512f, which this CPU lacks"),
+};
+
+/// A sweep with one size that is not to be had, whichever place it has there.
+#[test]
+fn a_size_over_memory_is_refused_before_any_other_is_measured() {
+    let machine = machine::describe();
+    let memory_bytes = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
+    if memory_bytes / 2 >= 64_000_000_000 {
+        return;
+    }
+    for levels in ["elements=1Ki,4000000000", "elements=4000000000,1Ki"] {
+        let state = tempfile::tempdir().unwrap();
+        let arguments = ["run", "sum", "--variants", "naive", "--at", levels, "--at", "type=f64"];
+        let ran = ascertain(state.path(), &arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+        for part in ["--at elements=4000000000", "64000000000 bytes", &format!("{memory_bytes} bytes")] {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+        assert!(runs(state.path()).is_empty(), "nothing was measured");
+        // The way out is one, and the last: an array of doubles and its reverse.
+        let (_, largest) = ran.stderr.trim().rsplit_once("elements=").unwrap();
+        let largest: u64 = largest.parse().unwrap();
+        assert!(largest * 16 <= memory_bytes / 2 && (largest + 1) * 16 > memory_bytes / 2, "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_makes_a_size_too_large_is_named() {
+    let memory_bytes = machine::describe().memory_bytes;
+    // As many as fit as floats, and not as doubles.
+    let elements = memory_bytes / 2 / 12;
+    let state = tempfile::tempdir().unwrap();
+    let level = format!("elements={elements}");
+    let ran = ascertain(state.path(), &["run", "sum", "--variants", "naive", "--at", "type=f64", "--at", &level]);
+    if elements < 1 << 32 {
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("--at {level}")) && ran.stderr.contains("type=f64"), "{}", ran.stderr);
+    }
+}
+
+/// Each fits alone, and the kernel would end the process in the middle.
+#[test]
+fn sizes_that_do_not_fit_together_are_refused() {
+    let machine = machine::describe();
+    let room = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes) / 2 / 8;
+    // The experiment has no larger ones.
+    let largest = room.min(1 << 30);
+    let levels: Vec<String> = (0..=room / largest + 1).map(|less| (largest - less).to_string()).collect();
+    let levels = format!("elements={}", levels.join(","));
+    let state = tempfile::tempdir().unwrap();
+    let ran =
+        ascertain(state.path(), &["run", "polynomial", "--variants", "additions", "--no-claims", "--at", &levels]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("all its sizes at once"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("more than half").count(), 1, "{}", ran.stderr);
+    assert!(runs(state.path()).is_empty(), "nothing was measured");
+}
+
+#[test]
+fn one_reason_is_one_line_before_the_first_trial_and_in_every_form() {
+    let (first, second, reason) = FOREIGN;
+    let said = format!("Unavailable here ({reason}): `{first}`, `{second}`.");
+    let variants = format!("{first},naive,{second}");
+    let sweep = ["run", "sum", "--variants", &variants, "--at", "elements=500,1000", "--trials", "2", "--no-claims"];
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &sweep);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains(&said), "{}", ran.stdout);
+    assert!(ran.stderr.starts_with(&said), "before evidence, report and all else: {}", ran.stderr);
+    let run = runs(state.path()).pop().unwrap();
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains(&format!("<code>{first}</code>, <code>{second}</code>.")), "in the report too");
+    for form in [&ran.stdout, &ran.stderr, &page] {
+        assert_eq!(form.matches(reason).count(), 1, "{form}");
+    }
+
+    let form = |format| ascertain(state.path(), &[&sweep[..], &["--no-evidence", "--format", format]].concat());
+    let markdown = form("markdown").stdout;
+    assert!(markdown.contains(&said) && markdown.matches(reason).count() == 1, "{markdown}");
+    let json = form("json").json();
+    let left_out = json["left_out"].as_array().unwrap();
+    assert!(left_out.len() >= 4, "two variants at two sizes: {left_out:?}");
+    for arm in left_out {
+        assert!([first, second].contains(&arm["variant"].as_str().unwrap()), "{arm}");
+        assert_eq!((&arm["absence"], &arm["reason"]), (&"unavailable".into(), &reason.into()));
+    }
+    let quiet = ascertain(state.path(), &[&sweep[..], &["--no-evidence", "-q"]].concat());
+    assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
+}
+
+/// Where nothing can be measured, the one sentence is the answer.
+#[test]
+fn nothing_to_measure_is_said_once() {
+    let (first, _, reason) = FOREIGN;
+    let state = tempfile::tempdir().unwrap();
+    for format in ["table", "csv"] {
+        let arguments = ["run", "sum", "--variants", first, "--no-claims", "--no-evidence", "--format", format];
+        let ran = ascertain(state.path(), &arguments);
+        assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+        let said = ran.stdout + &ran.stderr;
+        assert_eq!(said.matches(reason).count(), 1, "{format}: {said}");
+    }
+}
+
+#[test]
+fn a_claim_that_can_not_be_measured_is_said_before_the_others_are() {
+    let (first, _, reason) = FOREIGN;
+    let state = tempfile::tempdir().unwrap();
+    let claim = |id: &str, variant: &str| {
+        format!(
+            "[[claim]]\nid = \"{id}\"\nexperiment = \"sum\"\nat = {{ elements = 100 }}\npredicate = \"error <= 1\"\nkind = \"exact\"\ncandidate = \"{variant}\"\n"
+        )
+    };
+    std::fs::write(state.path().join("claims.toml"), claim("lacks", first) + &claim("has", "naive")).unwrap();
+    let ran = ascertain(state.path(), &["check", "claims.toml"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.starts_with(&format!("Unavailable here ({reason}): `{first}`.")), "{}", ran.stderr);
+}
+
+/// A command that fails is not one that this machine lacks.
+#[test]
+fn a_failure_is_not_called_unavailable() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "--max-trials", "3", "--no-evidence", "false"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    let said = ran.stdout + &ran.stderr;
+    assert!(said.contains("Failed (") && !said.contains("Unavailable"), "{said}");
+}
+
+/// The barriers by interrupts, asked for by a user who may not load programs into the kernel.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_missing_privilege_is_called_one() {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("ascertain");
+    fs::copy(env!("CARGO_BIN_EXE_ascertain"), &program).unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let mut command = std::process::Command::new(program);
+    command.args(["run", "barrier", "--variants", "none,interrupts,heartbeat", "--no-claims", "--no-evidence"]);
+    command.args(["--trials", "2"]).current_dir("/").env("NO_COLOR", "1");
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(65534).gid(65534);
+    }
+    let ran = common::ran(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let said = ran.stderr.lines().next().unwrap_or_default();
+    // A kernel without bpf(2), or one that lets everybody use it, has another reason.
+    if said.contains("not permitted") {
+        assert!(said.contains("root (sudo)") && said.contains("CAP_BPF") && !said.contains("no memory"), "{said}");
+        assert!(said.ends_with(": `heartbeat`, `interrupts`."), "{said}");
+    }
+}

@@ -1,0 +1,40 @@
+//! Whether what is to be measured fits in memory, asked before anything is measured.
+
+use ascertain_sys::machine::Machine;
+
+use crate::experiment::{Arm, Experiment, Unavailable};
+use crate::unit::Unit;
+
+/// More memory than a run may take: half of what there is, so that the rest of the machine can go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("needs {} of memory, more than half of the {} that there are", said(*.needed_bytes), said(*.memory_bytes))]
+pub struct Shortage {
+    /// What would be needed.
+    pub needed_bytes: u64,
+    /// What there is: the machine's, or what its control group may have of that.
+    pub memory_bytes: u64,
+}
+
+/// `8.327 GB (8326799360 bytes)`.
+fn said(bytes: u64) -> String {
+    format!("{} ({bytes} bytes)", Unit::Byte.human(bytes as f64))
+}
+
+/// Whether there is room for so many bytes.
+///
+/// # Errors
+/// When they are more than half of the memory.
+pub fn has_room(needed_bytes: u64, machine: &Machine) -> Result<(), Shortage> {
+    let memory_bytes = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
+    if needed_bytes > memory_bytes / 2 { Err(Shortage { needed_bytes, memory_bytes }) } else { Ok(()) }
+}
+
+/// Whether this machine can measure the arm: it has the memory, and whatever else the experiment asks for.
+///
+/// # Errors
+/// The reason why not, for people.
+pub fn available(experiment: &dyn Experiment, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
+    let needed_bytes = experiment.memory_bytes(std::slice::from_ref(arm));
+    has_room(needed_bytes, machine).map_err(|shortage| Unavailable(shortage.to_string()))?;
+    experiment.available(arm, machine)
+}

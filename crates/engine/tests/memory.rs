@@ -1,0 +1,92 @@
+//! What does not fit in memory is refused, and what can't be measured is said, before the first trial.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use ascertain::Error;
+use ascertain::claim::{Bound, Judging};
+use ascertain::experiment::Experiment;
+use ascertain::outcome::{Absence, LeftOut, Verdict};
+use ascertain::plan::{Config, Plan, Table};
+use ascertain::run::{Observer, Progress, Recording, Run, Silent, run};
+use ascertain_sys::machine;
+use common::{Scripted, arm, noisy, plan, versus};
+
+fn tabled(variants: &[&str]) -> Plan {
+    let tables = vec![Table { experiment: "scripted".into(), arms: variants.iter().map(|name| arm(name)).collect() }];
+    Plan { tables, ..plan(Vec::new(), Config { table_trials: Some(5), ..Config::default() }) }
+}
+
+fn run_of(experiment: &Scripted, plan: &Plan) -> Result<Run, Error> {
+    run(plan, &[experiment as &dyn Experiment], Recording::None, &mut Silent)
+}
+
+#[test]
+fn an_arm_that_does_not_fit_is_unavailable_and_so_are_its_claims() {
+    let experiment = Scripted { bytes_each: u64::MAX, ..Scripted::new(&["slow", "fast"], noisy) };
+    let claim = versus("claim", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate);
+    let plan = Plan { claims: vec![claim], ..tabled(&["slow", "fast"]) };
+    let run = run_of(&experiment, &plan).unwrap();
+    assert!(!run.target_failed);
+    assert_eq!(run.outcome.claims[0].verdict, Verdict::Unavailable);
+    for left_out in &run.outcome.left_out {
+        assert_eq!(left_out.absence, Absence::Unavailable);
+        assert!(left_out.reason.contains(&format!("({} bytes)", u64::MAX)), "{}", left_out.reason);
+    }
+    assert_eq!(run.outcome.left_out.len(), 2);
+}
+
+/// Each fits alone: nothing would say no until the kernel ends the process.
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    static MEASURED: AtomicU32 = AtomicU32::new(0);
+    let machine = machine::describe();
+    let half = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes) / 2;
+    let experiment = Scripted {
+        bytes_each: half / 3 * 2,
+        ..Scripted::new(&["slow", "fast"], |variant, trial| {
+            MEASURED.fetch_add(1, Relaxed);
+            noisy(variant, trial)
+        })
+    };
+    assert!(run_of(&experiment, &tabled(&["slow"])).is_ok());
+    let measured = MEASURED.load(Relaxed);
+    let error = run_of(&experiment, &tabled(&["slow", "fast"])).unwrap_err();
+    assert!(matches!(error, Error::Memory(_)), "{error}");
+    assert!(error.to_string().contains(&format!("({} bytes)", 2 * experiment.bytes_each)), "{error}");
+    assert_eq!(MEASURED.load(Relaxed), measured, "no time is spent on it");
+}
+
+#[test]
+fn what_can_not_be_measured_is_said_before_the_first_trial() {
+    static MEASURED: AtomicU32 = AtomicU32::new(0);
+    #[derive(Default)]
+    struct Hears(Vec<(u32, LeftOut)>);
+    impl Observer for Hears {
+        fn unavailable(&mut self, left_out: &[LeftOut]) {
+            self.0.extend(left_out.iter().map(|arm| (MEASURED.load(Relaxed), arm.clone())));
+        }
+        fn progress(&mut self, _: &Progress) {}
+    }
+    let experiment = Scripted {
+        missing: &["fast", "even"],
+        ..Scripted::new(&["slow", "fast", "even"], |variant, trial| {
+            MEASURED.fetch_add(1, Relaxed);
+            noisy(variant, trial)
+        })
+    };
+    // One that only a claim asks for, and one that a table does.
+    let claim = versus("claim", "even", "slow", Bound::AtLeast(1.0), Judging::Rate);
+    let plan = Plan { claims: vec![claim], ..tabled(&["slow", "fast"]) };
+    let mut hears = Hears::default();
+    run(&plan, &[&experiment as &dyn Experiment], Recording::None, &mut hears).unwrap();
+    let heard: Vec<_> = hears.0.iter().map(|(measured, arm)| (*measured, &*arm.variant, &*arm.reason)).collect();
+    assert_eq!(heard, [(0, "even", "needs a unicorn"), (0, "fast", "needs a unicorn")]);
+    assert!(MEASURED.load(Relaxed) > 0);
+
+    let mut nothing = Hears::default();
+    run(&tabled(&["slow"]), &[&experiment as &dyn Experiment], Recording::None, &mut nothing).unwrap();
+    assert!(nothing.0.is_empty());
+}

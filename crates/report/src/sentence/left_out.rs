@@ -1,0 +1,113 @@
+//! What was asked for and has no figures, or not all: one sentence a reason.
+
+use ascertain::experiment::{Arm, Point};
+use ascertain::outcome::{Absence, LeftOut, Outcome};
+use ascertain::plan::Plan;
+
+use crate::text::{harmless, quoted};
+
+/// The sentences of a run that has ended.
+pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
+    of_outcome_where(outcome, |_| true)
+}
+
+/// Those of some experiments.
+pub fn of_outcome_where(outcome: &Outcome, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let arms = outcome.points.iter().map(|point| {
+        let arm = Arm { variant: point.variant.clone(), point: point.at.clone() };
+        Known { experiment: &point.experiment, arm, has_values: point.n > 0 }
+    });
+    let left_out: Vec<&LeftOut> = outcome.left_out.iter().filter(|left_out| is_wanted(&left_out.experiment)).collect();
+    sentences(&left_out, &arms.collect::<Vec<_>>())
+}
+
+/// Those of a run that is about to begin.
+pub fn of_plan(left_out: &[LeftOut], plan: &Plan) -> Vec<String> {
+    let arms = plan.arms().map(|(experiment, arm)| Known { experiment, arm: arm.clone(), has_values: false });
+    let arms: Vec<Known> = arms.collect();
+    let mut left_out: Vec<&LeftOut> = left_out.iter().collect();
+    left_out.sort_by_key(|left_out| arms.iter().position(|known| left_out.is_of(known.experiment, &known.arm)));
+    sentences(&left_out, &arms)
+}
+
+/// An arm that the run is about.
+struct Known<'a> {
+    experiment: &'a str,
+    arm: Arm,
+    has_values: bool,
+}
+
+/// Arms that are left out for one reason.
+struct Group<'a> {
+    experiment: &'a str,
+    opening: &'static str,
+    reason: String,
+    arms: Vec<Arm>,
+}
+
+fn sentences(left_out: &[&LeftOut], known: &[Known]) -> Vec<String> {
+    let mut groups: Vec<Group> = Vec::new();
+    for &left_out in left_out {
+        let LeftOut { experiment, variant, at, absence, reason } = left_out;
+        let arm = Arm { variant: variant.clone(), point: at.clone() };
+        let has_values = known.iter().any(|known| known.has_values && left_out.is_of(known.experiment, &known.arm));
+        let opening = opening(*absence, has_values);
+        let reason = harmless(reason.trim().trim_end_matches('.'));
+        let is_alike =
+            |group: &Group| group.experiment == experiment && group.opening == opening && group.reason == reason;
+        match groups.iter_mut().find(|group| is_alike(group)) {
+            Some(group) => group.arms.push(arm),
+            None => groups.push(Group { experiment, opening, reason, arms: vec![arm] }),
+        }
+    }
+    let first = known.first().map(|known| known.experiment);
+    let is_one = known.iter().all(|known| Some(known.experiment) == first);
+    groups.iter().map(|group| group.sentence(known, is_one)).collect()
+}
+
+fn opening(absence: Absence, has_values: bool) -> &'static str {
+    match (absence, has_values) {
+        (Absence::Unavailable, _) => "Unavailable here",
+        (Absence::Failed, true) => "Failed while it was measured",
+        (Absence::Failed, false) => "Failed",
+        (Absence::Deferred, _) => "Not measured",
+        (Absence::Unsaid, _) => "Not measured to the end",
+    }
+}
+
+impl Group<'_> {
+    /// "Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`." What tells the arms apart stands
+    /// beside them; what all of them have, once; and what all arms of the run have, not at all.
+    fn sentence(&self, known: &[Known], is_one: bool) -> String {
+        let rivals = known.iter().filter(|known| known.experiment == self.experiment).map(|known| &known.arm);
+        let rivals: Vec<&Arm> = rivals.filter(|arm| self.arms.iter().any(|own| own.variant == arm.variant)).collect();
+        let all = || self.arms.iter().chain(rivals.iter().copied());
+        let first = &self.arms[0];
+        let factors = first.point.0.keys().filter(|factor| !self.arms.iter().all(|arm| arm.shows(factor)));
+        let varying = factors.filter(|factor| all().any(|arm| arm.point.get(factor) != first.point.get(factor)));
+        let (shared, apart): (Vec<&String>, Vec<&String>) =
+            varying.partition(|factor| self.arms.iter().all(|arm| arm.point.get(factor) == first.point.get(factor)));
+        let has_shared = |arm: &Arm| shared.iter().all(|factor| arm.point.get(factor) == first.point.get(factor));
+        let mut names: Vec<String> = Vec::new();
+        for arm in &self.arms {
+            let mut same = rivals.iter().filter(|rival| rival.variant == arm.variant && has_shared(rival));
+            let is_whole = same.all(|rival| self.arms.contains(rival));
+            let name = with_factors(arm, |factor| arm.shows(factor) || (!is_whole && apart.contains(&factor)));
+            let name = quoted(&name.to_string());
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let place = if is_one { String::new() } else { format!(" of {}", quoted(self.experiment)) };
+        let at = with_factors(first, |factor| shared.contains(&factor)).point;
+        let at = if at.0.is_empty() { String::new() } else { format!(" at {}", quoted(&at.to_string())) };
+        format!("{} ({}): {}{place}{at}.", self.opening, self.reason, names.join(", "))
+    }
+}
+
+/// The arm with some of its factors.
+fn with_factors(arm: &Arm, is_wanted: impl Fn(&String) -> bool) -> Arm {
+    let levels = arm.point.0.iter().filter(|(factor, _)| is_wanted(factor));
+    let point = Point(levels.map(|(factor, level)| (factor.clone(), level.clone())).collect());
+    Arm { variant: arm.variant.clone(), point }
+}
