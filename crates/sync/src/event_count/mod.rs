@@ -2,10 +2,9 @@
 
 mod backoff;
 mod contract;
+mod flagged;
 #[cfg(model = "tso")]
 mod impatient;
-mod multi_producer;
-mod one_word;
 mod polled;
 mod sleep;
 mod two_word;
@@ -13,10 +12,9 @@ mod unlocked;
 
 pub use backoff::Backoff;
 pub use contract::{EventCount, Version};
+pub use flagged::{Flagged, MultiProducer, OneWord};
 #[cfg(model = "tso")]
 pub use impatient::Impatient;
-pub use multi_producer::MultiProducer;
-pub use one_word::OneWord;
 pub use polled::Polled;
 pub use two_word::TwoWord;
 
