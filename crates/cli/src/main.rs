@@ -3,6 +3,7 @@
 mod cmd;
 mod exit;
 mod exports;
+mod names;
 mod options;
 mod output;
 mod progress;

@@ -61,6 +61,8 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["run", "summ"], 2, "did you mean `sum`"),
     (&["run", "sum", "--at", "element=5"], 2, "did you mean `elements`"),
     (&["run", "sum", "--at", "elements=many"], 2, "whole numbers"),
+    (&["run", "sum", "--at", "elements=1K"], 2, "1k, 1M and 1G are powers of 1,000, and 1Ki"),
+    (&["run", "sum", "--trials", "0"], 2, "a whole number from 1"),
     (&["run", "sum", "--at", "type=f16"], 2, "f32, f64"),
     (&["run", "sum", "--variants", "kahn"], 2, "did you mean `kahan`"),
     (&["explain", "fill-rat"], 2, "did you mean `fill-rate`"),

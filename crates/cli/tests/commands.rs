@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -281,8 +282,36 @@ fn list_and_explain_say_what_there_is() {
     assert_eq!(json["experiments"][0]["id"], "sum");
     let explain = ascertain(state.path(), &["explain", "sum"]);
     assert!(explain.stdout.contains("**Question.**") && explain.stdout.contains("sum.kahan-avx512-8x-naive"));
+    assert!(list.stdout.contains("their type; each is summed into f64 [f32, f64]\n"), "{}", list.stdout);
+    assert!(list.stdout.contains("how many numbers [whole numbers from 1 to 4294967296]\n"), "{}", list.stdout);
+    assert!(!list.stdout.contains(" 1 shipped claims"), "{}", list.stdout);
     let claim = ascertain(state.path(), &["explain", "sum.kahan-avx512-8x-naive"]);
     assert!(claim.stdout.contains("source: Zach Bjornson, Fast, accurate summation"), "{}", claim.stdout);
+    let test = "test: `kahan-avx512 (accumulators=4)` is at least 8 times as fast as `naive (accumulators=1)`\n  \
+                metric: time, in ns; lower is better\n  \
+                candidate: kahan-avx512 (accumulators=4 elements=187500 type=f32)\n  \
+                baseline: naive (accumulators=1 elements=187500 type=f32)\n\
+                judged: true in at least 50 % of the trials\n";
+    assert!(claim.stdout.ends_with(test), "{}", claim.stdout);
+    let claim = ascertain(state.path(), &["explain", "cbrt.tab1-error"]);
+    assert!(claim.stdout.contains("test: `error_percent >= "), "{}", claim.stdout);
+}
+
+#[test]
+fn only_the_variants_that_are_asked_for_are_measured() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["run", "sum", "cbrt", "--variants", "naive,pairwise", "--trials", "2"];
+    let levels = ["--at", "elements=10", "--at", "elements=20", "--format", "json"];
+    let ran = ascertain(state.path(), &[&arguments[..], &levels].concat());
+    let json = ran.json();
+    let measured = |point: &Value| (point["variant"] == "naive" || point["variant"] == "pairwise") && point["n"] != 0;
+    let points = json["points"].as_array().unwrap();
+    assert!(points.iter().all(measured), "{json}");
+    let elements: BTreeSet<u64> = points.iter().filter_map(|point| point["at"]["elements"].as_u64()).collect();
+    assert!(elements.contains(&10) && elements.contains(&20), "--at of one factor is taken together: {elements:?}");
+    assert!(!json["claims"].as_array().unwrap().is_empty(), "those on these variants are judged");
+    assert!(ran.stderr.contains("claims not judged: they need variants that --variants leaves out"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`cbrt` is not measured: it has no variant `naive`, `pairwise`"), "{}", ran.stderr);
 }
 
 #[test]

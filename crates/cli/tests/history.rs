@@ -215,12 +215,16 @@ fn two_runs_side_by_side() {
     change(&runs.folders()[0], |header| {
         header["outcome"]["machine"]["kernel"] = "Linux 2.6".into();
         header["plan"]["config"]["error"] = 0.01.into();
+        header["plan"]["config"]["max_time"] = serde_json::json!({ "secs": 30, "nanos": 500_000_000 });
     });
     let json = runs.json(&["compare", &ids[0], &ids[1][ids[1].len() - 4..]]);
     assert_eq!(json["runs"][1]["id"], ids[1]);
     let differences: Vec<&str> =
         json["differences"].as_array().unwrap().iter().map(|d| d["what"].as_str().unwrap()).collect();
-    assert_eq!(differences, ["config.error", "machine.kernel"]);
+    assert_eq!(differences, ["config.error", "config.max_time", "machine.kernel"]);
+    assert_eq!(json["differences"][1]["values"], serde_json::json!(["30.5 s", "no limit"]));
+    let text = runs.history(&["compare", &ids[0], &ids[1]]).stdout;
+    assert!(text.contains("option: max time ") && text.contains("machine: kernel "), "{text}");
     assert_eq!(json["points"].as_array().unwrap().len(), 10, "five metrics of two commands");
     let wall = &json["points"][0];
     let (first, second) = (&wall["estimates"][0]["median"], &wall["estimates"][1]["median"]);

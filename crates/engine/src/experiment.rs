@@ -155,6 +155,28 @@ pub enum Accepts {
     Anything,
 }
 
+impl Accepts {
+    /// Whether it is one of them.
+    pub fn admits(&self, level: &Level) -> bool {
+        match self {
+            Accepts::Integers { min, max } => level.integer().is_some_and(|value| (*min..=*max).contains(&value)),
+            Accepts::OneOf(levels) => levels.contains(level),
+            Accepts::Anything => true,
+        }
+    }
+}
+
+impl fmt::Display for Accepts {
+    /// `whole numbers from 1 to 8`; `f32, f64`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Accepts::Integers { min, max } => write!(f, "whole numbers from {min} to {max}"),
+            Accepts::OneOf(levels) => f.write_str(&levels.iter().map(Level::to_string).collect::<Vec<_>>().join(", ")),
+            Accepts::Anything => f.write_str("whole numbers and strings"),
+        }
+    }
+}
+
 /// One value of a factor.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -166,7 +188,8 @@ pub enum Level {
 }
 
 impl Level {
-    /// Reads a level as people write it on the command line: `64Ki` and `1M` are numbers.
+    /// Reads a level as people write it on the command line: `64Ki` and `1M` are numbers. `1K` is not, since it might
+    /// mean either thousand.
     ///
     /// ```
     /// use ascertain::experiment::Level;

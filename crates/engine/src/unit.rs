@@ -96,14 +96,23 @@ impl Unit {
         *step.unwrap_or(&ladder[ladder.len() - 1])
     }
 
-    /// Writes a value of this unit for people, with four significant digits and a fitting prefix:
-    /// `23.41 ms`, `1.500 GB/s`, `0.9876`.
+    /// Writes a value of this unit for people, with four significant digits and a fitting prefix, and a count as the
+    /// whole number that it is: `23.41 ms`, `1.500 GB/s`, `0.9876`, `5`.
     pub fn human(self, value: f64) -> String {
         if !value.is_finite() {
             return significant(value);
         }
         let (factor, symbol) = self.prefix(value);
-        format!("{} {symbol}", significant(value / factor)).trim_end().to_string()
+        let number = if self.is_count(value) { value.to_string() } else { significant(value / factor) };
+        format!("{number} {symbol}").trim_end().to_string()
+    }
+
+    /// Whether the value is a whole number that is written whole: `5`, `128 B`. Times and rates are not counted.
+    pub fn is_count(self, value: f64) -> bool {
+        matches!(self, Unit::One | Unit::Byte)
+            && value.fract() == 0.0
+            && value.abs() < 1e10
+            && self.prefix(value).0 == 1.0
     }
 
     /// Writes a quantity that people gave, such as a bound, with the digits that they gave: `50 ms`,
@@ -281,7 +290,9 @@ mod tests {
     #[test]
     fn people_read_four_digits() {
         assert_eq!(Unit::Nanosecond.human(23_412_345.0), "23.41 ms");
-        assert_eq!(Unit::Byte.human(512.0), "512.0 B");
+        assert_eq!([512.0, 512.5, 5120.0].map(|bytes| Unit::Byte.human(bytes)), ["512 B", "512.5 B", "5.120 kB"]);
+        assert_eq!([5.0, 0.0, -3.0, 1e11].map(|one| Unit::One.human(one)), ["5", "0", "-3", "1.000e11"]);
+        assert_eq!(Unit::Nanosecond.human(125.0), "125.0 ns", "not a count");
         assert_eq!(Unit::One.human(0.987_654), "0.9877");
         assert_eq!(significant(9.9999), "10.00");
         assert_eq!(significant(0.0), "0");

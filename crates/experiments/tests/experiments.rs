@@ -97,7 +97,10 @@ fn sizes_over_memory_are_refused_before_time_is_spent() {
         let experiment = *registry.iter().find(|experiment| experiment.spec().id == id).unwrap();
         let large = arms(experiment, &[("elements", Level::Integer(elements))]);
         let reason = memory::available(experiment, &large[0], &small).unwrap_err().to_string();
-        assert!(reason.contains(needed) && reason.contains("more than half of the 1.074 GB (1073741824 bytes)"), "{id}: {reason}");
+        assert!(
+            reason.contains(needed) && reason.contains("more than half of the 1.074 GB (1073741824 bytes)"),
+            "{id}: {reason}"
+        );
         assert_eq!(
             experiment.memory_bytes(&large),
             experiment.memory_bytes(&large[..1]),

@@ -115,7 +115,7 @@ impl ClaimFigure {
         // "6.1x (5.9 to 6.3)": what the number is stands right after it.
         let times = |figure: &Figure, word: &str| match is_exact {
             true => format!("{}{word}", figure.value),
-            false => format!("{}{word} ({})", figure.value, figure.range),
+            false => format!("{}{word} ({})", figure.value, figure.range_in_words()),
         };
         Some(match test {
             AskedTest::Versus { scale: Scale::Ratio, bound, .. } => {

@@ -7,7 +7,7 @@ use ascertain::unit::{Unit, significant};
 pub struct Figure {
     /// The number; `-` when it is not known.
     pub value: String,
-    /// Its interval: `1.047 to 1.058`, `at least 1.047`, `at most 1.058` or `not bounded yet`.
+    /// Its interval: `1.047 to 1.058`, `at least 1.047`, `at most 1.058` or `too few trials`.
     pub range: String,
 }
 
@@ -38,7 +38,7 @@ impl Figure {
             (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
             (Some(low), None) => format!("at least {}", end(low)),
             (None, Some(high)) => format!("at most {}", end(high)),
-            (None, None) => "not bounded yet".into(),
+            (None, None) => TOO_FEW.into(),
         };
         // A landmark inside of the interval may well be where the value is.
         let is_excluded = |mark: &f64| low.is_some_and(|low| low >= *mark) || high.is_some_and(|high| high <= *mark);
@@ -52,7 +52,15 @@ impl Figure {
     /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`. Zero has its ends' prefix.
     pub fn of_unit(unit: Unit, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
         let size = [value, high, low].into_iter().flatten().find(|v| v.is_finite() && *v != 0.0).unwrap_or(0.0);
-        Figure::with_prefix(unit.prefix(size), value, low, high)
+        let prefix = unit.prefix(size);
+        let mut figure = Figure::with_prefix(prefix, value, low, high);
+        // Counts are whole, unless one of them is the mean of two.
+        let counts = [value, low, high].map(|number| number.filter(|number| prefix.0 == 1.0 && unit.is_count(*number)));
+        if let [Some(value), Some(low), Some(high)] = counts {
+            figure.value = unit.human(value);
+            figure.range = format!("{low} to {high}");
+        }
+        figure
     }
 
     /// The same with the prefix that is given: its factor and its symbol.
@@ -92,12 +100,22 @@ impl Figure {
     }
 }
 
+/// The range of what nothing bounds.
+const TOO_FEW: &str = "too few trials";
+
+impl Figure {
+    /// The range away from a heading that says what it is.
+    pub(crate) fn range_in_words(&self) -> String {
+        if self.range == TOO_FEW { format!("{TOO_FEW} for an interval") } else { self.range.clone() }
+    }
+}
+
 impl std::fmt::Display for Figure {
     /// `1.052 (1.047 to 1.058)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.value.as_str() {
-            "-" if self.range == "not bounded yet" => f.write_str("-"),
-            value => write!(f, "{value} ({})", self.range),
+            "-" if self.range == TOO_FEW => f.write_str("-"),
+            value => write!(f, "{value} ({})", self.range_in_words()),
         }
     }
 }
@@ -277,7 +295,7 @@ mod tests {
         let show = |value, low, high| Figure::new(value, low, high, &[]).to_string();
         assert_eq!(show(None, None, None), "-");
         assert_eq!(show(Some(f64::NAN), Some(f64::NAN), None), "-");
-        assert_eq!(show(Some(1.05), None, None), "1.050 (not bounded yet)");
+        assert_eq!(show(Some(1.05), None, None), "1.050 (too few trials for an interval)");
         assert_eq!(show(Some(1.05), Some(1.01), None), "1.05 (at least 1.01)");
         assert_eq!(show(Some(1.05), Some(1.01), Some(f64::INFINITY)), "1.05 (at least 1.01)");
         assert_eq!(show(Some(f64::INFINITY), Some(1.0), Some(f64::INFINITY)), "∞ (at least 1.000)");
@@ -295,6 +313,10 @@ mod tests {
         assert_eq!(zero.to_string(), "0.0 ms (0.0 to 1.1)", "in the unit of its ends");
         assert_eq!(Figure::of_unit(Unit::Nanosecond, Some(0.0), Some(0.0), Some(0.0)).value, "0 ns");
         assert_eq!(Figure::of_unit(Unit::Nanosecond, None, None, None).to_string(), "-");
+        let count = |unit, [value, low, high]: [f64; 3]| Figure::of_unit(unit, Some(value), Some(low), Some(high));
+        assert_eq!(count(Unit::One, [5.0, 5.0, 5.0]).to_string(), "5 (5 to 5)");
+        assert_eq!(count(Unit::Byte, [125.0, 124.0, 130.0]).to_string(), "125 B (124 to 130)");
+        assert_eq!(count(Unit::One, [4.5, 4.0, 6.0]).to_string(), "4.5 (4.0 to 6.0)");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! What follows is about the rate while it was measured: a verdict does not speak of other times or machines.
 //! METHODOLOGY.md says so once, so that sentences need not.
 
-use ascertain::outcome::{ClaimResult, LeftOut, Outcome};
+use ascertain::outcome::{Asked, ClaimResult, LeftOut, Outcome};
 use ascertain::plan::Plan;
 
 use crate::text::plain;
@@ -12,6 +12,7 @@ use crate::text::plain;
 pub(crate) mod left_out;
 pub(crate) mod marked;
 mod order;
+mod test;
 
 /// The verdict on a claim as one plain sentence, and the reason where there is one. Names are between
 /// backticks.
@@ -28,6 +29,20 @@ pub fn claim(claim: &ClaimResult) -> String {
 /// does.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
     marked::warning(claim).as_deref().map(plain)
+}
+
+/// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its arms,
+/// and how often it must be true.
+///
+/// ```text
+/// test: `kahan (accumulators=4)` is at least 8 times as fast as `naive (accumulators=1)`
+///   metric: time, in ns; lower is better
+///   candidate: kahan (accumulators=4 type=f32)
+///   baseline: naive (accumulators=1 type=f32)
+/// judged: true in at least 50 % of the trials
+/// ```
+pub fn test(asked: &Asked, rate: f64) -> Vec<String> {
+    test::lines(asked, rate)
 }
 
 /// What was asked for and has no figures, or not all of them, a sentence a reason.

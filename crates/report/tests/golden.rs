@@ -36,6 +36,28 @@ fn terminal_tables_fit_their_width() {
     }
 }
 
+/// Where columns would be too narrow for that, each row is a record.
+#[test]
+fn narrow_tables_keep_words_and_numbers_whole() {
+    let (check, compare) = (common::check(), common::compare());
+    for width in [40, 60, 70] {
+        let style = Style { color: false, width };
+        let tables = [terminal::check_table(&check, &style), terminal::points_table(&check, &style)];
+        for text in tables.into_iter().chain([terminal::compare_table(&compare, &Layout::default(), &style)]) {
+            assert!(widest(&text) <= width, "{width}: {text}");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            for word in ["Verdict", "refuted", "neumaier", "undecided", "reference", "slower", "Trials", "Answer"] {
+                let is_broken = |pair: &[&str]| pair.concat() == word && pair.iter().all(|part| !part.is_empty());
+                assert!(!words.windows(2).any(is_broken), "`{word}` at {width} columns: {text}");
+            }
+        }
+    }
+    let narrow = terminal::check_table(&check, &Style { color: false, width: 40 });
+    assert!(narrow.contains("\n  Verdict  "), "{narrow}");
+    let colored = terminal::check_table(&check, &Style { color: true, width: 40 });
+    assert!(colored.contains("\n  Verdict  \x1b[1;34mholds\x1b[0m\n"), "{colored}");
+}
+
 #[test]
 fn colours_are_all_that_colour_adds() {
     let check = common::check();

@@ -145,7 +145,7 @@ fn run_comparison() -> RunComparison {
         differences: vec![
             difference("machine.kernel", "Linux 6.17.0", "Linux 6.18.0"),
             difference("machine.governor", "", "powersave"),
-            difference("config.max_time.secs", "30", "60"),
+            difference("config.max_time", "30 s", "1 min"),
         ],
         points: vec![
             point("wall", Unit::Nanosecond, [11.31e6, 12.44e6]),

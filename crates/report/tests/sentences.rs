@@ -87,7 +87,7 @@ fn figures_are_the_quantile_that_matches_the_rate() {
     };
     ends(&claim, ", at the median 7.2 times (7.0 to 7.4)");
     claim.rate_claimed = 0.98;
-    ends(&claim, " in none of 18 trials, 0 % (not bounded yet), so less than 98 % of the time");
+    ends(&claim, " in none of 18 trials, 0 % (too few trials for an interval), so less than 98 % of the time");
     let difference = versus("wall", Unit::Nanosecond, Better::Lower, Scale::Difference, Bound::AtLeast(5e6));
     ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (5.1 to 5.3)");
     let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);

@@ -8,11 +8,12 @@ use ascertain::recorded;
 use ascertain_report::html;
 use shapes::{Shape, scalar};
 
-/// As many claims as `check` has, with as many trials as they take on a noisy machine. 6.5 kB for each are 611 kB, and
-/// the medians, quantiles and texts of its twelve experiments come to less than 290 kB.
+/// As many claims as `check` has, with as many trials as they take on a noisy machine: 4.7 kB for each are 696 kB. A fifth
+/// of `check`'s have no chance in them and no picture, and the medians, quantiles and texts of its twelve experiments come
+/// to some 260 kB.
 #[test]
 fn a_page_of_many_claims_is_small() {
-    const CLAIMS: usize = 94;
+    const CLAIMS: usize = 148;
     const VARIANTS: [&str; 12] = [
         "naive",
         "pairwise",
@@ -44,5 +45,5 @@ fn a_page_of_many_claims_is_small() {
     let run = recorded::read(&shape.write(runs.path())).unwrap();
     assert_eq!(run.outcome.claims.len(), CLAIMS);
     let bytes = html::page(&[run]).len();
-    assert!(bytes < 6_500 * CLAIMS, "{bytes} bytes, {} a claim", bytes / CLAIMS);
+    assert!(bytes < 4_700 * CLAIMS, "{bytes} bytes, {} a claim", bytes / CLAIMS);
 }

@@ -2,101 +2,22 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 
+mod fake_daemon;
+
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering::SeqCst;
 use std::{fs, thread};
 
+use ascertain_sync::barrier::{Barrier, Interrupts};
 use ascertain_sync::barrierd::file::{self, map, page};
 use ascertain_sync::barrierd::{Client, Error};
 use ascertain_sys::mapping::Shared;
-use ascertain_sys::{cpus, futex, socket};
+use ascertain_sys::{cpus, socket};
 use proptest::prelude::*;
-use tempfile::TempDir;
 
-/// The memory of a daemon that does nothing, at a path.
-struct Fake {
-    folder: TempDir,
-    listener: UnixListener,
-    map: Shared,
-    page: Shared,
-    cpus: u32,
-}
-
-impl Fake {
-    fn new() -> Self {
-        Self::with_cpus(cpus::possible().unwrap())
-    }
-
-    fn with_cpus(cpus: u32) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let listener = UnixListener::bind(path(&folder)).unwrap();
-        let map = Shared::new(c"map", map::bytes(cpus)).unwrap();
-        let page = Shared::new(c"page", page::bytes(cpus)).unwrap();
-        page.word(page::MAGIC).store(file::MAGIC, Relaxed);
-        page.half(page::VERSION).store(file::VERSION, Relaxed);
-        page.half(page::CPUS).store(cpus, Relaxed);
-        Self { folder, listener, map, page, cpus }
-    }
-
-    /// A client, and the daemon's end of its connection.
-    fn client(&self) -> (Client, std::os::unix::net::UnixStream) {
-        thread::scope(|scope| {
-            let client = scope.spawn(|| Client::open(path(&self.folder)));
-            let (socket, _) = self.listener.accept().unwrap();
-            let any = self.listener.as_fd();
-            let descriptors = [self.map.as_fd(), self.page.as_fd(), any, any];
-            socket::send(&socket, 0, &descriptors).unwrap();
-            (client.join().unwrap().unwrap(), socket)
-        })
-    }
-
-    /// What the client says when it is sent these.
-    fn refused(&self, descriptors: &[std::os::fd::BorrowedFd<'_>]) -> Error {
-        thread::scope(|scope| {
-            let client = scope.spawn(|| Client::open(path(&self.folder)));
-            let (socket, _) = self.listener.accept().unwrap();
-            socket::send(&socket, 0, descriptors).unwrap();
-            client.join().unwrap().unwrap_err()
-        })
-    }
-
-    /// As the program in the kernel does it.
-    fn interrupt(&self, cpu: u32) {
-        let seen = self.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
-        self.map.word(map::line(cpu) + map::SEEN).store(seen, SeqCst);
-    }
-
-    fn beat(&self) {
-        (0..self.cpus).for_each(|cpu| self.interrupt(cpu));
-        self.page.half(page::BEATS).fetch_add(1, SeqCst);
-        futex::wake_all(self.page.half(page::BEATS), futex::Scope::Machine);
-    }
-}
-
-fn path(folder: &TempDir) -> PathBuf {
-    folder.path().join("barrierd")
-}
-
-fn soon() -> Instant {
-    Instant::now() + Duration::from_millis(20)
-}
-
-fn at_last() -> Instant {
-    Instant::now() + Duration::from_secs(60)
-}
-
-/// A ticket counts the taker's own CPU as passed; another thread may take it anywhere. So tests name the other CPUs.
-fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, ascertain_sync::barrierd::Ticket) {
-    loop {
-        let (before, ticket, after) = (cpus::current(), client.ticket(), cpus::current());
-        if before == after {
-            return ((0..fake.cpus).filter(|&cpu| Some(cpu) != before).collect(), ticket);
-        }
-    }
-}
+use fake_daemon::{Fake, at_last, other_cpus, path, soon};
 
 #[test]
 fn the_layout_is_as_documented() {
@@ -172,6 +93,20 @@ fn a_waiter_asks_and_is_woken() {
         fake.beat();
         waiter.join().unwrap().unwrap();
     });
+}
+
+/// No litmus could tell: a store buffer is empty long before.
+#[test]
+fn the_barrier_waits_for_the_interrupts() {
+    let fake = Fake::with_cpus(cpus::possible().unwrap() + 1);
+    let (client, socket) = fake.client();
+    let barrier = Interrupts::over(client);
+    let ticket = barrier.ticket();
+    socket::receive(&socket).unwrap().unwrap();
+    assert!(!ticket.is_passed());
+    fake.beat();
+    assert!(ticket.is_passed());
+    ticket.wait();
 }
 
 #[test]

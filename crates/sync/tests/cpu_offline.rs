@@ -121,3 +121,24 @@ fn a_daemon_may_start_without_a_cpu_that_comes_later() {
         assert!(client.status().cpus[switch.cpu as usize].interrupts > 0);
     });
 }
+
+/// One is enough where no CPU's timer helps: it makes virtual time go on before it notes who is offline.
+#[test]
+#[ignore = "takes a CPU offline"]
+fn one_heartbeat_passes_a_cpu_that_is_offline() {
+    let switch = Switch::new();
+    with_daemon(|client| {
+        wait(client);
+        switch.set(false);
+        for _ in 0..100 {
+            // None is under way.
+            thread::sleep(10 * PERIOD);
+            let (before, ticket) = (client.status().beats, client.ticket());
+            client.ask().unwrap();
+            while client.status().beats == before {
+                thread::yield_now();
+            }
+            assert!(client.has_passed(ticket, Some(&[switch.cpu])));
+        }
+    });
+}

@@ -2,16 +2,22 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(any(miri, model = "loom", model = "tso"))))]
 #![allow(missing_docs)]
 
+mod filter;
 mod per_cpu_common;
+mod reclaimed;
 
 use std::arch::asm;
 use std::process::Command;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method, Unavailable};
-use ascertain_sys::rseq::{Area, Count, Stack, possible_cpus};
-use per_cpu_common::cpus;
+use ascertain_sys::rseq::{Area, Count, Outcome, Stack, Yielded, possible_cpus};
+use filter::forbid_membarrier;
+use per_cpu_common::{cpus, pin};
+use reclaimed::in_child;
 
 /// Runs `work` on more threads than CPUs until `is_wrong` finds that something was lost.
 fn until_it_fails(work: impl Fn() + Sync, is_wrong: impl Fn() -> bool) {
@@ -112,19 +118,101 @@ fn a_thread_that_is_not_registered_shares() {
     );
 }
 
+/// The calling thread's area. There is one where `Area::find` finds it.
+fn own_area() -> usize {
+    let (thread_pointer, offset): (usize, isize);
+    // SAFETY: on x86-64 the thread's pointer is what it points to; `__rseq_offset` is there, since there is an area.
+    unsafe {
+        asm!("mov {}, fs:[0]", out(reg) thread_pointer);
+        offset = *libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+    }
+    thread_pointer.wrapping_add_signed(offset)
+}
+
 /// Takes the calling thread's registration back, if the C library made it with the length that most do.
 fn unregister() -> bool {
     const UNREGISTER: libc::c_int = 1;
-    let (thread_pointer, offset): (usize, isize);
-    // SAFETY: on x86-64 the thread's pointer is what it points to; `__rseq_offset` is there, since there is an area.
-    let result = unsafe {
-        asm!("mov {}, fs:[0]", out(reg) thread_pointer);
-        offset = *libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
-        let area = thread_pointer.wrapping_add_signed(offset);
-        libc::syscall(libc::SYS_rseq, area, 32, UNREGISTER, 0x5305_3053)
-    };
+    // SAFETY: the kernel looks whether it is the address that it was given before.
+    let result = unsafe { libc::syscall(libc::SYS_rseq, own_area(), 32, UNREGISTER, 0x5305_3053) };
     assert!(result != 0 || Area::find().unwrap().cpu().is_none());
     result == 0
+}
+
+/// The kernel can abort a sequence only if the area says which it is: `rseq_cs`, which the kernel sets to zero when it
+/// stops the thread elsewhere.
+#[test]
+fn each_sequence_is_announced_to_the_kernel() {
+    let Ok(_) = Area::find() else { return };
+    let (counter, list, lock) = (Counter::new(), FreeList::new(16), Lock::new());
+    let sequences: [(&str, &dyn Fn()); 4] = [
+        ("add", &|| counter.add(1)),
+        ("push", &|| list.push(Box::new(1))),
+        ("pop", &|| drop(list.pop())),
+        ("acquire", &|| drop(lock.acquire())),
+    ];
+    // SAFETY: the field is at this place of each area, aligned, and this thread may write to its own.
+    let announced = unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(own_area() + 8) };
+    let is_announced = |sequence: &dyn Fn()| {
+        announced.store(0, Relaxed);
+        sequence();
+        announced.load(Relaxed) != 0
+    };
+    for (name, sequence) in sequences {
+        // But for a thread that was stopped right after it.
+        assert!((0..1_000).any(|_| is_announced(sequence)), "{name}");
+    }
+    let is_stored = |_| {
+        let mut held = lock.acquire();
+        announced.store(0, Relaxed);
+        held.store(0, 1).is_ok() && announced.load(Relaxed) != 0
+    };
+    assert!((0..1_000).any(is_stored), "store");
+}
+
+/// While somebody on another CPU has a stack, its own CPU's sequences leave it alone.
+#[test]
+fn a_stopped_stack_is_refused_to_sequences() {
+    let Ok(area) = Area::find() else { return };
+    let stacks: Vec<Stack> = (0..possible_cpus()).map(|_| Stack::new(16)).collect();
+    let cpu = cpus()[0];
+    pin(cpu);
+    let push = || loop {
+        match area.push(&stacks, NonNull::dangling()) {
+            Outcome::Aborted => (),
+            outcome => return outcome,
+        }
+    };
+    let pop = || loop {
+        match area.pop(&stacks) {
+            Yielded::Aborted => (),
+            yielded => return matches!(yielded, Yielded::Done(_)),
+        }
+    };
+    assert_eq!(push(), Outcome::Done);
+    // Kernels before Linux 5.10 can't.
+    let Ok(stopped) = stacks[cpu].stop(cpu) else { return };
+    assert!(stacks[cpu].stop(cpu).unwrap().is_none());
+    assert_eq!((push(), pop(), stacks[cpu].len()), (Outcome::Refused, false, 1));
+    drop(stopped.unwrap());
+    assert_eq!((push(), pop(), stacks[cpu].len()), (Outcome::Done, true, 1));
+}
+
+/// Where the kernel can't stop sequences on other CPUs, `revoke` says so. Which also shows that it asks: a store that was
+/// under way is too rare for a test to meet.
+#[test]
+fn a_revocation_that_the_kernel_forbids_is_an_error() {
+    let Ok(lock) = Lock::with_method(Method::Restartable) else { return };
+    let held = lock.acquire();
+    in_child(|| {
+        let mut held = held;
+        forbid_membarrier();
+        lock.revoke().is_err() && held.store(0, 1).is_err()
+    });
+    let sharded = Lock::with_method(Method::Sharded).unwrap();
+    in_child(|| {
+        forbid_membarrier();
+        sharded.revoke().is_ok()
+    });
 }
 
 fn everything_works() {

@@ -109,6 +109,36 @@ fn epoch_model(barrier: impl Barrier) {
     });
 }
 
+/// One labels, another goes two epochs on, a third reads: who is pinned after that finds the object no more.
+fn label_model(barrier: impl Barrier) {
+    let mut builder = loom::model::Builder::new();
+    // Of all there are too many.
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let shared = Shared::new();
+        let collector = Collector::new(barrier.clone());
+        let [reading, advancing, writing] = [(); 3].map(|()| collector.register());
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let guard = reading.pin();
+                // SAFETY: as in `epoch_model`.
+                let object = unsafe { guard.load(&shared.source) };
+                assert_ne!(object.map(read), Some(FREED));
+            }
+        });
+        let advancer = thread::spawn(move || {
+            advancing.collect();
+            advancing.collect();
+        });
+        // SAFETY: as in `epoch_model`.
+        unsafe { writing.retire_with(shared.replace(), free) };
+        writing.collect();
+        advancer.join().unwrap();
+        reader.join().unwrap();
+    });
+}
+
 #[test]
 fn hazard_pointers_protect() {
     hazard_model(Fences);
@@ -129,4 +159,9 @@ fn epochs_protect() {
 #[should_panic]
 fn epochs_without_a_barrier_do_not() {
     epoch_model(Missing);
+}
+
+#[test]
+fn a_label_is_no_older_than_what_it_is_put_on() {
+    label_model(Fences);
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::hazard::Domain;
-use ascertain_sync::model::tso::{self, AtomicU32, Explored, Failure, Quarantine, thread};
+use ascertain_sync::model::tso::{self, AtomicPtr, AtomicU32, Explored, Failure, Quarantine, thread};
 use ascertain_sync::{epoch, hazard};
 
 use missing::Missing;
@@ -128,6 +128,61 @@ fn a_slot_that_is_made_during_a_scan() {
     }));
 }
 
+/// The reader's first look, and its second, may each find an object that is replaced and retired.
+#[test]
+fn an_object_that_was_replaced_between_two_looks_is_not_read() {
+    assert_right(tso::explore(|| {
+        let domain = Domain::new(Asymmetric);
+        let published = Arc::new(hazard::Published::new(Object::new(1), &domain));
+        let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
+        let reader = thread::spawn({
+            let published = published.clone();
+            move || {
+                published.load(&mut hazard).read();
+                leave((published, hazard));
+            }
+        });
+        published.replace(Object::new(2), &mut retirer);
+        published.replace(Object::new(3), &mut retirer);
+        retirer.flush();
+        leave((published, retirer, domain));
+        reader.join().unwrap();
+    }));
+}
+
+/// Two that take a slot at the same time, of which one was given back: each has one of its own.
+#[test]
+fn a_slot_that_was_given_back_is_taken_by_one() {
+    assert_right(tso::explore(|| {
+        let domain = Domain::new(Asymmetric);
+        drop(domain.hazard());
+        let other = thread::spawn({
+            let domain = domain.clone();
+            move || domain.hazard()
+        });
+        let hazard = domain.hazard();
+        let other = other.join().unwrap();
+        assert_eq!(domain.slots(), 2);
+        leave((hazard, other, domain));
+    }));
+}
+
+/// Two that leave an object each at the same time: neither is lost.
+#[test]
+fn what_two_leave_behind_at_once_is_there() {
+    assert_right(tso::explore(|| {
+        let collector = epoch::Collector::new(Asymmetric);
+        let [one, other] = [1, 2].map(|value| epoch::Published::new(Object::new(value), &collector));
+        let other = thread::spawn(|| drop(other));
+        drop(one);
+        other.join().unwrap();
+        let handle = collector.register();
+        handle.collect();
+        assert_eq!(handle.waiting(), 2);
+        leave((handle, collector));
+    }));
+}
+
 /// A writer ends before it could free anything, and another takes over.
 #[test]
 fn what_a_writer_leaves_behind_is_protected_too() {
@@ -214,6 +269,42 @@ fn two_writers() {
         other.collect();
         leave((other, collector));
         writer.join().unwrap();
+        reader.join().unwrap();
+    }));
+}
+
+/// A writer that takes its object out by a store, which may be in its buffer when others are two epochs further: the
+/// label must not be older than the store.
+#[test]
+fn a_label_comes_after_what_was_taken_out() {
+    assert_right(tso::explore(|| {
+        let collector = epoch::Collector::new(Fences);
+        let source = Arc::new(AtomicPtr::new(Box::into_raw(Box::new(Object::new(1)))));
+        let [reading, advancing, writing] = [(); 3].map(|()| collector.register());
+        let reader = thread::spawn({
+            let source = source.clone();
+            move || {
+                let guard = reading.pin();
+                // SAFETY: it is null or leads to a box, which only this collector frees.
+                if let Some(object) = unsafe { guard.load(&source) } {
+                    object.read();
+                }
+                drop(guard);
+                leave((source, reading));
+            }
+        });
+        let advancer = thread::spawn(move || {
+            advancing.collect();
+            advancing.collect();
+            leave(advancing);
+        });
+        let object = source.load(Relaxed);
+        source.store(std::ptr::null_mut(), Relaxed);
+        // SAFETY: it comes from a box, and nothing leads to it any more.
+        unsafe { writing.retire(object) };
+        writing.collect();
+        leave((source, writing, collector));
+        advancer.join().unwrap();
         reader.join().unwrap();
     }));
 }

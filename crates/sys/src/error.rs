@@ -88,6 +88,14 @@ pub enum Error {
     /// SIGINT, SIGTERM or SIGHUP arrived. The command's process group was killed.
     #[error("interrupted")]
     Interrupted,
+    /// No such compiler in `PATH`.
+    #[error("`{compiler}` was not found in PATH ({path}): install it, or put the folder that it is in into PATH")]
+    CompilerMissing {
+        /// The compiler's command.
+        compiler: String,
+        /// The `PATH` that was searched.
+        path: String,
+    },
     /// The compiler refused a source.
     #[error("`{compiler}` refused it: {said}")]
     Compile {

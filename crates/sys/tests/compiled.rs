@@ -28,7 +28,7 @@ fn code_is_compiled_called_and_removed() {
     for language in [Language::C, Language::Cpp] {
         let library = match compile(&Source::new(language, DOUBLE)) {
             Ok(library) => library,
-            Err(Error::NotFound { .. }) => continue,
+            Err(Error::CompilerMissing { .. }) => continue,
             Err(error) => panic!("{error}"),
         };
         let object = library.object();
@@ -48,10 +48,14 @@ fn code_is_compiled_called_and_removed() {
 #[test]
 fn what_cannot_be_compiled_says_why() {
     let missing = compile(&Source::new(Language::C, DOUBLE).compiler("no-such-compiler-here")).unwrap_err();
-    assert!(matches!(&missing, Error::NotFound { program, .. } if program == "no-such-compiler-here"), "{missing}");
+    assert!(
+        matches!(&missing, Error::CompilerMissing { compiler, .. } if compiler == "no-such-compiler-here"),
+        "{missing}"
+    );
+    assert!(missing.to_string().contains("install it") && !missing.to_string().contains("--shell"), "{missing}");
     let broken = Source::new(Language::C, "#include <no_such_header.h>\n");
     match compile(&broken) {
-        Err(Error::NotFound { .. }) => {}
+        Err(Error::CompilerMissing { .. }) => {}
         Err(error) => assert!(error.to_string().contains("no_such_header.h"), "{error}"),
         Ok(_) => panic!("there is no such header"),
     }

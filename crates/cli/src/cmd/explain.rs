@@ -4,8 +4,12 @@ use std::fmt::Write;
 
 use anyhow::bail;
 use ascertain::claim::Claim;
+use ascertain::experiment::Spec;
 use ascertain::nearest::nearest;
+use ascertain::outcome::Asked;
+use ascertain_report::sentence;
 
+use crate::cmd::run;
 use crate::exit::Code;
 use crate::output;
 
@@ -29,15 +33,15 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         return Ok(Code::Done);
     }
     if let Some(claim) = claims.iter().find(|claim| claim.id == args.id) {
-        output::print(&explain(claim))?;
+        output::print(&explain(claim, run::find(&claim.experiment)?.spec()))?;
         return Ok(Code::Done);
     }
     let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
-    let hint = nearest(&args.id, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    bail!("there is no experiment and no claim `{}`{hint}; see `ascertain list`", args.id)
+    let hint = nearest(&args.id, known).map(|near| format!("did you mean `{near}`?"));
+    bail!("there is no experiment and no claim `{}`; {}", args.id, hint.as_deref().unwrap_or("see `ascertain list`"))
 }
 
-fn explain(claim: &Claim) -> String {
+fn explain(claim: &Claim, spec: &Spec) -> String {
     let mut text = format!("{}\n\n{}\n", claim.id, claim.says);
     let source = ascertain_experiments::source_title(&claim.source).unwrap_or_else(|| claim.source.clone());
     let parts = [
@@ -49,9 +53,9 @@ fn explain(claim: &Claim) -> String {
     for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
         text.push_str(&format!("\n{name}: {}\n", value.trim()));
     }
-    text.push_str(&format!("\nexperiment: {}\nrate: {}\narms:\n", claim.experiment, claim.rate));
-    for arm in claim.arms() {
-        text.push_str(&format!("  {arm}\n"));
+    text.push_str(&format!("\nexperiment: {}\n", spec.id));
+    for line in sentence::test(&Asked::of(claim, claim.margin, spec), claim.rate) {
+        text.push_str(&format!("{line}\n"));
     }
     text
 }

@@ -67,9 +67,13 @@ impl<'a> Listed<'a> {
             let _ = writeln!(text, "  {:width$}  {}{note}", variant.name, variant.about);
         }
         for factor in &spec.factors {
-            let _ = writeln!(text, "  --at {}={}: {}", factor.name, factor.default, factor.about);
+            let _ = writeln!(text, "  --at {}={}: {} [{}]", factor.name, factor.default, factor.about, factor.accepts);
         }
-        let _ = writeln!(text, "  {} shipped claims; more with `ascertain explain {}`", self.claims.len(), spec.id);
+        let claims = match self.claims.len() {
+            1 => "1 shipped claim".into(),
+            n => format!("{n} shipped claims"),
+        };
+        let _ = writeln!(text, "  {claims}; more with `ascertain explain {}`", spec.id);
         text
     }
 

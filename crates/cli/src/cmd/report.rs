@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use ascertain::evidence;
-use ascertain::nearest::nearest;
 use ascertain::recorded::{self, RecordedRun};
 use ascertain_report::plot::{Plot, svg};
 use ascertain_report::{export, html};
 
 use crate::exit::Code;
+use crate::names::among;
 use crate::{output, runs};
 
 /// Of several runs, unless another file is asked for.
@@ -94,6 +94,5 @@ fn find<'a>(plots: &'a [Plot], id: &str) -> anyhow::Result<&'a Plot> {
         return Ok(found);
     }
     let ids: Vec<&str> = plots.iter().map(|plot| plot.id.as_str()).collect();
-    let hint = nearest(id, ids.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
-    bail!("the report has no plot `{id}`{}; it has: {}", hint.unwrap_or_default(), ids.join(", "))
+    bail!("the report has no plot `{id}`{}", among(id, ids))
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::bail;
+use ascertain::claim::Claim;
 use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level};
-use ascertain::nearest::nearest;
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
@@ -13,7 +13,8 @@ use ascertain_sys::machine;
 
 use crate::cmd::{report, sizes};
 use crate::exit::{self, Code, FailOn};
-use crate::options::Common;
+use crate::names::among;
+use crate::options::{Common, count};
 use crate::output::{self, Asks};
 use crate::session;
 
@@ -28,15 +29,15 @@ pub struct Args {
     /// The experiments; `ascertain list` names them
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
-    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; a size that takes more than half of the
-    /// memory is an error
+    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; what is given of one factor several times
+    /// is taken together, and a size that takes more than half of the memory is an error
     #[arg(long, value_name = "FACTOR=LEVELS")]
     at: Vec<String>,
-    /// Only these variants
+    /// Only these variants; claims that need others are not judged
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
     /// Trials of each table
-    #[arg(short, long, value_name = "N", default_value_t = TABLE_TRIALS, help_heading = "Judging")]
+    #[arg(short, long, value_name = "N", default_value_t = TABLE_TRIALS, value_parser = count, help_heading = "Judging")]
     trials: u64,
     /// Do not judge the shipped claims
     #[arg(long, help_heading = "Judging")]
@@ -50,11 +51,15 @@ pub struct Args {
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let chosen = args.experiments.iter().map(|id| find(id)).collect::<anyhow::Result<Vec<_>>>()?;
-    let tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
     check_names(&chosen, args)?;
     check_sizes(&chosen, &tables, args)?;
     let mut claims = ascertain_experiments::shipped_claims()?.claims;
     claims.retain(|claim| !args.no_claims && args.experiments.contains(&claim.experiment));
+    let left_out = args.leave_out(&mut tables, &mut claims);
+    if !args.common.display.quiet {
+        left_out.iter().for_each(|sentence| output::note(sentence));
+    }
     let max_time = MAX_TIME_EACH * args.experiments.len() as u32;
     let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
     let plan = Plan { claims, tables, commands: Vec::new(), config };
@@ -72,6 +77,27 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 }
 
 impl Args {
+    /// Takes away what has none of the variants that are asked for, and the claims that need others; and says so.
+    fn leave_out(&self, tables: &mut Vec<Table>, claims: &mut Vec<Claim>) -> Vec<String> {
+        if self.variants.is_empty() {
+            return Vec::new();
+        }
+        let without = tables.iter().filter(|table| table.arms.is_empty()).map(|table| {
+            let names: Vec<String> = self.variants.iter().map(|name| format!("`{name}`")).collect();
+            format!("`{}` is not measured: it has no variant {}", table.experiment, names.join(", "))
+        });
+        let mut sentences: Vec<String> = without.collect();
+        tables.retain(|table| !table.arms.is_empty());
+        let all = claims.len();
+        claims.retain(|claim| claim.arms().iter().all(|arm| self.variants.contains(&arm.variant)));
+        match all - claims.len() {
+            0 => {}
+            1 => sentences.push("1 claim not judged: it needs variants that --variants leaves out".into()),
+            n => sentences.push(format!("{n} claims not judged: they need variants that --variants leaves out")),
+        }
+        sentences
+    }
+
     /// The exit code of such a run.
     pub fn code(&self, run: &Run) -> Code {
         exit::code(run, &self.fail_on)
@@ -85,8 +111,7 @@ pub fn find(id: &str) -> anyhow::Result<&'static dyn Experiment> {
         return Ok(*found);
     }
     let known: Vec<&str> = all.iter().map(|experiment| experiment.spec().id.as_str()).collect();
-    let hint = nearest(id, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
-    bail!("there is no experiment `{id}`{}; there are: {}", hint.unwrap_or_default(), known.join(", "))
+    bail!("there is no experiment `{id}`{}", among(id, known))
 }
 
 /// The experiment's own arms, or those at the levels that were asked for: each once, though levels that are not its
@@ -94,11 +119,18 @@ pub fn find(id: &str) -> anyhow::Result<&'static dyn Experiment> {
 fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     let spec = experiment.spec();
     let mut arms = experiment.table_arms();
+    let mut asked: Vec<(&Factor, Vec<Level>)> = Vec::new();
     for at in &args.at {
         let Some((name, levels)) = at.split_once('=') else { bail!("--at {at}: write FACTOR=LEVEL,LEVEL") };
         let Some(factor) = spec.factors.iter().find(|factor| factor.name == name) else { continue };
         let levels = levels.split(',').map(|text| level(factor, text)).collect::<anyhow::Result<Vec<_>>>()?;
-        arms = widen(&arms, name, &levels);
+        match asked.iter_mut().find(|(earlier, _)| earlier.name == name) {
+            Some((_, earlier)) => earlier.extend(levels),
+            None => asked.push((factor, levels)),
+        }
+    }
+    for (factor, levels) in asked {
+        arms = widen(&arms, &factor.name, &levels);
     }
     arms.retain(|arm| args.variants.is_empty() || args.variants.contains(&arm.variant));
     Ok(Table { experiment: spec.id.clone(), arms })
@@ -114,15 +146,14 @@ fn widen(arms: &[Arm], factor: &str, levels: &[Level]) -> Vec<Arm> {
 
 fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
     let level = Level::parse(text);
-    match &factor.accepts {
-        Accepts::Integers { min, max } if !level.integer().is_some_and(|value| (*min..=*max).contains(&value)) => {
-            bail!("--at {}={text}: it takes whole numbers from {min} to {max}", factor.name)
+    let Factor { name, accepts, .. } = factor;
+    match accepts {
+        accepts if accepts.admits(&level) => Ok(level),
+        Accepts::OneOf(_) => bail!("--at {name}={text}: it takes one of {accepts}"),
+        _ => {
+            let suffixes = "1k, 1M and 1G are powers of 1,000, and 1Ki, 1Mi and 1Gi powers of 1,024";
+            bail!("--at {name}={text}: it takes {accepts}; {suffixes}")
         }
-        Accepts::OneOf(levels) if !levels.contains(&level) => {
-            let known: Vec<String> = levels.iter().map(Level::to_string).collect();
-            bail!("--at {}={text}: it takes one of {}", factor.name, known.join(", "))
-        }
-        _ => Ok(level),
     }
 }
 
@@ -143,8 +174,7 @@ fn check_names(chosen: &[&dyn Experiment], args: &Args) -> anyhow::Result<()> {
     let variant_names = args.variants.iter().map(|name| ("variant", name.as_str(), &variants));
     for (kind, name, known) in names.chain(variant_names) {
         if !known.contains(&name) {
-            let hint = nearest(name, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
-            bail!("there is no {kind} `{name}`{}; there are: {}", hint.unwrap_or_default(), known.join(", "));
+            bail!("there is no {kind} `{name}`{}", among(name, known.iter().copied()));
         }
     }
     Ok(())

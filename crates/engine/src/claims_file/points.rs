@@ -112,7 +112,7 @@ pub(super) fn level(factor: &Factor, value: &DeValue<'_>, at: usize, notes: &mut
         (_, DeValue::String(text)) => Some(Level::parse(text)),
         (_, value) => whole_number(value).map(Level::Integer),
     };
-    let accepted = level.clone().filter(|level| accepts(&factor.accepts, level));
+    let accepted = level.clone().filter(|level| factor.accepts.admits(level));
     if accepted.is_none() {
         let near = match (&factor.accepts, &level) {
             (Accepts::OneOf(levels), Some(Level::Text(text))) => {
@@ -121,8 +121,8 @@ pub(super) fn level(factor: &Factor, value: &DeValue<'_>, at: usize, notes: &mut
             }
             _ => String::new(),
         };
-        let (name, allowed) = (&factor.name, spelled(&factor.accepts));
-        notes.add(at, format!("`{name}` accepts {allowed}, not {}{near}", shown(value)));
+        let Factor { name, accepts, .. } = factor;
+        notes.add(at, format!("`{name}` accepts {accepts}, not {}{near}", shown(value)));
     }
     accepted
 }
@@ -132,21 +132,5 @@ pub(super) fn level_of_anything(value: &DeValue<'_>) -> Option<Level> {
     match value {
         DeValue::String(text) => Some(Level::Text(text.to_string())),
         value => whole_number(value).map(Level::Integer),
-    }
-}
-
-fn accepts(accepts: &Accepts, level: &Level) -> bool {
-    match accepts {
-        Accepts::Integers { min, max } => level.integer().is_some_and(|value| (*min..=*max).contains(&value)),
-        Accepts::OneOf(levels) => levels.contains(level),
-        Accepts::Anything => true,
-    }
-}
-
-fn spelled(accepts: &Accepts) -> String {
-    match accepts {
-        Accepts::Integers { min, max } => format!("whole numbers from {min} to {max}"),
-        Accepts::OneOf(levels) => levels.iter().map(Level::to_string).collect::<Vec<_>>().join(", "),
-        Accepts::Anything => "whole numbers and strings".into(),
     }
 }

@@ -108,12 +108,11 @@ impl Way<'_> {
         match self.means {
             // Where it is one word, to wait and to hand over are one step.
             Means::CompareAndSwap if is_one_word => wait(|| exchange(number)),
+            // What is there is this side's last number, one less than the other's, or zero before the first.
             Means::CompareAndSwap => {
-                let is_there = wait(|| exchange(awaited));
-                if is_there {
-                    to.swap(number, Ordering::AcqRel);
-                }
-                is_there
+                let last = awaited.saturating_sub(1);
+                wait(|| exchange(awaited))
+                    && to.compare_exchange(last, number, Ordering::AcqRel, Ordering::Relaxed).is_ok()
             }
             Means::LoadStore => {
                 let is_there = wait(|| match from.load(Ordering::Acquire) {

@@ -13,7 +13,7 @@ use super::experiment::{AGREEMENT, KERNEL_LEVELS, LATENCY, LEVELS, PEER, level};
 use super::load::Load;
 use super::peer;
 use super::ping_pong::{Means, Passed, between};
-use super::topology::{Topology, compare};
+use super::topology::{Topology, compare, levels};
 
 /// CPUs are dealt into groups of so many, and a trial measures all pairs of two groups.
 const GROUP: usize = 4;
@@ -106,10 +106,12 @@ impl Session for Targets {
             let key = Cow::Owned(format!("{from}-{to}"));
             out.push_sample(Sample { metric: LATENCY, key, offset_ns: 0, value: *latency_ns, status: Status::Ok });
         }
+        out.push(LEVELS, levels(&latencies.iter().map(|(_, ns)| *ns).collect::<Vec<_>>()) as f64);
         let known = latencies.iter().filter_map(|(pair, ns)| Some((*ns, self.topology.distance(*pair)?)));
         let compared = compare(&known.collect::<Vec<_>>());
-        out.push(LEVELS, compared.levels as f64);
-        out.push(KERNEL_LEVELS, compared.kernel_levels as f64);
+        if compared.kernel_levels > 0 {
+            out.push(KERNEL_LEVELS, compared.kernel_levels as f64);
+        }
         if let Some(agreement) = compared.agreement {
             out.push(AGREEMENT, agreement);
         }

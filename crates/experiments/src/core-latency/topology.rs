@@ -13,8 +13,10 @@ const SHARED: [&str; 6] = [
     "topology/package_cpus_list",
 ];
 
-/// Latencies that differ by more than this between neighbours in order are of different levels.
+/// Latencies that differ by more than this between neighbours in order are of different levels …
 const GAP: f64 = 1.25;
+/// … of so many pairs each at least: one alone may have been disturbed.
+const LEVEL_PAIRS: usize = 2;
 
 /// What each CPU shares, with itself and those after it.
 pub struct Topology(Vec<(usize, Vec<Option<String>>)>);
@@ -40,11 +42,23 @@ impl Topology {
     }
 }
 
-/// What latencies show beside what the kernel says.
+/// How many levels the latencies show.
+pub fn levels(latencies_ns: &[f64]) -> usize {
+    let mut sorted_ns = latencies_ns.to_vec();
+    sorted_ns.sort_by(f64::total_cmp);
+    let (mut levels, mut start) = (usize::from(!sorted_ns.is_empty()), 0);
+    for at in 1..sorted_ns.len() {
+        let is_gap = sorted_ns[at] > sorted_ns[at - 1] * GAP;
+        if is_gap && (at - start).min(sorted_ns.len() - at) >= LEVEL_PAIRS {
+            (levels, start) = (levels + 1, at);
+        }
+    }
+    levels
+}
+
+/// What the kernel says of some pairs, and whether their latencies agree.
 #[derive(Debug, PartialEq)]
 pub struct Comparison {
-    /// Levels that the latencies show.
-    pub levels: usize,
     /// Levels that the kernel knows of.
     pub kernel_levels: usize,
     /// Of two pairs that the kernel says differ, how often the nearer is the faster; none where all are as near.
@@ -53,9 +67,6 @@ pub struct Comparison {
 
 /// Compares pairs' latencies with their distances.
 pub fn compare(pairs: &[(f64, usize)]) -> Comparison {
-    let mut latencies: Vec<f64> = pairs.iter().map(|(latency_ns, _)| *latency_ns).collect();
-    latencies.sort_by(f64::total_cmp);
-    let gaps = latencies.windows(2).filter(|two| two[1] > two[0] * GAP).count();
     let mut distances: Vec<usize> = pairs.iter().map(|(_, distance)| *distance).collect();
     distances.sort_unstable();
     distances.dedup();
@@ -67,7 +78,7 @@ pub fn compare(pairs: &[(f64, usize)]) -> Comparison {
         }
     }
     let agreement = (differ > 0).then(|| nearer_is_faster as f64 / differ as f64);
-    Comparison { levels: gaps + usize::from(!pairs.is_empty()), kernel_levels: distances.len(), agreement }
+    Comparison { kernel_levels: distances.len(), agreement }
 }
 
 #[cfg(test)]
@@ -94,13 +105,23 @@ mod tests {
     }
 
     #[test]
-    fn levels_and_agreement() {
+    fn a_level_is_two_pairs_or_more() {
+        assert_eq!(levels(&[131.0, 10.0, 41.0, 11.0, 40.0, 130.0]), 3);
+        // One pair that was disturbed, and two that were.
+        assert_eq!(levels(&[40.0, 41.0, 42.0, 40.0, 41.0, 90.0]), 1);
+        assert_eq!(levels(&[10.0, 40.0, 41.0, 42.0, 40.0, 90.0]), 1);
+        assert_eq!(levels(&[10.0, 11.0, 25.0, 40.0, 41.0]), 2);
+        assert_eq!([levels(&[]), levels(&[40.0]), levels(&[10.0, 40.0])], [0, 1, 1]);
+    }
+
+    #[test]
+    fn agreement() {
         let near = [(10.0, 0), (11.0, 0), (40.0, 3), (41.0, 3), (130.0, 6)];
-        assert_eq!(compare(&near), Comparison { levels: 3, kernel_levels: 3, agreement: Some(1.0) });
+        assert_eq!(compare(&near), Comparison { kernel_levels: 3, agreement: Some(1.0) });
         let one_swapped = [(10.0, 3), (40.0, 0)];
-        assert_eq!(compare(&one_swapped), Comparison { levels: 2, kernel_levels: 2, agreement: Some(0.0) });
+        assert_eq!(compare(&one_swapped), Comparison { kernel_levels: 2, agreement: Some(0.0) });
         let alike = [(40.0, 3), (41.0, 3)];
-        assert_eq!(compare(&alike), Comparison { levels: 1, kernel_levels: 1, agreement: None });
-        assert_eq!(compare(&[]), Comparison { levels: 0, kernel_levels: 0, agreement: None });
+        assert_eq!(compare(&alike), Comparison { kernel_levels: 1, agreement: None });
+        assert_eq!(compare(&[]), Comparison { kernel_levels: 0, agreement: None });
     }
 }

@@ -53,7 +53,7 @@ impl Drop for Object {
 
 /// Objects that are read. Each holds the index of another, so that they are one ring.
 pub trait Readers {
-    /// Reads each object once, and returns the sum of what they hold, or of their addresses.
+    /// Reads each object once, and returns the sum of what they hold.
     fn each(&mut self) -> usize;
 
     /// What [`each`](Self::each) returns when it is right.

@@ -1,4 +1,5 @@
-//! Others' ways. Where only `unsafe` code may read an object, as with two of them, its address stands for it.
+//! Others' ways. Where only `unsafe` code may read an object by its pointer, as with two of them, its address says which it is
+//! of those in a row.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -42,13 +43,14 @@ impl Readers for Haphazard {
     }
 }
 
-/// For those who only want their addresses.
+/// In a row.
 fn objects(ring: &[usize], dropped: &Dropped) -> Vec<Object> {
     ring.iter().map(|&next| dropped.object(next)).collect()
 }
 
-fn sum_of_addresses(objects: &[Object]) -> usize {
-    objects.iter().map(|object| std::ptr::from_ref(object).addr()).fold(0, usize::wrapping_add)
+/// What a pointer to one of them leads to.
+fn next_at(objects: &[Object], pointer: *const Object) -> usize {
+    next(objects.get(pointer.addr().wrapping_sub(objects.as_ptr().addr()) / size_of::<Object>()))
 }
 
 pub struct CrossbeamEpoch {
@@ -73,14 +75,16 @@ impl CrossbeamEpoch {
 
 impl Readers for CrossbeamEpoch {
     fn each(&mut self) -> usize {
-        let Self { pointers, handle, .. } = self;
-        let address =
-            |pointer: &crossbeam_epoch::Atomic<Object>| pointer.load(Ordering::Acquire, &handle.pin()).as_raw().addr();
-        pointers.iter().map(address).fold(0, usize::wrapping_add)
+        let Self { objects, pointers, handle, .. } = self;
+        let read = |pointer: &crossbeam_epoch::Atomic<Object>| {
+            let guard = handle.pin();
+            next_at(objects, pointer.load(Ordering::Acquire, &guard).as_raw())
+        };
+        pointers.iter().map(read).sum()
     }
 
     fn sum(&mut self) -> usize {
-        sum_of_addresses(&self.objects)
+        (0..self.objects.len()).sum()
     }
 
     fn chain(&mut self) -> Option<usize> {
@@ -139,13 +143,16 @@ impl Seize {
 
 impl Readers for Seize {
     fn each(&mut self) -> usize {
-        let Self { pointers, collector, .. } = self;
-        let address = |pointer: &AtomicPtr<Object>| collector.enter().protect(pointer, Ordering::Acquire).addr();
-        pointers.iter().map(address).fold(0, usize::wrapping_add)
+        let Self { objects, pointers, collector } = self;
+        let read = |pointer: &AtomicPtr<Object>| {
+            let guard = collector.enter();
+            next_at(objects, guard.protect(pointer, Ordering::Acquire))
+        };
+        pointers.iter().map(read).sum()
     }
 
     fn sum(&mut self) -> usize {
-        sum_of_addresses(&self.objects)
+        (0..self.objects.len()).sum()
     }
 
     fn chain(&mut self) -> Option<usize> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::list::RunState;
 use super::trend::Estimate;
-use super::words::minute;
+use super::words::{minute, of_place};
 use crate::clause::{ClaimFigure, arm_label};
 use crate::csv::{number, record};
 use crate::figure::Figure;
@@ -57,9 +57,10 @@ pub struct ComparedRun {
 /// A fact that differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Which: `machine.kernel`, `config.error`, `commands.0.time_limit.secs`.
+    /// Which: `machine.kernel`, `config.error`, `commands.0.time_limit`. Tables say it in words.
     pub what: String,
-    /// What the first run and the second have there; text as it is, anything else as JSON, nothing as nothing.
+    /// What the first run and the second have there; text as it is, a time as `30 s`, anything else as JSON, nothing as
+    /// nothing.
     pub values: [String; 2],
 }
 
@@ -164,7 +165,7 @@ impl RunComparison {
         let mut grid = Grid::new(&[("Differs", Kind::Prose), ("Run 1", Kind::Prose), ("Run 2", Kind::Prose)]);
         for Difference { what, values: [first, second] } in &self.differences {
             let value = |value: &String| if value.is_empty() { "-".into() } else { Cell::Code(value.clone()) };
-            grid.rows.push(vec![what.as_str().into(), value(first), value(second)]);
+            grid.rows.push(vec![of_place(what).into(), value(first), value(second)]);
         }
         grid
     }

@@ -81,7 +81,8 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
 
 /// The claim's pictures. Where room is short the path of the evidence is left out if all trials agree: it is a
 /// straight line, which the count in the sentence says as well. Where it is shortest, it is there only for claims that
-/// don't hold or took long, and rates are left to the picture of all rates.
+/// don't hold or took long, ratios that are all on one side are left to the picture of all ratios, and rates to that of
+/// all rates.
 fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> Vec<Picture> {
     const LONG_TRIALS: u64 = 200;
     let ClaimResult { trials, successes, ties, verdict, .. } = run.outcome.claims[index];
@@ -90,7 +91,10 @@ fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> Vec<Picture> {
     let is_said = |id: &str| match room {
         Room::Full => false,
         Room::Half => is_straight && id.ends_with("-evidence"),
-        Room::Least => (is_straight || is_expected) && id.ends_with("-evidence") || id.ends_with("-rate"),
+        Room::Least => {
+            let is_path = (is_straight || is_expected) && id.ends_with("-evidence");
+            is_path || is_straight && id.ends_with("-ratios") || id.ends_with("-rate")
+        }
     };
     let mut pictures = pictures::of_claim(run, index);
     pictures.retain(|picture| !is_said(&picture.plot.id));

@@ -73,10 +73,18 @@ fn title(run: &RecordedRun, spec: &Spec) -> String {
 }
 
 /// The experiment's pictures. Where room is short those are left out that the table and the claims say as well: what
-/// is the same in every trial of an arm, and each trial's values.
+/// is the same in every trial of an arm, and each trial's values. Where it is shortest only the first metric that has
+/// quantiles shows them.
 fn pictures_of(run: &RecordedRun, spec: &Spec, room: Room) -> Vec<Picture> {
     let mut pictures = pictures::of_experiment(run, &spec.id);
     pictures.retain(|Picture { plot, .. }| room == Room::Full || !(plot.id.ends_with("-trials") || is_constant(plot)));
+    let mut has_quantiles = false;
+    pictures.retain(|Picture { plot, .. }| {
+        let are_quantiles = plot.id.ends_with("-quantiles");
+        let is_more = are_quantiles && has_quantiles;
+        has_quantiles |= are_quantiles;
+        room != Room::Least || !is_more
+    });
     pictures
 }
 

@@ -59,7 +59,7 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> String {
     // Ties and skewed ratios can leave the median on the other side of 1: then only who won is said.
     let differs = |word: &str, agrees: bool| {
         let figure = Figure::new(ratio, ratio_low, ratio_high, &[1.0]);
-        let times = format!(", {} times as {good} ({})", figure.value, figure.range);
+        let times = format!(", {} times as {good} ({})", figure.value, figure.range_in_words());
         let times = if agrees { &times } else { "" };
         format!("{one} is {word} than {other}: median {of_one} against {of_other}{times}; {sure}")
     };

@@ -11,7 +11,7 @@ use super::{Picture, Table, names};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale};
 
 /// The most rows in a plot.
-const MOST_ROWS: usize = 40;
+const MOST_ROWS: usize = 64;
 
 /// What a title says of values that do not vary.
 const SAME: &str = "the same in every trial";

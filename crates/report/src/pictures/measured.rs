@@ -153,7 +153,7 @@ impl<'a> Measured<'a> {
         let mut chosen: Vec<usize> = (0..most).map(|place| by_median[place * (all - 1) / (most - 1)]).collect();
         chosen.sort_unstable();
         let rows = chosen.into_iter().map(|index| self.rows[index].clone()).collect();
-        (kept(rows), format!(": {most} of {all}, from the least median to the greatest"))
+        (kept(rows), format!(": {most} of {all}, from the least median to the greatest; the table has the others"))
     }
 }
 

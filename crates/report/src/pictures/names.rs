@@ -104,8 +104,10 @@ pub(super) fn shared_beginning<'a>(names: &[&'a str]) -> &'a str {
     let parts = first.find('[').unwrap_or(first.len());
     let shared = rest.iter().map(alike).min().unwrap_or(0).min(parts);
     let is_joint = |c: char| "-._/=( ".contains(c);
-    let end =
-        first.char_indices().map(|(at, c)| (at + c.len_utf8(), c)).filter(|(end, c)| is_joint(*c) && *end <= shared);
+    // The point in `0.01` joins nothing.
+    let is_in_number = |at: usize| first[at..].starts_with('.') && first[..at].ends_with(|c: char| c.is_ascii_digit());
+    let ends = first.char_indices().filter(|(at, c)| is_joint(*c) && !is_in_number(*at));
+    let end = ends.map(|(at, c)| (at + c.len_utf8(), c)).filter(|(end, _)| *end <= shared);
     // Something of each is left.
     let end = end.map(|(end, _)| end).rfind(|end| names.iter().all(|name| name.len() > *end));
     end.filter(|end| *end >= LEAST).map_or("", |end| &first[..end])
@@ -172,6 +174,7 @@ mod tests {
     #[test]
     fn what_all_names_begin_with_is_said_once() {
         assert_eq!(shared_beginning(&["sort -n big.txt", "sort -n small.txt"]), "sort -n ");
+        assert_eq!(shared_beginning(&["sleep 0.012", "sleep 0.013"]), "sleep ");
         assert_eq!(shared_beginning(&["decimal.packed-a", "decimal.packed-b"]), "decimal.packed-");
         assert_eq!(shared_beginning(&["decimal.packed", "decimal.packed-b"]), "decimal.");
         assert_eq!(shared_beginning(&["decimal.packed[size=1]", "decimal.packed[size=2]"]), "decimal.");

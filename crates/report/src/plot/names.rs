@@ -1,5 +1,7 @@
 //! How wide text will be, and how it is made to fit.
 
+use std::collections::BTreeSet;
+
 /// The width of a text in a sans-serif face, in units of its size. The advances are those of DejaVu Sans, one of
 /// the widest common faces, so that text which fits by this estimate fits in others too.
 pub(super) fn em_width(text: &str) -> f64 {
@@ -22,14 +24,39 @@ fn advance(c: char) -> f64 {
 }
 
 /// The text cut in its middle, where names differ least, so that it is no wider than `most` as `width` measures it.
-/// Words are kept whole where that costs little.
+/// Words are kept whole where that costs little, and numbers always.
 pub(super) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> String {
+    cut_at(text, 0.5, most, width)
+}
+
+/// Names that stand below each other, shortened: cut in their middle, unless two would look alike then and there is
+/// another place where fewer do.
+pub(super) fn told_apart(names: &[String], most: f64, width: impl Fn(&str) -> f64) -> Vec<String> {
+    const HEADS: [f64; 7] = [0.5, 0.65, 0.35, 0.8, 0.2, 0.9, 0.1];
+    let cut = |head: f64| names.iter().map(|name| cut_at(name, head, most, &width)).collect::<Vec<_>>();
+    let different = |labels: &[String]| labels.iter().collect::<BTreeSet<_>>().len();
+    let needed = names.iter().collect::<BTreeSet<_>>().len();
+    let mut best = cut(HEADS[0]);
+    for head in &HEADS[1..] {
+        if different(&best) == needed {
+            break;
+        }
+        let other = cut(*head);
+        if different(&other) > different(&best) {
+            best = other;
+        }
+    }
+    best
+}
+
+/// The text cut so that so large a share of what is left is before the cut.
+fn cut_at(text: &str, head: f64, most: f64, width: impl Fn(&str) -> f64) -> String {
     if width(text) <= most {
         return text.to_string();
     }
     let all: Vec<char> = text.chars().collect();
     let cut = |kept: usize| {
-        let head = kept.div_ceil(2);
+        let head = (kept as f64 * head).ceil() as usize;
         let tail = &all[all.len() - (kept - head)..];
         all[..head].iter().chain(&['…']).chain(tail).collect::<String>()
     };
@@ -39,9 +66,29 @@ pub(super) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> S
         let middle = usize::midpoint(fits, too_long);
         if width(&cut(middle)) <= most { fits = middle } else { too_long = middle }
     }
-    let text = cut(fits);
-    let (head, tail) = text.split_once('…').unwrap_or((&text, ""));
-    format!("{}…{}", up_to_joint(head), from_joint(tail))
+    let head = (fits as f64 * head).ceil() as usize;
+    let (head, tail) = (&all[..head], &all[all.len() - (fits - head)..]);
+    let (head, tail): (String, String) = (head.iter().collect(), tail.iter().collect());
+    let (whole_head, whole_tail) = (up_to_number(up_to_joint(&head), text), from_number(from_joint(&tail), text));
+    match (whole_head.is_empty(), whole_tail.is_empty()) {
+        (true, true) => format!("{head}…{tail}"),
+        _ => format!("{whole_head}…{whole_tail}"),
+    }
+}
+
+/// The text's beginning without the part of a number that it ends in.
+fn up_to_number<'a>(head: &'a str, text: &str) -> &'a str {
+    if text[head.len()..].starts_with(is_of_number) { head.trim_end_matches(is_of_number) } else { head }
+}
+
+/// The text's end without the part of a number that it begins with.
+fn from_number<'a>(tail: &'a str, text: &str) -> &'a str {
+    if text[..text.len() - tail.len()].ends_with(is_of_number) { tail.trim_start_matches(is_of_number) } else { tail }
+}
+
+/// Digits, and the point before decimals.
+fn is_of_number(c: char) -> bool {
+    c.is_ascii_digit() || c == '.'
 }
 
 /// What joins the parts of a name.
@@ -63,13 +110,38 @@ fn from_joint(tail: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::shortened;
+    use super::{shortened, told_apart};
+
+    fn columns(text: &str) -> f64 {
+        text.chars().count() as f64
+    }
 
     #[test]
     fn names_are_cut_between_their_words() {
-        let columns = |text: &str| text.chars().count() as f64;
         assert_eq!(shortened("sort -n big.txt", 15.0, columns), "sort -n big.txt");
         assert_eq!(shortened("compress --level 9 --threads 2 big.tar", 22.0, columns), "compress --… 2 big.tar");
         assert_eq!(shortened("abcdefghijklmnop", 7.0, columns), "abc…nop");
+    }
+
+    #[test]
+    fn numbers_are_not_cut() {
+        assert_eq!(shortened("sort file-1234567890", 12.0, columns), "sort …");
+        assert_eq!(shortened("1234567 and so on, to 7654321", 11.0, columns), "12345…54321");
+        assert_eq!(shortened("sleep 0.0123", 11.0, columns), "sleep…");
+        assert_eq!(shortened("12345678901234567890", 5.0, columns), "12…90", "there is nothing else");
+    }
+
+    #[test]
+    fn names_are_cut_where_they_can_be_told_apart() {
+        let cut = |names: &[&str], most| {
+            told_apart(&names.iter().map(ToString::to_string).collect::<Vec<_>>(), most, columns)
+        };
+        let alike =
+            ["kahan-avx512 (accumulators=4)", "kahan-avx512-fma (accumulators=4)", "kahan-avx512 (accumulators=2)"];
+        let labels = cut(&alike, 22.0);
+        assert!(labels.iter().all(|label| columns(label) <= 22.0), "{labels:?}");
+        assert!(labels[0] != labels[1] && labels[0] != labels[2], "{labels:?}");
+        assert_eq!(cut(&["one", "one"], 9.0), ["one", "one"]);
+        assert_eq!(cut(&["sort -n big.txt", "sort -n small.txt"], 12.0), ["sort…big.txt", "sort…all.txt"]);
     }
 }

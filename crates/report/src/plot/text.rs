@@ -154,7 +154,7 @@ impl Drawing<'_> {
                 self.label_start(frame, pair[0]) + pair[0].label.width() + gap <= self.label_start(frame, pair[1])
             })
         };
-        ticks(&self.scene.x, &Room { fits: &fits, name: &|name| fitting(name, most_name) })
+        ticks(&self.scene.x, &Room { fits: &fits, most: most_name as f64, width: columns })
     }
 
     /// The legend in lines: series, sample, name.
@@ -214,7 +214,7 @@ fn y_ticks(ruler: &Ruler, rows: usize, most: usize) -> Vec<Tick> {
         written.windows(2).all(|pair| (pair[1].share - pair[0].share).abs() * rows as f64 >= apart - 1e-6)
             && written.iter().all(|tick| tick.label.width() <= most)
     };
-    let mut ticks = ticks(ruler, &Room { fits: &fits, name: &|name| fitting(name, most) });
+    let mut ticks = ticks(ruler, &Room { fits: &fits, most: most as f64, width: columns });
     ticks.iter_mut().for_each(|tick| tick.label = fitting(&tick.label, most));
     ticks
 }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::Scale;
 use super::label;
+use super::names::told_apart;
 use super::scale::{Ruler, number};
 
 /// A place on an axis that is marked.
@@ -21,8 +22,10 @@ pub(super) struct Tick {
 pub(super) struct Room<'a> {
     /// Whether these labels can stand side by side.
     pub(super) fits: &'a dyn Fn(&[Tick]) -> bool,
-    /// A name as it can be written.
-    pub(super) name: &'a dyn Fn(&str) -> String,
+    /// How wide a name may be.
+    pub(super) most: f64,
+    /// And how wide it is.
+    pub(super) width: fn(&str) -> f64,
 }
 
 /// The most ticks that fit, at round numbers, in the order of their places.
@@ -61,12 +64,12 @@ fn every(all: &[Tick], room: &Room) -> Vec<Tick> {
 }
 
 fn named(ruler: &Ruler, names: &[String], room: &Room) -> Vec<Tick> {
-    let tick = |(index, name): (usize, &String)| {
-        let label = (room.name)(name);
+    let tick = |(index, (name, label)): (usize, (&String, String))| {
         let whole = (label != *name).then(|| name.clone());
         Some(Tick { share: ruler.share(index as f64)?, label, name: whole })
     };
-    every(&names.iter().enumerate().filter_map(tick).collect::<Vec<_>>(), room)
+    let labels = told_apart(names, room.most, room.width);
+    every(&names.iter().zip(labels).enumerate().filter_map(tick).collect::<Vec<_>>(), room)
 }
 
 /// Ticks at these numbers, where they are between the ends.

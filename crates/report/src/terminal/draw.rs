@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use unicode_width::UnicodeWidthStr;
 
 use crate::grid::{Column, Grid, Kind};
 use crate::text::{NO_BREAK, harmless, unbroken_quantities};
@@ -51,7 +52,8 @@ impl Style {
         if grid.is_empty() {
             return String::new();
         }
-        let mut table = self.layout(&Sheet::of(grid));
+        let sheet = Sheet::of(grid);
+        let Some(mut table) = self.layout(&sheet) else { return self.records(&sheet) };
         let lines: Vec<String> = table.lines().collect();
         let heading = lines.iter().take_while(|line| !line.starts_with('─')).count();
         let wraps = lines.len() > heading + 1 + grid.rows.len();
@@ -65,19 +67,41 @@ impl Style {
         lines.iter().map(|line| draw(line) + "\n").collect()
     }
 
-    /// The columns side by side where they fit, else stacked, else wrapped wherever that is needed.
-    fn layout(self, flat: &Sheet) -> Table {
+    /// The columns side by side where they fit, else stacked; `None` where words or numbers would be broken even so.
+    fn layout(self, flat: &Sheet) -> Option<Table> {
         let width = usize::from(self.columns());
         for sheet in [flat, &flat.stacked(1)] {
-            if sheet.least_width(COMFORTABLE_PROSE) <= width {
-                return self.table_of(sheet, true);
+            if sheet.least_width(COMFORTABLE_PROSE, 0) <= width {
+                return Some(self.table_of(sheet));
             }
         }
         let stacked = flat.stacked(2);
-        self.table_of(&stacked, stacked.least_width(LEAST_PROSE) <= width)
+        (stacked.least_width(LEAST_PROSE, LONGEST_WORD) <= width).then(|| self.table_of(&stacked))
     }
 
-    fn table_of(self, sheet: &Sheet, whole_numbers: bool) -> Table {
+    /// Each row as a paragraph for its first cell, and a line or more for each of the others, after its heading.
+    fn records(self, sheet: &Sheet) -> String {
+        let Some((first, others)) = sheet.columns.split_first() else { return String::new() };
+        let headings = others.iter().map(|column| column.lines[0].width()).max().unwrap_or(0);
+        let indent = 2 + headings + GAP;
+        let columns = usize::from(self.columns()).saturating_sub(indent).max(LEAST_PROSE) as u16;
+        let cell = |column: &SheetColumn, row: usize| {
+            let text = wrapped(&column.lines[row], columns);
+            let text = if column.kind == Kind::Word { self.word(text.trim_end()) } else { text };
+            let heading = &column.lines[0];
+            let gap = " ".repeat(headings - heading.width() + GAP);
+            let lines = text.trim_end().replace('\n', &format!("\n{}", " ".repeat(indent)));
+            format!("  {heading}{gap}{lines}\n")
+        };
+        let record = |row: usize| {
+            let said = others.iter().filter(|column| !column.lines[row].is_empty());
+            let cells: String = said.map(|column| cell(column, row)).collect();
+            self.paragraph(&first.lines[row]) + &cells
+        };
+        (1..=sheet.rows).map(record).collect::<Vec<_>>().join("\n")
+    }
+
+    fn table_of(self, sheet: &Sheet) -> Table {
         let mut table = Table::new();
         table.load_style(PLAIN).set_content_arrangement(ContentArrangement::Dynamic).set_width(self.columns());
         table.set_header(sheet.columns.iter().map(|column| &column.lines[0]));
@@ -88,7 +112,7 @@ impl Style {
             if kind == Kind::Number {
                 column.set_cell_alignment(CellAlignment::Right);
             }
-            if kind == Kind::Word || (kind == Kind::Number && whole_numbers) {
+            if kind != Kind::Prose {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
@@ -97,13 +121,7 @@ impl Style {
 
     /// The text wrapped at spaces, each line ended.
     pub(crate) fn paragraph(self, text: &str) -> String {
-        let mut table = Table::new();
-        table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(self.columns()).add_row([unbroken_quantities(&harmless(text))]);
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 0));
-        }
-        table.lines().map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n").collect()
+        wrapped(text, self.columns())
     }
 
     /// A word in the colour that it has, or plain.
@@ -124,12 +142,24 @@ impl Style {
     }
 }
 
+fn wrapped(text: &str, columns: u16) -> String {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(columns).add_row([unbroken_quantities(&harmless(text))]);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 0));
+    }
+    table.lines().map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n").collect()
+}
+
 /// Space between columns.
 const GAP: usize = 2;
 /// Prose wrapped narrower than this calls for stacking.
 const COMFORTABLE_PROSE: usize = 24;
-/// And narrower than this for breaking numbers.
+/// And narrower than this for rows that are records.
 const LEAST_PROSE: usize = 12;
+/// Longer words than that are broken sooner.
+const LONGEST_WORD: usize = 30;
 
 /// A grid's text by column, ready to be drawn: the heading first, then each row.
 struct Sheet {
@@ -170,12 +200,14 @@ impl Sheet {
         Sheet { columns, rows: self.rows }
     }
 
-    /// The width below which numbers or words would be broken, or prose be narrower than said.
-    fn least_width(&self, prose: usize) -> usize {
+    /// The width below which numbers or words up to that length would be broken, or prose be narrower than said.
+    fn least_width(&self, prose: usize, word: usize) -> usize {
+        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
         let needed = |column: &SheetColumn| {
-            let content = column.lines.iter().flat_map(|cell| cell.lines()).map(|line| line.chars().count()).max();
-            let most = if column.kind == Kind::Prose { prose } else { usize::MAX };
-            content.unwrap_or(0).min(most)
+            let content = longest(&mut column.lines.iter().flat_map(|cell| cell.lines()));
+            let words = longest(&mut column.lines.iter().flat_map(|cell| cell.split_whitespace()));
+            let most = if column.kind == Kind::Prose { prose.max(words.min(word)) } else { usize::MAX };
+            content.min(most)
         };
         self.columns.iter().map(needed).sum::<usize>() + GAP * (self.columns.len() - 1)
     }

@@ -87,7 +87,10 @@ fn many_lines_are_drawn_in_several_plots() {
     assert_eq!(sweeps[0].title, "Time by n (type=f32, 1 of 3), with 95 % bands");
     assert_eq!(sweeps[2].title, "Time by n (type=f64, 3 of 3), with 95 % bands");
     let trials = &with_id(&pictures, "example-time-trials").plot;
-    assert_eq!(trials.title, "Time trial by trial: 8 of 24, from the least median to the greatest");
+    assert_eq!(
+        trials.title,
+        "Time trial by trial: 8 of 24, from the least median to the greatest; the table has the others"
+    );
     assert!(pictures.iter().all(|picture| picture.plot.series.len() <= 8));
 }
 

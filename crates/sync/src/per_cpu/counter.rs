@@ -2,8 +2,8 @@
 
 use ascertain_sys::rseq::{Area, Count, Outcome, Unavailable};
 
+use super::Method;
 use super::shard::{of_cpus, of_threads, own};
-use super::{BEST_FIRST, Method};
 
 /// A number that any thread adds to and that is read rarely: the sum of one for each CPU.
 ///
@@ -33,8 +33,7 @@ impl Counter {
     /// Zero, with the best method here.
     #[must_use]
     pub fn new() -> Self {
-        let made = BEST_FIRST.into_iter().find_map(|method| Self::with_method(method).ok());
-        made.expect("the last method is to be had everywhere")
+        Method::first(Self::with_method)
     }
 
     /// Zero, with a method of the caller's choice.

@@ -7,8 +7,8 @@ use std::thread;
 
 use ascertain_sys::rseq::{Area, Outcome, Stack, Unavailable, Yielded};
 
+use super::Method;
 use super::shard::{Shard, of_cpus, of_threads, own};
-use super::{BEST_FIRST, Method};
 
 /// How often a thread looks for boxes that somebody else is just taking, which takes some microseconds.
 const LOOKS: usize = 100;
@@ -46,8 +46,7 @@ impl<T> FreeList<T> {
     /// An empty list with the best method here. Each CPU's stack holds `capacity`, rounded up to a multiple of 16.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        let made = BEST_FIRST.into_iter().find_map(|method| Self::with_method(capacity, method).ok());
-        made.expect("the last method is to be had everywhere")
+        Method::first(|method| Self::with_method(capacity, method))
     }
 
     /// An empty list with a method of the caller's choice.

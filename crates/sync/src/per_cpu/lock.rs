@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ascertain_sys::rseq::{self, Area, Outcome, Owned, Unavailable, WORDS, Yielded};
 
+use super::Method;
 use super::shard::{Shard, of_cpus, of_threads, own};
-use super::{BEST_FIRST, Method};
 
 /// A revocable lock on some words, which each CPU has of its own: [`WORDS`] of 64 bits, zero at first.
 ///
@@ -73,8 +73,7 @@ impl Lock {
     /// Words that are zero, with the best method here.
     #[must_use]
     pub fn new() -> Self {
-        let made = BEST_FIRST.into_iter().find_map(|method| Self::with_method(method).ok());
-        made.expect("the last method is to be had everywhere")
+        Method::first(Self::with_method)
     }
 
     /// Words that are zero, with a method of the caller's choice. Where that is [`Method::Sharded`], a thread is never

@@ -31,6 +31,12 @@ impl Method {
         BEST_FIRST.into_iter().find(|method| method.is_available().is_ok()).unwrap_or(Self::Sharded)
     }
 
+    /// What the best method here makes.
+    pub(super) fn first<T>(with_method: impl Fn(Self) -> Result<T, Unavailable>) -> T {
+        let made = BEST_FIRST.into_iter().find_map(|method| with_method(method).ok());
+        made.expect("the last method is to be had everywhere")
+    }
+
     /// What sequences need; none where they are not used.
     pub(super) fn area(self) -> Result<Option<Area>, Unavailable> {
         match self {

@@ -73,7 +73,7 @@ impl Source {
 /// Compiles a source into a shared object and loads it.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such compiler, [`Error::Compile`] with what it said when it
+/// [`Error::CompilerMissing`] when there is no such compiler, [`Error::Compile`] with what it said when it
 /// refuses the source (a header or a library that is missing, an option that it doesn't know),
 /// [`Error::CompileTimeout`] when it takes too long and was killed, [`Error::Interrupted`] when a signal arrived,
 /// [`Error::System`] when the object can't be written or loaded.
@@ -96,7 +96,11 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
         stderr: Output::File(said.clone()),
         ..Command::default()
     };
-    match Prepared::new(&command)?.run(Some(source.time_limit))?.exit {
+    let prepared = Prepared::new(&command).map_err(|error| match error {
+        Error::NotFound { program, path: Some(path) } => Error::CompilerMissing { compiler: program, path },
+        error => error,
+    })?;
+    match prepared.run(Some(source.time_limit))?.exit {
         // What is loaded stays: nothing is left behind, however the program ends.
         Exit::Code(0) => Library::load(&object),
         Exit::TimedOut => {

@@ -1,8 +1,10 @@
 //! `ascertain history compare`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ascertain::outcome::{ClaimResult, PointSummary};
+use ascertain::unit::Unit;
 use ascertain_report::history::comparison::{
     self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison, SCHEMA,
 };
@@ -142,6 +144,9 @@ fn differ(what: &str, first: &Value, second: &Value, differences: &mut Vec<Diffe
     let below = |name: &str| if what.is_empty() { name.to_string() } else { format!("{what}.{name}") };
     match (first, second) {
         _ if first == second => {}
+        _ if time(first).is_some() || time(second).is_some() => {
+            differences.push(Difference { what: what.into(), values: [shown(first), shown(second)] });
+        }
         (Value::Object(first), Value::Object(second)) => {
             let get = |map: &Map<String, Value>, name: &str| map.get(name).cloned().unwrap_or_default();
             let names = first.keys().chain(second.keys().filter(|name| !first.contains_key(*name)));
@@ -169,6 +174,14 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        value => value.to_string(),
+        value => time(value).unwrap_or_else(|| value.to_string()),
     }
+}
+
+/// `30 s`, or `no limit`, where the value is a duration.
+fn time(value: &Value) -> Option<String> {
+    let map = value.as_object().filter(|map| map.len() == 2)?;
+    let (secs, nanos) = (map.get("secs")?.as_u64()?, map.get("nanos")?.as_u64()?);
+    let is_endless = secs > Duration::MAX.as_secs() / 2;
+    Some(if is_endless { "no limit".into() } else { Unit::Nanosecond.exact(secs as f64 * 1e9 + nanos as f64) })
 }

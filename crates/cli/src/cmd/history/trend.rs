@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use ascertain::evidence::{self, Header};
 use ascertain::experiment::{Better, Level, Metric, Point};
-use ascertain::nearest::nearest;
 use ascertain::recorded;
 use ascertain::unit::Unit;
 use ascertain_report::history::trend::{self, SCHEMA, Trend, TrendPoint, Versus};
@@ -16,6 +15,7 @@ use super::brief::{self, Brief};
 use super::figures::{ArmFigure, lines, medians, ratios};
 use super::loaded::Loaded;
 use crate::exit::Code;
+use crate::names::among;
 use crate::options::count;
 use crate::{exports, output, runs};
 
@@ -169,12 +169,6 @@ fn has_any(args: &Args, variants: &[&str], latest: &[String]) -> bool {
 /// `A/B` in every way, as names may have slashes of their own.
 fn splits(ratio: &str) -> impl Iterator<Item = (&str, &str)> {
     ratio.match_indices('/').map(|(place, _)| (ratio[..place].trim(), ratio[place + 1..].trim()))
-}
-
-/// "; did you mean `sum`? There are: sum, fill-rate".
-fn among<'a>(asked: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let hint = nearest(asked, known.clone()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    format!("{hint}; there are: {}", known.collect::<Vec<_>>().join(", "))
 }
 
 impl Measured {

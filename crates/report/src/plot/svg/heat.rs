@@ -96,7 +96,7 @@ impl Drawing {
                 between >= (text_width(&pair[0].label) + text_width(&pair[1].label)) / 2.0 + 12.0
             })
         };
-        for tick in ticks(&values.ruler, &Room { fits: &apart, name: &str::to_string }) {
+        for tick in ticks(&values.ruler, &Room { fits: &apart, most: f64::INFINITY, width: text_width }) {
             if tick.label.is_empty() {
                 continue;
             }

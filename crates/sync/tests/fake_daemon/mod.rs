@@ -1,0 +1,102 @@
+//! A daemon that does only what a test has it do.
+#![allow(dead_code)] // each test uses a part
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ascertain_sync::barrierd::file::{self, map, page};
+use ascertain_sync::barrierd::{Client, Error, Ticket};
+use ascertain_sys::mapping::Shared;
+use ascertain_sys::{cpus, futex, socket};
+use tempfile::TempDir;
+
+/// What takes as long has gone wrong.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The memory of a daemon that does nothing, at a path.
+pub struct Fake {
+    pub folder: TempDir,
+    pub listener: UnixListener,
+    pub map: Shared,
+    pub page: Shared,
+    pub cpus: u32,
+}
+
+impl Fake {
+    pub fn new() -> Self {
+        Self::with_cpus(cpus::possible().unwrap())
+    }
+
+    pub fn with_cpus(cpus: u32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(path(&folder)).unwrap();
+        let map = Shared::new(c"map", map::bytes(cpus)).unwrap();
+        let page = Shared::new(c"page", page::bytes(cpus)).unwrap();
+        page.word(page::MAGIC).store(file::MAGIC, Relaxed);
+        page.half(page::VERSION).store(file::VERSION, Relaxed);
+        page.half(page::CPUS).store(cpus, Relaxed);
+        Self { folder, listener, map, page, cpus }
+    }
+
+    /// A client, and the daemon's end of its connection.
+    pub fn client(&self) -> (Client, std::os::unix::net::UnixStream) {
+        thread::scope(|scope| {
+            let client = scope.spawn(|| Client::open(path(&self.folder)));
+            let (socket, _) = self.listener.accept().unwrap();
+            let any = self.listener.as_fd();
+            let descriptors = [self.map.as_fd(), self.page.as_fd(), any, any];
+            socket::send(&socket, 0, &descriptors).unwrap();
+            // Who waits for a client that asks for nothing does not wait for ever.
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            (client.join().unwrap().unwrap(), socket)
+        })
+    }
+
+    /// What the client says when it is sent these.
+    pub fn refused(&self, descriptors: &[std::os::fd::BorrowedFd<'_>]) -> Error {
+        thread::scope(|scope| {
+            let client = scope.spawn(|| Client::open(path(&self.folder)));
+            let (socket, _) = self.listener.accept().unwrap();
+            socket::send(&socket, 0, descriptors).unwrap();
+            client.join().unwrap().unwrap_err()
+        })
+    }
+
+    /// As the program in the kernel does it.
+    pub fn interrupt(&self, cpu: u32) {
+        let seen = self.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
+        self.map.word(map::line(cpu) + map::SEEN).store(seen, SeqCst);
+    }
+
+    pub fn beat(&self) {
+        (0..self.cpus).for_each(|cpu| self.interrupt(cpu));
+        self.page.half(page::BEATS).fetch_add(1, SeqCst);
+        futex::wake_all(self.page.half(page::BEATS), futex::Scope::Machine);
+    }
+}
+
+pub fn path(folder: &TempDir) -> PathBuf {
+    folder.path().join("barrierd")
+}
+
+pub fn soon() -> Instant {
+    Instant::now() + Duration::from_millis(20)
+}
+
+pub fn at_last() -> Instant {
+    Instant::now() + PATIENCE
+}
+
+/// A ticket counts the taker's own CPU as passed; another thread may take it anywhere. So tests name the other CPUs.
+pub fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, Ticket) {
+    loop {
+        let (before, ticket, after) = (cpus::current(), client.ticket(), cpus::current());
+        if before == after {
+            return ((0..fake.cpus).filter(|&cpu| Some(cpu) != before).collect(), ticket);
+        }
+    }
+}
