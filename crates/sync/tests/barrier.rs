@@ -22,7 +22,7 @@ use ascertain_sync::barrierd::missed_rounds;
 use filter::forbid_membarrier;
 use reclaimed::in_child;
 
-/// Rounds of a heavy side of microseconds: thousands are missed of one that only has fences.
+/// Rounds of a heavy side of microseconds: tens to thousands are missed of one that only has fences.
 const MANY: usize = 3_000;
 /// Of one of milliseconds: it has no power there, whatever the rounds, and shows that the calls return. That such a heavy
 /// side waits for what it should is in `what_a_filter_forbids_is_missed` and, of interrupts, in `barrierd_client`.

@@ -69,6 +69,20 @@ fn idle_and_offline_cpus_pass() {
     assert!(client.has_passed(ticket, None) && !client.has_passed(client.ticket(), Some(&[absent])));
 }
 
+/// On many machines some of the CPUs that there may be never are.
+#[test]
+fn by_the_clock_an_absent_cpu_passes() {
+    let fake = Fake::new();
+    let (client, _socket) = fake.client();
+    let absent = fake.cpus - 1;
+    (0..absent).for_each(|cpu| fake.map.word(map::line(cpu) + map::CLOCK_NS).store(100, SeqCst));
+    assert!(!client.has_passed_by_clock(99));
+    fake.page.word(page::offline(absent)).store(file::ABSENT, SeqCst);
+    assert!(client.has_passed_by_clock(99) && (absent == 0 || !client.has_passed_by_clock(100)));
+    fake.interrupt(absent);
+    assert!(!client.has_passed_by_clock(99));
+}
+
 #[test]
 fn a_cpu_that_is_not_there_never_passes() {
     let fake = Fake::new();

@@ -28,9 +28,9 @@ impl Drop for Over<'_> {
 /// the caller writes, calls `heavy`, and reads. None in so many rounds proves nothing; one proves that `heavy` is no
 /// barrier.
 ///
-/// It finds what is fast and wrong: with nothing but a fence on the slow side, most rounds of thousands are missed
-/// where both threads run at once. A store buffer is empty after a microsecond or so. A `heavy` that takes longer passes
-/// whatever it does, also if it only sleeps.
+/// It finds what is fast and wrong: with nothing but a fence on the slow side, tens to thousands of 3,000 rounds are
+/// missed where both threads run at once. A store buffer is empty after a microsecond or so: a `heavy` that takes longer
+/// passes whatever it does, also if it only sleeps.
 ///
 /// ```
 /// use std::sync::atomic::{Ordering, fence};
