@@ -1,6 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::folder::{HEADER, LINES};
 use super::header::SCHEMA;
 
 /// Evidence could not be kept or read.
@@ -56,6 +57,15 @@ pub enum Error {
         folder: PathBuf,
         /// The file that it should have.
         file: &'static str,
+    },
+    /// The folder has a run, but not its `trials.jsonl`.
+    #[error(
+        "the run in {} has no trials.jsonl: bring it back from where the run was copied from; without it no run goes on, and one is reported only where its run.json has the checksum of trials.parquet, which old ones lack",
+        .run.display()
+    )]
+    NoRows {
+        /// The run's folder.
+        run: PathBuf,
     },
     /// `run.json` is of a version that this program does not know.
     #[error(
@@ -116,7 +126,9 @@ impl Error {
     pub(super) fn read(path: &Path, file: &'static str) -> impl Fn(io::Error) -> Error {
         move |error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                Error::Missing { folder: path.parent().unwrap_or(path).to_path_buf(), file }
+                let folder = path.parent().unwrap_or(path).to_path_buf();
+                let is_run = file == LINES && folder.join(HEADER).is_file();
+                if is_run { Error::NoRows { run: folder } } else { Error::Missing { folder, file } }
             }
             _ => Error::Read { path: path.to_path_buf(), reason: error },
         }
