@@ -226,6 +226,16 @@ impl Runner<'_, '_> {
         while let Some(index) = self.choose(bench) {
             self.slice(index, bench)?;
         }
+        if interrupt::requested() {
+            return Ok(());
+        }
+        // Other lanes promised more a second.
+        for lane in &mut self.lanes {
+            if lane.is_open() && lane.trials == 0 && lane.wants_more(bench) {
+                let why = "the time was up before its turn came; give more with --max-time";
+                lane.give_up(&Closed::Deferred(why.into()), bench);
+            }
+        }
         Ok(())
     }
 

@@ -30,6 +30,26 @@ fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
     assert!(outcome.claims[1].reason.as_ref().unwrap().contains("its shortest possible verdict takes"));
 }
 
+/// Tables fill first; this one is never full.
+#[test]
+fn a_claim_whose_turn_never_came_says_so() {
+    fn slow(_: &str, _: &Trial) -> Result<f64, TargetError> {
+        std::thread::sleep(Duration::from_millis(20));
+        Ok(1.0)
+    }
+    let mut table = Scripted::new(&["slow"], slow);
+    table.spec.id = "table".into();
+    let quick = Scripted::new(&["quick"], noisy);
+    let claims = vec![quick.predicate("quick", "quick", "time <= 2 ns", 0.5)];
+    let tables = vec![Table { experiment: "table".into(), arms: vec![arm("slow")] }];
+    let config = Config { max_time: Duration::from_millis(200), table_trials: Some(1_000_000), ..Config::default() };
+    let registry: [&dyn Experiment; 2] = [&table, &quick];
+    let ran = run(&Plan { tables, ..plan(claims, config) }, &registry, Recording::None, &mut Silent);
+    let outcome = ran.unwrap().outcome;
+    assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 0));
+    assert!(outcome.claims[0].reason.as_ref().unwrap().contains("before its turn came"));
+}
+
 #[test]
 fn errors_are_shared_and_kept_to() {
     let claims = || {

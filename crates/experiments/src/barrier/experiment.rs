@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Metric, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -56,6 +56,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 impl Experiment for Barrier {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    /// As the source's figures: idle, and loaded.
+    fn table_arms(&self) -> Vec<Arm> {
+        let arm = |name: &str, load: &str| Arm { variant: name.into(), point: Point::default().with("load", load) };
+        VARIANTS.iter().flat_map(|(name, _)| [arm(name, IDLE), arm(name, BUSY)]).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

@@ -6,7 +6,7 @@ use ascertain::recorded::RecordedRun;
 use super::curve::curves;
 use super::forest::{MANY, medians};
 use super::matrix::matrices;
-use super::measured::Measured;
+use super::measured::{Measured, Row};
 use super::quantiles::{LEAST_VALUES, MOST_LINES, about, quantiles};
 use super::sweep::Sweep;
 use super::trials::trials;
@@ -63,7 +63,15 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     let many = measured.rows.len() > MANY;
     let is_swept = is_swept(spec, &measured);
     if !(is_swept && measured.rows.len() > MOST_LINES) {
-        pictures.extend(quantiles(&measured, format!("{id}-quantiles"), &about("by quantile", &spec.id, &measured)));
+        let parts = by_level(spec, &measured);
+        for (index, (level, part)) in parts.iter().enumerate() {
+            let id = if index == 0 { format!("{id}-quantiles") } else { format!("{id}-quantiles-{}", index + 1) };
+            let Some(mut picture) = quantiles(part, id, &about("by quantile", &spec.id, part)) else { continue };
+            if !level.is_empty() {
+                picture.plot.title = format!("{} ({level})", picture.plot.title);
+            }
+            pictures.push(picture);
+        }
     }
     let few_values = measured.rows.iter().any(|row| row.n() < LEAST_VALUES);
     if !is_swept && (many || few_values || measured.is_constant()) {
@@ -73,6 +81,26 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
         pictures.extend(trials(&measured, format!("{id}-trials"), &about("trial by trial", &spec.id, &measured)));
     }
     pictures
+}
+
+/// The rows in parts of which each fits a plot with lines, by the levels of a factor, each with a name; all of them
+/// without a name where they fit, or no factor parts them so.
+fn by_level<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<(String, Measured<'a>)> {
+    const MOST_PARTS: usize = 4;
+    let whole = || vec![(String::new(), measured.of(measured.rows.clone()))];
+    if measured.rows.len() <= MOST_LINES {
+        return whole();
+    }
+    let parted = spec.factors.iter().find_map(|factor| {
+        let mut parts: BTreeMap<String, Vec<Row<'a>>> = BTreeMap::new();
+        for row in &measured.rows {
+            let level = row.arm.point.get(&factor.name)?;
+            parts.entry(format!("{}={level}", factor.name)).or_default().push(row.clone());
+        }
+        let fit = (2..=MOST_PARTS).contains(&parts.len()) && parts.values().all(|rows| rows.len() <= MOST_LINES);
+        fit.then(|| parts.into_iter().map(|(level, rows)| (level, measured.of(rows))).collect())
+    });
+    parted.unwrap_or_else(whole)
 }
 
 /// Whether most arms have others from which only a factor sets them apart that the experiment sweeps: its plots show

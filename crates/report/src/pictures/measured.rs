@@ -102,6 +102,13 @@ impl<'a> Measured<'a> {
         Measured { metric, unit, rows: rows.collect() }
     }
 
+    /// The same metric of some of the rows, named by what tells these apart.
+    pub fn of(&self, mut rows: Vec<Row<'a>>) -> Measured<'a> {
+        let names = names::of_rows(&rows.iter().map(|row| (row.arm, row.key)).collect::<Vec<_>>());
+        rows.iter_mut().zip(names).for_each(|(row, name)| row.name = name);
+        Measured { metric: self.metric, unit: self.unit, rows }
+    }
+
     /// The axis of the metric, logarithmic where that serves these numbers.
     pub fn axis(&self, numbers: impl Iterator<Item = f64>) -> Axis {
         Axis::new(&names::spoken(self.metric), scale_for(numbers), self.unit)

@@ -91,14 +91,14 @@ fn rates(rows: &[Row]) -> Option<Picture> {
     let (mut series, mut layers) = by_answer(rows)?;
     let claimed = rows.iter().zip(lines(rows).places).map(|(row, y)| [row.claim.rate_claimed, y]);
     layers.push(Layer::Dots { series: Some(series.len()), points: claimed.collect(), hollow: true });
-    series.push("claimed".into());
-    let mut table = Table::new(&["Claim", "Answer", "Rate", "Claimed"]);
+    series.push("judged against".into());
+    let mut table = Table::new(&["Claim", "Answer", "Rate", "Judged against"]);
     for Row { claim, .. } in rows {
         let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed).to_string();
         table.rows.push(vec![claim.id.clone(), answer(claim).into(), rate, exact_percent(claim.rate_claimed)]);
     }
     let x = Axis::new("rate of success", Scale::Linear, Unit::One).percent();
-    let plot = plot("claims-rates", "Each rate beside the one that was claimed", x, rows, (series, layers));
+    let plot = plot("claims-rates", "Each rate beside the one that it was judged against", x, rows, (series, layers));
     Some(Picture { plot, table })
 }
 

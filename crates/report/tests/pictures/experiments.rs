@@ -94,6 +94,29 @@ fn many_lines_are_drawn_in_several_plots() {
     assert!(pictures.iter().all(|picture| picture.plot.series.len() <= 8));
 }
 
+/// Six variants idle and busy: a plot each, not a selection in one.
+#[test]
+fn quantiles_of_many_arms_are_drawn_by_level() {
+    let variants = ["a", "b", "c", "d", "e", "f"];
+    let mut shape = Shape::of_functions("levels", &variants, 20, |_, _, random| vec![scalar(random.time_ns(50.0, 0.2))]);
+    let at = |arm: &Arm, load: &str| Arm { point: Point::default().with("load", load), ..arm.clone() };
+    shape.arms = shape.arms.iter().flat_map(|arm| ["idle", "busy"].map(|load| at(arm, load))).collect();
+    shape.spec.factors = vec![experiment::Factor {
+        name: "load".into(),
+        about: "the rest of the machine".into(),
+        default: "idle".into(),
+        accepts: experiment::Accepts::OneOf(["idle", "busy"].map(Into::into).to_vec()),
+    }];
+    let pictures = all(&read(&shape));
+    check(&pictures);
+    let busy = &with_id(&pictures, "example-time-quantiles").plot;
+    assert_eq!(busy.title, "Time by quantile, with 95 % bands (load=busy)");
+    assert_eq!(busy.series, variants);
+    let idle = &with_id(&pictures, "example-time-quantiles-2").plot;
+    assert_eq!(idle.title, "Time by quantile, with 95 % bands (load=idle)");
+    assert_eq!(idle.series, variants);
+}
+
 #[test]
 fn an_exact_metric_has_no_quantiles() {
     let mut shape = Shape::of_functions("exact", &["a", "b", "c"], 20, |_, arm, random| {
