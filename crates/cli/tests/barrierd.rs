@@ -146,8 +146,19 @@ fn nothing_running_and_wrong_usage() {
     let none = ascertain(folder.path(), &["barrierd", "--status", "--path", "none"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(4), ""));
     assert!(none.stderr.contains("no barrierd listens at none") && none.stderr.contains("start it"), "{}", none.stderr);
-    for wrong in [&["--format", "csv"][..], &["--once", "--status"], &["--period", "0s"], &["--period", "fast"]] {
+    let long = "a".repeat(104);
+    let wrong: [(&[&str], &str); 7] = [
+        (&["--format", "csv"], "--format json"),
+        (&["--format", "json"], "--once or --status"),
+        (&["--once", "--status"], "--status"),
+        (&["--period", "0"], "give one such as 250us"),
+        (&["--period", "1s"], "500 ms at most"),
+        (&["--period", "fast"], "fast"),
+        (&["--status", "--path", &long], "103"),
+    ];
+    for (wrong, why) in wrong {
         let ran = ascertain(folder.path(), &[&["barrierd"], wrong].concat());
         assert_eq!(ran.code, Some(2), "{wrong:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{wrong:?}: {}", ran.stderr);
     }
 }

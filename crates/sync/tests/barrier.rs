@@ -6,6 +6,8 @@
 mod filter;
 mod reclaimed;
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -17,6 +19,8 @@ use ascertain_sync::barrier::{BEST_FIRST, Barrier, Expedited, Fences, Global, In
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 use ascertain_sync::barrierd::Daemon;
 use ascertain_sync::barrierd::missed_rounds;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use ascertain_sync::epoch::{Collector, Published};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use filter::forbid_membarrier;
@@ -219,7 +223,7 @@ fn a_filter_of_system_calls_is_said() {
 #[cfg_attr(miri, ignore = "no system calls")]
 fn what_a_filter_forbids_is_missed() {
     fn ends_in_panics(barrier: &impl Barrier) {
-        let is_refused = |heavy: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(heavy)).is_err();
+        let is_refused = |heavy: &dyn Fn()| catch_unwind(AssertUnwindSafe(heavy)).is_err();
         let poll = || {
             let ticket = barrier.ticket();
             while !ticket.is_passed() {
@@ -236,5 +240,30 @@ fn what_a_filter_forbids_is_missed() {
     }
     if let Ok(barrier) = Global::new() {
         ends_in_panics(&barrier);
+    }
+}
+
+/// And whoever relies on it is told each time, not once: nothing is freed from then on.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg_attr(miri, ignore = "no system calls")]
+fn what_a_filter_forbids_is_missed_by_each_who_reclaims() {
+    fn is_missed_each_time<B: Barrier>(barrier: B) {
+        let collector = Collector::new(barrier);
+        let (published, handle) = (Published::new(0, &collector), collector.register());
+        in_child(|| {
+            forbid_membarrier();
+            let is_refused = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
+            let is_flush_refused = is_refused(&|| handle.flush());
+            // Each 64 objects look how far the heavy side is.
+            let refusals = (0..64 * 4).filter(|&value| is_refused(&|| published.replace(value, &handle))).count();
+            is_flush_refused && refusals == 4 && is_refused(&|| handle.flush())
+        });
+    }
+    if let Ok(barrier) = Expedited::new() {
+        is_missed_each_time(barrier);
+    }
+    if let Ok(barrier) = Global::new() {
+        is_missed_each_time(barrier);
     }
 }

@@ -91,8 +91,12 @@ fn a_cpu_that_is_not_there_never_passes() {
     fake.beat();
     for cpu in [fake.cpus, u32::MAX] {
         assert!(!client.has_passed(ticket, Some(&[cpu])));
-        assert!(matches!(client.wait(ticket, Some(&[cpu]), soon()), Err(Error::Late { .. })));
+        let late = client.wait(ticket, Some(&[cpu]), soon()).unwrap_err();
+        assert!(matches!(late, Error::Late { .. }) && late.to_string().contains("never passes"), "{late}");
     }
+    // Such a one may be late.
+    let late = client.wait(client.ticket(), Some(&[fake.cpus - 1, 0]), soon()).unwrap_err();
+    assert!(fake.cpus == 1 || late.to_string().contains("not interrupted in time"), "{late}");
     assert!(client.has_passed(ticket, Some(&[])));
 }
 
@@ -208,6 +212,8 @@ fn nobody_there() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Client::open(path(&folder)).unwrap_err();
     assert!(matches!(missing, Error::NotRunning { .. }), "{missing}");
+    let start = format!("start it: sudo ascertain barrierd --path {}", path(&folder).display());
+    assert!(missing.to_string().ends_with(&start), "{missing}");
     // Left behind by a daemon that was killed.
     drop(UnixListener::bind(path(&folder)).unwrap());
     let stale = Client::open(path(&folder)).unwrap_err();
@@ -317,4 +323,13 @@ proptest! {
         let status = client.status();
         prop_assert_eq!(status.cpus.len(), 4);
     }
+}
+
+/// A socket's path has a bound, of which the daemon needs some bytes for itself.
+#[test]
+fn a_long_path_is_said() {
+    let too_long = Client::open("a".repeat(104)).unwrap_err();
+    assert!(matches!(too_long, Error::LongPath { .. }), "{too_long}");
+    assert!(too_long.to_string().ends_with("aaa: a path of 104 bytes, 103 are the most for a socket"), "{too_long}");
+    assert!(matches!(Client::open("a".repeat(103)), Err(Error::NotRunning { .. })));
 }

@@ -141,6 +141,22 @@ fn one_daemon_at_a_path() {
 }
 
 #[test]
+fn a_start_that_is_refused_leaves_nothing() {
+    let Some(mut daemon) = daemon() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [file, socket] = ["file", "socket"].map(|name| folder.path().join(name));
+    fs::write(&file, "mine").unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for path in [&file, &socket] {
+        assert!(matches!(daemon.listen(path), Err(Error::File { .. })));
+    }
+    let long = folder.path().join("a").join("b".repeat(104 - folder.path().as_os_str().len() - 3));
+    assert!(matches!(daemon.listen(&long), Err(Error::LongPath { .. })));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    daemon.listen(&long.with_file_name(&long.file_name().unwrap().to_str().unwrap()[1..])).unwrap();
+}
+
+#[test]
 fn hostile_clients_hold_nobody_up() {
     let Some(mut daemon) = daemon() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -68,6 +68,19 @@ fn everybody_trusts_root() {
     });
 }
 
+/// To start another daemon would not help.
+#[test]
+fn who_may_not_enter_the_folder_is_told_so() {
+    if !is_root() {
+        return;
+    }
+    let fake = Fake::new();
+    fs::set_permissions(fake.folder.path(), Permissions::from_mode(0o700)).unwrap();
+    let denied = as_nobody(|| Client::open(path(&fake.folder))).unwrap_err();
+    assert!(matches!(denied, Error::Denied { .. }) && denied.is_unavailable(), "{denied}");
+    assert!(!denied.to_string().contains("start it"), "{denied}");
+}
+
 /// What a program started by the daemon or a client would inherit otherwise.
 #[test]
 fn descriptors_end_with_the_program() {

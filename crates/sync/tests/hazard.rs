@@ -73,6 +73,21 @@ fn a_stalled_reader_holds_one_object_and_no_more() {
     assert_eq!(drops.count(), REPLACED - 1);
 }
 
+fn a_slow_barrier_is_waited_for<B: Barrier>(barrier: B) {
+    const REPLACED: usize = if cfg!(miri) { 500 } else { 100_000 };
+    let drops = Drops::default();
+    let domain = Domain::new(barrier);
+    let published = Published::new(drops.object(0), &domain);
+    let (_hazard, mut retirer) = (domain.hazard(), domain.retirer());
+    let replace = |value| {
+        published.replace(drops.object(value), &mut retirer);
+        retirer.waiting()
+    };
+    let most = (1..=REPLACED).map(replace).max();
+    assert!(most <= Some(32 * (64 + 2)), "{most:?}");
+}
+with_each_barrier!(a_slow_barrier_is_waited_for);
+
 #[test]
 fn slots_are_used_again() {
     let domain = Domain::new(Fences);

@@ -93,6 +93,47 @@ fn simple<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     ring(capacity)
 }
 
+/// Everything that was taken becomes room, also what was popped between: no more, no less.
+#[test]
+fn a_forgotten_batch_is_told_of_later() {
+    fn check<C: EventCount>() {
+        let (mut producer, mut consumer) = ring::<usize, OneWord, C>(8);
+        let mut expected = 0..;
+        for round in 0..20 {
+            assert_eq!(producer.push_batch(8 * round..), 8);
+            let mut batch = consumer.pop_batch(4);
+            assert!((&mut batch).eq(expected.by_ref().take(4)));
+            std::mem::forget(batch);
+            match round % 4 {
+                0 => assert!(consumer.pop_batch(2).eq(expected.by_ref().take(2))),
+                1 => assert_eq!(consumer.try_pop(), Ok(expected.next().unwrap())),
+                2 => {
+                    let mut another = consumer.pop_batch(1);
+                    assert_eq!(another.next(), expected.next());
+                    std::mem::forget(another);
+                }
+                _ => {}
+            }
+            while let Ok(item) = consumer.try_pop() {
+                assert_eq!(Some(item), expected.next());
+            }
+        }
+        assert_eq!(expected.next(), Some(8 * 20));
+        // Taken as a whole, the ring's last item with it: there is nothing left whose pop could tell.
+        assert_eq!(producer.push_batch(0..), 8);
+        let mut batch = consumer.pop_batch(8);
+        assert_eq!(batch.by_ref().count(), 8);
+        std::mem::forget(batch);
+        assert_eq!(producer.try_push(0), Err(PushError::Full(0)));
+        assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+        assert_eq!(producer.push_batch(0..), 8);
+    }
+    check::<OneWord>();
+    check::<TwoWord>();
+    check::<Polled>();
+    check::<MultiProducer>();
+}
+
 #[test]
 fn what_is_left_is_dropped_whoever_goes_first() {
     for producer_first in [true, false] {

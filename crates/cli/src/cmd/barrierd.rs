@@ -8,13 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use ascertain::unit::Unit;
+use ascertain::unit::{Unit, parse_quantity};
 use ascertain_sync::barrierd::{Client, CpuStatus, DEFAULT_PATH, Daemon, Error, PERIOD_MAX, Status};
 use ascertain_sys::interrupt;
 use serde_json::{Value, json};
 
 use crate::exit::Code;
-use crate::options::{Display, Format, duration};
+use crate::options::{Display, Format};
 use crate::output;
 
 /// Tell programs when each CPU was last interrupted: a daemon, to be started by root
@@ -42,15 +42,22 @@ pub struct Args {
 
 /// A time between heartbeats that the daemon keeps to.
 fn period(text: &str) -> Result<Duration, String> {
-    match duration(text)? {
-        period if period <= PERIOD_MAX => Ok(period),
-        _ => Err(format!("new clients would take the daemon for dead; give {} ms at most", PERIOD_MAX.as_millis())),
+    let most_ns = PERIOD_MAX.as_nanos() as f64;
+    match parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())? {
+        ns if ns >= 1.0 && ns <= most_ns => Ok(Duration::from_nanos(ns as u64)),
+        ns if ns > most_ns => {
+            Err(format!("new clients would take the daemon for dead; give {} ms at most", PERIOD_MAX.as_millis()))
+        }
+        _ => Err(format!("`{text}` is no time between heartbeats; give one such as 250us")),
     }
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     if matches!(args.display.format, Format::Csv | Format::Markdown) {
         bail!("`barrierd` prints a table or --format json");
+    }
+    if args.display.format == Format::Json && !args.once && !args.status {
+        bail!("the daemon prints nothing; --format json goes with --once or --status");
     }
     let done = match args {
         Args { status: true, .. } => status(args),

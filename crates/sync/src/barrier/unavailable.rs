@@ -43,7 +43,7 @@ pub struct Unavailable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The kernel does not have it yet.
+    /// The kernel does not have it yet, or a filter of system calls says so.
     OldKernel,
     /// A filter of system calls (seccomp, as containers use it) forbids it.
     Forbidden,
@@ -86,10 +86,11 @@ impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} can't be had: ", self.method)?;
         match &self.reason {
-            Reason::OldKernel => match self.method {
-                Method::Expedited => f.write_str("the kernel is older than Linux 4.14"),
-                _ => f.write_str("the kernel is older than Linux 4.3"),
-            },
+            Reason::OldKernel => {
+                let version = if self.method == Method::Expedited { "4.14" } else { "4.3" };
+                write!(f, "the kernel is older than Linux {version}, or a filter of system calls (seccomp) hides ")?;
+                f.write_str("membarrier(2); allow it")
+            }
             Reason::Forbidden => f.write_str("a filter of system calls (seccomp) forbids membarrier(2); allow it"),
             Reason::IsolatedCpus => {
                 f.write_str("the kernel was started with nohz_full=, and can't wait for those CPUs")
@@ -115,7 +116,11 @@ mod tests {
             said(1),
             "expedited membarrier can't be had: a filter of system calls (seccomp) forbids membarrier(2); allow it"
         );
-        assert_eq!(said(38), "expedited membarrier can't be had: the kernel is older than Linux 4.14");
+        assert_eq!(
+            said(38),
+            "expedited membarrier can't be had: the kernel is older than Linux 4.14, or a filter of system calls \
+             (seccomp) hides membarrier(2); allow it"
+        );
         assert!(said(12).contains("memory"), "{}", said(12));
         let elsewhere = Unavailable::refused(Method::Global, &io::ErrorKind::Unsupported.into());
         assert_eq!(elsewhere.to_string(), "plain membarrier can't be had: only Linux has membarrier(2)");

@@ -65,11 +65,15 @@ impl Client {
     /// Connects to the daemon at `path`: [`DEFAULT_PATH`](super::DEFAULT_PATH) unless it was told otherwise.
     ///
     /// # Errors
-    /// [`Error::NotRunning`], and if what is found there is not to be trusted or understood: [`Error::Stranger`],
+    /// [`Error::NotRunning`], [`Error::Denied`], [`Error::LongPath`], and if what is found there is not to be trusted or understood: [`Error::Stranger`],
     /// [`Error::NotADaemon`], [`Error::OtherVersion`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let socket = UnixStream::connect(path).map_err(|source| Error::NotRunning { path: path.into(), source })?;
+        Error::unless_short(path)?;
+        let socket = UnixStream::connect(path).map_err(|source| match source.kind() {
+            io::ErrorKind::PermissionDenied => Error::Denied { path: path.into(), source },
+            _ => Error::NotRunning { path: path.into(), source },
+        })?;
         Self::over(socket, path)
     }
 
@@ -183,7 +187,7 @@ impl Client {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let last_ns = if cpu < self.cpus { self.shared.map(map::line(cpu) + map::CLOCK_NS) } else { 0 };
-                return Err(Error::Late { cpu, age_ns: clock::now_ns().saturating_sub(last_ns) });
+                return Err(Error::Late { cpu, cpus: self.cpus, age_ns: clock::now_ns().saturating_sub(last_ns) });
             }
             self.ask()?;
             if !self.spin(beats, ticket, cpus) {

@@ -130,8 +130,9 @@ impl Daemon {
     /// Lets clients in at `path`. Folders that are missing are made.
     ///
     /// # Errors
-    /// [`Error::IsRunning`] if another daemon has the path, [`Error::File`].
+    /// [`Error::IsRunning`] if another daemon has the path, [`Error::LongPath`], [`Error::File`].
     pub fn listen(&mut self, path: &Path) -> Result<(), Error> {
+        Error::unless_short(path)?;
         let failed = |path: &Path| {
             let path = path.to_path_buf();
             move |source| Error::File { path, source }
@@ -141,20 +142,17 @@ impl Daemon {
             fs::create_dir_all(folder).map_err(failed(folder))?;
         }
         let lock_path = path.with_added_extension("lock");
+        if !lock_path.exists() {
+            // A start that is refused leaves no lock beside what is not a daemon's.
+            refuse_others(path)?;
+        }
         let lock = socket::lock_file(&lock_path).map_err(failed(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::IsRunning { path: path.into() }),
             Err(TryLockError::Error(source)) => return Err(Error::File { path: lock_path, source }),
         }
-        if path.exists() && !is_socket(path) {
-            let source = io::Error::new(io::ErrorKind::AlreadyExists, "something that is not a socket is there");
-            return Err(Error::File { path: path.into(), source });
-        }
-        if UnixStream::connect(path).is_ok() {
-            let source = io::Error::new(io::ErrorKind::AddrInUse, "another program listens there");
-            return Err(Error::File { path: path.into(), source });
-        }
+        refuse_others(path)?;
         // Complete before it can be found.
         let new = path.with_added_extension("new");
         let _ = fs::remove_file(&new);
@@ -169,9 +167,9 @@ impl Daemon {
     /// A client in this process. It is answered once the daemon serves.
     ///
     /// # Errors
-    /// As [`Client::open`].
+    /// As [`Client::open`]; [`Error::File`].
     pub fn connect(&mut self) -> Result<Client, Error> {
-        let failed = |source| Error::NotRunning { path: "(here)".into(), source };
+        let failed = |source| Error::File { path: "(here)".into(), source };
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         self.connections.greet(ours, &self.memory.descriptors()).map_err(failed)?;
         Client::over(theirs, Path::new("(here)"))
@@ -255,6 +253,18 @@ impl Drop for Place {
         // Where it may not, it stays: see `drop_privileges`.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// What is at the path and no daemon's stays there.
+fn refuse_others(path: &Path) -> Result<(), Error> {
+    let why = if path.exists() && !is_socket(path) {
+        io::Error::new(io::ErrorKind::AlreadyExists, "something that is not a socket is there")
+    } else if UnixStream::connect(path).is_ok() {
+        io::Error::new(io::ErrorKind::AddrInUse, "another program listens there")
+    } else {
+        return Ok(());
+    };
+    Err(Error::File { path: path.into(), source: why })
 }
 
 fn is_socket(path: &Path) -> bool {

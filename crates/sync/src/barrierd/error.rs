@@ -4,6 +4,11 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::DEFAULT_PATH;
+
+/// What the kernel has room for, less the zero at the end, and the `.new` that the daemon's socket has at first.
+const PATH_BYTES_MAX: usize = 108 - 1 - ".new".len();
+
 /// What was tried, and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -16,6 +21,18 @@ pub enum Error {
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// The caller may not enter the path's folder, or not connect to what is there.
+    Denied {
+        /// The path.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No socket can have so long a path, and the name that it has at first.
+    LongPath {
+        /// The path.
+        path: PathBuf,
     },
     /// Whoever listens there is neither root nor the caller's own user.
     Stranger {
@@ -44,6 +61,8 @@ pub enum Error {
     Late {
         /// A CPU that is missing.
         cpu: u32,
+        /// How many this machine may have: another one never passes.
+        cpus: u32,
         /// How long ago its last interrupt was.
         age_ns: u64,
     },
@@ -78,10 +97,20 @@ pub enum Error {
 }
 
 impl Error {
+    /// [`Error::LongPath`] for what no daemon can have.
+    #[cfg(target_os = "linux")]
+    pub(super) fn unless_short(path: &std::path::Path) -> Result<(), Self> {
+        match path.as_os_str().len() {
+            0..=PATH_BYTES_MAX => Ok(()),
+            _ => Err(Self::LongPath { path: path.into() }),
+        }
+    }
+
     /// Whether it is the machine, or the user's rights on it, that it fails for: trying again is of no use.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        matches!(self, Self::OtherMachine | Self::Forbidden { .. } | Self::Kernel { .. } | Self::UnprivilegedBpf)
+        use Error::{Denied, Forbidden, Kernel, OtherMachine, UnprivilegedBpf};
+        matches!(self, OtherMachine | Denied { .. } | Forbidden { .. } | Kernel { .. } | UnprivilegedBpf)
     }
 }
 
@@ -90,7 +119,19 @@ impl fmt::Display for Error {
         match self {
             Self::OtherMachine => f.write_str("barrierd needs Linux on x86-64"),
             Self::NotRunning { path, source } => {
-                write!(f, "no barrierd listens at {}: {source}; start it: sudo ascertain barrierd", path.display())
+                write!(f, "no barrierd listens at {}: {source}; start it: sudo ascertain barrierd", path.display())?;
+                match path.to_str() == Some(DEFAULT_PATH) {
+                    true => Ok(()),
+                    false => write!(f, " --path {}", path.display()),
+                }
+            }
+            Self::Denied { path, source } => {
+                let path = path.display();
+                write!(f, "you may not connect to {path}: {source}; each of its folders must be open to you (chmod +x)")
+            }
+            Self::LongPath { path } => {
+                let bytes = path.as_os_str().len();
+                write!(f, "{}: a path of {bytes} bytes, {PATH_BYTES_MAX} are the most for a socket", path.display())
             }
             Self::Stranger { path, uid } => {
                 let path = path.display();
@@ -103,7 +144,10 @@ impl fmt::Display for Error {
                 write!(f, "{}; let daemon and program be of one release", super::file::VERSION)
             }
             Self::Gone => f.write_str("barrierd has ended"),
-            Self::Late { cpu, age_ns } => {
+            Self::Late { cpu, cpus, .. } if cpu >= cpus => {
+                write!(f, "CPU {cpu} never passes: this machine may have {cpus}, of which 0 is the first")
+            }
+            Self::Late { cpu, age_ns, .. } => {
                 let age_ms = *age_ns as f64 / 1e6;
                 write!(f, "CPU {cpu} was not interrupted in time (last {age_ms:.1} ms ago): is barrierd stopped?")
             }

@@ -46,6 +46,16 @@ struct Advance {
     state: UnsafeCell<State>,
 }
 
+/// Gives `is_busy` back also when the barrier panics: who comes next panics too, and does not go on in silence with nothing
+/// ever freed.
+struct Turn<'a>(&'a AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
 enum State {
     NotBegun,
     Begun(Ticket),
@@ -126,14 +136,13 @@ impl<B: Barrier> Collector<B> {
         if advance.is_busy.swap(true, Ordering::Acquire) {
             return false;
         }
+        let _turn = Turn(&advance.is_busy);
         let step = |state: *mut State| {
             // SAFETY: `is_busy` was false, and everybody else finds it true until it is given back.
             let state = unsafe { &mut *state };
             state.step(&self.0.barrier, is_blocking, || self.try_advance())
         };
-        let has_advanced = advance.state.with_mut(step);
-        advance.is_busy.store(false, Ordering::Release);
-        has_advanced
+        advance.state.with_mut(step)
     }
 
     /// For who holds `is_busy`, after a heavy side in the current epoch.

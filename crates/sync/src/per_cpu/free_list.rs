@@ -44,6 +44,9 @@ unsafe impl<T: Send> Sync for FreeList<T> {}
 
 impl<T> FreeList<T> {
     /// An empty list with the best method here. Each CPU's stack holds `capacity`, rounded up to a multiple of 16.
+    ///
+    /// # Panics
+    /// If a stack, of 8 bytes times `capacity`, would be larger than an allocation may be (`isize::MAX`).
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Method::first(|method| Self::with_method(capacity, method))
@@ -53,6 +56,9 @@ impl<T> FreeList<T> {
     ///
     /// # Errors
     /// Why the method can't be had.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
     pub fn with_method(capacity: usize, method: Method) -> Result<Self, Unavailable> {
         let area = method.area()?;
         let of_cpus = of_cpus(area, || Stack::new(capacity));

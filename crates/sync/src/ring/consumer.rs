@@ -17,11 +17,13 @@ pub struct Consumer<T: Send, P: EventCount = SingleProducer, C: EventCount = Sin
     pushed: Version,
     /// The count that the producer had published then: one more if it was gone.
     count: Version,
+    /// How many of the last items were taken without the producer having been told: none, unless there is a batch.
+    untold: u32,
 }
 
 impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
     pub(super) fn new(shared: Arc<Shared<T, P, C>>, first: Version) -> Self {
-        Self { shared, next: first, pushed: first, count: first }
+        Self { shared, next: first, pushed: first, count: first, untold: 0 }
     }
 
     /// The most items that the ring holds.
@@ -72,13 +74,13 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
     }
 
     /// At most `max` of the items that are there now. The producer learns once, when the iterator is dropped, that
-    /// what was taken from it is gone; the rest stays in the ring.
+    /// what was taken from it is gone; the rest stays in the ring. Of an iterator that was forgotten it learns when the
+    /// consumer next looks for more than it knew of, or drops another.
     ///
     /// ```
-    /// use ascertain_sync::event_count::SingleProducer;
-    /// use ascertain_sync::ring::ring;
+    /// use ascertain_sync::ring::{Consumer, Producer, ring};
     ///
-    /// let (mut producer, mut consumer) = ring::<u32, SingleProducer, SingleProducer>(8);
+    /// let (mut producer, mut consumer): (Producer<u32>, Consumer<u32>) = ring(8);
     /// assert_eq!(producer.push_batch(0..100), 8);
     /// assert_eq!(consumer.pop_batch(3).collect::<Vec<_>>(), [0, 1, 2]);
     /// assert_eq!(consumer.pop_batch(usize::MAX).sum::<u32>(), 3 + 4 + 5 + 6 + 7);
@@ -89,7 +91,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         }
         let available = self.known();
         let left = u32::try_from(max).map_or(available, |max| max.min(available));
-        Popped { consumer: self, left, taken: 0 }
+        Popped { consumer: self, left }
     }
 
     /// Whether the producer is gone. There may be items left.
@@ -116,6 +118,8 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
 
     /// Learns how many have been pushed, and whether the producer is gone.
     fn look(&mut self) -> bool {
+        // Of a batch that was forgotten: the producer may be waiting for it.
+        self.tell();
         self.count = self.shared.pushed.count().snapshot();
         let closed_at = self.shared.pushed.closed_at();
         self.pushed = closed_at.unwrap_or(self.count);
@@ -137,6 +141,15 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         let item = self.take();
         self.publish(1);
         item
+    }
+
+    /// Says what was taken in a batch.
+    #[inline]
+    fn tell(&mut self) {
+        let count = std::mem::take(&mut self.untold);
+        if count > 0 {
+            self.publish(count);
+        }
     }
 
     /// Says that the last so many were taken.
@@ -167,7 +180,6 @@ impl<T: Send, P: EventCount, C: EventCount> Drop for Closing<'_, T, P, C> {
 pub struct Popped<'a, T: Send, P: EventCount, C: EventCount> {
     consumer: &'a mut Consumer<T, P, C>,
     left: u32,
-    taken: u32,
 }
 
 impl<T: Send, P: EventCount, C: EventCount> Iterator for Popped<'_, T, P, C> {
@@ -176,7 +188,7 @@ impl<T: Send, P: EventCount, C: EventCount> Iterator for Popped<'_, T, P, C> {
     #[inline]
     fn next(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
-        self.taken += 1;
+        self.consumer.untold += 1;
         Some(self.consumer.take())
     }
 
@@ -189,9 +201,7 @@ impl<T: Send, P: EventCount, C: EventCount> ExactSizeIterator for Popped<'_, T, 
 
 impl<T: Send, P: EventCount, C: EventCount> Drop for Popped<'_, T, P, C> {
     fn drop(&mut self) {
-        if self.taken > 0 {
-            self.consumer.publish(self.taken);
-        }
+        self.consumer.tell();
     }
 }
 

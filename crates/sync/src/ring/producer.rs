@@ -80,8 +80,18 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         }
     }
 
-    /// Pushes as many of `items` as there is room for, and says so to the consumer once; how many. Takes no item that
-    /// it does not push.
+    /// Pushes as many of `items` as there is room for, and says so to the consumer once; how many. Takes no item from
+    /// the iterator that it does not push, but the iterator ends here, and with it the rest of a `Vec`: pass `&mut` of
+    /// one to keep the rest.
+    ///
+    /// ```
+    /// use ascertain_sync::ring::{Consumer, Producer, ring};
+    ///
+    /// let (mut producer, _consumer): (Producer<String>, Consumer<String>) = ring(2);
+    /// let mut words = ["one", "two", "three"].map(String::from).into_iter();
+    /// assert_eq!(producer.push_batch(&mut words), 2);
+    /// assert_eq!(words.next().as_deref(), Some("three"));
+    /// ```
     pub fn push_batch(&mut self, items: impl IntoIterator<Item = T>) -> usize {
         let mut items = items.into_iter();
         if items.size_hint().0.max(1) > self.room() as usize {

@@ -88,7 +88,17 @@ impl<T, P: EventCount, C: EventCount> Drop for Shared<T, P, C> {
 /// A ring for at least `capacity` items, rounded up to a power of two: one thread pushes, another pops.
 ///
 /// `P` is what the consumer waits on, `C` what the producer waits on when the ring is full; both are
-/// [`SingleProducer`](crate::event_count::SingleProducer) unless there is a reason.
+/// [`SingleProducer`](crate::event_count::SingleProducer) unless there is a reason. The ends' types say so, since a
+/// function has no parameters that can be left out:
+///
+/// ```
+/// use ascertain_sync::ring::{Consumer, Producer, ring};
+///
+/// let (mut producer, mut consumer): (Producer<u64>, Consumer<u64>) = ring(4);
+/// producer.try_push(7)?;
+/// assert_eq!(consumer.try_pop(), Ok(7));
+/// # Ok::<(), ascertain_sync::ring::PushError<u64>>(())
+/// ```
 ///
 /// # Panics
 ///
