@@ -98,7 +98,8 @@ fn many_lines_are_drawn_in_several_plots() {
 #[test]
 fn quantiles_of_many_arms_are_drawn_by_level() {
     let variants = ["a", "b", "c", "d", "e", "f"];
-    let mut shape = Shape::of_functions("levels", &variants, 20, |_, _, random| vec![scalar(random.time_ns(50.0, 0.2))]);
+    let mut shape =
+        Shape::of_functions("levels", &variants, 20, |_, _, random| vec![scalar(random.time_ns(50.0, 0.2))]);
     let at = |arm: &Arm, load: &str| Arm { point: Point::default().with("load", load), ..arm.clone() };
     shape.arms = shape.arms.iter().flat_map(|arm| ["idle", "busy"].map(|load| at(arm, load))).collect();
     shape.spec.factors = vec![experiment::Factor {
