@@ -150,7 +150,10 @@ fn a_missing_privilege_is_called_one() {
 
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("ascertain");
-    fs::copy(env!("CARGO_BIN_EXE_ascertain"), &program).unwrap();
+    // Not by this process: it could not be started while another test's child, between fork and exec, still has
+    // the copy open.
+    let copied = std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_ascertain")).arg(&program).status();
+    assert!(copied.unwrap().success());
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let mut command = std::process::Command::new(program);
     command.args(["run", "barrier", "--variants", "none,interrupts,heartbeat", "--no-claims", "--no-evidence"]);

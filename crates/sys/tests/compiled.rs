@@ -1,8 +1,9 @@
 //! Code in C and C++, compiled by the compilers that this machine has.
 #![allow(missing_docs)]
 
+mod common;
+
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use ascertain_sys::Error;
@@ -67,10 +68,9 @@ fn what_cannot_be_compiled_says_why() {
 #[test]
 fn a_compiler_that_takes_too_long_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
-    let (compiler, seen) = (folder.path().join("compiler"), folder.path().join("seen"));
+    let seen = folder.path().join("seen");
     let script = format!("#!/bin/sh\ntouch $TMPDIR/temporary\necho $TMPDIR > {}\nsleep 600\n", seen.display());
-    fs::write(&compiler, script).unwrap();
-    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o700)).unwrap();
+    let compiler = common::program(folder.path(), "compiler", &script);
     let source = Source::new(Language::C, DOUBLE).compiler(compiler.to_str().unwrap());
     let error = compile(&source.time_limit(Duration::from_millis(500))).unwrap_err();
     assert!(matches!(error, Error::CompileTimeout { limit_s: 0.5, .. }), "{error}");

@@ -1,5 +1,7 @@
 //! Commands that are really started.
 
+mod common;
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,21 +9,12 @@ use std::time::{Duration, Instant};
 
 use ascertain_sys::Error;
 use ascertain_sys::process::{Command, Exit, Input, Output, Prepared, Usage, shell};
+use common::program;
 
 const MIB: u64 = 1 << 20;
 
 fn run(command: &Command) -> Usage {
     Prepared::new(command).expect("the program is there").run(None).expect("it starts")
-}
-
-/// A file that may be executed. Another process writes it: while one of ours has it open for
-/// writing, be it only a command that another test is about to start, it can't be executed.
-fn program(directory: &Path, name: &str, text: &str) -> PathBuf {
-    let path = directory.join(name);
-    let write = "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"";
-    let status = std::process::Command::new("sh").args(["-c", write, "sh"]).arg(&path).arg(text).status();
-    assert!(status.unwrap().success());
-    path
 }
 
 fn at(path: &Path) -> Command {

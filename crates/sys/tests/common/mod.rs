@@ -1,0 +1,13 @@
+//! What several of these tests need.
+
+use std::path::{Path, PathBuf};
+
+/// A file that may be executed. Another process writes it: while one of ours has it open for
+/// writing, be it only a command that another test is about to start, it can't be executed.
+pub fn program(directory: &Path, name: &str, text: &str) -> PathBuf {
+    let path = directory.join(name);
+    let write = "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"";
+    let status = std::process::Command::new("sh").args(["-c", write, "sh"]).arg(&path).arg(text).status();
+    assert!(status.unwrap().success());
+    path
+}
