@@ -26,6 +26,7 @@ struct Thread {
     sequence: u8,
     step: u8,
     /// What the sequence has read.
+    limit: usize,
     top: usize,
     item: u8,
     /// What the thread has.
@@ -90,16 +91,26 @@ fn explore<S: State>(start: S, kernel: Kernel) -> Option<usize> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Stealing {
     threads: Threads,
-    items: [u8; 3],
-    len: usize,
-    is_stopped: bool,
+    slots: [u8; 3],
+    top: usize,
+    floor: usize,
+    ceiling: usize,
     /// How often each item is on the list that all share.
     shared: [u8; 3],
+    /// A control: the sequences read the top before the limit that says whether they may.
+    reads_top_first: bool,
 }
 
 const POP: u8 = 0;
 const PUSH: u8 = 1;
 const OVER: u8 = 2;
+
+impl Stealing {
+    fn new() -> Self {
+        let (slots, threads) = ([1, 2, 0], Threads::new());
+        Self { threads, slots, top: 2, floor: 0, ceiling: slots.len(), shared: [0; 3], reads_top_first: false }
+    }
+}
 
 impl State for Stealing {
     fn threads(&mut self) -> &mut Threads {
@@ -110,27 +121,31 @@ impl State for Stealing {
         let mut thread = self.threads.here[self.threads.running];
         match (thread.sequence, thread.step) {
             (OVER.., _) => return None,
-            (sequence, 0) if self.is_stopped => {
-                if sequence == PUSH {
-                    self.shared[usize::from(thread.held)] += 1;
+            (sequence, step @ (0 | 1)) => {
+                if (step == 0) == self.reads_top_first {
+                    thread.top = self.top;
+                } else {
+                    thread.limit = if sequence == POP { self.floor } else { self.ceiling };
                 }
+                thread.step += 1;
+            }
+            (POP, 2) if thread.top <= thread.limit => thread = Thread { sequence: OVER, ..Thread::default() },
+            (PUSH, 2) if thread.top >= thread.limit => {
+                self.shared[usize::from(thread.held)] += 1;
                 thread = Thread { sequence: OVER, ..Thread::default() };
             }
-            (_, 0) => thread.step = 1,
-            (POP, 1) if self.len == 0 => thread = Thread { sequence: OVER, ..Thread::default() },
-            (_, 1) => (thread.top, thread.step) = (self.len, 2),
             // Only controls get out of bounds.
-            (POP, 2) => (thread.item, thread.step) = (*self.items.get(thread.top.wrapping_sub(1))?, 3),
+            (POP, 2) => (thread.item, thread.step) = (*self.slots.get(thread.top.wrapping_sub(1))?, 3),
             (POP, _) => {
-                self.len = self.len.wrapping_sub(1);
+                self.top = self.top.wrapping_sub(1);
                 thread = Thread { sequence: PUSH, held: thread.item, ..Thread::default() };
             }
             (_, 2) => {
-                *self.items.get_mut(thread.top)? = thread.held;
+                *self.slots.get_mut(thread.top)? = thread.held;
                 thread.step = 3;
             }
             _ => {
-                self.len = self.len.wrapping_add(1);
+                self.top = self.top.wrapping_add(1);
                 thread = Thread { sequence: OVER, ..Thread::default() };
             }
         }
@@ -140,23 +155,20 @@ impl State for Stealing {
 
     fn there(mut self, kernel: Kernel) -> Option<Self> {
         let mut thread = self.threads.there;
-        match thread.step {
-            0 => (self.is_stopped, thread.step) = (true, 1),
-            1 => {
-                self.threads.fence(kernel);
-                thread.step = 2;
-            }
-            2 if self.len == 0 => thread.step = 4,
-            2 => {
-                thread.item = *self.items.get(self.len - 1)?;
-                (thread.top, thread.step) = (self.len - 1, 3);
-            }
-            3 => {
-                self.len = thread.top;
+        thread.step += 1;
+        match thread.step - 1 {
+            0 => self.floor = self.slots.len(),
+            1 => self.ceiling = 0,
+            2 => self.threads.fence(kernel),
+            3 if self.top == 0 => thread.step = 5,
+            3 => thread.item = *self.slots.get(self.top - 1)?,
+            4 => {
+                self.top = self.top.wrapping_sub(1);
                 self.shared[usize::from(thread.item)] += 1;
-                thread = Thread { step: 2, ..Thread::default() };
+                thread = Thread { step: 3, ..Thread::default() };
             }
-            4 => (self.is_stopped, thread.step) = (false, 5),
+            5 => self.floor = 0,
+            6 => self.ceiling = self.slots.len(),
             _ => return None,
         }
         self.threads.there = thread;
@@ -165,7 +177,7 @@ impl State for Stealing {
 
     /// Each item is in one place once, when all is over.
     fn is_right(&self, is_over: bool) -> bool {
-        let Some(stack) = self.items.get(..self.len) else { return false };
+        let Some(stack) = self.slots.get(..self.top) else { return false };
         let count = |item: u8| {
             stack.iter().filter(|other| **other == item).count() + usize::from(self.shared[usize::from(item)])
         };
@@ -175,11 +187,12 @@ impl State for Stealing {
 
 #[test]
 fn no_item_is_lost_or_doubled_whoever_is_stopped_where() {
-    let start = Stealing { threads: Threads::new(), items: [1, 2, 0], len: 2, is_stopped: false, shared: [0; 3] };
+    let start = Stealing::new();
     let states = explore(start, REAL).expect("each item is there once");
     assert!(states > 300, "{states}");
     assert_eq!(explore(start, WITHOUT_ABORTS), None);
     assert_eq!(explore(start, WITHOUT_FENCE), None);
+    assert_eq!(explore(Stealing { reads_top_first: true, ..start }, REAL), None);
 }
 
 /// Words with an owner. Each thread of CPU 0 acquires them and stores once; the other CPU revokes.

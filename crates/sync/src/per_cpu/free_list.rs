@@ -34,7 +34,9 @@ pub struct FreeList<T> {
     area: Option<Area>,
     of_cpus: Box<[Stack]>,
     shards: Box<[Shard<Stack>]>,
-    shared: Mutex<Vec<Box<T>>>,
+    /// Elsewhere, so that taking the lock does not touch what each push and pop reads, nor keeps a compiler from having
+    /// that in registers.
+    shared: Box<Mutex<Vec<Box<T>>>>,
 }
 
 // SAFETY: the stacks hold boxes of `T`, each of which goes to one thread.
@@ -65,7 +67,7 @@ impl<T> FreeList<T> {
         // Where there are sequences, what those leave goes to the shared list.
         let shards =
             if area.is_some() { Box::default() } else { of_threads(area, || Shard::new(Stack::new(capacity))) };
-        Ok(Self { area, of_cpus, shards, shared: Mutex::default() })
+        Ok(Self { area, of_cpus, shards, shared: Box::default() })
     }
 
     /// Keeps the box for somebody's [`pop`](Self::pop).

@@ -1,7 +1,7 @@
 //! Sequences on other CPUs, brought to an end.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::Stack;
 
@@ -18,7 +18,7 @@ pub fn fence(cpu: Option<usize>) -> io::Result<()> {
 
 /// A CPU's stack that no sequence can touch while this exists.
 #[derive(Debug)]
-pub struct Stopped<'a>(&'a AtomicBool);
+pub struct Stopped<'a>(&'a Stack);
 
 impl Stack {
     /// Stops the sequences on this stack, that of the CPU, and waits for one that is under way: the caller has it to
@@ -30,14 +30,16 @@ impl Stack {
         if self.is_stopped.swap(true, Ordering::Acquire) {
             return Ok(None);
         }
-        let stopped = Stopped(&self.is_stopped);
+        self.admit(false);
+        let stopped = Stopped(self);
         fence(Some(cpu)).map(|()| Some(stopped))
     }
 }
 
 impl Drop for Stopped<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.0.admit(true);
+        self.0.is_stopped.store(false, Ordering::Release);
     }
 }
 

@@ -5,7 +5,8 @@
 
 use std::mem::size_of;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 
 /// The words that a CPU has beside their owner's: as many as two cache lines hold.
 pub const WORDS: usize = 15;
@@ -46,42 +47,67 @@ impl Count {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Stack {
-    pub(super) len: AtomicUsize,
-    pub(super) capacity: usize,
-    pub(super) items: NonNull<AtomicPtr<()>>,
-    /// Sequences are refused: somebody on another CPU has it.
+    /// The first slot that is not in use.
+    pub(super) top: AtomicPtr<Slot>,
+    /// Sequences push below this only, and pop above `floor` only: the slots' end and beginning, but the other way round
+    /// while somebody on another CPU has the stack, so that one comparison tells both.
+    pub(super) ceiling: AtomicPtr<Slot>,
+    pub(super) floor: AtomicPtr<Slot>,
     pub(super) is_stopped: AtomicBool,
+    first: NonNull<Slot>,
+    capacity: usize,
 }
 
-// SAFETY: the items belong to the stack alone, and are atomic.
+/// Where an item is, or will be.
+pub(super) type Slot = AtomicPtr<()>;
+
+// SAFETY: the slots belong to the stack alone, and are atomic.
 unsafe impl Send for Stack {}
 // SAFETY: as above.
 unsafe impl Sync for Stack {}
 
-/// Items lie on cache lines of their CPU's own.
+/// Slots lie on cache lines of their CPU's own.
 #[repr(align(128))]
 struct Line {
-    _items: [AtomicPtr<()>; PER_LINE],
+    _slots: [Slot; PER_LINE],
 }
 
-const PER_LINE: usize = 128 / size_of::<AtomicPtr<()>>();
+const PER_LINE: usize = 128 / size_of::<Slot>();
 
 impl Stack {
     /// An empty stack that holds so many at most, rounded up to fill cache lines.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let lines = capacity.div_ceil(PER_LINE).max(1);
-        let line = || Line { _items: [const { AtomicPtr::new(ptr::null_mut()) }; PER_LINE] };
+        let line = || Line { _slots: [const { AtomicPtr::new(ptr::null_mut()) }; PER_LINE] };
         let memory: Box<[Line]> = (0..lines).map(|_| line()).collect();
         // SAFETY: a box is not at null. The pointer stands for the whole of it: `Drop` makes the box again.
-        let items = unsafe { NonNull::new_unchecked(Box::into_raw(memory).cast()) };
-        Self { len: AtomicUsize::new(0), capacity: lines * PER_LINE, items, is_stopped: AtomicBool::new(false) }
+        let first = unsafe { NonNull::new_unchecked(Box::into_raw(memory).cast::<Slot>()) };
+        let stack = Self {
+            top: AtomicPtr::new(first.as_ptr()),
+            ceiling: AtomicPtr::default(),
+            floor: AtomicPtr::default(),
+            is_stopped: AtomicBool::new(false),
+            first,
+            capacity: lines * PER_LINE,
+        };
+        stack.admit(true);
+        stack
+    }
+
+    /// Whether sequences may push and pop.
+    pub(super) fn admit(&self, is_admitted: bool) {
+        let (first, end) = (self.slot(0), self.slot(self.capacity));
+        let (floor, ceiling) = if is_admitted { (first, end) } else { (end, first) };
+        // A sequence that sees this sees what the stack's user did before.
+        self.floor.store(floor.as_ptr(), Release);
+        self.ceiling.store(ceiling.as_ptr(), Release);
     }
 
     /// How many it holds: exactly for those who have it to themselves, else about.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len.load(Relaxed)
+        (self.top.load(Relaxed).addr() - self.first.addr().get()) / size_of::<Slot>()
     }
 
     /// Whether it holds none, as [`len`](Self::len) says.
@@ -96,10 +122,11 @@ impl Stack {
         self.capacity
     }
 
-    fn item(&self, index: usize) -> &AtomicPtr<()> {
-        assert!(index < self.capacity, "a stack ends at its capacity");
-        // SAFETY: there are `capacity` items, which live as long as the stack.
-        unsafe { self.items.add(index).as_ref() }
+    /// One of the slots, or their end.
+    fn slot(&self, index: usize) -> NonNull<Slot> {
+        assert!(index <= self.capacity, "a stack ends at its capacity");
+        // SAFETY: there are `capacity` slots.
+        unsafe { self.first.add(index) }
     }
 
     /// What [`Area::push`](super::Area::push) does; false where it is full.
@@ -109,24 +136,26 @@ impl Stack {
         if len >= self.capacity {
             return false;
         }
-        self.item(len).store(item.as_ptr(), Relaxed);
-        self.len.store(len + 1, Relaxed);
+        // SAFETY: the slot is not the end, and lives as long as the stack.
+        unsafe { self.slot(len).as_ref() }.store(item.as_ptr(), Relaxed);
+        self.top.store(self.slot(len + 1).as_ptr(), Relaxed);
         true
     }
 
     /// What [`Area::pop`](super::Area::pop) does.
     #[must_use]
     pub fn pop(&self) -> Option<NonNull<()>> {
-        let len = self.len().checked_sub(1)?;
-        let item = self.item(len).load(Relaxed);
-        self.len.store(len, Relaxed);
+        let slot = self.slot(self.len().checked_sub(1)?);
+        // SAFETY: a slot below the top, which lives as long as the stack.
+        let item = unsafe { slot.as_ref() }.load(Relaxed);
+        self.top.store(slot.as_ptr(), Relaxed);
         NonNull::new(item)
     }
 }
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        let lines = ptr::slice_from_raw_parts_mut(self.items.as_ptr().cast::<Line>(), self.capacity / PER_LINE);
+        let lines = ptr::slice_from_raw_parts_mut(self.first.as_ptr().cast::<Line>(), self.capacity / PER_LINE);
         // SAFETY: it is the box of as many lines that `new` made.
         drop(unsafe { Box::from_raw(lines) });
     }

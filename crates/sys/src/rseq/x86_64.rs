@@ -12,7 +12,7 @@ use std::num::NonZeroIsize;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use super::plain::STRIDE_SHIFT;
+use super::plain::{STRIDE_SHIFT, Slot};
 use super::{Count, Outcome, Owned, Stack, Unavailable, WORDS, Yielded};
 
 /// Where the kernel keeps what a thread must know: as far from the thread's pointer in all threads. The first fields have
@@ -148,36 +148,33 @@ impl Area {
     #[inline]
     pub fn push(self, stacks: &[Stack], item: NonNull<()>) -> Outcome {
         // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs on,
-        // whose index is below `stacks.len()`, the first item that is not in use (below `capacity`, so in the stack's
-        // memory), and then, as its last instruction, `len`, one more. Before that the item is nobody's; an aborted push
+        // whose index is below `stacks.len()`, the first slot that is not in use (below `ceiling`, so one of the stack's),
+        // and then, as its last instruction, `top`, one slot more. Before that the slot is nobody's; an aborted push
         // that wrote it has changed nothing. All are atomic in Rust. No registers but those named, no stack.
         unsafe {
             sequence!(
                 self,
                 [
                     own!("{refused}"),
-                    "add {cpu}, {stacks}",
-                    "cmp byte ptr [{cpu} + {is_stopped}], 0",
-                    "jne {refused}",
-                    "mov {top}, qword ptr [{cpu} + {len}]",
-                    "cmp {top}, qword ptr [{cpu} + {capacity}]",
+                    // Before the top: once sequences are admitted again, the top is what their stopper left.
+                    "mov {limit}, qword ptr [{stacks} + {cpu} + {ceiling}]",
+                    "mov {slot}, qword ptr [{stacks} + {cpu} + {top}]",
+                    "cmp {slot}, {limit}",
                     "jae {refused}",
-                    "mov {items}, qword ptr [{cpu} + {first}]",
-                    "mov qword ptr [{items} + {top} * 8], {item}",
-                    "inc qword ptr [{cpu} + {len}]",
+                    "mov qword ptr [{slot}], {item}",
+                    "add qword ptr [{stacks} + {cpu} + {top}], {slot_bytes}",
                 ],
                 aborted: ["jmp {aborted}",],
                 cpu = out(reg) _,
-                top = out(reg) _,
-                items = out(reg) _,
+                limit = out(reg) _,
+                slot = out(reg) _,
                 end = in(reg) stacks.len(),
                 stacks = in(reg) stacks.as_ptr(),
                 item = in(reg) item.as_ptr(),
                 shift = const STRIDE_SHIFT,
-                is_stopped = const offset_of!(Stack, is_stopped),
-                len = const offset_of!(Stack, len),
-                capacity = const offset_of!(Stack, capacity),
-                first = const offset_of!(Stack, items),
+                top = const offset_of!(Stack, top),
+                ceiling = const offset_of!(Stack, ceiling),
+                slot_bytes = const size_of::<Slot>(),
                 refused = label { return Outcome::Refused },
                 aborted = label { return Outcome::Aborted },
             );
@@ -190,35 +187,33 @@ impl Area {
     pub fn pop(self, stacks: &[Stack]) -> Yielded<NonNull<()>> {
         let item: *mut ();
         // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs on,
-        // whose index is below `stacks.len()`, as its last instruction `len`, one less; it yields the item that `len`
-        // thereby leaves (below `capacity`, as `len` is never above). Refused yields null, aborted -1, neither of which an
-        // item can be: it is not null, and no object begins at the last address. All are atomic in Rust. No registers
-        // but those named, no stack.
+        // whose index is below `stacks.len()`, as its last instruction `top`, one slot less; it yields the item in the
+        // slot that is thereby left (above `floor`, so one of the stack's). Refused yields null, aborted -1, neither of
+        // which an item can be: it is not null, and no object begins at the last address. All are atomic in Rust. No
+        // registers but those named, no stack.
         unsafe {
             sequence!(
                 self,
                 [
                     own!("6f"),
-                    "add {cpu}, {stacks}",
-                    "cmp byte ptr [{cpu} + {is_stopped}], 0",
-                    "jne 6f",
-                    "mov {top}, qword ptr [{cpu} + {len}]",
-                    "test {top}, {top}",
-                    "jz 6f",
-                    "mov {item}, qword ptr [{cpu} + {first}]",
-                    "mov {item}, qword ptr [{item} + {top} * 8 - 8]",
-                    "dec qword ptr [{cpu} + {len}]",
+                    // Before the top, as in a push.
+                    "mov {limit}, qword ptr [{stacks} + {cpu} + {floor}]",
+                    "mov {item}, qword ptr [{stacks} + {cpu} + {top}]",
+                    "cmp {item}, {limit}",
+                    "jbe 6f",
+                    "mov {item}, qword ptr [{item} - {slot_bytes}]",
+                    "sub qword ptr [{stacks} + {cpu} + {top}], {slot_bytes}",
                 ],
                 aborted: ["mov {item}, -1", "jmp 3b", "6:", "xor {item:e}, {item:e}", "jmp 3b",],
                 cpu = out(reg) _,
-                top = out(reg) _,
+                limit = out(reg) _,
                 item = out(reg) item,
                 end = in(reg) stacks.len(),
                 stacks = in(reg) stacks.as_ptr(),
                 shift = const STRIDE_SHIFT,
-                is_stopped = const offset_of!(Stack, is_stopped),
-                len = const offset_of!(Stack, len),
-                first = const offset_of!(Stack, items),
+                top = const offset_of!(Stack, top),
+                floor = const offset_of!(Stack, floor),
+                slot_bytes = const size_of::<Slot>(),
             );
         }
         match NonNull::new(item) {
