@@ -1,11 +1,25 @@
 //! Names that were asked for and are not there.
 
-use ascertain::nearest::nearest;
+use ascertain::nearest::suggestion;
 
 /// The name that was probably meant, "; did you mean `sum`?", or where none is near, "; there are: sum, fill-rate".
-pub fn among<'a>(asked: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    match nearest(asked, known.clone()) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None => format!("; there are: {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+pub fn among<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let all = || match known.as_slice() {
+        [] => "; there is none".into(),
+        known => format!("; there are: {}", known.join(", ")),
+    };
+    suggestion(asked, known.iter().copied()).unwrap_or_else(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_instead() {
+        assert_eq!(among("sun", ["sum", "fill-rate"]), "; did you mean `sum`?");
+        assert_eq!(among("zebra", ["sum", "fill-rate"]), "; there are: sum, fill-rate");
+        assert_eq!(among("sum", []), "; there is none");
     }
 }

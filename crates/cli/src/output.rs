@@ -39,9 +39,9 @@ pub fn style(display: &Display) -> Style {
     })
 }
 
-/// Prints what came of a run as asked; `table` makes the form for people, of the arms that `tables` ask for. In CSV, which has room for one table,
-/// those that ask for verdicts get the claims, and the others the metrics. Where that leaves no room for why
-/// something failed, standard error has it.
+/// Prints what came of a run as asked; `table` makes the form for people, of the arms that `tables` ask for. In CSV,
+/// which has room for one table, those that ask for verdicts get the claims, and the others the metrics. Where that
+/// leaves no room for why something failed, standard error has it.
 pub fn outcome(
     run: &Run,
     tables: &[Table],

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use ascertain::nearest::nearest;
+use ascertain::nearest::suggestion;
 
 /// The folder of a run: of the one that is named by its folder, its name, or a beginning or end that only its
 /// name has; without a name, or as `latest`, of the latest. `runs` is the folder of runs.
@@ -28,9 +28,8 @@ pub fn find(run: Option<&Path>, runs: &Path) -> anyhow::Result<PathBuf> {
         [one] => Ok((*one).clone()),
         [] => {
             let names: Vec<String> = all.iter().map(|folder| name(folder)).collect();
-            let hint = nearest(&asked, names.iter().map(String::as_str));
-            let latest = names.last().map(|latest| format!("; the latest is `{latest}`")).unwrap_or_default();
-            let hint = hint.map_or(latest, |near| format!("; did you mean `{near}`?"));
+            let latest = || names.last().map(|latest| format!("; the latest is `{latest}`"));
+            let hint = suggestion(&asked, names.iter().map(String::as_str)).or_else(latest).unwrap_or_default();
             bail!("there is no run `{asked}` in {}{hint}", runs.display())
         }
         several => {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use ascertain_sys::process;
 use common::{ascertain, command, ran, runs};
 use serde_json::Value;
 
@@ -55,8 +56,10 @@ fn every_command_that_measures_writes_every_kind() {
 fn exports_hold_what_was_measured() {
     let state = tempfile::tempdir().unwrap();
     let exports = all_exports();
+    // Enough to decide where the short one is held up a few times.
     let mut arguments =
-        vec!["compare", "-q", "--no-evidence", "-r", "20", "--fail-if", "slower", "sleep 0.001", "sleep 0.1"];
+        vec!["compare", "-q", "--no-evidence", "-r", "40", "--fail-if", "slower", "sleep 0.001", "sleep 0.1"];
+    arguments.extend(["--max-time", "10min"]);
     arguments.extend(exports.iter().map(String::as_str));
     assert_eq!(ascertain(state.path(), &arguments).code, Some(1));
     let junit = read(state.path(), "junit");
@@ -66,10 +69,10 @@ fn exports_hold_what_was_measured() {
     assert!(latency["value"].as_f64().unwrap() >= 100e6 && latency["lower_value"].as_f64().unwrap() >= 100e6);
     let go = read(state.path(), "go");
     let lines = go.lines().filter(|line| line.starts_with("BenchmarkCompare/sleep_0.1-"));
-    assert_eq!(lines.count(), 20, "{go}");
+    assert_eq!(lines.count(), 40, "{go}");
     let google = json(state.path(), "google-benchmark");
     let benchmarks = google["benchmarks"].as_array().unwrap();
-    assert_eq!(benchmarks.len(), 2 * (20 + 3));
+    assert_eq!(benchmarks.len(), 2 * (40 + 3));
     assert_eq!(benchmarks[0]["run_name"], "compare/sleep 0.001");
     assert!(benchmarks[0]["cpu_time"].as_f64().unwrap() < benchmarks[0]["real_time"].as_f64().unwrap());
 }
@@ -187,7 +190,7 @@ fn killed_runs_leave_what_was_known() {
 #[test]
 fn a_run_that_is_there_is_exported_by_continuing_it() {
     let state = tempfile::tempdir().unwrap();
-    let decided = ascertain(state.path(), &["compare", "-q", "sleep 0.03", "sleep 0.001"]);
+    let decided = ascertain(state.path(), &["compare", "-q", "--max-time", "10min", "sleep 0.03", "sleep 0.001"]);
     assert_eq!(decided.code, Some(0), "{}", decided.stderr);
     let ran = ascertain(state.path(), &["continue", "--export-go", "a.go", "--format", "json"]);
     let trials = ran.json()["claims"][0]["trials"].as_u64().unwrap() as usize;
@@ -216,7 +219,7 @@ fn an_interrupted_run_says_how_to_go_on() {
     let ran = ran(command(state.path(), &arguments).output().unwrap());
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
     let run = runs(state.path()).pop().unwrap();
-    let how = format!("interrupted: `ascertain continue {}` goes on with it", run.display());
+    let how = format!("interrupted: `ascertain continue {}` goes on with it", process::join(&[run.to_string_lossy()]));
     assert!(ran.stderr.contains(&how), "{}", ran.stderr);
     let ran = ascertain(state.path(), &[&arguments[..], &["--export-json", "/dev/full"]].concat());
     assert_eq!(ran.code, Some(130), "an export that fails then changes nothing: {}", ran.stderr);

@@ -166,7 +166,9 @@ fn arms_of_runs_are_samples() {
     let run = run.file_name().unwrap().to_str().unwrap();
     let permute = |arguments: &[&str]| ascertain(folder, &[&["permute"], arguments].concat());
     let (short, long) = (format!("{run}:sleep 0.001"), format!("{run}:sleep 0.03"));
-    let ran = permute(&["--metric", "wall", "--format", "json", "--shift", "1ms", &short, &long]);
+    // Not the mean: one that had to wait for a CPU would be enough to hide the difference.
+    let asked = ["--metric", "wall", "--statistic", "median", "--format", "json", "--shift", "1ms", &short, &long];
+    let ran = permute(&asked);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("arms of one run"), "{}", ran.stderr);
     let json = ran.json();
@@ -234,7 +236,7 @@ fn an_interrupted_test_says_what_was_reached() {
     let endless =
         ["permute", "a.txt", "b.txt", "--method", "csm", "--alpha", "1e-12", "--format", "json", "--max-shuffles"];
     let arguments = [&endless[..], &["1000000000000"]].concat();
-    let child = command(folder, &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command(folder, &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id().to_string();
     let caught = Path::new("/proc").join(&pid).join("status");
     // It catches SIGTERM, bit 14 of SigCgt, from when it begins to reshuffle. (SIGINT may be ignored: a shell starts
@@ -244,6 +246,7 @@ fn an_interrupted_test_says_what_was_reached() {
         mask.and_then(|mask| u64::from_str_radix(&mask, 16).ok()).is_some_and(|mask| mask & 1 << 14 != 0)
     };
     while !fs::read_to_string(&caught).is_ok_and(catches) {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());

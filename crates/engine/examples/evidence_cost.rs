@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use ascertain::claim::Claim;
 use ascertain::evidence::{self, Header, Writer};
-use ascertain::experiment::{Arm, Better, Metric, Point, Reduce, Sample, Spec, Status, Variant};
+use ascertain::experiment::{Arm, Better, Metric, Point, Sample, Spec, Status, Variant};
 use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan};
 use ascertain::recorded;
@@ -133,22 +133,13 @@ fn header(run_id: &str, machine: &Machine) -> Header {
 }
 
 fn spec() -> Spec {
-    let metric = |name: &str, unit| Metric {
-        name: name.into(),
-        about: String::new(),
-        unit,
-        better: Better::Lower,
-        reduce: Reduce::Value,
-    };
+    let metric = |name: &str, unit| Metric::new(name, "", unit, Better::Lower);
     let variants = VARIANTS.map(|name| Variant { name: name.into(), about: String::new() });
     Spec {
         id: "sum".into(),
-        title: String::new(),
-        readme: String::new(),
         variants: variants.to_vec(),
-        factors: vec![],
         metrics: vec![metric("time", Unit::Nanosecond), metric("memory_peak", Unit::Byte)],
-        plots: Vec::new(),
+        ..Spec::default()
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ascertain::claim::Claim;
 use ascertain::experiment::{
-    Arm, ArmId, Better, Experiment, Metric, Point, Reduce, Samples, Session, Setup, Spec, TargetError, Trial,
-    Unavailable, Variant,
+    Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable,
+    Variant,
 };
 use ascertain::plan::{Config, Plan};
 use ascertain::run::{Recording, Silent, run};
@@ -59,21 +59,11 @@ impl Experiment for Nothing {
 
 fn main() {
     let variant = |name: &str| Variant { name: name.into(), about: String::new() };
-    let metric = Metric {
-        name: "time".into(),
-        about: String::new(),
-        unit: Unit::Nanosecond,
-        better: Better::Lower,
-        reduce: Reduce::Value,
-    };
     let nothing = Nothing(Spec {
         id: "nothing".into(),
-        title: String::new(),
-        readme: String::new(),
         variants: vec![variant("a"), variant("b")],
-        factors: Vec::new(),
-        metrics: vec![metric],
-        plots: Vec::new(),
+        metrics: vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)],
+        ..Spec::default()
     });
     let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
     let plan = Plan {

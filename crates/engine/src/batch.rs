@@ -256,11 +256,10 @@ mod tests {
 
     #[test]
     fn setting_up_is_not_timed() {
-        // The set-up takes 20 ms and the function next to nothing: a thousandth of it, and that
-        // only on a machine that stops us for long at the wrong moment, three times in a row.
+        // The set-up takes 20 ms each time. The function takes next to nothing, unless the machine stops us for long
+        // at the wrong moment: not each time.
         let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
         let mut batch = timed_with_setup(pause, |()| ());
-        let least_ns = (0..3).map(|_| batch(1)).min().unwrap_or(u64::MAX);
-        assert!(least_ns < 10_000_000, "{least_ns}");
+        assert!((0..1_000).any(|_| batch(1) < 20_000_000));
     }
 }

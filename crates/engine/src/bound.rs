@@ -135,30 +135,17 @@ fn statistic(scale: Scale, better: Better, candidate: f64, baseline: f64) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Metric, Point, Reduce};
+    use crate::experiment::{Metric, Point};
     use crate::unit::Unit;
 
     fn spec() -> Spec {
-        let metric = |name: &str, unit, better| Metric {
-            name: name.into(),
-            about: String::new(),
-            unit,
-            better,
-            reduce: Reduce::Value,
-        };
-        Spec {
-            id: "bound".into(),
-            title: String::new(),
-            readme: String::new(),
-            variants: Vec::new(),
-            factors: Vec::new(),
-            plots: Vec::new(),
-            metrics: vec![
-                metric("wall", Unit::Nanosecond, Better::Lower),
-                metric("exit", Unit::One, Better::Lower),
-                metric("rate", Unit::PerSecond, Better::Higher),
-            ],
-        }
+        let metric = |name: &str, unit, better| Metric::new(name, "", unit, better);
+        let metrics = vec![
+            metric("wall", Unit::Nanosecond, Better::Lower),
+            metric("exit", Unit::One, Better::Lower),
+            metric("rate", Unit::PerSecond, Better::Higher),
+        ];
+        Spec { id: "bound".into(), metrics, ..Spec::default() }
     }
 
     fn arm(variant: &str) -> Arm {

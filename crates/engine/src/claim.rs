@@ -97,6 +97,14 @@ pub enum Test {
 }
 
 impl Test {
+    /// What it speaks of: arms, and metrics of theirs (indices into the spec's).
+    pub fn observed(&self) -> Vec<(&Arm, usize)> {
+        match self {
+            Test::Versus { metric, candidate, baseline, .. } => vec![(candidate, *metric), (baseline, *metric)],
+            Test::Predicate { arm, predicate } => predicate.0.iter().map(|part| (arm, part.metric)).collect(),
+        }
+    }
+
     /// The arms that a trial must hold for this test.
     pub fn arms(&self) -> Vec<&Arm> {
         match self {

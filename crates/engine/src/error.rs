@@ -31,12 +31,12 @@ pub enum Error {
     #[error("the whole run, with all its sizes at once, {0}; measure fewer levels or variants at a time")]
     Memory(Shortage),
     /// An experiment is not in this program.
-    #[error("there is no experiment `{0}` in this program")]
+    #[error("there is no experiment `{0}` in this program; take the one that measured it, or register it")]
     UnknownExperiment(String),
     /// Evidence could not be written or read.
     #[error(transparent)]
     Evidence(#[from] evidence::Error),
     /// Recorded rows do not fit the plan beside them.
-    #[error("the evidence does not fit its plan: {0}")]
+    #[error("the evidence does not fit its plan: {0}; run it anew")]
     Replay(String),
 }

@@ -71,10 +71,8 @@ impl<'a> Group<'a> {
             id: name.to_string(),
             title: format!("functions: {name}"),
             readme: README.to_string(),
-            variants: Vec::new(),
-            factors: Vec::new(),
             metrics: metrics(None),
-            plots: Vec::new(),
+            ..Spec::default()
         };
         Group { spec, throughput: None, functions: Vec::new(), iterations: OnceLock::new() }
     }

@@ -20,13 +20,16 @@ fn said(bytes: u64) -> String {
     format!("{} ({bytes} bytes)", Unit::Byte.human(bytes as f64))
 }
 
-/// Whether there is room for so many bytes.
+/// Whether there is room for so many bytes. Where the machine does not tell what it has, there is.
 ///
 /// # Errors
 /// When they are more than half of the memory.
 pub fn has_room(needed_bytes: u64, machine: &Machine) -> Result<(), Shortage> {
-    let memory_bytes = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
-    if needed_bytes > memory_bytes / 2 { Err(Shortage { needed_bytes, memory_bytes }) } else { Ok(()) }
+    match machine.memory_limit_bytes.unwrap_or(machine.memory_bytes) {
+        0 => Ok(()),
+        memory_bytes if needed_bytes <= memory_bytes / 2 => Ok(()),
+        memory_bytes => Err(Shortage { needed_bytes, memory_bytes }),
+    }
 }
 
 /// Whether this machine can measure the arm: it has the memory, and whatever else the experiment asks for.
@@ -37,4 +40,23 @@ pub fn available(experiment: &dyn Experiment, arm: &Arm, machine: &Machine) -> R
     let needed_bytes = experiment.memory_bytes(std::slice::from_ref(arm));
     has_room(needed_bytes, machine).map_err(|shortage| Unavailable(shortage.to_string()))?;
     experiment.available(arm, machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_what_there_is() {
+        let machine = Machine { memory_bytes: 1000, ..Machine::default() };
+        assert_eq!(has_room(500, &machine), Ok(()));
+        assert_eq!(has_room(501, &machine), Err(Shortage { needed_bytes: 501, memory_bytes: 1000 }));
+        let limited = Machine { memory_limit_bytes: Some(100), ..machine };
+        assert_eq!(has_room(51, &limited), Err(Shortage { needed_bytes: 51, memory_bytes: 100 }));
+    }
+
+    #[test]
+    fn a_machine_that_does_not_tell_is_not_full() {
+        assert_eq!(has_room(1 << 40, &Machine::default()), Ok(()));
+    }
 }

@@ -12,3 +12,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
     best.filter(|(score, _)| *score >= 0.5).map(|(_, known)| known)
 }
+
+/// What a message about an unknown word ends with, where a known one is near.
+///
+/// ```
+/// use ascertain::nearest::suggestion;
+/// assert_eq!(suggestion("kahn", ["naive", "kahan"]).as_deref(), Some("; did you mean `kahan`?"));
+/// assert_eq!(suggestion("zebra", ["naive", "kahan"]), None);
+/// ```
+pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|near| format!("; did you mean `{near}`?"))
+}

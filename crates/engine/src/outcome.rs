@@ -140,8 +140,8 @@ pub struct ClaimResult {
     pub asked: Asked,
     /// What was concluded.
     pub verdict: Verdict,
-    /// Why, where the verdict is not a judgement: what is unavailable, what failed, how much more
-    /// time it needs; also "trials are not alike".
+    /// Why, where the verdict is not a judgement: what is unavailable, what failed, how much more time it needs,
+    /// which trials came too late to be judged.
     pub reason: Option<String>,
     /// `compare`'s answer for a command against its reference.
     pub decision: Option<Decision>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ascertain_sys::machine::Machine;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Experiment, Unavailable};
 use crate::judging::{ClaimJudge, Closed, Terms};
@@ -93,7 +93,12 @@ pub(crate) fn lanes<'a>(
         }
         lane.claims.push(index);
         let slots = &lane.arms;
-        judge.bind(experiment.spec(), |arm| slots.iter().position(|known| known == arm).unwrap_or(0));
+        let slot_of = |arm: &Arm| slots.iter().position(|known| known == arm).expect("each arm has just got a slot");
+        judge.bind(experiment.spec(), slot_of);
+        // It has its lane all the same: the trials of a run fit the lanes that its plan makes wherever it is read.
+        if let Some(reason) = not_shown(experiment, &judge.claim, machine) {
+            judge.close(Closed::Unavailable(reason));
+        }
     }
     for table in &plan.tables {
         let experiment = find(registry, &table.experiment)?;
@@ -110,6 +115,14 @@ pub(crate) fn lanes<'a>(
     let needed_bytes = lanes.iter().map(|lane| lane.experiment.memory_bytes(&lane.arms));
     memory::has_room(needed_bytes.fold(0, u64::saturating_add), machine).map_err(Error::Memory)?;
     Ok(Lanes { lanes, unavailable: availability.unavailable() })
+}
+
+/// Why the machine can't show what the claim speaks of, though it can measure the arms.
+fn not_shown(experiment: &dyn Experiment, claim: &Claim, machine: &Machine) -> Option<String> {
+    claim.tests.iter().flat_map(Test::observed).find_map(|(arm, metric)| {
+        let Unavailable(reason) = experiment.shows(arm, metric, machine).err()?;
+        Some(format!("{arm}: {reason}"))
+    })
 }
 
 /// The lane that shares most arms with these and has room for the rest; a new one when none shares any.

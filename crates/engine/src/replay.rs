@@ -16,7 +16,7 @@ use crate::planning;
 pub(crate) fn check(header: &Header, registry: &Registry) -> Result<(), Error> {
     for then in &header.experiments {
         if planning::find(registry, &then.id)?.spec().metrics != then.metrics {
-            return Err(Error::Replay(format!("`{}` has other metrics in this program; run it anew", then.id)));
+            return Err(Error::Replay(format!("`{}` has other metrics in this program", then.id)));
         }
     }
     for claim in &header.plan.claims {

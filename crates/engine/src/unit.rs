@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::nearest;
+use crate::nearest::suggestion;
 
 /// The unit in which a metric's values are recorded. One unit a dimension: times are always
 /// nanoseconds and sizes always bytes, so that no two columns of evidence need converting.
@@ -173,7 +173,10 @@ pub enum QuantityError {
     #[error("`{0}` does not begin with a number")]
     NotANumber(String),
     /// The unit is not one we know.
-    #[error("`{text}`: unknown unit `{unit}`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %{}", hint(.unit))]
+    #[error(
+        "`{text}`: unknown unit `{unit}`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %{}",
+        suggestion(.unit, SPELLINGS.iter().map(|(spelling, ..)| *spelling)).unwrap_or_default()
+    )]
     UnknownUnit {
         /// The whole text.
         text: String,
@@ -190,12 +193,6 @@ pub enum QuantityError {
     },
 }
 
-/// `; did you mean …?`, when a known unit is near.
-fn hint(unit: &str) -> String {
-    let near = nearest(unit, SPELLINGS.iter().map(|(spelling, ..)| *spelling));
-    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
-}
-
 impl Unit {
     fn spelled(self) -> String {
         match self {
@@ -208,8 +205,8 @@ impl Unit {
 /// Reads a quantity such as `50 ms`, `200ms`, `1.5 GB/s`, `99%` or `0`, in the unit that is expected.
 ///
 /// # Errors
-/// When there is no number, the unit is unknown, or it is missing or of another dimension. Zero and
-/// infinity need no unit.
+/// When there is no number or one that no double holds, the unit is unknown, or it is missing or of another
+/// dimension. Zero needs no unit.
 ///
 /// ```
 /// use ascertain::unit::{Unit, parse_quantity};

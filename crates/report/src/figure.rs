@@ -13,8 +13,9 @@ pub struct Figure {
 
 impl Figure {
     /// A number without a dimension, in as many digits as say where its interval ends. An end that would
-    /// be rounded onto a landmark (the bound of a claim, 1 for a ratio) without being there has more. Where
-    /// nothing is below zero, each number has two significant digits at least.
+    /// be rounded onto a landmark (the bound of a claim, 1 for a ratio) without being there has one more, or
+    /// stands as `over` or `under` it. Where nothing is below zero, each number has two significant digits at
+    /// least.
     ///
     /// ```
     /// use ascertain_report::figure::Figure;
@@ -24,6 +25,8 @@ impl Figure {
     /// assert_eq!(open.to_string(), "6.1 (at most 6.3)");
     /// let wide = Figure::new(Some(0.504), Some(0.08), Some(3.1), &[1.0]);
     /// assert_eq!(wide.to_string(), "0.50 (0.080 to 3.1)");
+    /// let near = Figure::new(Some(1.15), Some(1.0004), Some(1.31), &[1.0]);
+    /// assert_eq!(near.to_string(), "1.1 (over 1 to 1.3)");
     /// ```
     pub fn new(value: Option<f64>, low: Option<f64>, high: Option<f64>, landmarks: &[f64]) -> Figure {
         let value = value.filter(|v| !v.is_nan());
@@ -33,11 +36,15 @@ impl Figure {
         // A ratio's digits count, however wide its interval is; next to a difference's ends only places do.
         let is_signed = [value, low, high].into_iter().flatten().any(|number| number < 0.0);
         let least = |number: f64| if is_signed { 0 } else { two_digits(number) };
-        let end = |number: f64| write(number, decimals.map(|decimals| decimals.max(least(number))), landmarks);
-        let range = match (low, high) {
-            (Some(low), Some(high)) => format!("{} to {}", end(low), end(high)),
-            (Some(low), None) => format!("at least {}", end(low)),
-            (None, Some(high)) => format!("at most {}", end(high)),
+        let end = |number: f64| {
+            let decimals = decimals.map(|decimals| decimals.max(least(number)));
+            beside_mark(number, decimals, landmarks).map_or_else(|| Ok(write(number, decimals, landmarks)), Err)
+        };
+        let range = match (low.map(end), high.map(end)) {
+            (Some(Ok(low) | Err(low)), Some(Ok(high) | Err(high))) => format!("{low} to {high}"),
+            (Some(Ok(low)), None) => format!("at least {low}"),
+            (None, Some(Ok(high))) => format!("at most {high}"),
+            (Some(Err(end)), None) | (None, Some(Err(end))) => end,
             (None, None) => TOO_FEW.into(),
         };
         // A landmark inside of the interval may well be where the value is.
@@ -133,6 +140,18 @@ fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
     unsigned_zero(format!("{number:.decimals$}"))
 }
 
+/// An end that takes more than one digit more than it should have to be told from a landmark, as `over 95` or
+/// `under 1`: how near it is to that nobody needs to know.
+fn beside_mark(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> Option<String> {
+    let most = decimals.filter(|decimals| *decimals < MOST_DECIMALS)? + 1;
+    let mark = landmarks.iter().find(|mark| number != **mark && rounds_onto(number, **mark, most))?;
+    let written = format!("{mark:.most$}");
+    // One that has more digits itself is not said in fewer.
+    let is_exact = written.parse::<f64>().is_ok_and(|written| (written - mark).abs() <= mark.abs() * 1e-12);
+    let word = if number > *mark { "over" } else { "under" };
+    is_exact.then(|| format!("{word} {}", without_trailing_zeros(&written)))
+}
+
 /// The decimals with which half of the interval's width shows one digit; `None` where that says nothing.
 fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<usize> {
     let half_width = match (low, high) {
@@ -170,7 +189,8 @@ fn on_its_side(value: f64, decimals: usize, marks: &[f64]) -> usize {
 
 /// Whether both are written alike with so many decimals.
 fn rounds_onto(end: f64, mark: f64, decimals: usize) -> bool {
-    (end - mark).abs() < 1.0 && format!("{end:.decimals$}") == format!("{mark:.decimals$}")
+    let write = |number: f64| unsigned_zero(format!("{number:.decimals$}"));
+    (end - mark).abs() < 1.0 && write(end) == write(mark)
 }
 
 /// `-0.00` as `0.00`.
@@ -274,13 +294,39 @@ mod tests {
 
     #[test]
     fn ends_do_not_round_onto_landmarks() {
-        assert_eq!(shown(1.15, 1.0004, 1.31, &[1.0]), "1.1 (1.0004 to 1.3)");
+        assert_eq!(shown(1.15, 1.0004, 1.31, &[1.0]), "1.1 (over 1 to 1.3)");
+        assert_eq!(shown(1.15, 1.04, 1.31, &[1.0]), "1.1 (1.04 to 1.3)", "one digit more is enough");
+        assert_eq!(shown(0.9, 0.7, 0.99996, &[1.0]), "0.90 (0.70 to under 1)");
         assert_eq!(shown(1.15, 1.0, 1.31, &[1.0]), "1.1 (1.0 to 1.3)", "it is exactly there");
         let share = Figure::of_share(Some(0.9907), Some(0.9735), Some(0.9996), 0.5);
-        assert_eq!(share.to_string(), "99 % (97 to 99.96)");
+        assert_eq!(share.to_string(), "99 % (97 to under 100)");
+        let share = Figure::of_share(Some(0.9907), Some(0.9835), Some(0.9996), 0.5);
+        assert_eq!(share.to_string(), "99.1 % (98.4 to 99.96)");
         let share = Figure::of_share(Some(0.9996), Some(0.980_004), Some(0.9999), 0.98);
-        assert_eq!(share.to_string(), "99.96 % (98.0004 to 99.99)");
+        assert_eq!(share.to_string(), "99.96 % (over 98 to 99.99)");
+        let share = Figure::of_share(Some(1.0), Some(0.950_002), Some(1.0), 0.95);
+        assert_eq!(share.to_string(), "100 % (over 95 to 100)");
+        let share = Figure::of_share(Some(0.28), Some(0.27), Some(0.289_999_9), 0.29);
+        assert_eq!(share.to_string(), "28.0 % (27.0 to under 29)");
+        assert_eq!(Figure::of_share(Some(0.9), Some(0.890_000_1), None, 0.89).to_string(), "90.0 % (over 89)");
         assert_eq!(Figure::of_share(Some(1.0), Some(0.9), Some(1.0), 0.5).to_string(), "100 % (90 to 100)");
+    }
+
+    #[test]
+    fn an_end_is_written_on_its_side_of_a_landmark() {
+        let side = |text: &str, mark: f64| match text.split_once(' ') {
+            Some((word, written)) => (written.parse() == Ok(mark)).then_some(if word == "over" { 1.0 } else { -1.0 }),
+            None => text.parse::<f64>().ok().map(|written| (written - mark).signum()),
+        };
+        for mark in [0.0, 0.29, 0.5, 0.98, 1.0, 8.0, 95.0] {
+            for distance in (1..9).flat_map(|power| [1.0, 3.7, 5.0, 9.6].map(|step| step * 10_f64.powi(-power))) {
+                let (above, below) = (mark + distance, mark - distance);
+                let range = |low: f64, high: f64| Figure::new(None, Some(low), Some(high), &[mark]).range;
+                let (low, high) = (range(above, above + 2.0), range(below - 2.0, below));
+                let (low, high) = (low.split_once(" to ").unwrap().0, high.split_once(" to ").unwrap().1);
+                assert_eq!([side(low, mark), side(high, mark)], [Some(1.0), Some(-1.0)], "{low}, {high} by {mark}");
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod reclaimed;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -101,17 +101,14 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
     assert_eq!(barrier.method(), first.unwrap_or(Method::Interrupts));
 }
 
-/// The light side is a fence here, so that the litmus above, whose light side is none, does not apply.
-#[test]
-fn fences_are_a_barrier() {
+/// Two sides that each write their round, do `between`, and read the other's: the first round that both missed.
+fn first_missed(between: impl Fn() + Sync) -> Option<u64> {
     const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
     let [one, other] = [const { AtomicU64::new(0) }; 2];
-    // Each writes its round, has a barrier, and reads the other's: they never both read less than their own.
     let side = |mine: &AtomicU64, others: &AtomicU64| -> Vec<u64> {
         let round = |round| {
             mine.store(round, Ordering::Relaxed);
-            Fences.light();
-            Fences.heavy();
+            between();
             others.load(Ordering::Relaxed)
         };
         (1..=ROUNDS).map(round).collect()
@@ -121,9 +118,18 @@ fn fences_are_a_barrier() {
         (side(&one, &other), theirs.join().unwrap())
     });
     // If I missed their round `seen + 1`, they saw mine in it.
-    for (round, &seen) in (1..).zip(&ours) {
-        assert!(theirs.get(seen as usize).is_none_or(|&theirs| theirs >= round), "round {round} saw {seen}");
-    }
+    let is_missed = |&(round, seen): &(u64, u64)| theirs.get(seen as usize).is_some_and(|&theirs| theirs < round);
+    (1..).zip(ours).find(is_missed).map(|(round, _)| round)
+}
+
+/// The light side is a fence here, so that the litmus above, whose light side is none, does not apply.
+#[test]
+fn fences_are_a_barrier() {
+    let between = || {
+        Fences.light();
+        Fences.heavy();
+    };
+    assert_eq!(first_missed(between), None);
 }
 
 #[test]
@@ -198,9 +204,19 @@ fn no_daemon_is_said() {
 #[cfg_attr(miri, ignore = "no store buffers")]
 fn a_fence_on_one_side_is_no_barrier() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_parallel = thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-    let is_missed = |_| missed_rounds(MANY, || std::sync::atomic::fence(Ordering::SeqCst)) > 0;
-    assert!(!is_parallel || (0..1_000).any(is_missed));
+    if thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
+        return;
+    }
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
+        if missed_rounds(MANY, || std::sync::atomic::fence(Ordering::SeqCst)) > 0 {
+            return;
+        }
+    }
+    // Two CPUs of a virtual machine may be one, on which nothing runs at the same time: then two sides without any fence
+    // miss nothing either.
+    let missed = (0..1_000).find_map(|_| first_missed(|| compiler_fence(Ordering::SeqCst)));
+    assert_eq!(missed, None, "this machine has store buffers, and the litmus does not see them");
 }
 
 /// In a child, since a filter of system calls is for ever.
@@ -209,7 +225,9 @@ fn a_fence_on_one_side_is_no_barrier() {
 #[cfg_attr(miri, ignore = "no system calls")]
 fn a_filter_of_system_calls_is_said() {
     in_child(|| {
-        forbid_membarrier();
+        if !forbid_membarrier() {
+            return true;
+        }
         let reasons = [Expedited::new().map(drop), Global::new().map(drop)].map(|tried| tried.unwrap_err().reason);
         reasons == [Reason::Forbidden, Reason::Forbidden]
             && choose(&[Method::Expedited, Method::Global], Name) == "Fences"
@@ -231,7 +249,9 @@ fn what_a_filter_forbids_is_missed() {
             }
         };
         in_child(|| {
-            forbid_membarrier();
+            if !forbid_membarrier() {
+                return true;
+            }
             is_refused(&|| barrier.heavy()) && is_refused(&|| barrier.ticket().wait()) && is_refused(&poll)
         });
     }
@@ -252,7 +272,9 @@ fn what_a_filter_forbids_is_missed_by_each_who_reclaims() {
         let collector = Collector::new(barrier);
         let (published, handle) = (Published::new(0, &collector), collector.register());
         in_child(|| {
-            forbid_membarrier();
+            if !forbid_membarrier() {
+                return true;
+            }
             let is_refused = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
             let is_flush_refused = is_refused(&|| handle.flush());
             // Each 64 objects look how far the heavy side is.

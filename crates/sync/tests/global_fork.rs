@@ -26,14 +26,14 @@ fn a_child_waits_for_no_lock_of_its_parents_threads() {
     assert!(statuses.iter().all(|&status| status == 0), "14 is an alarm that rang in vain: {statuses:?}");
 }
 
-/// Of a child that waits for a ticket, or for 20 seconds.
+/// Of a child that waits for a ticket, or for two minutes.
 fn status_of_child(barrier: &Global) -> i32 {
     // SAFETY: the child has one thread, which takes locks and memory that the C library or `Global` keeps usable after
     // a fork, and ends by `_exit` or a signal.
     let child = unsafe {
         match libc::fork() {
             0 => {
-                libc::alarm(20);
+                libc::alarm(120);
                 barrier.ticket().wait();
                 libc::_exit(0)
             }

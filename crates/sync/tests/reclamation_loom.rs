@@ -9,7 +9,7 @@ mod missing;
 use std::sync::Arc;
 
 use ascertain_sync::barrier::{Barrier, Fences};
-use ascertain_sync::epoch::Collector;
+use ascertain_sync::epoch::{Collector, Handle};
 use ascertain_sync::hazard::Domain;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, Ordering};
@@ -86,21 +86,23 @@ fn hazard_model(barrier: impl Barrier) {
     });
 }
 
+/// Reads once, pinned.
+fn spawn_reader<B: Barrier>(reading: Handle<B>, shared: &Arc<Shared>) -> thread::JoinHandle<()> {
+    let shared = shared.clone();
+    thread::spawn(move || {
+        let guard = reading.pin();
+        // SAFETY: what it leads to is freed by this collector alone, after it was replaced.
+        let object = unsafe { guard.load(&shared.source) };
+        assert_ne!(object.map(read), Some(FREED));
+    })
+}
+
 fn epoch_model(barrier: impl Barrier) {
     loom::model(move || {
         let shared = Shared::new();
         let collector = Collector::new(barrier.clone());
         let (reading, writing) = (collector.register(), collector.register());
-        let reader = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                let guard = reading.pin();
-                // SAFETY: what it leads to is freed by this collector alone, after it was replaced.
-                let object = unsafe { guard.load(&shared.source) };
-                assert_ne!(object.map(read), Some(FREED));
-                drop(guard);
-            }
-        });
+        let reader = spawn_reader(reading, &shared);
         // SAFETY: it was taken out of the only place that leads to it.
         unsafe { writing.retire_with(shared.replace(), free) };
         writing.collect();
@@ -118,15 +120,7 @@ fn label_model(barrier: impl Barrier) {
         let shared = Shared::new();
         let collector = Collector::new(barrier.clone());
         let [reading, advancing, writing] = [(); 3].map(|()| collector.register());
-        let reader = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                let guard = reading.pin();
-                // SAFETY: as in `epoch_model`.
-                let object = unsafe { guard.load(&shared.source) };
-                assert_ne!(object.map(read), Some(FREED));
-            }
-        });
+        let reader = spawn_reader(reading, &shared);
         let advancer = thread::spawn(move || {
             advancing.collect();
             advancing.collect();

@@ -38,6 +38,8 @@ unsafe fn poison(object: *mut ()) {
 struct Arena {
     objects: Vec<Object>,
     source: AtomicPtr<Object>,
+    /// The writer has replaced the first.
+    is_begun: AtomicBool,
     is_over: AtomicBool,
 }
 
@@ -53,7 +55,8 @@ impl Arena {
         let objects: Vec<_> = (0..OBJECTS).map(|_| Object(AtomicU64::new(POISON))).collect();
         objects[0].0.store(ALIVE, Ordering::Relaxed);
         let first = (&raw const objects[0]).cast_mut();
-        Self { objects, source: AtomicPtr::new(first), is_over: AtomicBool::new(false) }
+        let [is_begun, is_over] = [const { AtomicBool::new(false) }; 2];
+        Self { objects, source: AtomicPtr::new(first), is_begun, is_over }
     }
 
     /// Replaces the object again and again, until the readers are through. Without an object that is free, `retire`
@@ -72,6 +75,7 @@ impl Arena {
             let old = self.source.swap((&raw const *object).cast_mut(), Ordering::AcqRel);
             retire(Some(old.cast()));
             replaced += 1;
+            self.is_begun.store(true, Ordering::Relaxed);
         }
         replaced
     }
@@ -92,7 +96,9 @@ impl Arena {
             let mut read = reader();
             let mut cold = Cold::new();
             let mut poisoned = 0;
-            for nth in 0..reads / readers {
+            // Longer where the writer is let on a CPU only afterwards.
+            let is_reading = |nth: &u64| *nth < reads / readers || !self.is_begun.load(Ordering::Relaxed);
+            for nth in (0..).take_while(is_reading) {
                 let delay = Delay(nth % 64 == 0);
                 if delay.0 {
                     cold.store();

@@ -72,11 +72,14 @@ mod tests {
     fn a_pinned_thread_may_use_that_cpu_only() {
         let pinned = std::thread::spawn(|| {
             let last = *allowed().last().expect("at least one CPU");
-            pin_current_thread(last).expect("an allowed CPU");
-            (last, allowed())
+            match pin_current_thread(last) {
+                Ok(()) => assert_eq!(allowed(), [last]),
+                // A filter of system calls, as some containers have one.
+                Err(Error::Pin { source, .. }) => assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied),
+                Err(error) => panic!("{error}"),
+            }
         });
-        let (cpu, after) = pinned.join().expect("no panic");
-        assert_eq!(after, [cpu]);
+        pinned.join().expect("no panic");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Of a program: one of the ten registers, of which `R10` points behind the stack.
+/// A program's registers, as far as programs here use them. Calls of the kernel's functions leave `R6` to `R8` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 #[repr(u8)]

@@ -1,6 +1,8 @@
 //! Monotonic time, and what a clock can tell.
 
 use std::sync::OnceLock;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Readings taken to find the step, at least.
@@ -19,11 +21,7 @@ const SEEN_MIN: usize = 3;
 #[inline]
 #[must_use]
 pub fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec to write to. The call can't fail: every Unix that this
-    // crate compiles for has CLOCK_MONOTONIC.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    read_ns(libc::CLOCK_MONOTONIC)
 }
 
 /// Nanoseconds since 1970, UTC. It may jump; never subtract two of them to time something.
@@ -36,10 +34,25 @@ pub fn unix_ns() -> u64 {
 /// The CPU time that the calling thread has used, in nanoseconds: what it did not spend waiting, or taken off its CPU.
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
+    read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// What one of the two clocks says, which every Unix that this crate compiles for has.
+#[inline]
+fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes to `time`, which is one; it can't fail for this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    // SAFETY: `time` is a valid timespec to write to. The call can't fail for a clock that there is.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A time-out as system calls take it; one without end is as long as they can say.
+#[cfg(target_os = "linux")]
+pub(crate) fn timespec(timeout: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
+    }
 }
 
 /// The smallest step that [`now_ns`] makes, in nanoseconds: measured once, then kept.

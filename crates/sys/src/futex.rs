@@ -52,6 +52,7 @@ pub fn wake_all(word: &AtomicU32, scope: Scope) {
 #[cfg(target_os = "linux")]
 mod imp {
     use super::{AtomicU32, Duration, Scope};
+    use crate::clock;
 
     fn operation(operation: i32, scope: Scope) -> i32 {
         match scope {
@@ -61,10 +62,7 @@ mod imp {
     }
 
     pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>, scope: Scope) -> bool {
-        let timeout = timeout.map(|timeout| libc::timespec {
-            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
-        });
+        let timeout = timeout.map(clock::timespec);
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let operation = operation(libc::FUTEX_WAIT, scope);
         // SAFETY: `word` lives and is aligned, `timeout` is null or points to a timespec that lives until the end of

@@ -21,7 +21,7 @@ pub fn effective_user() -> u32 {
 }
 
 /// Becomes [`NOBODY`], without any groups, keeps the capabilities named and can never have others again, nor any
-/// program that it starts. For the calling thread's capabilities only: call it before there are others.
+/// program that it starts. Capabilities are the calling thread's: call it before there are other threads.
 ///
 /// # Errors
 /// As the kernel says: `EPERM` without root. The process may have some of its privileges left then, and should end.

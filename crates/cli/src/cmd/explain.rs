@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::bail;
 use ascertain::claim::Claim;
 use ascertain::experiment::Spec;
-use ascertain::nearest::nearest;
+use ascertain::nearest::suggestion;
 use ascertain::outcome::Asked;
 use ascertain_report::sentence;
 
@@ -25,8 +25,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let experiments = ascertain_experiments::registry();
     if let Some(experiment) = experiments.iter().find(|experiment| experiment.spec().id == args.id) {
         let mut text = experiment.spec().readme.trim_end().to_string();
-        text.push_str("\n\n## Shipped claims\n\n");
-        for claim in claims.iter().filter(|claim| claim.experiment == args.id) {
+        let about: Vec<&Claim> = claims.iter().filter(|claim| claim.experiment == args.id).collect();
+        text.push_str(if about.is_empty() { "\n" } else { "\n\n## Shipped claims\n\n" });
+        for claim in about {
             writeln!(text, "- {}: {}", claim.id, claim.says)?;
         }
         output::print(&text)?;
@@ -37,8 +38,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         return Ok(Code::Done);
     }
     let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
-    let hint = nearest(&args.id, known).map(|near| format!("did you mean `{near}`?"));
-    bail!("there is no experiment and no claim `{}`; {}", args.id, hint.as_deref().unwrap_or("see `ascertain list`"))
+    let hint = suggestion(&args.id, known).unwrap_or_else(|| "; see `ascertain list`".into());
+    bail!("there is no experiment and no claim `{}`{hint}", args.id)
 }
 
 fn explain(claim: &Claim, spec: &Spec) -> String {

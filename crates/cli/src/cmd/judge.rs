@@ -7,7 +7,7 @@ use ascertain_stats::{self as stats, Tally};
 use clap::ValueEnum;
 
 use crate::exit::{Code, FailOn};
-use crate::options::{Display, Format, share};
+use crate::options::{Display, share};
 use crate::output;
 
 /// Judge a count of successes that exists: `ascertain judge 3972/4000 --at-least 98%`
@@ -52,13 +52,8 @@ fn tally(text: &str) -> Result<Tally, String> {
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let judgement = judge(args)?;
-    match args.display.format {
-        Format::Json => output::print(&json::judgement(&judgement))?,
-        Format::Csv => output::print(&csv::judgement(&judgement))?,
-        Format::Markdown => output::print(&markdown::judgement(&judgement))?,
-        Format::Table if args.display.quiet => {}
-        Format::Table => output::print(&terminal::judgement(&judgement, &output::style(&args.display)))?,
-    }
+    let formats = [json::judgement, csv::judgement, markdown::judgement];
+    output::formatted(&judgement, &args.display, formats, terminal::judgement)?;
     Ok(match judgement.verdict {
         Verdict::Refuted if args.fail_on.contains(&FailOn::Refuted) => Code::GateFailed,
         Verdict::Undecided if args.fail_on.contains(&FailOn::Undecided) => Code::Undecided,

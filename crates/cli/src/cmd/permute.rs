@@ -18,7 +18,7 @@ use ascertain_sys::interrupt;
 use clap::ValueEnum;
 
 use crate::exit::Code;
-use crate::options::{Display, Format, count, duration, share};
+use crate::options::{Display, count, duration, share};
 use crate::progress::Line;
 use crate::{output, runs, session};
 
@@ -154,13 +154,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let mut reshuffles = Reshuffles::new(samples, &question, seed)?;
     let conclusion = conclude(&mut reshuffles, args)?;
     let permutation = put_together(args, unit, &question, summaries, seed, &reshuffles, &conclusion);
-    match args.display.format {
-        Format::Json => output::print(&permutation::json(&permutation))?,
-        Format::Csv => output::print(&permutation::csv(&permutation))?,
-        Format::Markdown => output::print(&permutation::markdown(&permutation))?,
-        Format::Table if args.display.quiet => {}
-        Format::Table => output::print(&permutation::terminal(&permutation, &output::style(&args.display)))?,
-    }
+    let formats = [permutation::json, permutation::csv, permutation::markdown];
+    output::formatted(&permutation, &args.display, formats, permutation::terminal)?;
     Ok(match (conclusion.end, conclusion.decision, args.fail_if) {
         (End::Interrupted, ..) => Code::Interrupted,
         (_, Decision::Different, Some(FailIf::Different)) => Code::GateFailed,

@@ -11,6 +11,7 @@ use ascertain::plan::{Config, Plan, Table};
 use ascertain::predicate::Predicate;
 use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
+use ascertain_report::figure::exact_percent;
 use ascertain_report::terminal::Style;
 use ascertain_stats::soonest_verdict;
 use ascertain_sys::process;
@@ -44,7 +45,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
     spread: Option<Duration>,
     /// Recorded requests, one a line: `{request}` in the command is replaced by one, or it is standard
-    /// input. With --shell it is one word there, whatever it holds. Each set of trials takes every request once, in a fresh order, and is judged at its end
+    /// input. With --shell it is one word there, whatever it holds. Each set of trials takes every request once, in a
+    /// fresh order, and is judged at its end
     #[arg(long, value_name = "FILE", help_heading = "Commands")]
     recorded: Option<PathBuf>,
     /// Rates this close to the one asked for need not be told apart, so that it always ends
@@ -100,7 +102,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let look_every = requests.as_ref().map_or(1, Vec::len) as u64;
     let claim = Claim {
         id: "slo".into(),
-        says: format!("{line}: {} in at least {} % of the trials", predicate.spelled(&metrics), args.at_least * 100.0),
+        says: says(&line, &predicate.spelled(&metrics), args.at_least),
         source: String::new(),
         source_value: String::new(),
         analysis: String::new(),
@@ -118,6 +120,10 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let config = config(args);
     let tables = vec![Table { experiment: "slo".into(), arms: vec![arm] }];
     Ok(Plan { claims: vec![claim], tables, commands: vec![command_set(args, line, requests)?], config })
+}
+
+fn says(line: &str, predicate: &str, at_least: f64) -> String {
+    format!("{line}: {predicate} in at least {} of the trials", exact_percent(at_least))
 }
 
 fn config(args: &Args) -> Config {
@@ -200,5 +206,17 @@ fn command_line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),
         words => process::join(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 times the double 0.29 is 28.999999999999996.
+    #[test]
+    fn the_share_is_said_as_it_was_given() {
+        assert_eq!(says("true", "exit == 0", 0.29), "true: exit == 0 in at least 29 % of the trials");
+        assert_eq!(says("true", "exit == 0", 0.9999), "true: exit == 0 in at least 99.99 % of the trials");
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::nearest::nearest;
+use crate::nearest::suggestion;
 
 /// All mistakes of a claims file, or of several that do not fit together. Its text has one mistake a
 /// line, in the order in which they stand in the file.
@@ -99,10 +99,5 @@ impl<'a> Notes<'a> {
 pub(super) fn unknown<'k>(what: &str, word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let list = if known.is_empty() { "there are none".into() } else { format!("known are {}", known.join(", ")) };
-    format!("unknown {what} `{word}`; {list}{}", hint(word, known))
-}
-
-/// `; did you mean …?`, when a known word is near.
-pub(super) fn hint<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    nearest(word, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+    format!("unknown {what} `{word}`; {list}{}", suggestion(word, known).unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 
 use toml::de::DeValue;
 
-use super::error::hint;
+use crate::nearest::suggestion;
 use crate::unit::{Unit, parse_quantity};
 
 /// A key of a `[[claim]]`.
@@ -112,7 +112,7 @@ impl Form {
                 Ok(_) => String::new(),
                 Err(error) => return Some(format!("`{key}`: {error}")),
             },
-            (Form::OneOf(words), DeValue::String(text)) => hint(text, words.iter().copied()),
+            (Form::OneOf(words), DeValue::String(text)) => suggestion(text, words.iter().copied()).unwrap_or_default(),
             _ => String::new(),
         };
         Some(format!("`{key}` must be {}, not {}{because}", self.expected(), shown(value)))

@@ -2,10 +2,11 @@
 
 use toml::de::DeValue;
 
-use super::error::{Notes, hint, unknown};
+use super::error::{Notes, unknown};
 use super::fields::{Entry, Fields, entries};
 use super::keys::{shown, whole_number};
 use crate::experiment::{Accepts, Factor, Level, Point, Spec};
+use crate::nearest::suggestion;
 
 /// More points than that in one claim are a mistake, and would take all memory when several long lists
 /// are multiplied.
@@ -117,7 +118,7 @@ pub(super) fn level(factor: &Factor, value: &DeValue<'_>, at: usize, notes: &mut
         let near = match (&factor.accepts, &level) {
             (Accepts::OneOf(levels), Some(Level::Text(text))) => {
                 let known: Vec<String> = levels.iter().map(Level::to_string).collect();
-                hint(text, known.iter().map(String::as_str))
+                suggestion(text, known.iter().map(String::as_str)).unwrap_or_default()
             }
             _ => String::new(),
         };

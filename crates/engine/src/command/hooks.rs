@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ascertain_sys::process::Output;
-
 use super::line::Line;
 use super::outcome::run_untimed;
-use super::{CommandError, CommandSet, NamedCommand};
+use super::{CommandError, CommandSet, NamedCommand, Output};
 use crate::experiment::{Point, TargetError};
 
 /// A set-up and the clean-up that belongs to it.
@@ -56,11 +54,11 @@ impl Hooks {
     ///
     /// # Errors
     /// When it fails: nothing is cleaned up after it then.
-    pub fn enter(&self, mut around: Around) -> Result<Entered<'_>, TargetError> {
+    pub fn enter(&self, around: Around) -> Result<Entered<'_>, TargetError> {
         let key = around.key();
         let mut users = lock(&self.users);
         let count = users.entry(key.clone()).or_default();
-        if let (0, Some(setup)) = (*count, &mut around.setup) {
+        if let (0, Some(setup)) = (*count, &around.setup) {
             run_untimed(setup)?;
         }
         *count += 1;

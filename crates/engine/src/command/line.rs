@@ -51,13 +51,8 @@ impl Line {
             Input::Null => process::Input::Null,
             Input::File(path) => process::Input::File(path.clone()),
         };
-        command.stdout = match &set.output {
-            Output::Null => process::Output::Null,
-            Output::Pipe => process::Output::Pipe,
-            Output::Inherit => process::Output::Inherit,
-            Output::File(path) => process::Output::File(path.clone()),
-        };
-        command.stderr = command.stdout.clone();
+        command.stdout = set.output.clone();
+        command.stderr = set.output.clone();
         Ok(Line { what: "command", text, command, request })
     }
 
@@ -70,8 +65,8 @@ impl Line {
         let text = point.fill(line);
         let mut command = command(what, set.shell.as_deref(), &text)?;
         if set.output == Output::Inherit {
-            command.stdout = process::Output::Inherit;
-            command.stderr = process::Output::Inherit;
+            command.stdout = Output::Inherit;
+            command.stderr = Output::Inherit;
         }
         Ok(Line { what, text, command, request: None })
     }

@@ -24,7 +24,8 @@ pub(super) fn observe(usage: &Usage, on_failure: OnFailure, line: &Line, out: &m
         // A time-out is an observation, whatever failures are.
         Some(reason) if on_failure == OnFailure::Stop && !timed_out => {
             let called = line.called();
-            return Err(TargetError::Failed(format!("{called} {reason}; {ADVICE}, or go on all the same with -i")));
+            let message = format!("{called} {reason}; {ADVICE}, or go on all the same with -i (compare)");
+            return Err(TargetError::Failed(message));
         }
         Some(_) => Status::Failed,
         None => Status::Ok,
@@ -50,14 +51,15 @@ pub(super) fn observe(usage: &Usage, on_failure: OnFailure, line: &Line, out: &m
 ///
 /// # Errors
 /// When it does not succeed.
-pub(super) fn run_untimed(line: &mut Line) -> Result<(), TargetError> {
+pub(super) fn run_untimed(line: &Line) -> Result<(), TargetError> {
     match failure(line.run(None, None)?.exit) {
         None => Ok(()),
         Some(reason) => Err(TargetError::Failed(format!("{} {reason}; {ADVICE}", line.called()))),
     }
 }
 
-const ADVICE: &str = "see what it says with --output inherit";
+/// A file of claims has no such options: there the command is to be run alone.
+const ADVICE: &str = "run it alone to see what it says, or use --output inherit (compare, slo)";
 
 fn failure(exit: Exit) -> Option<String> {
     match exit {

@@ -46,8 +46,9 @@ impl Target {
     fn new(set: &CommandSet, default: &Point, arm: &Arm) -> Result<(Target, Around), TargetError> {
         let mut point = default.clone();
         point.0.extend(arm.point.0.clone());
+        let missing = || TargetError::Failed(format!("there is no command `{}`", arm.variant));
+        let command = set.command(&arm.variant).ok_or_else(missing)?;
         let make = || -> Result<_, CommandError> {
-            let command = set.command(&arm.variant).ok_or(CommandError::NoCommand)?;
             let prepare = command.prepare.as_ref();
             let prepare = prepare.map(|line| Line::around(set, "preparation", line, &point)).transpose()?;
             let line = Line::measured(set, &command.line, &point)?;
@@ -64,7 +65,7 @@ impl Session for CommandSession<'_> {
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Target { line, prepare } = &mut self.targets[arm];
+        let Target { line, prepare } = &self.targets[arm];
         if let Some(prepare) = prepare {
             run_untimed(prepare)?;
         }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use ascertain_sys::process::Output;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Better, Factor, Metric, Reduce, Spec, Variant};
+use crate::experiment::{Better, Factor, Metric, Spec, Variant};
 use crate::names;
 use crate::unit::Unit;
 
@@ -59,21 +60,6 @@ pub enum Input {
     File(PathBuf),
 }
 
-/// Where standard output goes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Output {
-    /// Nowhere.
-    #[default]
-    Null,
-    /// Through a pipe that is read and thrown away.
-    Pipe,
-    /// To our own.
-    Inherit,
-    /// To a file, made anew by each observation.
-    File(PathBuf),
-}
-
 /// What an exit other than 0 means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -90,21 +76,14 @@ pub enum OnFailure {
 /// What is observed of a command, each less being better: `wall`, `user` and `system` in nanoseconds,
 /// `memory_peak` in bytes, and `exit`, its exit code (128 + n where signal n ended it).
 pub fn metrics() -> Vec<Metric> {
-    let metric = |(name, about, unit): (&str, &str, Unit)| Metric {
-        name: name.into(),
-        about: about.into(),
-        unit,
-        better: Better::Lower,
-        reduce: Reduce::Value,
-    };
-    let all = [
-        ("wall", "time from its start to its end", Unit::Nanosecond),
-        ("user", "time on processors, in its own code", Unit::Nanosecond),
-        ("system", "time on processors, in the kernel for it", Unit::Nanosecond),
-        ("memory_peak", "the most memory that it held at once", Unit::Byte),
-        ("exit", "exit code; 128 + n when signal n ended it", Unit::One),
-    ];
-    all.map(metric).into()
+    let metric = |name, about, unit| Metric::new(name, about, unit, Better::Lower);
+    vec![
+        metric("wall", "time from its start to its end", Unit::Nanosecond),
+        metric("user", "time on processors, in its own code", Unit::Nanosecond),
+        metric("system", "time on processors, in the kernel for it", Unit::Nanosecond),
+        metric("memory_peak", "the most memory that it held at once", Unit::Byte),
+        metric("exit", "exit code; 128 + n when signal n ended it", Unit::One),
+    ]
 }
 
 const README: &str = "\

@@ -1,3 +1,5 @@
+//! What tells a damaged file from a whole one.
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! What can go wrong with evidence.
+
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -1,3 +1,5 @@
+//! Where runs are kept, and what they and their files are called.
+
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};

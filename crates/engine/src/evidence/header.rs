@@ -1,3 +1,5 @@
+//! `run.json`.
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;

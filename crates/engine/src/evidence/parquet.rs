@@ -1,3 +1,5 @@
+//! Writes `trials.parquet`.
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! Reads `trials.jsonl` line by line.
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Take};
 use std::path::{Path, PathBuf};

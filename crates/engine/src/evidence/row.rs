@@ -1,3 +1,5 @@
+//! A row, and the line of `trials.jsonl` that it was.
+
 use std::borrow::Cow;
 
 use serde::Deserialize;

@@ -1,3 +1,5 @@
+//! Rows as they are recorded: formatted into memory, and written between trials.
+
 use std::io::{self, Write};
 
 use ascertain_numeric::decimal;

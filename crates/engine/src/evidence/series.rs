@@ -1,3 +1,5 @@
+//! Rows column by column.
+
 use crate::experiment::Arm;
 use crate::unit::Unit;
 

@@ -1,3 +1,5 @@
+//! All rows of a run, read back: series by series, and trial by trial.
+
 use std::collections::HashMap;
 use std::path::Path;
 

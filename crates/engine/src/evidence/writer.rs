@@ -1,3 +1,5 @@
+//! Keeps the evidence of a run while it goes on.
+
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::thread;

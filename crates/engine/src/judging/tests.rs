@@ -1,25 +1,14 @@
 use super::*;
-use crate::experiment::{Better, Metric, Point, Reduce};
+use crate::bound::TrialValues;
+use crate::claim::{Bound, Judging, Scale, Test};
+use crate::experiment::{Arm, Better, Metric, Point, Spec};
+use crate::outcome::Verdict;
 use crate::predicate::Predicate;
 use crate::unit::Unit;
 
 fn spec() -> Spec {
-    let metric = Metric {
-        name: "time".into(),
-        about: String::new(),
-        unit: Unit::Nanosecond,
-        better: Better::Lower,
-        reduce: Reduce::Value,
-    };
-    Spec {
-        id: "judged".into(),
-        title: String::new(),
-        readme: String::new(),
-        variants: Vec::new(),
-        factors: Vec::new(),
-        metrics: vec![metric],
-        plots: Vec::new(),
-    }
+    let metric = Metric::new("time", "", Unit::Nanosecond, Better::Lower);
+    Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
 fn judge(rate: f64, margin: Option<f64>, look_every: u64) -> ClaimJudge {
@@ -79,4 +68,34 @@ fn an_exact_predicate_tells_its_value() {
         assert_eq!((result.verdict, result.ratio), (verdict, Some(time)));
         assert_eq!((result.ratio_low, result.ratio_high), (None, None), "one value bounds nothing");
     }
+}
+
+/// A difference is no ratio: it has a unit, and no "x".
+#[test]
+fn a_difference_is_said_as_one() {
+    let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
+    let versus = |scale, bound| {
+        let (candidate, baseline) = (arm("a"), arm("b"));
+        let tests = vec![Test::Versus { metric: 0, candidate, baseline, scale, bound }];
+        let claim = Claim { judging: Judging::Rate, tests, ..Claim::order("judged", &arm("a"), &arm("b")) };
+        let terms = Terms { error: 0.001, margin: None, precision: None, exact_trials: true };
+        let mut judge = ClaimJudge::new(&claim, &spec(), &terms).unwrap();
+        judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
+        let observe = |judge: &mut ClaimJudge, baseline: f64, trials: u64| {
+            for number in 0..trials {
+                let held = [0, 1].into_iter().collect();
+                judge.observe(&TrialValues { number, values: &[1e6, baseline], metrics: 1, held }, 0);
+            }
+        };
+        observe(&mut judge, 3e6, 200);
+        let headline = judge.headline();
+        observe(&mut judge, 9e6, 2000);
+        (headline, judge.result().unlike)
+    };
+    let (headline, unlike) = versus(Scale::Difference, Bound::AtLeast(1e6));
+    assert_eq!(headline, "200 trials, 100.0 %, 2.000 ms");
+    assert!(unlike.iter().any(|sign| sign.contains("no one difference fits")), "{unlike:?}");
+    let (headline, unlike) = versus(Scale::Ratio, Bound::AtLeast(2.0));
+    assert_eq!(headline, "200 trials, 100.0 %, 3.000x");
+    assert!(unlike.iter().any(|sign| sign.contains("no one ratio fits")), "{unlike:?}");
 }

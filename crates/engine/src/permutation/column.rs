@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
 use super::error::ColumnError;
-use crate::nearest::nearest;
+use crate::nearest::suggestion;
 
 /// A column as it was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +18,10 @@ pub struct Column {
 
 /// Reads a column of numbers: CSV with quotes as RFC 4180 has them, or one number a line.
 ///
-/// Fields are separated by commas or, where the first line has none, by semicolons or tabs. The first line is a heading if
-/// none of its fields is a number, or if `column` is a field of it that is none. `column` is a heading, or a column's number from 1; it may be left out where there is
-/// one column. Blank lines say nothing. `file` is the file's name for errors.
+/// Fields are separated by commas or, where the first line has none, by semicolons or tabs. The first line is a heading
+/// if none of its fields is a number, or if `column` is a field of it that is none. `column` is a heading, or a column's
+/// number from 1; it may be left out where there is one column. Blank lines say nothing. `file` is the file's name for
+/// errors.
 ///
 /// The file is read once, in pieces; memory is needed for the numbers alone, 8 bytes each. More than `most` of them are
 /// an error, since a pipe may have no end.
@@ -132,8 +133,7 @@ fn choose(
     let by_number =
         || column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|index| *index < count);
     by_name.or_else(by_number).ok_or_else(|| {
-        let near = nearest(column, names.iter().copied().filter(|_| has_heading));
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let hint = suggestion(column, names.iter().copied().filter(|_| has_heading)).unwrap_or_default();
         ColumnError::NoColumn {
             file: file.into(),
             column: column.into(),

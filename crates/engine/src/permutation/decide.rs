@@ -145,8 +145,7 @@ pub fn decide(
     let elapsed = || Duration::from_nanos(clock::now_ns() - start_ns);
     let mut next_look = LOOK_EVERY;
     let (decision, end) = loop {
-        let Tally { trials: shuffles, successes: exceedances } = test.tally();
-        if shuffles >= budget.max_shuffles {
+        if test.tally().trials >= budget.max_shuffles {
             break (Decision::Undecided, End::MaxShuffles);
         }
         if let Some(decision) = test.observe(reshuffles.draw().exceeds)? {
@@ -158,7 +157,8 @@ pub fn decide(
         }
         if elapsed >= next_look {
             next_look = elapsed + LOOK_EVERY;
-            if !watch(&Progress { shuffles: shuffles + 1, exceedances, elapsed }) {
+            let Tally { trials: shuffles, successes: exceedances } = test.tally();
+            if !watch(&Progress { shuffles, exceedances, elapsed }) {
                 break (Decision::Undecided, End::Interrupted);
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::error::ColumnError;
 use crate::evidence::{read_header, read_rows};
 use crate::experiment::Arm;
-use crate::nearest::nearest;
+use crate::nearest::suggestion;
 use crate::unit::Unit;
 
 /// The values of one metric of one arm of a run, in the order in which they were measured.
@@ -58,21 +58,17 @@ pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<Reco
         found[at].values.push(row.value);
     }
     if found.is_empty() {
-        let near = nearest(metric, metrics.iter().map(String::as_str));
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let hint = suggestion(metric, metrics.iter().map(String::as_str)).unwrap_or_default();
         return Err(wrong(format!("no values of `{metric}`; there is {}{hint}", quoted(metrics.iter()))));
     }
-    let sample = select(found, arm).map_err(wrong)?;
+    let sample = select(found, arm).map_err(&wrong)?;
     match sample.values.iter().position(|value| !value.is_finite()) {
-        Some(index) => Err(ColumnError::Run {
-            run: run.display().to_string(),
-            problem: format!(
-                "observation {} of `{}` has no finite `{metric}`: it was cut off, or failed; a statistic of the others alone \
-                 would mislead, so ask `ascertain slo` or `compare` instead",
-                index + 1,
-                sample.arm
-            ),
-        }),
+        Some(index) => Err(wrong(format!(
+            "observation {} of `{}` has no finite `{metric}`: it was cut off, or failed; a statistic of the others \
+             alone would mislead, so ask `ascertain slo` or `compare` instead",
+            index + 1,
+            sample.arm
+        ))),
         None => Ok(sample),
     }
 }
@@ -90,8 +86,7 @@ fn select(mut found: Vec<RecordedSample>, arm: Option<&str>) -> Result<RecordedS
     match (meant.as_slice(), arm) {
         ([index], _) => Ok(found.swap_remove(*index)),
         ([], Some(arm)) => {
-            let near = nearest(arm, names.iter().map(String::as_str));
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let hint = suggestion(arm, names.iter().map(String::as_str)).unwrap_or_default();
             Err(format!("no arm `{arm}`; there is {}{hint}", quoted(names.iter())))
         }
         _ => Err(format!(

@@ -1,3 +1,5 @@
+//! Experiments without their code.
+
 use ascertain_sys::machine::Machine;
 
 use crate::evidence::{Header, Trials};

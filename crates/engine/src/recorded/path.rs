@@ -1,3 +1,5 @@
+//! The way of a claim to its verdict.
+
 /// How a claim came to its verdict, trial by trial: recorded trials judged again in their order.
 ///
 /// It has as many trials as the claim's result. One that was open beyond its verdict, since trials were

@@ -1,3 +1,5 @@
+//! Keeps a claim's path, thinning out its evidence.
+
 use super::path::{ClaimPath, EvidencePoint};
 
 /// Points of evidence that are kept, the last one aside.

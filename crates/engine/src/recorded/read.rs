@@ -1,8 +1,11 @@
+//! From a folder to a run, judged again.
+
 use std::path::{Path, PathBuf};
 
 use super::experiment::RecordedExperiment;
 use super::path::ClaimPath;
 use super::state::State;
+use crate::claim::{Claim, Test};
 use crate::error::Error;
 use crate::evidence::{self, Header, Series, Trials};
 use crate::experiment::Experiment;
@@ -95,6 +98,8 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
         let result = written.and_then(|outcome| outcome.claims.iter().find(|result| result.id == judge.claim.id));
         if let Some(result) = result {
             end_with(judge, result);
+        } else if let Some(reason) = not_observed(&judge.claim, header, trials) {
+            judge.close(Closed::Unavailable(reason));
         }
     }
     let (claims, config) = (&mut judges, &plan.config);
@@ -114,6 +119,19 @@ fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
         0 => judge.close(Closed::Spent),
         trials => judge.claim.max_trials = Some(trials),
     }
+}
+
+/// Why the machine can't have shown what a claim's predicates speak of: of an arm that was measured it was never seen.
+fn not_observed(claim: &Claim, header: &Header, trials: &Trials) -> Option<String> {
+    let spec = header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
+    let predicates = claim.tests.iter().filter(|test| matches!(test, Test::Predicate { .. }));
+    predicates.flat_map(Test::observed).find_map(|(arm, metric)| {
+        let name = &spec.metrics[metric].name;
+        let is_of_arm = |series: &&Series| series.experiment == spec.id && series.arm == *arm;
+        let mut of_arm = trials.series.iter().filter(is_of_arm).peekable();
+        let is_missing = of_arm.peek().is_some() && of_arm.all(|series| series.metric != *name);
+        is_missing.then(|| format!("{arm}: `{name}` was not observed"))
+    })
 }
 
 /// By experiment, by arm as tables and claims name them, by metric; keys as they were observed.

@@ -1,3 +1,5 @@
+//! How a run ended.
+
 use std::path::Path;
 
 use crate::evidence;

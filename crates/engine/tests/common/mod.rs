@@ -3,8 +3,8 @@
 
 use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
 use ascertain::experiment::{
-    Arm, ArmId, Better, Experiment, Metric, Point, Reduce, Samples, Session, Setup, Spec, TargetError, Trial,
-    Unavailable, Variant,
+    Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable,
+    Variant,
 };
 use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan};
@@ -23,30 +23,22 @@ pub struct Scripted {
     pub is_right: fn(variant: &str) -> bool,
     /// Arms that this machine can't measure.
     pub missing: &'static [&'static str],
+    /// Metrics that this machine can't show, of arms that it can measure.
+    pub hidden: &'static [usize],
     /// What each arm takes of the memory.
     pub bytes_each: u64,
 }
 
 impl Scripted {
     pub fn new(variants: &[&str], script: Script) -> Scripted {
-        let metric = Metric {
-            name: "time".into(),
-            about: String::new(),
-            unit: Unit::Nanosecond,
-            better: Better::Lower,
-            reduce: Reduce::Value,
-        };
         let variants = variants.iter().map(|name| Variant { name: name.to_string(), about: String::new() });
         let spec = Spec {
             id: "scripted".into(),
-            title: String::new(),
-            readme: String::new(),
             variants: variants.collect(),
-            factors: Vec::new(),
-            metrics: vec![metric],
-            plots: Vec::new(),
+            metrics: vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)],
+            ..Spec::default()
         };
-        Scripted { spec, script, is_right: |_| true, missing: &[], bytes_each: 0 }
+        Scripted { spec, script, is_right: |_| true, missing: &[], hidden: &[], bytes_each: 0 }
     }
 
     pub fn predicate(&self, id: &str, variant: &str, predicate: &str, rate: f64) -> Claim {
@@ -112,6 +104,13 @@ impl Experiment for Scripted {
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         match self.missing.contains(&arm.variant.as_str()) {
             true => Err(Unavailable("needs a unicorn".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn shows(&self, _: &Arm, metric: usize, _: &Machine) -> Result<(), Unavailable> {
+        match self.hidden.contains(&metric) {
+            true => Err(Unavailable("needs a spyglass".into())),
             false => Ok(()),
         }
     }

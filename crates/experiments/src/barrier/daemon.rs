@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use ascertain_sync::barrierd::{Client, DEFAULT_PATH, Daemon, Error};
 
+use super::program::{self, Program};
+
 /// From one heartbeat to the next, at least: the daemon's default.
 const PERIOD: Duration = Duration::from_micros(250);
 
 /// A client, and the daemon that it needs.
 pub struct Connection {
     pub client: Client,
+    /// What the kernel runs at interrupts; none if the daemon is another process, or the kernel tells nothing of it.
+    pub program: Option<Program>,
     /// Closing it ends the daemon.
     _running: Option<Running>,
 }
@@ -24,14 +28,16 @@ struct Running {
 
 impl Connection {
     pub fn new() -> Result<Self, Error> {
+        let before = program::all();
         let mut daemon = match Daemon::new(PERIOD) {
             Ok(daemon) => daemon,
             Err(error) => {
                 // Why there is none of our own says more than that none is running.
                 let client = Client::open(DEFAULT_PATH).map_err(|_| error)?;
-                return Ok(Self { client, _running: None });
+                return Ok(Self { client, program: None, _running: None });
             }
         };
+        let program = program::all().into_iter().find(|program| !before.contains(program));
         let client = daemon.connect()?;
         let failed = |source| Error::File { path: "a pipe".into(), source };
         let (stopped, stop) = io::pipe().map_err(failed)?;
@@ -41,7 +47,7 @@ impl Connection {
             let _ = daemon.serve(stopped.as_fd());
         });
         let running = Running { stop: Some(stop), thread: Some(thread.map_err(failed)?) };
-        Ok(Self { client, _running: Some(running) })
+        Ok(Self { client, program, _running: Some(running) })
     }
 }
 

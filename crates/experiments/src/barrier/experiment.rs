@@ -17,6 +17,7 @@ pub struct Barrier;
 pub(super) const TIME: usize = 0;
 pub(super) const OTHERS: usize = 1;
 pub(super) const DAEMON: usize = 2;
+pub(super) const PROGRAM: usize = 3;
 
 /// Levels of `load`.
 pub(super) const IDLE: &str = "idle";
@@ -49,6 +50,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("time", "time for one barrier", Unit::Nanosecond, Better::Lower),
         Metric::new("others", "rounds a second of the busy threads, all together", Unit::PerSecond, Better::Higher),
         Metric::new("daemon", "CPU time of the daemon, as a share of one CPU", Unit::One, Better::Lower),
+        Metric::new(
+            "program",
+            "time that the daemon's program takes at interrupts, as a share of each CPU",
+            Unit::One,
+            Better::Lower,
+        ),
     ],
     plots: Vec::new(),
 });
@@ -58,14 +65,18 @@ impl Experiment for Barrier {
         &SPEC
     }
 
-    /// As the source's figures: idle, and loaded.
+    /// As the source's figures: idle, and loaded; and what it costs the rest of the machine.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, load: &str| Arm { variant: name.into(), point: Point::default().with("load", load) };
-        VARIANTS.iter().flat_map(|(name, _)| [arm(name, IDLE), arm(name, BUSY)]).collect()
+        VARIANTS.iter().flat_map(|(name, _)| [IDLE, BUSY, SPACED].map(|load| arm(name, load))).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         methods::is_available(&arm.variant).map_err(Unavailable)
+    }
+
+    fn shows(&self, _: &Arm, metric: usize, _: &Machine) -> Result<(), Unavailable> {
+        if metric == PROGRAM { methods::program_is_counted().map_err(Unavailable) } else { Ok(()) }
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

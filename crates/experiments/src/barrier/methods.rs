@@ -9,6 +9,7 @@ use ascertain_sys::mapping::Shootdown;
 use ascertain_sys::{clock, membarrier};
 
 use super::daemon::Connection;
+use super::program::Counted;
 
 /// Barriers take milliseconds; who waits that long has met something else.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -38,13 +39,30 @@ pub fn is_available(variant: &str) -> Result<(), String> {
     match variant {
         "plain" => supported(membarrier::is_global_supported()),
         "expedited" => supported(membarrier::is_expedited_supported()),
-        "heartbeat" | "interrupts" | "interrupts-clock" => {
-            static TRIED: LazyLock<Result<(), String>> =
-                LazyLock::new(|| Connection::new().map(drop).map_err(|error| error.to_string()));
-            TRIED.clone()
-        }
+        "heartbeat" | "interrupts" | "interrupts-clock" => tried().map(drop),
         _ => Ok(()),
     }
+}
+
+/// Whether the kernel counts what the daemon's program takes; if not, why.
+pub fn program_is_counted() -> Result<(), String> {
+    tried().and_then(|is_counted| is_counted)
+}
+
+/// Whether there is a daemon; if so, whether its program's time can be counted. Tried once.
+fn tried() -> Result<Result<(), String>, String> {
+    static TRIED: LazyLock<Result<Result<(), String>, String>> = LazyLock::new(|| {
+        let daemon = Connection::new().map_err(|error| error.to_string())?;
+        Ok(count(&daemon).map(drop))
+    });
+    TRIED.clone()
+}
+
+fn count(daemon: &Connection) -> Result<Counted, String> {
+    let program = daemon.program.as_ref();
+    let program =
+        program.ok_or("the kernel tells of programs to those who made them: a daemon of our own needs root")?;
+    program.count().map_err(|error| error.to_string())
 }
 
 impl Method {
@@ -105,6 +123,16 @@ impl Method {
             Self::Heartbeat(daemon) => Some(daemon.client.status().cpu_time_ns),
             _ => None,
         }
+    }
+
+    /// Has the kernel count from here on what the daemon's program takes, where it does; and on how many CPUs it runs.
+    pub fn count(&self) -> Result<Option<(Counted, usize)>, String> {
+        let Self::Heartbeat(daemon) = self else { return Ok(None) };
+        if program_is_counted().is_err() {
+            return Ok(None);
+        }
+        let cpus = daemon.client.status().cpus.iter().filter(|cpu| cpu.interrupts > 0).count();
+        Ok(Some((count(daemon)?, cpus.max(1))))
     }
 }
 

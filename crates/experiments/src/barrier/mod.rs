@@ -4,6 +4,7 @@ mod daemon;
 mod experiment;
 mod load;
 mod methods;
+mod program;
 mod session;
 
 pub use experiment::Barrier;

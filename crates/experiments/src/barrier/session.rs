@@ -9,7 +9,7 @@ use ascertain_sync::barrierd::missed_rounds;
 use ascertain_sys::clock;
 
 use super::daemon::Connection;
-use super::experiment::{BUSY, DAEMON, OTHERS, SPACED, TIME, load};
+use super::experiment::{BUSY, DAEMON, OTHERS, PROGRAM, SPACED, TIME, load};
 use super::load::Load;
 use super::methods::Method;
 
@@ -18,6 +18,8 @@ const PAUSE_MAX_NS: u64 = 4_000_000;
 /// From one barrier's beginning to the next one's, and for how long.
 const SPACE_NS: u64 = 1_000_000;
 const WINDOW_NS: u64 = 30_000_000;
+/// On a machine that is busy with others' work the busy threads may get nothing done meanwhile: it is longer then.
+const WINDOW_MAX_NS: u64 = 1_000_000_000;
 
 struct Target {
     method: Method,
@@ -83,9 +85,13 @@ fn one(method: &mut Method, out: &mut Samples) -> Result<(), String> {
 
 /// What the busy threads get done beside barriers that begin a millisecond apart, or as soon as the last one ended.
 fn spaced(method: &mut Method, load: &Load, out: &mut Samples) -> Result<(), String> {
+    let counted = method.count()?;
     let (start_ns, rounds, daemon_ns) = (clock::now_ns(), load.rounds(), method.daemon_ns());
     let mut now_ns = start_ns;
-    while now_ns - start_ns < WINDOW_NS {
+    while now_ns - start_ns < WINDOW_NS || load.rounds() == rounds {
+        if now_ns - start_ns > WINDOW_MAX_NS {
+            return Err("the busy threads got no CPU for a second".into());
+        }
         let next_ns = now_ns + SPACE_NS;
         method.wait()?;
         thread::sleep(Duration::from_nanos(next_ns.saturating_sub(clock::now_ns())));
@@ -95,6 +101,10 @@ fn spaced(method: &mut Method, load: &Load, out: &mut Samples) -> Result<(), Str
     out.push(OTHERS, (load.rounds() - rounds) as f64 / elapsed_ns * 1e9);
     if let (Some(before_ns), Some(after_ns)) = (daemon_ns, method.daemon_ns()) {
         out.push(DAEMON, after_ns.saturating_sub(before_ns) as f64 / elapsed_ns);
+    }
+    if let Some((counted, cpus)) = counted {
+        let run_ns = counted.run_ns().map_err(|error| error.to_string())?;
+        out.push(PROGRAM, run_ns as f64 / elapsed_ns / cpus as f64);
     }
     Ok(())
 }
@@ -123,8 +133,11 @@ mod tests {
             let mut samples = Samples::default();
             targets.measure(index, &Trial { number: 0, seed: 1 }, &mut samples).unwrap();
             let measured = format!("{samples:?}");
-            let metric = if load(arm) == Some(SPACED) { OTHERS } else { TIME };
+            let is_spaced = load(arm) == Some(SPACED);
+            let metric = if is_spaced { OTHERS } else { TIME };
             assert!(measured.contains(&format!("metric: {metric}")), "{arm}: {measured}");
+            let is_counted = is_spaced && arm.variant == "heartbeat" && Barrier.shows(arm, PROGRAM, &machine).is_ok();
+            assert_eq!(measured.contains(&format!("metric: {PROGRAM}")), is_counted, "{arm}: {measured}");
         }
     }
 

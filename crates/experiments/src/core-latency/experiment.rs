@@ -9,6 +9,7 @@ use ascertain::unit::Unit;
 use ascertain_sys::affinity;
 use ascertain_sys::machine::Machine;
 
+use super::topology::LEVEL_CPUS;
 use super::{peer, session};
 use crate::common::factor;
 
@@ -87,6 +88,16 @@ impl Experiment for CoreLatency {
         peer::path().map(drop)
     }
 
+    fn shows(&self, _: &Arm, metric: usize, machine: &Machine) -> Result<(), Unavailable> {
+        let cpus = machine.cpus_allowed;
+        match metric {
+            LEVELS if cpus < LEVEL_CPUS => Err(Unavailable(format!(
+                "two levels take two pairs of CPUs each, so {LEVEL_CPUS} CPUs at least, and only {cpus} may be used"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
         session::open(arms, setup)
     }
@@ -95,4 +106,31 @@ impl Experiment for CoreLatency {
 /// A factor's whole number.
 pub(super) fn level(arm: &Arm, factor: &str) -> Option<u64> {
     arm.point.get(factor)?.integer()
+}
+
+#[cfg(test)]
+mod tests {
+    use ascertain::claim::Test;
+    use ascertain_sys::machine::describe;
+
+    use super::*;
+
+    #[test]
+    fn blocks_can_not_be_seen_on_fewer_than_four_cpus() {
+        let file = crate::claims::shipped_claims().unwrap();
+        let spoken_of = |id: &str| {
+            let claim = file.claims.iter().find(|claim| claim.id == id).unwrap();
+            claim.tests.iter().flat_map(Test::observed).map(|(arm, metric)| (arm.clone(), metric)).collect::<Vec<_>>()
+        };
+        let shown = |id: &str, cpus_allowed: usize| {
+            let machine = Machine { cpus_allowed, ..describe() };
+            spoken_of(id).iter().try_for_each(|(arm, metric)| CoreLatency.shows(arm, *metric, &machine))
+        };
+        for cpus in [1, 2, 3] {
+            let Unavailable(reason) = shown("core-latency.clusters", cpus).unwrap_err();
+            assert!(reason.ends_with(&format!("so 4 CPUs at least, and only {cpus} may be used")), "{reason}");
+        }
+        assert_eq!(shown("core-latency.clusters", 4), Ok(()));
+        assert_eq!(shown("core-latency.compare-and-swap-measures", 2), Ok(()), "its pair is enough");
+    }
 }

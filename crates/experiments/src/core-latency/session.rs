@@ -106,7 +106,9 @@ impl Session for Targets {
             let key = Cow::Owned(format!("{from}-{to}"));
             out.push_sample(Sample { metric: LATENCY, key, offset_ns: 0, value: *latency_ns, status: Status::Ok });
         }
-        out.push(LEVELS, levels(&latencies.iter().map(|(_, ns)| *ns).collect::<Vec<_>>()) as f64);
+        if let Some(levels) = levels(&latencies.iter().map(|(_, ns)| *ns).collect::<Vec<_>>()) {
+            out.push(LEVELS, levels as f64);
+        }
         let known = latencies.iter().filter_map(|(pair, ns)| Some((*ns, self.topology.distance(*pair)?)));
         let compared = compare(&known.collect::<Vec<_>>());
         if compared.kernel_levels > 0 {

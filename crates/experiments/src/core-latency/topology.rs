@@ -17,6 +17,8 @@ const SHARED: [&str; 6] = [
 const GAP: f64 = 1.25;
 /// … of so many pairs each at least: one alone may have been disturbed.
 const LEVEL_PAIRS: usize = 2;
+/// The fewest CPUs whose pairs may be of two levels: three have but three pairs.
+pub const LEVEL_CPUS: usize = 4;
 
 /// What each CPU shares, with itself and those after it.
 pub struct Topology(Vec<(usize, Vec<Option<String>>)>);
@@ -42,18 +44,21 @@ impl Topology {
     }
 }
 
-/// How many levels the latencies show.
-pub fn levels(latencies_ns: &[f64]) -> usize {
+/// How many levels the latencies show; none where they are too few to show two.
+pub fn levels(latencies_ns: &[f64]) -> Option<usize> {
+    if latencies_ns.len() < 2 * LEVEL_PAIRS {
+        return None;
+    }
     let mut sorted_ns = latencies_ns.to_vec();
     sorted_ns.sort_by(f64::total_cmp);
-    let (mut levels, mut start) = (usize::from(!sorted_ns.is_empty()), 0);
+    let (mut levels, mut start) = (1, 0);
     for at in 1..sorted_ns.len() {
         let is_gap = sorted_ns[at] > sorted_ns[at - 1] * GAP;
         if is_gap && (at - start).min(sorted_ns.len() - at) >= LEVEL_PAIRS {
             (levels, start) = (levels + 1, at);
         }
     }
-    levels
+    Some(levels)
 }
 
 /// What the kernel says of some pairs, and whether their latencies agree.
@@ -106,12 +111,19 @@ mod tests {
 
     #[test]
     fn a_level_is_two_pairs_or_more() {
-        assert_eq!(levels(&[131.0, 10.0, 41.0, 11.0, 40.0, 130.0]), 3);
+        assert_eq!(levels(&[131.0, 10.0, 41.0, 11.0, 40.0, 130.0]), Some(3));
         // One pair that was disturbed, and two that were.
-        assert_eq!(levels(&[40.0, 41.0, 42.0, 40.0, 41.0, 90.0]), 1);
-        assert_eq!(levels(&[10.0, 40.0, 41.0, 42.0, 40.0, 90.0]), 1);
-        assert_eq!(levels(&[10.0, 11.0, 25.0, 40.0, 41.0]), 2);
-        assert_eq!([levels(&[]), levels(&[40.0]), levels(&[10.0, 40.0])], [0, 1, 1]);
+        assert_eq!(levels(&[40.0, 41.0, 42.0, 40.0, 41.0, 90.0]), Some(1));
+        assert_eq!(levels(&[10.0, 40.0, 41.0, 42.0, 40.0, 90.0]), Some(1));
+        assert_eq!(levels(&[10.0, 11.0, 25.0, 40.0, 41.0]), Some(2));
+    }
+
+    #[test]
+    fn one_level_is_seen_only_where_two_could_be() {
+        for cpus in 0..=6_usize {
+            let pairs = cpus * cpus.saturating_sub(1) / 2;
+            assert_eq!(levels(&vec![40.0; pairs]).is_some(), cpus >= LEVEL_CPUS, "{cpus} CPUs");
+        }
     }
 
     #[test]

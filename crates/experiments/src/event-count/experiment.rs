@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use ascertain::experiment::{
-    Accepts, Arm, Better, Experiment, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Metric, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -19,6 +19,7 @@ pub(super) const PUSH: usize = 0;
 pub(super) const PASS: usize = 1;
 pub(super) const PUBLISH: usize = 2;
 pub(super) const WAKE: usize = 3;
+pub(super) const DELAY: usize = 4;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let lower = |name: &str, about: &str| Metric::new(name, about, Unit::Nanosecond, Better::Lower);
@@ -41,6 +42,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             lower("pass", "a push and the pop of it, by one thread: the mean of a batch"),
             lower("publish", "a publication: the mean of a batch; with a sleeper, a single one that wakes it"),
             lower("wake", "from before the publication until the sleeper runs"),
+            Metric::new(
+                "delay",
+                "`wake` as a share of the time that the sleeper had waited when that was published",
+                Unit::One,
+                Better::Lower,
+            ),
         ],
         plots: Vec::new(),
     }
@@ -49,6 +56,15 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
 impl Experiment for EventCount {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    /// With nobody waiting, and with a sleeper.
+    fn table_arms(&self) -> Vec<Arm> {
+        let arm = |name: &str, sleepers: u64| Arm {
+            variant: name.into(),
+            point: Point::default().with("sleepers", sleepers),
+        };
+        [0, 1].into_iter().flat_map(|sleepers| VARIANTS.iter().map(move |it| arm(it.name, sleepers))).collect()
     }
 
     fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {

@@ -1,6 +1,7 @@
 //! Measuring: batches with nobody waiting, single wake-ups with a sleeper.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ascertain::batch::{self, Timed};
 use ascertain::black_box;
@@ -8,8 +9,12 @@ use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
 use ascertain_sys::clock;
 
 use super::contestants::{ITEMS, Ring, Signal, VARIANTS};
-use super::experiment::{PASS, PUBLISH, PUSH, WAKE};
-use super::sleeper::Sleeper;
+use super::experiment::{DELAY, PASS, PUBLISH, PUSH, WAKE};
+use super::sleeper::{FALLING_ASLEEP, Sleeper};
+
+/// A sleeper waits so much longer at most than it takes to fall asleep; how long, the trial decides: who looks now and
+/// then must not be met at the same step each time.
+const ASLEEP_MAX_NS: u64 = 4_000_000;
 
 struct Target {
     signal: Arc<dyn Signal>,
@@ -80,7 +85,7 @@ impl Session for Targets {
         let before = signal.published();
         match sleeper {
             Some(sleeper) => {
-                sleeper.wake().ok_or_else(ended)?;
+                sleeper.wake(FALLING_ASLEEP).ok_or_else(ended)?;
             }
             None => signal.publish(1),
         }
@@ -92,12 +97,14 @@ impl Session for Targets {
         }
     }
 
-    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let Target { signal, ring, sleeper } = &mut self.targets[arm];
         if let Some(sleeper) = sleeper {
-            let woken = sleeper.wake().ok_or_else(ended)?;
+            let asleep = Duration::from_nanos(trial.seed % ASLEEP_MAX_NS);
+            let woken = sleeper.wake(FALLING_ASLEEP + asleep).ok_or_else(ended)?;
             out.push(PUBLISH, woken.publish_ns as f64);
             out.push(WAKE, woken.wake_ns as f64);
+            out.push(DELAY, woken.wake_ns as f64 / woken.waited_ns as f64);
             return Ok(());
         }
         let of_one = |elapsed_ns: u64| elapsed_ns as f64 / (self.iterations * ITEMS) as f64;

@@ -79,6 +79,10 @@ impl Experiment for PerCpu {
         }
     }
 
+    fn shows(&self, _: &Arm, metric: usize, _: &Machine) -> Result<(), Unavailable> {
+        if metric == INTERRUPTS_SEEN { interruption::ticks_are_told() } else { Ok(()) }
+    }
+
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
         session::open(arms)
     }

@@ -61,10 +61,17 @@ pub fn null_gs_is_available() -> Result<(), Unavailable> {
     })
 }
 
+/// Whether the kernel tells how many ticks of its timer a CPU has had.
+pub fn ticks_are_told() -> Result<(), Unavailable> {
+    let cpu = affinity::allowed()[0];
+    let told = ticks(cpu).map(drop);
+    told.ok_or_else(|| Unavailable(format!("/proc/interrupts does not tell the ticks (LOC) of CPU {cpu}")))
+}
+
 /// Shares of what happened that GS showed.
 pub struct Seen {
     pub switches: f64,
-    /// None where the kernel does not tell of its interrupts, or had none.
+    /// None where the kernel does not tell of its interrupts.
     pub interrupts: Option<f64>,
 }
 
@@ -89,8 +96,10 @@ fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
         shown += interrupts_seen(TURN)?;
     }
     let on_cpu = (clock::thread_cpu_ns() - start_cpu_ns) as f64 / (clock::now_ns() - start_ns) as f64;
-    let expected = ticks(cpu).map_or(0.0, |after| (after - before) as f64 * on_cpu);
-    Ok((expected > 0.0).then(|| shown as f64 / expected))
+    match ticks(cpu) {
+        Some(after) if after > before => Ok(Some(shown as f64 / ((after - before) as f64 * on_cpu))),
+        _ => Err(io::Error::other(format!("the kernel counted no tick of the timer of CPU {cpu}"))),
+    }
 }
 
 fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ascertain::experiment::{Metric, Plot, Point, Spec};
 use ascertain::recorded::RecordedRun;
@@ -6,7 +6,7 @@ use ascertain::recorded::RecordedRun;
 use super::curve::curves;
 use super::forest::{MANY, medians};
 use super::matrix::matrices;
-use super::measured::{Measured, Row};
+use super::measured::Measured;
 use super::quantiles::{LEAST_VALUES, MOST_LINES, about, quantiles};
 use super::sweep::Sweep;
 use super::trials::trials;
@@ -37,70 +37,78 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     if measured.rows.is_empty() || measured.everywhere().is_some() {
         return Vec::new();
     }
-    let declared = spec.plots.iter().filter(|plot| metric_of(plot) == metric.name);
-    let (mut pictures, mut has_series) = (Vec::new(), false);
-    for plot in declared {
-        match plot {
-            Plot::Sweep { factor, footprints, .. } => {
-                let about = about("by level", &spec.id, &measured);
-                let caches = &run.outcome.machine.caches;
-                let sweep = Sweep { measured: &measured, factor, footprints, caches };
-                pictures.extend(sweep.pictures(id, &about));
-            }
-            Plot::Matrix { .. } => {
-                has_series = true;
-                pictures.extend(matrices(&measured, id, &spec.id));
-            }
-            Plot::Curve { .. } => {
-                has_series = true;
-                pictures.extend(curves(run, spec, metric, id));
-            }
-        }
+    let is_series = |plot: &&Plot| metric_of(plot) == metric.name && !matches!(plot, Plot::Sweep { .. });
+    let mut series = spec.plots.iter().filter(is_series).peekable();
+    if series.peek().is_some() {
+        let pictures = series.flat_map(|plot| match plot {
+            Plot::Matrix { .. } => matrices(&measured, id, &spec.id),
+            _ => curves(run, spec, metric, id),
+        });
+        return pictures.collect();
     }
-    if has_series {
-        return pictures;
+    let parts = apart(spec, &measured).into_iter().filter(|part| part.everywhere().is_none());
+    parts.flat_map(|part| of_part(run, spec, &part, is_first, &with_levels(id, &part))).collect()
+}
+
+/// The rows that belong on an axis of their own. Factors by which the experiment tells how much memory a number takes
+/// tell apart what is not of a kind: sums of floats, and of doubles.
+pub(super) fn apart<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<Measured<'a>> {
+    let footprints = spec.plots.iter().flat_map(|plot| match plot {
+        Plot::Sweep { footprints, .. } => footprints.as_slice(),
+        Plot::Matrix { .. } | Plot::Curve { .. } => &[],
+    });
+    let factors: BTreeSet<&str> = footprints.flat_map(|footprint| footprint.at.0.keys().map(String::as_str)).collect();
+    measured.by_levels(&factors.into_iter().collect::<Vec<_>>())
+}
+
+/// The address with the levels at which these rows are.
+fn with_levels(id: &str, measured: &Measured) -> String {
+    if measured.at.is_empty() {
+        id.to_string()
+    } else {
+        format!("{id}-{}", names::slugs([measured.at.as_str()]).concat())
+    }
+}
+
+fn of_part(run: &RecordedRun, spec: &Spec, measured: &Measured, is_first: bool, id: &str) -> Vec<Picture> {
+    let mut pictures = Vec::new();
+    for plot in spec.plots.iter().filter(|plot| metric_of(plot) == measured.metric) {
+        let Plot::Sweep { factor, footprints, .. } = plot else { continue };
+        let caches = &run.outcome.machine.caches;
+        let sweep = Sweep { measured, factor, footprints, caches };
+        pictures.extend(sweep.pictures(id, &about("by level", &spec.id, measured)));
     }
     let many = measured.rows.len() > MANY;
-    let is_swept = is_swept(spec, &measured);
+    let is_swept = is_swept(spec, measured);
     if !(is_swept && measured.rows.len() > MOST_LINES) {
-        let parts = by_level(spec, &measured);
-        for (index, (level, part)) in parts.iter().enumerate() {
+        for (index, part) in by_level(spec, measured).iter().enumerate() {
             let id = if index == 0 { format!("{id}-quantiles") } else { format!("{id}-quantiles-{}", index + 1) };
-            let Some(mut picture) = quantiles(part, id, &about("by quantile", &spec.id, part)) else { continue };
-            if !level.is_empty() {
-                picture.plot.title = format!("{} ({level})", picture.plot.title);
-            }
-            pictures.push(picture);
+            pictures.extend(quantiles(part, id, &about("by quantile", &spec.id, part)));
         }
     }
     let few_values = measured.rows.iter().any(|row| row.n() < LEAST_VALUES);
     if !is_swept && (many || few_values || measured.is_constant()) {
-        pictures.extend(medians(&measured, format!("{id}-medians"), &about("medians", &spec.id, &measured)));
+        pictures.extend(medians(measured, format!("{id}-medians"), &about("medians", &spec.id, measured)));
     }
     if is_first {
-        pictures.extend(trials(&measured, format!("{id}-trials"), &about("trial by trial", &spec.id, &measured)));
+        pictures.extend(trials(measured, format!("{id}-trials"), &about("trial by trial", &spec.id, measured)));
     }
     pictures
 }
 
-/// The rows in parts of which each fits a plot with lines, by the levels of a factor, each with a name; all of them
-/// without a name where they fit, or no factor parts them so.
-fn by_level<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<(String, Measured<'a>)> {
+/// The rows in parts of which each fits a plot with lines, by the levels of a factor; all of them where they fit, or no
+/// factor parts them so.
+fn by_level<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<Measured<'a>> {
     const MOST_PARTS: usize = 4;
-    let whole = || vec![(String::new(), measured.of(measured.rows.clone()))];
     if measured.rows.len() <= MOST_LINES {
-        return whole();
+        return vec![measured.clone()];
     }
     let parted = spec.factors.iter().find_map(|factor| {
-        let mut parts: BTreeMap<String, Vec<Row<'a>>> = BTreeMap::new();
-        for row in &measured.rows {
-            let level = row.arm.point.get(&factor.name)?;
-            parts.entry(format!("{}={level}", factor.name)).or_default().push(row.clone());
-        }
-        let fit = (2..=MOST_PARTS).contains(&parts.len()) && parts.values().all(|rows| rows.len() <= MOST_LINES);
-        fit.then(|| parts.into_iter().map(|(level, rows)| (level, measured.of(rows))).collect())
+        let parts = measured.by_levels(&[&factor.name]);
+        let fit = (2..=MOST_PARTS).contains(&parts.len()) && parts.iter().all(|part| part.rows.len() <= MOST_LINES);
+        fit.then_some(parts)
     });
-    parted.unwrap_or_else(whole)
+    parted.unwrap_or_else(|| vec![measured.clone()])
 }
 
 /// Whether most arms have others from which only a factor sets them apart that the experiment sweeps: its plots show

@@ -20,9 +20,12 @@ const ERROR_OF_END: f64 = 0.025;
 const WIDE_SPREAD: f64 = 10.0;
 
 /// A metric of several arms.
+#[derive(Clone)]
 pub(super) struct Measured<'a> {
     pub metric: &'a str,
     pub unit: Unit,
+    /// The levels that set these rows apart from others of the metric, which have plots of their own: `type=f32`.
+    pub at: String,
     /// Those that have values, in the order in which they were named.
     pub rows: Vec<Row<'a>>,
 }
@@ -99,14 +102,33 @@ impl<'a> Measured<'a> {
             sorted.sort_unstable_by(f64::total_cmp);
             Row { name, arm, key, trials, values, median: medians.of(&sorted), sorted }
         });
-        Measured { metric, unit, rows: rows.collect() }
+        Measured { metric, unit, at: String::new(), rows: rows.collect() }
     }
 
-    /// The same metric of some of the rows, named by what tells these apart.
-    pub fn of(&self, mut rows: Vec<Row<'a>>) -> Measured<'a> {
-        let names = names::of_rows(&rows.iter().map(|row| (row.arm, row.key)).collect::<Vec<_>>());
-        rows.iter_mut().zip(names).for_each(|(row, name)| row.name = name);
-        Measured { metric: self.metric, unit: self.unit, rows }
+    /// The same metric of these rows.
+    fn with(&self, rows: Vec<Row<'a>>) -> Measured<'a> {
+        Measured { metric: self.metric, unit: self.unit, at: self.at.clone(), rows }
+    }
+
+    /// The rows by the levels of these factors, those at the same ones together and named by what tells them apart; all
+    /// as they are where no level differs.
+    pub fn by_levels(&self, factors: &[&str]) -> Vec<Measured<'a>> {
+        let mut parts: BTreeMap<String, Vec<Row<'a>>> = BTreeMap::new();
+        for row in &self.rows {
+            let levels = factors.iter().filter_map(|factor| Some(names::setting(factor, row.arm.point.get(factor)?)));
+            parts.entry(levels.collect::<Vec<_>>().join(" ")).or_default().push(row.clone());
+        }
+        if parts.len() < 2 {
+            return vec![self.clone()];
+        }
+        let part = |(levels, mut rows): (String, Vec<Row<'a>>)| {
+            let names = names::of_rows(&rows.iter().map(|row| (row.arm, row.key)).collect::<Vec<_>>());
+            rows.iter_mut().zip(names).for_each(|(row, name)| row.name = name);
+            let at =
+                [self.at.as_str(), &levels].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+            Measured { at, ..self.with(rows) }
+        };
+        parts.into_iter().map(part).collect()
     }
 
     /// The axis of the metric, logarithmic where that serves these numbers.
@@ -114,9 +136,10 @@ impl<'a> Measured<'a> {
         Axis::new(&names::spoken(self.metric), scale_for(numbers), self.unit)
     }
 
-    /// The metric's name as a title begins.
+    /// The metric's name as a title begins: `Time (type=f32)`.
     pub fn title(&self) -> String {
-        names::capitalised(&names::spoken(self.metric))
+        let name = names::capitalised(&names::spoken(self.metric));
+        if self.at.is_empty() { name } else { format!("{name} ({})", self.at) }
     }
 
     /// Whether no row's values differ.
@@ -126,9 +149,12 @@ impl<'a> Measured<'a> {
 
     /// The one value of all trials of all rows, if there is no other.
     pub fn everywhere(&self) -> Option<f64> {
-        let first = *self.rows.first()?.sorted.first()?;
-        let is_first = |row: &Row| row.sorted.first() == Some(&first) && row.sorted.last() == Some(&first);
-        self.rows.iter().all(is_first).then_some(first)
+        everywhere(self.rows.iter())
+    }
+
+    /// Those rows that have at least so many values.
+    pub fn with_values(&self, least: u64) -> Measured<'a> {
+        self.with(self.rows.iter().filter(|row| row.n() >= least).cloned().collect())
     }
 
     /// How many values were cut off.
@@ -151,16 +177,15 @@ impl<'a> Measured<'a> {
     /// At most so many rows: the least, the greatest, and evenly many between, by median; and how the title says so.
     pub fn selection(&self, most: usize) -> (Measured<'a>, String) {
         let all = self.rows.len();
-        let kept = |rows| Measured { metric: self.metric, unit: self.unit, rows };
         if all <= most {
-            return (kept(self.rows.clone()), String::new());
+            return (self.clone(), String::new());
         }
         let mut by_median: Vec<usize> = (0..all).collect();
         by_median.sort_by(|&a, &b| self.rows[a].median.value.total_cmp(&self.rows[b].median.value));
         let mut chosen: Vec<usize> = (0..most).map(|place| by_median[place * (all - 1) / (most - 1)]).collect();
         chosen.sort_unstable();
         let rows = chosen.into_iter().map(|index| self.rows[index].clone()).collect();
-        (kept(rows), format!(": {most} of {all}, from the least median to the greatest; the table has the others"))
+        (self.with(rows), format!(": {most} of {all}, from the least median to the greatest; the table has the others"))
     }
 }
 
@@ -218,6 +243,13 @@ impl Medians {
 /// Between which ranks a quantile of so many values lies.
 pub(super) fn ranks(n: u64, q: f64) -> Option<QuantileRanks> {
     quantile_ranks(n, q, ERROR_OF_END, ERROR_OF_END).ok()
+}
+
+/// The one value of all trials of these rows, if there is no other.
+pub(super) fn everywhere<'a>(mut rows: impl Iterator<Item = &'a Row<'a>>) -> Option<f64> {
+    let one = |row: &Row| row.sorted.first().filter(|first| row.sorted.last() == Some(first)).copied();
+    let first = one(rows.next()?)?;
+    rows.all(|row| one(row) == Some(first)).then_some(first)
 }
 
 fn between(sorted: &[f64], ranks: QuantileRanks) -> (f64, f64) {

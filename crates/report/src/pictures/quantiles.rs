@@ -23,12 +23,13 @@ const IN_TABLE: [(f64, &str); 5] = [(0.01, "p1"), (0.25, "p25"), (0.5, "p50"), (
 /// The quantiles of a metric, a line a row, with their bands; of many rows a selection. Nothing where all rows are
 /// constant or have too few values.
 pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<Picture> {
-    let enough =
-        Measured { rows: measured.rows.iter().filter(|row| row.n() >= LEAST_VALUES).cloned().collect(), ..*measured };
+    let enough = measured.with_values(LEAST_VALUES);
     if enough.is_constant() {
         return None;
     }
     let (shown, selected) = enough.selection(MOST_LINES);
+    // All alike: it is the metric that has few values.
+    let steps = shown.rows.iter().any(|row| recur(&row.sorted));
     let mut by_n = BTreeMap::new();
     let mut bands = Vec::new();
     let mut lines = Vec::new();
@@ -39,8 +40,9 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
             let (low, high) = row.between(ranks);
             (low.is_finite() && high.is_finite()).then_some(Range { x: q, low, high })
         });
-        bands.push(Layer::Band { series: Some(index), ranges: ranges.collect() });
-        let steps = are_few(&row.sorted);
+        let ranges: Vec<Range> = ranges.collect();
+        let ranges = if steps { in_steps(&ranges) } else { ranges };
+        bands.push(Layer::Band { series: Some(index), ranges });
         // Between two of a few values there is none.
         let at = |q: f64| if steps { row.reached(q) } else { row.quantile(q) };
         let points = supported.iter().map(|(q, _)| [*q, at(*q)]).collect();
@@ -66,10 +68,22 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
     Some(Picture { plot, table: table(&enough) })
 }
 
-/// Whether sorted values are ticks of a coarse clock, counts, or answers: most are there many times.
-fn are_few(sorted: &[f64]) -> bool {
-    const OFTEN: usize = 4;
-    sorted.chunk_by(|a, b| a == b).count() * OFTEN <= sorted.len()
+/// Whether one of the sorted values is there again and again, as ticks of a coarse clock, counts and answers are.
+fn recur(sorted: &[f64]) -> bool {
+    const LEAST: usize = 3;
+    const SHARE: usize = 20;
+    let most = sorted.chunk_by(|a, b| a == b).map(<[f64]>::len).max().unwrap_or(0);
+    most >= LEAST.max(sorted.len().div_ceil(SHARE))
+}
+
+/// Ranges that go on level until the next one, as lines with steps do.
+fn in_steps(ranges: &[Range]) -> Vec<Range> {
+    let turns = ranges.windows(2).filter(|pair| (pair[0].low, pair[0].high) != (pair[1].low, pair[1].high));
+    let turns: Vec<Range> = turns.map(|pair| Range { x: pair[1].x, ..pair[0] }).collect();
+    let mut all = [turns.as_slice(), ranges].concat();
+    // What ends at a place comes before what begins there.
+    all.sort_by(|a, b| a.x.total_cmp(&b.x));
+    all
 }
 
 /// How many values were cut off, as a sentence; empty where none was.

@@ -9,7 +9,7 @@ use ascertain_sys::machine::Cache;
 
 use super::measured::{Estimate, Measured, Row};
 use super::quantiles::{MOST_LINES, cut_off};
-use super::{Picture, Table, names};
+use super::{Picture, Table, measured, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 
 /// What is swept, and where.
@@ -33,10 +33,11 @@ struct Line<'a> {
 impl<'a> Sweep<'a> {
     /// The metric over the factor's whole levels, a line a variant with its median and band, with the ends of the
     /// caches marked. Where there are more lines than colours, or where they touch different amounts of memory,
-    /// several plots. A line has two levels at least.
+    /// several plots; none of lines that are all at one value everywhere. A line has two levels at least.
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
-        let groups = groups(&lines);
+        let mut groups = groups(&lines);
+        groups.retain(|group| everywhere(group).is_none());
         let id = format!("{id}-{}-sweep", names::slugs([self.factor]).concat());
         let pictures = groups.iter().enumerate().filter_map(|(index, group)| {
             let id = if index == 0 { id.clone() } else { format!("{id}-{}", index + 1) };
@@ -44,6 +45,24 @@ impl<'a> Sweep<'a> {
             self.picture(group, id, &which, about)
         });
         pictures.collect()
+    }
+
+    /// The values at which plots that are not drawn would be everywhere, and the names of their lines.
+    pub fn constants(&self) -> Vec<(f64, Vec<String>)> {
+        let lines = self.lines();
+        let names = names::of_rows(&lines.iter().map(|line| (&line.arm, "")).collect::<Vec<_>>());
+        let name =
+            |line: &&Line| lines.iter().zip(&names).find(|(other, _)| other.arm == line.arm).map(|(_, name)| name);
+        let mut constants: Vec<(f64, Vec<String>)> = Vec::new();
+        for group in groups(&lines) {
+            let Some(value) = everywhere(&group) else { continue };
+            let names = group.iter().filter_map(name).cloned();
+            match constants.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, known)) => known.extend(names),
+                None => constants.push((value, names.collect())),
+            }
+        }
+        constants
     }
 
     fn lines(&self) -> Vec<Line<'a>> {
@@ -169,6 +188,11 @@ fn groups<'a, 'b>(lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a>>> {
         groups.entry((line.bytes_each.map_or(0, f64::to_bits), point)).or_default().push(line);
     }
     groups.into_values().flat_map(|group| group.chunks(MOST_LINES).map(<[_]>::to_vec).collect::<Vec<_>>()).collect()
+}
+
+/// The one value of all trials at all levels of these lines, if there is no other.
+fn everywhere(lines: &[&Line]) -> Option<f64> {
+    measured::everywhere(lines.iter().flat_map(|line| line.at.iter().map(|(_, row, _)| *row)))
 }
 
 /// Which of several plots it is: the levels that its lines share and others do not have, and its number.

@@ -51,6 +51,9 @@ pub enum Layer {
     Cells {
         /// The cells.
         cells: Vec<Cell>,
+        /// The least and the greatest value that the scale must cover, so that maps that stand side by side can have
+        /// the same; `None`: those of the cells.
+        domain: Option<(f64, f64)>,
         /// What the values are.
         label: String,
         /// What the values are in.

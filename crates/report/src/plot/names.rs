@@ -1,6 +1,6 @@
 //! How wide text will be, and how it is made to fit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The width of a text in a sans-serif face, in units of its size. The advances are those of DejaVu Sans, one of
 /// the widest common faces, so that text which fits by this estimate fits in others too.
@@ -29,24 +29,31 @@ pub(super) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> S
     cut_at(text, 0.5, most, width)
 }
 
-/// Names that stand below each other, shortened: cut in their middle, unless two would look alike then and there is
-/// another place where fewer do.
+/// Names that stand below each other, shortened: cut in their middle, but for those that would look like another one then
+/// and that can be told from all others by a cut elsewhere.
 pub(super) fn told_apart(names: &[String], most: f64, width: impl Fn(&str) -> f64) -> Vec<String> {
-    const HEADS: [f64; 7] = [0.5, 0.65, 0.35, 0.8, 0.2, 0.9, 0.1];
-    let cut = |head: f64| names.iter().map(|name| cut_at(name, head, most, &width)).collect::<Vec<_>>();
-    let different = |labels: &[String]| labels.iter().collect::<BTreeSet<_>>().len();
-    let needed = names.iter().collect::<BTreeSet<_>>().len();
-    let mut best = cut(HEADS[0]);
-    for head in &HEADS[1..] {
-        if different(&best) == needed {
-            break;
-        }
-        let other = cut(*head);
-        if different(&other) > different(&best) {
-            best = other;
+    const HEADS: [f64; 7] = [0.65, 0.35, 0.8, 0.2, 0.9, 0.1, 0.0];
+    let mut labels: Vec<String> = names.iter().map(|name| cut_at(name, 0.5, most, &width)).collect();
+    for head in HEADS {
+        for alike in alike(names, &labels) {
+            let other: Vec<String> = alike.iter().map(|&index| cut_at(&names[index], head, most, &width)).collect();
+            let taken =
+                |label: &String| labels.iter().enumerate().any(|(at, known)| known == label && !alike.contains(&at));
+            let different = other.iter().collect::<BTreeSet<_>>().len();
+            let now = alike.iter().map(|&index| &labels[index]).collect::<BTreeSet<_>>().len();
+            if different > now && !other.iter().any(taken) {
+                alike.iter().zip(other).for_each(|(&index, label)| labels[index] = label);
+            }
         }
     }
-    best
+    labels
+}
+
+/// The places of names that differ and whose labels do not, those of each label together.
+fn alike(names: &[String], labels: &[String]) -> Vec<Vec<usize>> {
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    labels.iter().enumerate().for_each(|(index, label)| places.entry(label).or_default().push(index));
+    places.into_values().filter(|places| places.iter().any(|&index| names[index] != names[places[0]])).collect()
 }
 
 /// The text cut so that so large a share of what is left is before the cut.

@@ -86,11 +86,15 @@ impl Scene {
     }
 
     /// What an interval along the x axis says, in digits that tell its ends from the rules. An end that has no place on
-    /// the axis bounds nothing.
+    /// the axis bounds nothing, and where both are at the estimate, that is all there is to say.
     pub(super) fn figure(&self, row: &Interval) -> String {
         let axis = &self.x.axis;
+        if row.low == row.high && row.value == row.low && !axis.in_percent {
+            return axis.unit.human(row.value);
+        }
         let has_place = |number: &f64| !number.is_nan() && (axis.scale != Scale::Log || *number > 0.0);
-        let [value, low, high] = [row.value, row.low, row.high].map(|number| Some(number).filter(has_place));
+        let [low, high] = [row.low, row.high].map(|number| Some(number).filter(has_place));
+        let value = Some(row.value).filter(|value| !value.is_nan());
         let is_size = |number: &f64| number.is_finite() && *number != 0.0;
         let size = [value, high, low].into_iter().flatten().find(is_size).unwrap_or(0.0);
         let rules = self.plot.layers.iter().filter_map(|layer| match layer {

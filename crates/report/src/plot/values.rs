@@ -15,8 +15,10 @@ pub(super) struct Values {
 const WIDE_SPAN: f64 = 50.0;
 
 impl Values {
-    pub(super) fn new(cells: &[Cell], unit: Unit) -> Values {
-        let known = || cells.iter().map(|cell| cell.value).filter(|v| v.is_finite());
+    /// For these cells and the values that must be covered besides.
+    pub(super) fn new(cells: &[Cell], domain: Option<(f64, f64)>, unit: Unit) -> Values {
+        let asked = || domain.into_iter().flat_map(|(low, high)| [low, high]);
+        let known = || cells.iter().map(|cell| cell.value).chain(asked()).filter(|v| v.is_finite());
         let (low, high) = known().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         let scale = if low > 0.0 && high / low > WIDE_SPAN { Scale::Log } else { Scale::Linear };
         let mut axis = Axis::new("", scale, unit);

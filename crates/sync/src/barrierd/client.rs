@@ -65,8 +65,8 @@ impl Client {
     /// Connects to the daemon at `path`: [`DEFAULT_PATH`](super::DEFAULT_PATH) unless it was told otherwise.
     ///
     /// # Errors
-    /// [`Error::NotRunning`], [`Error::Denied`], [`Error::LongPath`], and if what is found there is not to be trusted or understood: [`Error::Stranger`],
-    /// [`Error::NotADaemon`], [`Error::OtherVersion`].
+    /// [`Error::NotRunning`], [`Error::Denied`], [`Error::LongPath`], and if what is found there is not to be trusted or
+    /// understood: [`Error::Stranger`], [`Error::NotADaemon`], [`Error::OtherVersion`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         Error::unless_short(path)?;

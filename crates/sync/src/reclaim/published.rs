@@ -16,9 +16,9 @@ pub trait Reclaimer: Clone {
 
 /// An object that any number of threads read while others replace it.
 ///
-/// It belongs to one domain or collector, whose guards alone may read it: another's are refused by a panic. It keeps that domain
-/// alive, also from within an object that waits to be freed there: after the last such structure was dropped, a retirer's
-/// or handle's `flush` frees what is in it.
+/// It belongs to one domain or collector, whose guards alone may read it: another's are refused by a panic. It keeps
+/// that domain alive, also from within an object that waits to be freed there: after the last such structure was
+/// dropped, a retirer's or handle's `flush` frees what is in it.
 pub struct Published<T: Send + Sync + 'static, R: Reclaimer> {
     /// Never null: a box of the current object.
     object: AtomicPtr<T>,

@@ -18,9 +18,9 @@ pub fn cpus() -> &'static [usize] {
     CPUS.get_or_init(imp::cpus)
 }
 
-/// Ties the calling thread, and what it starts, to a CPU.
-pub fn pin(cpu: usize) {
-    imp::allow(0, &[cpu]);
+/// Ties the calling thread, and what it starts, to a CPU; false where a filter of system calls forbids it.
+pub fn pin(cpu: usize) -> bool {
+    imp::allow(0, &[cpu])
 }
 
 /// Calls `work`, while all threads that this process has by then are moved from CPU to CPU, again and again.
@@ -61,12 +61,13 @@ mod imp {
         !found.is_null()
     }
 
-    pub fn allow(tid: libc::pid_t, cpus: &[usize]) {
-        // SAFETY: as above; the kernel only reads. A thread that is gone is an error, which does not matter.
+    /// False if not; a thread may be gone.
+    pub fn allow(tid: libc::pid_t, cpus: &[usize]) -> bool {
+        // SAFETY: as above; the kernel only reads.
         unsafe {
             let mut set: libc::cpu_set_t = mem::zeroed();
             cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
-            libc::sched_setaffinity(tid, size_of_val(&set), &raw const set);
+            libc::sched_setaffinity(tid, size_of_val(&set), &raw const set) == 0
         }
     }
 
@@ -105,7 +106,9 @@ mod imp {
         false
     }
 
-    pub fn allow(_tid: i32, _cpus: &[usize]) {}
+    pub fn allow(_tid: i32, _cpus: &[usize]) -> bool {
+        true
+    }
 
     pub fn on_all_cpus<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         work()

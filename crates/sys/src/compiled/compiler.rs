@@ -1,3 +1,5 @@
+//! From a source to a library, by this machine's compiler.
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

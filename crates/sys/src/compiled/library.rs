@@ -1,3 +1,5 @@
+//! Compiled code, loaded and called.
+
 use std::ffi::{CStr, CString, c_void};
 use std::fs::File;
 use std::os::fd::AsRawFd;

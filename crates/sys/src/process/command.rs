@@ -18,7 +18,8 @@ pub enum Input {
 }
 
 /// Where standard output or standard error goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Output {
     /// Nowhere.
     #[default]

@@ -19,19 +19,21 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use std::{fs, io};
 
 use super::Command;
 use super::discardable::discardable;
 use super::image::Image;
 use super::resolve::{c_string, environment};
-use super::serve::{futex, serve};
+use super::serve::serve;
 use super::stdio::Streams;
 use super::wait::{pidfd_open, reap};
 use crate::Error;
+use crate::futex::{self, Scope};
 
 /// How often to look whether a launcher that does not answer is still there.
-const LOOK_NS: i64 = 100_000_000;
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A launcher for one command.
 pub(super) struct Launcher {
@@ -117,9 +119,8 @@ impl Launcher {
     }
 
     fn await_reply(&mut self, seen: u32) -> Result<(), Error> {
-        let timeout = libc::timespec { tv_sec: 0, tv_nsec: LOOK_NS };
         while self.image.replies.load(Ordering::Acquire) == seen {
-            futex(&self.image.replies, libc::FUTEX_WAIT, seen, Some(&timeout));
+            futex::wait(&self.image.replies, seen, Some(LOOK), Scope::Machine);
             if self.alive
                 && self.image.replies.load(Ordering::Acquire) == seen
                 && reap(self.pid, libc::WNOHANG)?.is_some()
@@ -128,7 +129,7 @@ impl Launcher {
             }
             if !self.alive {
                 let source = io::Error::from_raw_os_error(libc::ESRCH);
-                return Err(Error::System { what: "the process that starts the command", source });
+                return Err(Error::System { what: "the process that starts the command has ended", source });
             }
         }
         Ok(())
@@ -159,7 +160,8 @@ fn image(path: &Path, command: &Command) -> Result<Image, Error> {
     let keep = [(&raw const on_stack).addr(), thread_local.addr()];
     let discard = discardable(&String::from_utf8_lossy(&maps), keep);
     let program = c_string(path.as_os_str())?;
-    Image::new(&program, &args, &env, &discard).map_err(Error::system("no memory to share"))
+    Image::new(&program, &args, &env, &discard)
+        .map_err(Error::system("no memory to share with the process that starts the command"))
 }
 
 /// A descriptor of this process, which is readable when it has ended; made once a process.

@@ -5,11 +5,12 @@
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::{mem, ptr, slice};
 
 use super::image::Control;
 use crate::clock;
+use crate::futex::{self, Scope};
 
 /// Gets ready, then starts the command at each request until the process that made it ends.
 ///
@@ -26,7 +27,7 @@ pub(super) unsafe fn serve(control: &Control, request: RawFd, parent: RawFd) -> 
         discard(control);
         loop {
             control.replies.fetch_add(1, Ordering::Release);
-            futex(&control.replies, libc::FUTEX_WAKE, 1, None);
+            futex::wake_one(&control.replies, Scope::Machine);
             let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
             let mut events = [readable(request), readable(parent)];
             let mut requests = 0_u64;
@@ -129,12 +130,4 @@ extern "C" fn become_command(control: *mut c_void) -> c_int {
         control.error.store(*libc::__errno_location(), Ordering::Relaxed);
         libc::_exit(127)
     }
-}
-
-/// Waits on `word` as long as it is `value`, or wakes who waits.
-pub(super) fn futex(word: &AtomicU32, operation: c_int, value: u32, timeout: Option<&libc::timespec>) {
-    let timeout = timeout.map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: `word` is an aligned word of memory, `timeout` null or a timespec. Whatever the call
-    // returns, callers look at the word again.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, timeout, 0, 0) };
 }

@@ -48,7 +48,7 @@ impl Stdio {
         let stdin = match &self.stdin {
             Source::Null => null()?,
             Source::File(path) => input_file(path)?,
-            Source::Bytes(file) => rewound(file).map_err(Error::system("the input's beginning"))?,
+            Source::Bytes(file) => rewound(file).map_err(Error::system("the input could not be rewound"))?,
         };
         let mut reader = None;
         let stdout = match &self.stdout {

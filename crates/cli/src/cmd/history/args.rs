@@ -1,3 +1,5 @@
+//! What the subcommands are, and which options they share.
+
 use std::path::PathBuf;
 
 use ascertain::evidence;

@@ -1,3 +1,5 @@
+//! A run with its outcome.
+
 use std::path::Path;
 
 use ascertain::evidence::{self, Header};

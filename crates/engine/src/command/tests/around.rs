@@ -121,14 +121,16 @@ fn parameters_are_replaced_in_every_line() {
 fn a_program_may_be_made_beforehand() {
     let log = Log::new();
     let program = log.path("program");
-    let make = Some(format!("cp /bin/true {program}"));
-    let by_setup = NamedCommand { setup: make.clone(), cleanup: Some(format!("rm {program}")), ..command(&program) };
-    let by_preparation = NamedCommand { prepare: make, ..command(&program) };
+    let quoted = format!("'{program}'");
+    // Not a copy: temporary files may lie where no programs are started.
+    let make = Some(format!("ln -sf /bin/sh '{program}'"));
+    let by_setup = NamedCommand { setup: make.clone(), cleanup: Some(format!("rm '{program}'")), ..command(&quoted) };
+    let by_preparation = NamedCommand { prepare: make, ..command(&quoted) };
     for command in [by_setup, by_preparation] {
         measure_once(CommandSet { commands: vec![command], ..plain(&[]) }).unwrap();
     }
     let _ = fs::remove_file(&program);
-    let never = NamedCommand { setup: Some("true".into()), ..command(&program) };
+    let never = NamedCommand { setup: Some("true".into()), ..command(&quoted) };
     let reason = failed(measure_once(CommandSet { commands: vec![never], ..plain(&[]) }));
     assert!(reason.contains("was not found"), "{reason}");
 }

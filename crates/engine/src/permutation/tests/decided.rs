@@ -116,3 +116,21 @@ fn the_seed_repeats_it() {
     assert_eq!(draws(1), draws(1));
     assert_ne!(draws(1), draws(2));
 }
+
+/// Where all values are alike every reshuffle is an exceedance, also the last one before a look.
+#[test]
+fn progress_counts_the_exceedances_of_all_its_reshuffles() {
+    let samples = vec![Sample::new("a", vec![1.0; 3]), Sample::new("b", vec![1.0; 3])];
+    let mut reshuffles = Reshuffles::new(samples, &Question::default(), 3).unwrap();
+    // So near to 1 that nothing is decided before the first look.
+    let method = Method::Csm { alpha: 1.0 - 1e-12, error: 1e-6 };
+    let budget = Budget { max_shuffles: u64::MAX, max_time: None };
+    let mut seen = None;
+    let conclusion = decide(&mut reshuffles, method, &budget, &mut |progress| {
+        seen = Some((progress.shuffles, progress.exceedances));
+        false
+    });
+    let conclusion = conclusion.unwrap();
+    assert_eq!((conclusion.end, conclusion.exceedances), (End::Interrupted, conclusion.shuffles));
+    assert_eq!(seen, Some((conclusion.shuffles, conclusion.shuffles)));
+}

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use ascertain::unit::Unit;
-
 use super::super::Cell;
 use super::super::ink::{RAMP, hex, is_light, ramp};
 use super::super::scene::Scene;
 use super::super::ticks::{Room, Tick, ticks};
-use super::super::values::Values;
 use super::layout::{LINE, Layout, TEXT, fitting, text_width};
 use super::path::{Path, px};
 use super::{Drawing, colored_cells, escaped, prefixes};
@@ -31,8 +28,8 @@ impl Drawing {
         *svg += "</linearGradient></defs>";
     }
 
-    pub(super) fn write_cells(&self, cells: &[Cell], label: &str, unit: Unit, layout: &Layout, svg: &mut String) {
-        let values = Values::new(cells, unit);
+    pub(super) fn write_cells(&self, layout: &Layout, svg: &mut String) {
+        let Some((cells, label, values)) = colored_cells(&self.scene) else { return };
         let (Some(columns), Some(rows)) = (Scene::names(&self.scene.x), Scene::names(&self.scene.y)) else { return };
         let frame = &layout.frame;
         let (width, height) = ((frame.right - frame.left) / columns as f64, (frame.bottom - frame.top) / rows as f64);
@@ -53,7 +50,7 @@ impl Drawing {
             svg,
             "<g class=\"cells\" data-v-label=\"{}\" data-v-unit=\"{}\" data-v=\"{}\">",
             escaped(label),
-            prefixes(unit),
+            prefixes(values.ruler.axis.unit),
             written.join(",")
         );
         for (shade, path) in shades {
@@ -76,8 +73,7 @@ impl Drawing {
 
     /// The legend of a heat map: what the colours mean, with ticks.
     pub(super) fn write_color_scale(&self, layout: &Layout, svg: &mut String) {
-        let Some((cells, label, unit)) = colored_cells(&self.scene) else { return };
-        let values = Values::new(cells, unit);
+        let Some((_, label, values)) = colored_cells(&self.scene) else { return };
         let (top, left, length) = (layout.colors_top, 2.0, 300.0_f64.min(layout.width - 60.0));
         let start = left + 12.0;
         let (text_y, bar_y) = (px(top + TEXT), px(top + LINE));

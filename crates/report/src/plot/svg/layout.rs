@@ -70,7 +70,7 @@ impl Layout {
 
         let cells = has_colors.then_some([Scene::names(&scene.x), Scene::names(&scene.y)]);
         let height = plot_height(scene, size, cells.is_some());
-        let names_most = width * if size == Size::Wide { 0.36 } else { 0.4 };
+        let names_most = width * if size == Size::Wide { 0.36 } else { 0.48 };
         let y_ticks = y_ticks_of(&scene.y, height, names_most);
         let labels = y_ticks.iter().map(|tick| text_width(&tick.label)).fold(0.0, f64::max);
         let left = (labels + 10.0).max(14.0).round();

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::super::scene::Scene;
+use super::super::values::Values;
 use super::super::{Cell, Layer, Which};
 use super::layout::{LINE, fitting, text_width};
-use ascertain::unit::Unit;
 
 /// A series in the legend, or a level rule.
 pub(super) struct Key {
@@ -58,10 +58,10 @@ fn level_rule(scene: &Scene, layer: &Layer) -> Option<String> {
     (!label.is_empty()).then_some(named)
 }
 
-/// The cells of a heat map with what they show, if the plot is one.
-pub(in super::super) fn colored_cells(scene: &Scene) -> Option<(&[Cell], &str, Unit)> {
+/// The cells of a heat map with what they show and what their colours mean, if the plot is one.
+pub(in super::super) fn colored_cells(scene: &Scene) -> Option<(&[Cell], &str, Values)> {
     scene.plot.layers.iter().find_map(|layer| match layer {
-        Layer::Cells { cells, label, unit } => Some((&cells[..], &label[..], *unit)),
+        Layer::Cells { cells, domain, label, unit } => Some((&cells[..], &label[..], Values::new(cells, *domain, *unit))),
         _ => None,
     })
 }

@@ -21,7 +21,7 @@ const MOST_FIGURES: usize = 100;
 impl Drawing {
     pub(super) fn write_layer(&self, index: usize, layer: &Layer, layout: &Layout, svg: &mut String) {
         match layer {
-            Layer::Cells { cells, label, unit } => return self.write_cells(cells, label, *unit, layout, svg),
+            Layer::Cells { .. } => return self.write_cells(layout, svg),
             Layer::Rule { on, at, label } => return self.write_rule(*on, *at, label, layout, svg),
             _ => {}
         }

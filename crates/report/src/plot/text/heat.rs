@@ -33,9 +33,8 @@ impl Drawing<'_> {
     /// columns than the map, cells share one, and the greatest is shown.
     pub(super) fn heat_map(&self) -> Canvas {
         let (scene, width) = (self.scene, self.width);
-        let Some((cells, label, unit)) = colored_cells(scene) else { return Canvas::new(width, 0) };
+        let Some((cells, label, values)) = colored_cells(scene) else { return Canvas::new(width, 0) };
         let (columns, rows) = (Scene::names(&scene.x).unwrap_or(1), Scene::names(&scene.y).unwrap_or(1));
-        let values = Values::new(cells, unit);
         let y_ticks = y_ticks(&scene.y, rows, width / 3);
         let left = y_ticks.iter().map(|tick| tick.label.width()).max().unwrap_or(0) + 1;
         let number = cells.iter().map(|cell| values.short(cell.value).width()).max().unwrap_or(0);

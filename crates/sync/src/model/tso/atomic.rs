@@ -20,8 +20,6 @@ pub trait Value: Copy {
 pub trait Integer: Value {
     /// The sum, modulo its size.
     fn plus(self, other: Self) -> Self;
-    /// The difference, modulo its size.
-    fn minus(self, other: Self) -> Self;
 }
 
 macro_rules! integers {
@@ -37,9 +35,6 @@ macro_rules! integers {
         impl Integer for $integer {
             fn plus(self, other: Self) -> Self {
                 self.wrapping_add(other)
-            }
-            fn minus(self, other: Self) -> Self {
-                self.wrapping_sub(other)
             }
         }
     )* };
@@ -135,12 +130,6 @@ impl<T: Value> Atomic<T> {
         });
         if old == current { Ok(T::from_bits(old)) } else { Err(T::from_bits(old)) }
     }
-
-    /// On x86 it does not fail without a reason.
-    #[track_caller]
-    pub fn compare_exchange_weak(&self, current: T, new: T, success: Ordering, failure: Ordering) -> Result<T, T> {
-        self.compare_exchange(current, new, success, failure)
-    }
 }
 
 impl<T: Integer> Atomic<T> {
@@ -152,29 +141,8 @@ impl<T: Integer> Atomic<T> {
 
     /// The value before.
     #[track_caller]
-    pub fn fetch_sub(&self, by: T, _: Ordering) -> T {
-        self.update(|old| Some(old.minus(by)))
-    }
-
-    /// The value before.
-    #[track_caller]
-    pub fn fetch_max(&self, other: T, _: Ordering) -> T
-    where
-        T: Ord,
-    {
-        self.update(|old| Some(old.max(other)))
-    }
-
-    /// The value before.
-    #[track_caller]
     pub fn fetch_and(&self, mask: T, _: Ordering) -> T {
         self.update(|old| Some(T::from_bits(old.into_bits() & mask.into_bits())))
-    }
-
-    /// The value before.
-    #[track_caller]
-    pub fn fetch_or(&self, mask: T, _: Ordering) -> T {
-        self.update(|old| Some(T::from_bits(old.into_bits() | mask.into_bits())))
     }
 }
 

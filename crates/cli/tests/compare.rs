@@ -1,0 +1,203 @@
+//! `ascertain compare` on real programs.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{ascertain, runs};
+use serde_json::Value;
+
+#[test]
+fn compare_decides_and_says_so() {
+    let state = tempfile::tempdir().unwrap();
+    let named = ["-n", "long", "-n", "short", "sleep 0.03", "sleep 0.001"];
+    let arguments = [&["compare", "--max-time", "10min", "--format", "json"][..], &named].concat();
+    let json = ascertain(state.path(), &arguments).json();
+    assert_eq!(json["schema"], "ascertain.run/1");
+    assert_eq!(json["claims"][0]["decision"], "faster");
+    assert!(json["claims"][0]["ratio_low"].as_f64().unwrap() > 1.0);
+    let metrics: Vec<&Value> = json["points"].as_array().unwrap().iter().map(|point| &point["metric"]).collect();
+    assert_eq!(
+        metrics,
+        ["wall", "user", "system", "memory_peak", "exit", "wall", "user", "system", "memory_peak", "exit"]
+    );
+    let run = runs(state.path()).pop().unwrap();
+    for file in ["run.json", "trials.jsonl", "trials.parquet"] {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+    assert_eq!(std::fs::read_dir(run).unwrap().count(), 3, "nothing half-written is left");
+}
+
+#[test]
+fn compare_speaks_to_people() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "--max-time", "10min", "sleep 0.03", "sleep 0.001"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("`sleep 0.001` is faster than `sleep 0.03`: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Trials") && ran.stdout.contains("Min to max"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("evidence: "), "{}", ran.stderr);
+    let quiet = ascertain(state.path(), &["compare", "-q", "-r", "2", "true", "true"]);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn gates_have_their_exit_codes() {
+    let state = tempfile::tempdir().unwrap();
+    let common = ["compare", "--no-evidence", "-q", "--max-time", "10min"];
+    let gate = |arguments: &[&str]| ascertain(state.path(), &[&common, arguments].concat()).code;
+    assert_eq!(gate(&["--fail-if", "slower", "sleep 0.001", "sleep 0.03"]), Some(1));
+    assert_eq!(gate(&["--fail-if", "slower", "sleep 0.03", "sleep 0.001"]), Some(0));
+    assert_eq!(gate(&["--fail-if", "slower", "--margin", "5%", "sleep 0.03", "sleep 0.001"]), Some(0));
+    assert_eq!(gate(&["--fail-if", "slower", "--max-trials", "3", "sleep 0.001", "sleep 0.03"]), Some(3));
+    assert_eq!(gate(&["-i", "-r", "3", "true", "false"]), Some(0));
+}
+
+#[test]
+fn parameters_make_arms_and_the_first_is_the_reference() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--format", "json", "-r", "3", "-L", "time", "0.01,0.001", "sleep {time}"];
+    let json = ascertain(state.path(), &arguments).json();
+    assert_eq!(json["claims"].as_array().unwrap().len(), 1);
+    assert_eq!(json["points"][0]["at"]["time"], "0.01");
+    let arguments =
+        ["compare", "--format", "json", "-r", "2", "-P", "n", "1", "5", "-D", "2", "echo {n}", "printf {n}"];
+    let json = ascertain(state.path(), &arguments).json();
+    assert_eq!(json["claims"].as_array().unwrap().len(), 3, "the second against the first, at each of 1, 3, 5");
+}
+
+#[test]
+fn parameters_stand_in_the_command_lines() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "-r", "3", "-L", "time", "0.01,0.001", "sleep {time}"]);
+    assert!(ran.stdout.contains("`sleep 0.001` is") && !ran.stdout.contains("{time}"), "{}", ran.stdout);
+}
+
+#[test]
+fn what_hyperfines_users_look_for() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = |arguments: &[&str]| {
+        let ran = ascertain(state.path(), &[&["compare", "--no-evidence"], arguments].concat());
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        ran.stdout
+    };
+    let first_of = |text: &str, names: [&str; 2]| {
+        let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with('─')).collect();
+        table.iter().find_map(|line| names.into_iter().find(|name| line.starts_with(name))).map(str::to_string)
+    };
+    let (slow, fast) = ("sleep 0.1", "sleep 0.001");
+    let given = compare(&["-r", "1", slow, fast]);
+    assert_eq!(first_of(&given, [slow, fast]).as_deref(), Some(slow), "{given}");
+    // Each is measured once: no machine stops for as long as that.
+    let sorted = compare(&["-r", "1", "--sort", "mean-time", "-u", "second", "sleep 5", fast]);
+    assert_eq!(first_of(&sorted, ["sleep 5", fast]).as_deref(), Some(fast), "{sorted}");
+    assert!(sorted.contains(" s ") && !sorted.contains("ms "), "{sorted}");
+    let referred = compare(&["-r", "1", "--reference", slow, "-n", "quick", fast]);
+    assert_eq!(first_of(&referred, [slow, "quick"]).as_deref(), Some(slow), "{referred}");
+    assert!(compare(&["-r", "1", "--show-output", "echo seen"]).contains("seen\n"));
+    let json = ["--format", "json", "--min-runs", "40", "true", "sleep 0.02"];
+    let json: Value = serde_json::from_str(&compare(&json)).unwrap();
+    assert!(json["points"][0]["n"].as_u64() >= Some(40), "{json}");
+    for shell in [&["-S", "sh"][..], &["--shell"], &["--shell=sh"]] {
+        compare(&[&["-r", "1"], shell, &["true | true"]].concat());
+    }
+    compare(&["-r", "1", "--shell=none", "true"]);
+}
+
+#[test]
+fn what_failed_says_so_in_its_own_row() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "false", "true"]);
+    let row = |name: &str| ran.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
+    assert!(row("false").ends_with("failed"), "{}", ran.stdout);
+    assert!(row("true").ends_with("not compared"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Failed: command `false` ended with exit code 1;"), "{}", ran.stdout);
+}
+
+#[test]
+fn failures_that_were_ignored_are_said() {
+    let state = tempfile::tempdir().unwrap();
+    let careful = "`sh -c 'exit 2; : x'` ended with exit code 2 in 6 of 6 trials";
+    let ran = ascertain(state.path(), &["compare", "-i", "-r", "6", "sh -c 'exit 2; : x'", "true"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Careful:") && words.contains(careful), "{}", ran.stdout);
+    let json = ascertain(state.path(), &["continue", "--format", "json"]).json();
+    let said = |threat: &Value| threat.as_str().is_some_and(|threat| threat.starts_with(careful));
+    assert!(json["threats"].as_array().unwrap().iter().any(said), "{json}");
+    let fine = ascertain(state.path(), &["compare", "-i", "-r", "6", "true", "sleep 0.001"]);
+    assert!(!fine.stdout.contains("ended with"), "{}", fine.stdout);
+}
+
+#[test]
+fn preparation_and_hooks_run_around() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = [
+        "compare",
+        "--no-evidence",
+        "-q",
+        "-w",
+        "1",
+        "-r",
+        "2",
+        "--shell",
+        "-s",
+        "echo s >> log",
+        "-p",
+        "echo p >> log",
+        "-c",
+        "echo c >> log",
+        "echo x >> log",
+    ];
+    assert_eq!(ascertain(state.path(), &arguments).code, Some(0));
+    let log = std::fs::read_to_string(state.path().join("log")).unwrap().replace('\n', "");
+    assert_eq!(log, "spxpxpxc");
+}
+
+#[test]
+fn output_that_fills_a_pipe_and_input_from_a_file() {
+    let state = tempfile::tempdir().unwrap();
+    std::fs::write(state.path().join("in"), vec![b'x'; 1 << 20]).unwrap();
+    let arguments = ["compare", "--no-evidence", "-q", "-r", "2", "--input", "in", "--output"];
+    for output in ["pipe", "null", "out"] {
+        let ran = ascertain(state.path(), &[&arguments[..], &[output, "cat"]].concat());
+        assert_eq!(ran.code, Some(0), "{output}: {}", ran.stderr);
+    }
+    assert_eq!(std::fs::metadata(state.path().join("out")).unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn a_command_that_hangs_is_an_infinite_time() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--format", "json", "--time-limit", "100ms", "-r", "3", "sleep 0.001", "sleep 100"];
+    let json = ascertain(state.path(), &arguments).json();
+    assert_eq!(json["points"][5]["median"], Value::Null);
+    assert_eq!(json["claims"][0]["successes"], 0);
+    let arguments = ["slo", "--at-least", "90%", "--within", "50ms", "--time-limit", "100ms", "--", "sleep", "100"];
+    assert_eq!(ascertain(state.path(), &arguments).code, Some(1));
+}
+
+#[test]
+fn exports_are_hyperfines() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = [
+        "compare",
+        "--no-evidence",
+        "-q",
+        "-r",
+        "3",
+        "--export-json",
+        "a.json",
+        "--export-csv",
+        "a.csv",
+        "--export-markdown",
+        "a.md",
+        "true",
+        "sleep 0.001",
+    ];
+    assert_eq!(ascertain(state.path(), &arguments).code, Some(0));
+    let read = |name: &str| std::fs::read_to_string(state.path().join(name)).unwrap();
+    let json: Value = serde_json::from_str(&read("a.json")).unwrap();
+    assert_eq!(json["results"][1]["command"], "sleep 0.001");
+    assert_eq!(json["results"][0]["times"].as_array().unwrap().len(), 3);
+    assert!(read("a.csv").starts_with("command,mean,stddev,median,user,system,min,max"));
+    assert!(read("a.md").contains("| `sleep 0.001` |"));
+}

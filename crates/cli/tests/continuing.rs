@@ -1,0 +1,146 @@
+//! Runs that are interrupted, killed or undecided, and `ascertain continue`.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use ascertain_sys::process;
+use common::{ascertain, command, runs};
+use serde_json::Value;
+
+/// SIGTERM (SIGINT is ignored below `nohup` and `&`) while a command is measured: exit code 130, the command is gone,
+/// the evidence can be continued.
+#[cfg(target_os = "linux")]
+#[test]
+fn interrupted_runs_keep_their_evidence_and_go_on() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments =
+        ["compare", "--max-time", "10min", "--shell", "echo began >&2; sleep 0.2", "sleep 0.2", "--output", "inherit"];
+    let mut child = command(state.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // The third time that the first command begins, at least two trials are behind us.
+    let began = lines.by_ref().map_while(Result::ok).filter(|line| line == "began");
+    assert_eq!(began.take(3).count(), 3);
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    let run = runs(state.path()).pop().unwrap();
+    assert!(run.join("trials.parquet").is_file());
+    let name = run.file_name().unwrap().to_str().unwrap();
+    let json = ascertain(state.path(), &["continue", name, "--max-trials", "5", "--format", "json"]).json();
+    assert_eq!((&json["claims"][0]["trials"], &json["points"][0]["n"]), (&5.into(), &5.into()), "{json}");
+    assert_eq!(json["run_id"], *name);
+}
+
+/// The gate of the run that is continued is a gate again, and runs of other programs are passed over.
+#[test]
+fn what_is_continued_fails_as_it_would_have() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--fail-if", "slower", "--max-trials", "3", "sleep 0.001", "sleep 0.03"];
+    assert_eq!(ascertain(state.path(), &arguments).code, Some(3));
+    let of_this_program = runs(state.path()).pop().unwrap();
+    let of_another = of_this_program.parent().unwrap().join("30001231T000000000Z-zzzz");
+    std::fs::create_dir(&of_another).unwrap();
+    let header = std::fs::read_to_string(of_this_program.join("run.json")).unwrap();
+    let mut header: Value = serde_json::from_str(&header.replace("\"compare\"", "\"somebodys-bench\"")).unwrap();
+    header["plan"]["commands"] = Value::Array(Vec::new());
+    std::fs::write(of_another.join("run.json"), header.to_string()).unwrap();
+    let ran = ascertain(state.path(), &["continue", "--max-trials", "10000", "--max-time", "10min"]);
+    assert!(ran.stderr.contains("passing over 30001231T000000000Z-zzzz: `somebodys-bench`"), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    let name = of_this_program.file_name().unwrap().to_str().unwrap();
+    assert_eq!(ascertain(state.path(), &["continue", name, "--fail-on", "refuted"]).code, Some(2));
+}
+
+/// At 15 of 15 one more trial would do, and the run says how to have it. On a machine that stops at times it takes more.
+#[test]
+fn what_is_undecided_says_how_to_go_on() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "-r", "15", "sleep 0.001", "sleep 0.06"]);
+    let run = process::join(&[runs(state.path()).pop().unwrap().to_string_lossy()]);
+    let how = format!("`ascertain continue {run} --max-trials 30`");
+    assert!(ran.stderr.contains(&format!("undecided: {how} goes on with it")), "{}", ran.stderr);
+    let on = ["continue", "--max-trials", "10000", "--max-time", "10min", "--format", "json"];
+    let ran = ascertain(state.path(), &on);
+    let claim = &ran.json()["claims"][0];
+    assert_eq!(claim["decision"], "slower", "{}", ran.stderr);
+    assert!(claim["trials"].as_u64() >= Some(16), "{claim}");
+    assert!(!ran.stderr.contains("undecided"), "{}", ran.stderr);
+}
+
+/// A report that stands in the folder is of the run as it was.
+#[test]
+fn a_report_is_made_anew_when_its_run_goes_on() {
+    let state = tempfile::tempdir().unwrap();
+    let text = "[[claim]]\nid = \"x\"\ncommand = \"true\"\npredicate = \"wall <= 5 s\"\nrate = 0.6\n";
+    std::fs::write(state.path().join("claims.toml"), text).unwrap();
+    assert_eq!(ascertain(state.path(), &["check", "claims.toml", "--max-trials", "2"]).code, Some(3));
+    let report = runs(state.path()).pop().unwrap().join("report.html");
+    let before = std::fs::read_to_string(&report).unwrap();
+    assert_eq!(ascertain(state.path(), &["continue", "--max-trials", "100"]).code, Some(0));
+    assert_ne!(std::fs::read_to_string(&report).unwrap(), before);
+}
+
+#[test]
+fn a_run_that_lost_rows_is_not_decided_anew() {
+    let state = tempfile::tempdir().unwrap();
+    assert_eq!(ascertain(state.path(), &["compare", "-r", "10", "true", "sleep 0.002"]).code, Some(0));
+    let run = runs(state.path()).pop().unwrap();
+    let rows = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    let half: String = rows.lines().take(rows.lines().count() / 2).map(|line| format!("{line}\n")).collect();
+    fs::write(run.join("trials.jsonl"), half).unwrap();
+    let before = fs::read(run.join("run.json")).unwrap();
+    let ran = ascertain(state.path(), &["continue"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+    let named = [run.to_str().unwrap(), "trials.jsonl has", "run it anew"];
+    assert!(named.iter().all(|part| ran.stderr.contains(part)), "{}", ran.stderr);
+    assert_eq!(fs::read(run.join("run.json")).unwrap(), before, "nothing is changed");
+}
+
+/// A run that is killed outright is readable, and goes on from its last whole trial.
+#[cfg(target_os = "linux")]
+#[test]
+fn killed_runs_go_on() {
+    let state = tempfile::tempdir().unwrap();
+    let mut child = command(state.path(), &["compare", "--max-time", "10min", "sleep 0.01", "sleep 0.011"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = || {
+        let run = runs(state.path()).pop()?;
+        std::fs::read_to_string(run.join("trials.jsonl")).ok().map(|text| text.lines().count())
+    };
+    while lines().unwrap_or(0) < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = lines().unwrap();
+    let run = runs(state.path()).pop().unwrap();
+    assert!(!run.join("trials.parquet").exists());
+    let json = ascertain(state.path(), &["continue", "--max-time", "1s", "--format", "json"]).json();
+    assert!(json["claims"][0]["trials"].as_u64().unwrap() * 10 > before as u64 - 10, "{json}");
+    assert!(run.join("trials.parquet").is_file());
+}
+
+/// The same folder can't have two writers.
+#[cfg(target_os = "linux")]
+#[test]
+fn two_runs_at_once_into_one_folder_are_refused() {
+    let state = tempfile::tempdir().unwrap();
+    let mut child =
+        command(state.path(), &["compare", "-q", "--max-time", "10min", "sleep 0.01", "sleep 0.01"]).spawn().unwrap();
+    while runs(state.path()).pop().is_none_or(|run| !run.join("run.json").exists()) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let ran = ascertain(state.path(), &["continue"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("another"), "{}", ran.stderr);
+}

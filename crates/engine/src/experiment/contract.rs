@@ -1,0 +1,100 @@
+//! What an experiment and its sessions promise.
+
+use ascertain_sys::machine::Machine;
+
+use super::{Arm, Samples, Spec};
+
+/// Something that can be measured again and again, in several variants.
+pub trait Experiment: Sync {
+    /// The experiment as plain data.
+    fn spec(&self) -> &Spec;
+
+    /// Whether this machine can measure the arm, its [memory](Self::memory_bytes) aside.
+    ///
+    /// # Errors
+    /// The reason why not, for people: "needs AVX-512 (avx512f)".
+    fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable>;
+
+    /// Whether this machine can show a metric (its index) of an arm that it can measure: a claim that speaks of one that
+    /// it can't is unavailable, and the arm's other metrics are measured all the same.
+    ///
+    /// # Errors
+    /// The reason why not, for people: "two levels need four CPUs, and only 2 may be used".
+    fn shows(&self, _arm: &Arm, _metric: usize, _machine: &Machine) -> Result<(), Unavailable> {
+        Ok(())
+    }
+
+    /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says
+    /// so, the points besides that its source and the claims speak of.
+    fn table_arms(&self) -> Vec<Arm> {
+        let point = self.spec().default_point();
+        let names = self.spec().variants.iter().map(|variant| variant.name.clone());
+        names.map(|variant| Arm { variant, point: point.clone() }).collect()
+    }
+
+    /// The memory that a session of these arms takes for its data. More than half of what there is is refused before
+    /// anything is measured: see [`memory`](crate::memory). Zero where it does not grow with a factor.
+    fn memory_bytes(&self, _arms: &[Arm]) -> u64 {
+        0
+    }
+
+    /// Gets everything ready to measure these arms.
+    ///
+    /// # Errors
+    /// When something that the arms need can't be had.
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session + '_>, TargetError>;
+}
+
+/// Arms made ready to be measured. Dropping it undoes what opening did.
+pub trait Session {
+    /// Checks the arm's result against a plain reference, outside of timing.
+    ///
+    /// # Errors
+    /// When the answer is wrong: an error, never a time.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError>;
+
+    /// Measures one arm once and says what it saw.
+    ///
+    /// # Errors
+    /// When the target failed, and the failure is not itself an observation.
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError>;
+}
+
+/// An arm's index in the slice that the session was opened with.
+pub type ArmId = usize;
+
+/// What a measurement is told of its trial.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial {
+    /// Its number within the experiment, from 0.
+    pub number: u64,
+    /// A seed of its own, the same for every arm of the trial, so that arms that need random input
+    /// get the same.
+    pub seed: u64,
+}
+
+/// What a session is told when it is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Seed for the data that the session makes.
+    pub seed: u64,
+}
+
+/// Why this machine can't measure an arm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unavailable(pub String);
+
+/// A target failed or gave a wrong answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// It failed.
+    #[error("{0}")]
+    Failed(String),
+    /// Its answer is wrong.
+    #[error("wrong answer: {0}")]
+    WrongAnswer(String),
+    /// Ctrl-C or SIGTERM came while it was being measured.
+    #[error("interrupted")]
+    Interrupted,
+}

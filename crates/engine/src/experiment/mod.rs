@@ -1,0 +1,16 @@
+//! What can be measured: experiments, their variants, factors and metrics, and the sessions that
+//! measure them.
+
+mod arm;
+mod contract;
+mod factor;
+mod metric;
+mod samples;
+mod spec;
+
+pub use arm::{Arm, Point};
+pub use contract::{ArmId, Experiment, Session, Setup, TargetError, Trial, Unavailable};
+pub use factor::{Accepts, Factor, Level};
+pub use metric::{Better, Metric, Reduce};
+pub use samples::{Sample, Samples, Status};
+pub use spec::{Footprint, Plot, Spec, Variant};

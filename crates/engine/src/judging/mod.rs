@@ -1,0 +1,62 @@
+//! The state of one claim while it is judged: outcomes in, a verdict and an interval out.
+
+mod observe;
+mod result;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use ascertain_stats::{RateSequence, Tally};
+
+use crate::bound::BoundTests;
+use crate::claim::Claim;
+use crate::likeness::Likeness;
+use crate::outcome::Asked;
+use crate::paired::Paired;
+use crate::recorded::PathRecorder;
+use rule::{Answer, Rule};
+
+/// A claim while it is judged.
+#[derive(Clone)]
+pub(crate) struct ClaimJudge {
+    pub claim: Claim,
+    asked: Asked,
+    error: f64,
+    precision: Option<f64>,
+    tests: BoundTests,
+    rule: Rule,
+    answer: Option<Answer>,
+    exact_trials: bool,
+    trials: u64,
+    successes: u64,
+    ties: u64,
+    /// Outcomes since the last look, when the claim looks at sets of trials.
+    unseen: Tally,
+    paired: Option<Paired>,
+    rate: RateSequence,
+    likeness: Likeness,
+    /// The intervals are brought up to date again after so many trials.
+    next_look: u64,
+    spent_ns: u64,
+    closed: Option<Closed>,
+    path: Option<PathRecorder>,
+}
+
+/// How the run wants its claims judged.
+pub(crate) struct Terms {
+    pub error: f64,
+    pub margin: Option<f64>,
+    pub precision: Option<f64>,
+    /// Trials are counted, not stopped.
+    pub exact_trials: bool,
+}
+
+/// Why a claim is not judged any further, other than by its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Closed {
+    Unavailable(String),
+    Failed(String),
+    Deferred(String),
+    /// Its own trials or time are used up.
+    Spent,
+}

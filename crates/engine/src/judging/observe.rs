@@ -1,0 +1,200 @@
+//! Outcomes in.
+
+use ascertain_stats::{RateSequence, Tally};
+
+use super::rule::Rule;
+use super::{ClaimJudge, Closed, Terms};
+use crate::bound::{BoundTests, Seen, TrialValues};
+use crate::claim::{Bound, Claim, Judging, Test};
+use crate::error::Error;
+use crate::experiment::{Arm, Spec};
+use crate::likeness::Likeness;
+use crate::outcome::Asked;
+use crate::paired::Paired;
+use crate::recorded::PathRecorder;
+use crate::slots::Slots;
+
+impl ClaimJudge {
+    /// A claim at its start.
+    pub fn new(claim: &Claim, spec: &Spec, terms: &Terms) -> Result<ClaimJudge, Error> {
+        let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
+        let error = terms.error;
+        let end_error = direction_error(claim, error);
+        Ok(ClaimJudge {
+            rule: Rule::new(claim, error, terms.margin).map_err(invalid)?,
+            paired: paired_quantile(claim).map(|quantile| Paired::new(quantile, end_error, end_error)),
+            rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
+            claim: claim.clone(),
+            asked: Asked::of(claim, claim.margin.or(terms.margin), spec),
+            error,
+            precision: terms.precision,
+            tests: BoundTests::default(),
+            answer: None,
+            exact_trials: terms.exact_trials,
+            trials: 0,
+            successes: 0,
+            ties: 0,
+            unseen: Tally::default(),
+            likeness: Likeness::default(),
+            next_look: 1,
+            spent_ns: 0,
+            closed: None,
+            path: None,
+        })
+    }
+
+    /// Keeps the claim's path from now on.
+    pub fn keep_path(&mut self) {
+        let log_threshold = -direction_error(&self.claim, self.error).ln();
+        self.path = Some(PathRecorder::new(log_threshold, log_threshold));
+    }
+
+    /// Looks up the tests' arms among the lane's.
+    pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) {
+        self.tests = BoundTests::new(&self.claim.tests, spec, slot_of);
+    }
+
+    /// The lane's slots that a trial must hold for this claim.
+    pub fn slots(&self) -> Slots {
+        self.tests.slots
+    }
+
+    /// Takes a trial into account, if the claim is open and the trial held all of its arms.
+    pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
+        if !self.is_open() || !trial.held.contains(self.slots()) {
+            return;
+        }
+        match self.tests.evaluate(trial) {
+            Ok(seen) => self.count(&seen, trial.number, elapsed_ns),
+            Err(error) => self.close(Closed::Failed(error.to_string())),
+        }
+    }
+
+    fn count(&mut self, seen: &Seen, number: u64, elapsed_ns: u64) {
+        self.trials += 1;
+        self.spent_ns += elapsed_ns;
+        if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic.or(seen.value)) {
+            paired.push(value);
+        }
+        let success = (self.claim.judging != Judging::Order || !seen.tie).then_some(seen.success);
+        match success {
+            None => self.ties += 1,
+            Some(success) => {
+                self.successes += u64::from(success);
+                self.likeness.push(success);
+                self.judge(success);
+            }
+        }
+        if self.look_is_due() {
+            self.look();
+        }
+        if let Some(path) = &mut self.path {
+            path.count(number, success, seen.statistic);
+            if self.unseen.trials == 0 {
+                path.look(self.answer.is_some(), || self.rule.log_e());
+            }
+        }
+        if self.claim.max_trials.is_some_and(|most| self.trials >= most)
+            || self.claim.max_time.is_some_and(|most| u128::from(self.spent_ns) >= most.as_nanos())
+        {
+            self.close(Closed::Spent);
+        }
+    }
+
+    fn judge(&mut self, success: bool) {
+        self.unseen.add(success);
+        if self.unseen.trials < self.claim.look_every {
+            return;
+        }
+        let answer = self.rule.observe(std::mem::take(&mut self.unseen));
+        if answer.is_some() && self.answer.is_none() {
+            self.answer = answer;
+            self.look();
+        }
+    }
+
+    /// Intervals are costly beside a trial of a microsecond: they are brought up to date at every trial
+    /// of the first hundred when something waits for them, and else each time a twentieth is added.
+    fn look_is_due(&self) -> bool {
+        let live = self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(_));
+        self.trials >= self.next_look || (live && self.trials <= 100)
+    }
+
+    /// Brings the intervals up to date.
+    pub fn look(&mut self) {
+        self.next_look = self.trials + 1 + self.trials / 20;
+        self.rate.update(self.seen());
+        let Some(paired) = &mut self.paired else { return };
+        paired.look();
+        if self.answer.is_none() && !paired.is_empty() {
+            self.answer = self.rule.read(paired.interval());
+        }
+    }
+
+    /// The outcomes that have been looked at.
+    pub(super) fn seen(&self) -> Tally {
+        let (trials, successes) = (self.trials - self.ties, self.successes);
+        Tally { trials: trials - self.unseen.trials, successes: successes - self.unseen.successes }
+    }
+
+    /// Whether more trials could still change what is said of the claim.
+    pub fn is_open(&self) -> bool {
+        if self.closed.is_some() {
+            return false;
+        }
+        let precise = match (&self.paired, self.precision) {
+            (Some(paired), Some(wanted)) => paired.precision() <= wanted,
+            _ => true,
+        };
+        self.exact_trials || self.answer.is_none() || !precise
+    }
+
+    /// Closes the claim, unless it is closed already. An answer stands.
+    pub fn close(&mut self, why: Closed) {
+        self.closed.get_or_insert(why);
+    }
+
+    /// Closes the claim because an arm's answer is wrong. Its times were then no times of the work that
+    /// it should do, so that an answer drawn from them does not stand.
+    pub fn discredit(&mut self, reason: String) {
+        self.answer = None;
+        self.closed = Some(Closed::Failed(reason));
+    }
+
+    /// The fewest trials that a verdict needs.
+    pub fn soonest_verdict(&self) -> u64 {
+        let trials = self.rule.soonest_answer(self.error);
+        trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
+    }
+
+    /// The log-evidence that a trial is expected to add, in nats.
+    pub fn expected_growth(&self) -> f64 {
+        let decided = (self.trials - self.ties) as f64;
+        let growth = self.rule.expected_growth((self.successes as f64 + 0.5) / (decided + 1.0));
+        // What so many trials say of the growth may be off by about a nat among all of them: a claim
+        // that began unluckily gets another chance before one that hardly moves has all of the time.
+        growth + 1.0 / (self.trials as f64 + 1.0)
+    }
+}
+
+/// The error of a verdict in one direction. A rate can't be on the wrong side of both, so that each has
+/// all of it; a comparison asks two questions.
+fn direction_error(claim: &Claim, error: f64) -> f64 {
+    if claim.judging == Judging::Order { error / 2.0 } else { error }
+}
+
+/// The quantile of the paired statistic that a claim speaks of, when it compares two arms: "at least x
+/// in a share q of the trials" says that the (1-q)-quantile is at least x. Where there is no chance in it, a
+/// predicate has a figure too: the one value of its metric.
+fn paired_quantile(claim: &Claim) -> Option<f64> {
+    if let (Judging::Exact, [Test::Predicate { .. }]) = (claim.judging, claim.tests.as_slice()) {
+        return Some(0.5);
+    }
+    let [Test::Versus { bound, .. }] = claim.tests.as_slice() else { return None };
+    Some(match bound {
+        _ if claim.judging != Judging::Rate => 0.5,
+        Bound::AtLeast(_) => 1.0 - claim.rate,
+        Bound::AtMost(_) => claim.rate,
+        Bound::Within(..) => 0.5,
+    })
+}

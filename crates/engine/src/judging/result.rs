@@ -1,0 +1,144 @@
+//! A verdict and an interval out.
+
+use super::rule::{Answer, Rule};
+use super::{ClaimJudge, Closed};
+use crate::claim::{Judging, Scale};
+use crate::outcome::{AskedTest, ClaimResult, Decision, Verdict};
+use crate::paired::Paired;
+use crate::recorded::ClaimPath;
+use crate::unit::significant;
+
+/// The quantile of the paired statistic, and its interval as far as it is known.
+struct Estimate {
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    /// Whether the value left the interval, which then says nothing.
+    strays: bool,
+}
+
+impl ClaimJudge {
+    /// How the claim stands, in a few words, for progress.
+    pub fn headline(&self) -> String {
+        let rate = self.successes as f64 / (self.trials - self.ties).max(1) as f64;
+        let estimate = self.paired.as_ref().and_then(Paired::estimate);
+        let estimate = estimate.map(|value| format!(", {}", self.shown(value)));
+        format!("{} trials, {:.1} %{}", self.trials, rate * 100.0, estimate.unwrap_or_default())
+    }
+
+    /// A value of the paired statistic for people: `8.000x`, or of a difference or an only metric `5.000 ms`.
+    fn shown(&self, value: f64) -> String {
+        match self.asked.tests.as_slice() {
+            [AskedTest::Versus { scale: Scale::Ratio, .. }] => format!("{}x", significant(value)),
+            [AskedTest::Versus { measure, .. } | AskedTest::Predicate { measure: Some(measure), .. }] => {
+                measure.unit.human(value)
+            }
+            _ => significant(value),
+        }
+    }
+
+    /// What became of the claim.
+    pub fn result(&mut self) -> ClaimResult {
+        if self.trials > 0 {
+            self.look();
+        }
+        let seen = self.seen();
+        let is_rate = !matches!(self.rule, Rule::Exact) && seen.trials > 0;
+        let rates = Some(self.rate.interval()).filter(|rates| is_rate && !rates.is_empty());
+        let estimate = self.estimate();
+        let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
+        let (verdict, reason) = self.verdict();
+        ClaimResult {
+            id: self.claim.id.clone(),
+            says: self.claim.says.clone(),
+            source: self.claim.source.clone(),
+            source_value: self.claim.source_value.clone(),
+            experiment: self.claim.experiment.clone(),
+            asked: self.asked.clone(),
+            verdict,
+            reason,
+            decision: (self.claim.judging == Judging::Order).then(|| self.decision()),
+            trials: seen.trials + self.ties,
+            successes: seen.successes,
+            ties: self.ties,
+            rate: (seen.trials > 0).then(|| seen.successes as f64 / seen.trials as f64),
+            rate_low: rates.map(|rates| rates.low),
+            rate_high: rates.map(|rates| rates.high),
+            rate_claimed: self.claim.rate,
+            error: self.error,
+            ratio: estimate.value,
+            ratio_low: estimate.low,
+            ratio_high: estimate.high,
+            log_e_holds,
+            log_e_refuted,
+            unlike: self.unlike(estimate.strays),
+        }
+    }
+
+    fn estimate(&self) -> Estimate {
+        let finite = |value: f64| value.is_finite().then_some(value);
+        let value = self.paired.as_ref().and_then(Paired::estimate).and_then(finite);
+        let interval = self.paired.as_ref().filter(|paired| !paired.is_empty()).map(Paired::interval);
+        let (low, high) = interval.map_or((None, None), |(low, high)| (finite(low), finite(high)));
+        // The interval is what all looks so far allow. Trials that drift leave it behind.
+        let strays =
+            value.is_some_and(|value| low.is_some_and(|low| value < low) || high.is_some_and(|high| value > high));
+        let (low, high) = if strays { (None, None) } else { (low, high) };
+        Estimate { value, low, high, strays }
+    }
+
+    /// Signs that the trials are not alike, in plain sentences.
+    fn unlike(&self, estimate_strays: bool) -> Vec<String> {
+        let what = match self.asked.tests.as_slice() {
+            [AskedTest::Versus { scale: Scale::Difference, .. }] => "difference",
+            _ => "ratio",
+        };
+        let mut unlike = Vec::new();
+        if self.rate.interval().is_empty() {
+            unlike.push("trials are not alike: no one rate fits all of them".into());
+        }
+        if self.paired.as_ref().is_some_and(Paired::is_empty) {
+            unlike.push(format!("trials are not alike: no one {what} fits all of them"));
+        }
+        if estimate_strays {
+            unlike.push(format!("trials are not alike: their {what} left the interval that earlier trials allow"));
+        }
+        unlike.extend(self.likeness.signs());
+        unlike
+    }
+
+    /// How the claim came to its [result](Self::result), as far as its trials are judged; empty when it
+    /// was not asked for.
+    pub fn take_path(&mut self) -> ClaimPath {
+        let seen = self.seen().trials + self.ties;
+        let path = self.path.take();
+        path.map(|path| path.finish(seen, self.answer.is_some(), || self.rule.log_e())).unwrap_or_default()
+    }
+
+    /// A latched answer stands whatever closed the claim later.
+    fn verdict(&self) -> (Verdict, Option<String>) {
+        match (self.answer, &self.closed) {
+            (Some(Answer::Holds | Answer::Same), _) => (Verdict::Holds, None),
+            (Some(Answer::Refuted), _) => (Verdict::Refuted, None),
+            (None, Some(Closed::Unavailable(reason))) => (Verdict::Unavailable, Some(reason.clone())),
+            (None, Some(Closed::Failed(reason))) => (Verdict::Failed, Some(reason.clone())),
+            (None, Some(Closed::Deferred(reason))) => (Verdict::Deferred, Some(reason.clone())),
+            (None, None | Some(Closed::Spent)) => (Verdict::Undecided, self.cut_off()),
+        }
+    }
+
+    /// Trials that are not judged, since the set that they belong to was not finished.
+    fn cut_off(&self) -> Option<String> {
+        let (cut, set) = (self.unseen.trials, self.claim.look_every);
+        (cut > 0).then(|| format!("a set of {set} trials is judged at its end, and the last one ended after {cut}"))
+    }
+
+    fn decision(&self) -> Decision {
+        match self.answer {
+            Some(Answer::Holds) => Decision::Faster,
+            Some(Answer::Refuted) => Decision::Slower,
+            Some(Answer::Same) => Decision::Same,
+            None => Decision::Undecided,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Every variant with every number of accumulators against the exact sum.
+
+mod awkward;
+mod bounds;
+#[path = "../common/mod.rs"]
+mod common;
+
+use ascertain_numeric::sum::{Element, sum};
+
+/// A function under test: name, accumulators, function.
+type Named<T> = (&'static str, u32, fn(&[T]) -> f64);
+
+/// Every function of a variant that this machine can run and that sums.
+fn functions<T: Element>() -> Vec<Named<T>> {
+    let sums = T::VARIANTS.iter().filter(|variant| variant.is_sum);
+    let available = sums.filter(|variant| variant.is_available().is_ok());
+    let all = available.flat_map(|variant| {
+        let function = |n| variant.function(n).unwrap();
+        variant.accumulators.iter().map(move |&n| (variant.name, n, function(n)))
+    });
+    all.collect()
+}
+
+/// The plain call.
+fn plain<T: Element>() -> Named<T> {
+    ("sum()", 0, sum)
+}
+
+/// The name without its instruction set.
+fn method(name: &str) -> &str {
+    let end = ["-avx2", "-avx512", "-neon"].iter().find_map(|set| name.find(set));
+    &name[..end.unwrap_or(name.len())]
+}
+
+fn is_compensated(name: &str) -> bool {
+    matches!(method(name), "kahan" | "neumaier" | "babuska" | "block-twosum" | "exact")
+}
+
+#[test]
+fn a_late_large_number_tells_kahan_from_neumaier() {
+    let xs = [1.0, 1e100, 1.0, -1e100];
+    let scalar = |name| f64::variant(name).unwrap().function(1).unwrap()(&xs);
+    assert_eq!(scalar("naive"), 0.0);
+    assert_eq!(scalar("kahan"), 0.0);
+    assert_eq!(scalar("neumaier"), 2.0);
+    assert_eq!(sum(&xs), 2.0);
+    for (name, accumulators, function) in functions::<f64>() {
+        if matches!(method(name), "neumaier" | "block-twosum" | "exact") {
+            assert_eq!(function(&xs), 2.0, "{name} × {accumulators}");
+        }
+    }
+}
+
+#[test]
+fn the_same_names_for_each_type_and_none_twice() {
+    let names: Vec<_> = f32::VARIANTS.iter().map(|variant| variant.name).collect();
+    assert_eq!(names, f64::VARIANTS.iter().map(|variant| variant.name).collect::<Vec<_>>());
+    let mut unique = names.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), names.len());
+    assert!(f32::variant("nonsense").is_none());
+}
