@@ -25,7 +25,10 @@ if (files.length === 0) {
   process.exit(2);
 }
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
+// What takes as long has gone wrong; a machine may be slow.
+const PATIENCE_MS = 300_000;
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const browser = await chromium.launch({ executablePath, args: ARGUMENTS, timeout: PATIENCE_MS });
 let complaints = 0;
 try {
   for (const file of files) {
@@ -51,6 +54,7 @@ process.exit(complaints === 0 ? 0 : 1);
 /// What is wrong with a report in a window.
 async function open(file, width, colorScheme) {
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const found = [];
   page.on("console", (message) => {
@@ -86,6 +90,7 @@ async function hoverAll(page) {
 /// Everything must be said without JavaScript too.
 async function readWithoutScript(file) {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1280, height: 800 } });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   await page.goto(address(file));
   const missing = [];

@@ -1,5 +1,7 @@
 //! Reports of all shapes in a real browser.
 
+use anyhow::Context;
+
 use crate::test::Done;
 use crate::tools;
 
@@ -8,6 +10,11 @@ use crate::tools;
 pub fn reports() -> anyhow::Result<Done> {
     if let Err(reason) = tools::debian("chromium", "chromium") {
         return Ok(Done::LeftOut(reason));
+    }
+    // What playwright-core asks for.
+    let is_new = tools::capture("node", &["-e", "process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)"]);
+    if !is_new.is_ok_and(|output| output.status.success()) {
+        return Ok(Done::LeftOut("node 20 or newer is not installed".into()));
     }
     let modules = tools::target().join("xtask-web");
     std::fs::create_dir_all(&modules)?;
@@ -26,6 +33,7 @@ pub fn reports() -> anyhow::Result<Done> {
     tools::run(&tools::target().join("release/examples/shapes").to_string_lossy(), &[&*folder])?;
     let path = format!("NODE_PATH={}", modules.join("node_modules").display());
     let script = tools::root().join("web/test/report.mjs");
-    tools::run("env", &[&*path, "node", &*script.to_string_lossy(), &*folder])?;
+    let chromium = format!("CHROMIUM={}", tools::place_of("chromium").context("chromium is gone")?);
+    tools::run("env", &[&*path, &*chromium, "node", &*script.to_string_lossy(), &*folder])?;
     Ok(Done::Passed)
 }

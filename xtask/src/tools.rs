@@ -36,6 +36,12 @@ pub fn capture<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> 
     output.with_context(|| format!("{name} can't be started"))
 }
 
+/// Where a program is.
+pub fn place_of(program: &str) -> Option<String> {
+    let output = capture("sh", &["-c", "command -v \"$0\"", program]).ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
 /// Whether a program answers to `--version`.
 pub fn has(program: &str) -> bool {
     let started = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -60,10 +66,14 @@ fn debian_with(what: &str, package: &str, is_there: impl Fn() -> bool) -> Result
     if !root || !has("apt-get") {
         return Err(format!("{what} is not installed (as root, `apt-get install {package}` would)"));
     }
-    let quiet = ["install", "-y", "-qq", "--no-install-recommends", package];
-    let install = || capture("apt-get", &quiet).is_ok_and(|output| output.status.success());
+    // A new machine installs its updates just now, and a mirror may hiccup.
+    let patient = ["-qq", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3"];
+    let apt_get = |arguments: &[&str]| {
+        capture("apt-get", &[&patient, arguments].concat()).is_ok_and(|output| output.status.success())
+    };
+    let install = || apt_get(&["install", "-y", "--no-install-recommends", package]);
     // The lists of a new machine are empty.
-    let installed = install() || (capture("apt-get", &["update", "-qq"]).is_ok() && install());
+    let installed = install() || (apt_get(&["update"]) && install());
     if installed && is_there() { Ok(()) } else { Err(format!("{package} could not be installed")) }
 }
 

@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use ascertain_report::export;
 use ascertain_report::exports::{Files, KINDS, Kind, Purpose};
 use ascertain_report::plot::{Plot, svg};
 use clap::error::Error;
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueEnum, value_parser};
+
+use crate::options::{Display, Format};
 
 /// Results for other tools.
 #[derive(clap::Args, Clone, Debug)]
@@ -32,16 +35,26 @@ impl Exports {
     /// Opens the files that are asked for.
     ///
     /// # Errors
-    /// When one can't be written: said before anything is measured.
-    pub fn open(&self, purpose: Purpose) -> anyhow::Result<Files> {
+    /// When one can't be written, or standard output has something else: said before anything is measured.
+    pub fn open(&self, purpose: Purpose, display: &Display) -> anyhow::Result<Files> {
         let wanted = self.files.0.iter().map(|(kind, path)| (*kind, path.as_path()));
+        let is_free = display.format == Format::Table && display.quiet;
+        if let Some((kind, _)) = wanted.clone().find(|(_, path)| *path == Path::new(STDOUT)).filter(|_| !is_free) {
+            let way_out = match display.format {
+                Format::Table => "the table: leave that out with -q, or name a file",
+                _ => "what --format asks for: name a file",
+            };
+            bail!("--{} can't share standard output with {way_out}", kind.option);
+        }
         Ok(Files::open(wanted, purpose)?)
     }
 }
 
+const STDOUT: &str = "/dev/stdout";
+
 /// The file that is meant: `-` is standard output.
 pub fn named(file: &Path) -> PathBuf {
-    if file == Path::new("-") { "/dev/stdout".into() } else { file.into() }
+    if file == Path::new("-") { STDOUT.into() } else { file.into() }
 }
 
 /// Writes a plot as an SVG where that is wanted. Whether something else may go to standard output then.

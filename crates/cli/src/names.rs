@@ -1,6 +1,7 @@
 //! Names that were asked for and are not there.
 
 use ascertain::nearest::suggestion;
+use ascertain_report::terminal::harmless;
 
 /// The name that was probably meant, "; did you mean `sum`?", or where none is near, "; there are: sum, fill-rate".
 pub fn among<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> String {
@@ -9,7 +10,7 @@ pub fn among<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Strin
         [] => "; there is none".into(),
         known => format!("; there are: {}", known.join(", ")),
     };
-    suggestion(asked, known.iter().copied()).unwrap_or_else(all)
+    harmless(&suggestion(asked, known.iter().copied()).unwrap_or_else(all))
 }
 
 #[cfg(test)]
@@ -21,5 +22,6 @@ mod tests {
         assert_eq!(among("sun", ["sum", "fill-rate"]), "; did you mean `sum`?");
         assert_eq!(among("zebra", ["sum", "fill-rate"]), "; there are: sum, fill-rate");
         assert_eq!(among("sum", []), "; there is none");
+        assert_eq!(among("zebra", ["a\nb"]), "; there are: a\\nb");
     }
 }

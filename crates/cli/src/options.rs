@@ -77,7 +77,7 @@ pub enum Color {
 pub fn duration(text: &str) -> Result<Duration, String> {
     let nanoseconds = parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())?;
     match nanoseconds {
-        ns if ns > 0.0 && ns < 1e18 => Ok(Duration::from_nanos(ns as u64)),
+        ns if (1.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
         _ => Err(format!("`{text}` is no time that one could wait; give one such as 30s")),
     }
 }
@@ -112,5 +112,19 @@ pub fn positive_share(text: &str) -> Result<f64, String> {
             Err(format!("`{text}` is {v} times as much again; did you mean `{text}%`?"))
         }
         _ => Err(format!("`{text}` is not above 0 and below 100 %")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A time limit of nothing at all would stop every command.
+    #[test]
+    fn a_time_is_a_nanosecond_at_least() {
+        assert_eq!(duration("1 ns"), Ok(Duration::from_nanos(1)));
+        for text in ["0", "0.5 ns", "-1 s", "1e12 h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use ascertain::nearest::suggestion;
 
-/// The folder of a run: of the one that is named by its folder, its name, or a beginning or end that only its
-/// name has; without a name, or as `latest`, of the latest. `runs` is the folder of runs.
+/// The folder of a run: of the one that is named by its folder, a file of it, its name, or a beginning or end that
+/// only its name has; without a name, or as `latest`, of the latest. `runs` is the folder of runs.
 pub fn find(run: Option<&Path>, runs: &Path) -> anyhow::Result<PathBuf> {
     let all = all(runs);
     let Some(run) = run.filter(|run| *run != Path::new("latest")) else {
@@ -17,6 +17,10 @@ pub fn find(run: Option<&Path>, runs: &Path) -> anyhow::Result<PathBuf> {
     };
     if run.is_dir() {
         return Ok(run.to_path_buf());
+    }
+    let is_of_run = |folder: &&Path| run.is_file() && folder.join("run.json").is_file();
+    if let Some(folder) = run.parent().filter(is_of_run) {
+        return Ok(if folder == Path::new("") { ".".into() } else { folder.to_path_buf() });
     }
     let asked = run.to_string_lossy();
     if let Some(exactly) = all.iter().find(|folder| name(folder) == asked) {
@@ -104,6 +108,8 @@ mod tests {
         assert!(message("zebra").contains("the latest is `20261122T093000000Z-cccc`"), "{}", message("zebra"));
         let folder = runs.path().join("30000101T000000000Z-none");
         assert_eq!(find(folder.to_str()).unwrap(), folder, "a folder is taken as it is; reading it says what is wrong");
+        let named = runs.path().join("named");
+        assert_eq!(find(named.join("run.json").to_str()).unwrap(), named, "a file of a run is as good");
         assert!(super::find(None, &folder).unwrap_err().to_string().contains("there is no run in"));
     }
 }

@@ -13,8 +13,9 @@ use ascertain_report::exports::{self, Files, Purpose, Results};
 use ascertain_report::sentence;
 use ascertain_sys::{clock, interrupt, process};
 
+use crate::exit::Code;
 use crate::exports::Exports;
-use crate::options::Common;
+use crate::options::{Common, Display};
 use crate::output;
 use crate::progress::Line;
 
@@ -35,8 +36,13 @@ pub fn seed(given: Option<u64>) -> u64 {
 }
 
 /// Carries out a plan with the shipped experiments and the plan's own commands. `purpose` is what exports
-/// say beside the results.
-pub fn carry_out(plan: &Plan, common: &Common, purpose: Purpose) -> anyhow::Result<Run> {
+/// say beside the results; `say` prints what came of it, and tells the exit code.
+pub fn carry_out(
+    plan: &Plan,
+    common: &Common,
+    purpose: Purpose,
+    say: impl FnOnce(&Run) -> anyhow::Result<Code>,
+) -> anyhow::Result<Code> {
     let recording = match common.no_evidence {
         true => Recording::None,
         false => Recording::New {
@@ -44,25 +50,28 @@ pub fn carry_out(plan: &Plan, common: &Common, purpose: Purpose) -> anyhow::Resu
             command_line: std::env::args().collect(),
         },
     };
-    let quiet = common.display.quiet;
-    let run = carry_out_with(plan, recording, &common.exports, purpose, quiet)?;
-    if let (Some(folder), false) = (&run.folder, quiet) {
-        output::note(&format!("evidence: {}", folder.display()));
-    }
-    Ok(run)
+    carry_out_with(plan, recording, &common.exports, purpose, &common.display, |run| {
+        if let (Some(folder), false) = (&run.folder, common.display.quiet) {
+            output::note(&format!("evidence: {}", folder.display()));
+        }
+        say(run)
+    })
 }
 
-/// Carries out a plan, its evidence going where it is told to.
+/// Carries out a plan, its evidence going where it is told to. A file that can't be written any more is an error that
+/// comes after the result.
 pub fn carry_out_with(
     plan: &Plan,
     recording: Recording,
     exports: &Exports,
     purpose: Purpose,
-    quiet: bool,
-) -> anyhow::Result<Run> {
+    display: &Display,
+    say: impl FnOnce(&Run) -> anyhow::Result<Code>,
+) -> anyhow::Result<Code> {
+    let quiet = display.quiet;
     // Opened before anything is measured: a folder that can't be written to is found now.
     let purpose = Purpose { tables: plan.tables.clone(), ..purpose };
-    let files = exports.open(purpose.clone())?;
+    let files = exports.open(purpose.clone(), display)?;
     interrupt::install().context("Ctrl-C can't be caught")?;
     let commands = plan.commands.iter().cloned().map(CommandExperiment::new);
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
@@ -87,21 +96,28 @@ pub fn carry_out_with(
         _ => {}
     }
     files.keep(&run.outcome, &run.observations);
-    files.finish().map_err(|error| match how_to_go_on {
-        Some(how) => anyhow!("{error}; the run is kept: {how}, and writes exports anew"),
-        None => error.into(),
-    })?;
-    Ok(run)
+    let unexported = files.finish().err().map(|error| match continuing(&run, &[]) {
+        Some(line) => format!("{error}; the run is kept: `{line}` with the same exports writes them anew"),
+        None => error.to_string(),
+    });
+    let code = say(&run)?;
+    let unkept = run.unkept.as_ref().map(ToString::to_string);
+    let unwritten: Vec<String> = unkept.into_iter().chain(unexported).collect();
+    if unwritten.is_empty() { Ok(code) } else { Err(anyhow!(unwritten.join("\nerror: "))) }
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.
 fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
-    let folder = run.folder.as_ref()?.to_string_lossy();
     let limit = config.exact_trials.or(config.max_trials).filter(|_| !run.outcome.interrupted);
     let twice = limit.map(|trials| trials.saturating_mul(2).to_string());
-    let mut words = vec!["ascertain", "continue", &folder];
-    words.extend(twice.iter().flat_map(|trials| ["--max-trials", trials]));
-    Some(format!("`{}` goes on with it", process::join(&words)))
+    let options: Vec<&str> = twice.iter().flat_map(|trials| ["--max-trials", trials]).collect();
+    Some(format!("`{}` goes on with it", continuing(run, &options)?))
+}
+
+/// The command that takes up a run that was kept.
+fn continuing(run: &Run, options: &[&str]) -> Option<String> {
+    let folder = run.folder.as_ref()?.to_string_lossy();
+    Some(process::join(&[&["ascertain", "continue", &folder], options].concat()))
 }
 
 /// Who hears of a run: the line of progress, and the files that are written meanwhile.

@@ -90,6 +90,8 @@ fn the_list_has_every_run_whatever_became_of_it() {
         1
     );
     assert!(newest["bytes"].as_u64().unwrap() > 1000);
+    let killed = &list["runs"][2]["claims"];
+    assert_eq!(killed.as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum::<u64>(), 1, "{list}");
     assert!(list["runs"][3]["reason"].as_str().unwrap().contains("ascertain.evidence/9"), "{list}");
     assert!(list["runs"][4]["reason"].as_str().unwrap().contains("cut off"), "{list}");
     let text = runs.history(&["-n", "2"]).stdout;
@@ -181,6 +183,8 @@ fn medians_and_ratios_go_from_run_to_run() {
     let claim = &header["outcome"]["claims"][0];
     assert_eq!(line["runs"][0]["estimate"]["median"], claim["ratio"], "paired as the claim was");
     assert_eq!(line["runs"][0]["estimate"]["n"], 12);
+    let text = runs.history(&["trend", "compare", "--ratio", "sleep 0.002/true"]).stdout.replace('\n', " ");
+    assert!(text.contains("of all trials of a run; a verdict's"), "{text}");
 }
 
 #[test]
@@ -267,6 +271,7 @@ fn mistakes_are_named() {
         (&["trend"], "EXPERIMENT"),
         (&["prune"], "--keep"),
         (&["prune", "--older-than", "30"], "write it in ns"),
+        (&["prune", "--older-than", "0s"], "no age; give one such as 30d, or --keep 0"),
         (&["-n", "0"], "a whole number from 1"),
     ] {
         let ran = runs.history(arguments);
@@ -275,6 +280,20 @@ fn mistakes_are_named() {
         assert_eq!(ran.stdout, "", "{arguments:?}");
     }
     assert_eq!(runs.ids().len(), 3, "nothing was deleted");
+}
+
+#[test]
+fn where_no_run_can_be_read_one_is_named() {
+    let state = tempfile::tempdir().unwrap();
+    let run = state.path().join("ascertain/runs/20200101T000000000Z-old0");
+    fs::create_dir_all(&run).unwrap();
+    fs::write(run.join("run.json"), "{\"schema\": 99}").unwrap();
+    let ran = ascertain(state.path(), &["history", "trend", "sum"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    for part in ["Left out: ", "20200101T000000000Z-old0", "of the schema `99`"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains("there are: "), "{}", ran.stderr);
 }
 
 #[test]

@@ -118,10 +118,9 @@ fn standard_input_is_a_sample() {
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let ran = ran(child.wait_with_output().unwrap());
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert!(
-        lines.len() == 2
-            && lines[1].starts_with("different,decided,betting,mean,difference,two_sided,0,1,0.05,,1,2,100,0,50,0,")
-    );
+    let conclusion = "different,decided,betting,mean,difference,two_sided,0,1,0.05,,1,2,100,0,50,0,";
+    assert!(lines.len() == 3 && lines[1..].iter().all(|line| line.starts_with(conclusion)), "{lines:?}");
+    assert!(lines[1].ends_with(",a.txt,,60,29.5") && lines[2].ends_with(",-,,60,129.5"), "{lines:?}");
     let twice = ascertain(folder.path(), &["permute", "-", "-"]);
     assert!(twice.code == Some(2) && twice.stderr.contains("only once"), "{}", twice.stderr);
 }
@@ -186,6 +185,12 @@ fn arms_of_runs_are_samples() {
         let refused = permute(&arguments);
         assert!(refused.code == Some(2) && refused.stderr.contains(message), "{arguments:?}: {}", refused.stderr);
     }
+    let again = ascertain(folder, &["compare", "-q", "-r", "12", "sleep 0.001", "sleep 0.03"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    let other = format!("{}:sleep 0.001", runs(folder).pop().unwrap().display());
+    let between = permute(&["--metric", "wall", &short, &other]);
+    assert!(between.stderr.contains("differs from run to run"), "{}", between.stderr);
+    assert!(!between.stderr.contains("arms of one run") && !ran.stderr.contains("differs from run to run"));
     let mistyped = format!("{run}:sleep 0.3");
     let refused = permute(&["--metric", "wall", &mistyped, &long]);
     assert!(refused.stderr.contains("did you mean `sleep 0.03`?"), "{}", refused.stderr);
@@ -224,6 +229,84 @@ fn mistakes_name_the_file_and_the_way_out() {
         assert!(ran.stderr.contains(message), "{arguments:?}: {}", ran.stderr);
     }
     assert_eq!(ascertain(folder, &["permute", "a.txt"]).code, Some(2), "one sample is no comparison");
+}
+
+/// The Parquet file has what was lost of the lines; without it there is no sample.
+#[test]
+fn a_run_that_lost_rows_is_no_sample() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert_eq!(ascertain(folder, &["compare", "-q", "-r", "20", "true", "sleep 0.002"]).code, Some(0));
+    let run = runs(folder).pop().unwrap();
+    let permute = || {
+        let [first, second] = ["true", "sleep 0.002"].map(|arm| format!("latest:{arm}"));
+        let arguments = ["permute", "--metric", "wall", "--seed", "1", "--format", "csv", "--max-shuffles", "9"];
+        ascertain(folder, &[&arguments[..], &[&first, &second]].concat())
+    };
+    let figures = |ran: &common::Ran| -> Vec<String> {
+        ran.stdout.lines().map(|line| line.rsplit(',').take(4).collect()).collect()
+    };
+    let whole = figures(&permute());
+    assert_eq!(whole.len(), 3);
+    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    let cut: String = lines.split_inclusive('\n').take(50).collect();
+    fs::write(run.join("trials.jsonl"), &cut).unwrap();
+    let ran = permute();
+    assert_eq!(figures(&ran), whole);
+    assert!(ran.stderr.contains("trials.jsonl is shorter than when the run ended"), "{}", ran.stderr);
+    let trend = |code| {
+        let arguments = ["history", "trend", "compare", "--ratio", "sleep 0.002/true", "--format", "json"];
+        let ran = ascertain(folder, &arguments);
+        assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+        ran
+    };
+    let whole = trend(0).json();
+    assert_eq!(whole["lines"][0]["runs"][0]["estimate"]["n"], 20, "{whole}");
+    assert!(whole["notes"][0].as_str().unwrap().contains("trials.jsonl is shorter"), "{whole}");
+    fs::remove_file(run.join("trials.parquet")).unwrap();
+    let ran = permute();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.contains("rows of the run in") && ran.stderr.contains("are missing"), "{}", ran.stderr);
+    let refused = trend(2).stderr;
+    assert!(refused.contains("Left out: ") && refused.contains("rows are missing"), "{refused}");
+    fs::write(run.join("trials.jsonl"), lines.replacen("\"value\":", "\"value\":1", 1).trim_end()).unwrap();
+    assert!(permute().stderr.contains("was changed since the run ended") || permute().stderr.contains("missing"));
+}
+
+#[test]
+fn names_are_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("a\nb"), "\"x\ny\"\n1\n2\n").unwrap();
+    let ran = ascertain(folder, &["permute", "a\nb", "a\nb", "--format", "csv"]);
+    let said = "note: a\\nb: the first line, `x\\ny`, is taken as a heading, not as a value\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), &*said.repeat(2)));
+    for arguments in [["a\nb", "a\nb", "--column", "z"], ["a\nb", "a\nb", "--by", "ratio"], ["c\nd", "a\nb", "--by", "ratio"]]
+    {
+        fs::write(folder.join("a\nb"), "\"x\ny\"\n0\n2\n").unwrap();
+        let ran = ascertain(folder, &[&["permute", "-q"][..], &arguments].concat());
+        assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
+    }
+}
+
+/// Where memory ends, it says so instead of being ended.
+#[cfg(target_os = "linux")]
+#[test]
+fn more_than_memory_holds_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("a"), "1\n".repeat(1 << 21)).unwrap();
+    let binary = command(folder, &[]).get_program().to_os_string();
+    let limited = |kilobytes: u64, files: &[&str]| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$0\" permute \"$@\"")]).arg(&binary).args(files);
+        ran(shell.current_dir(folder).output().unwrap())
+    };
+    // What the program itself takes differs from build to build: from too little for that to enough.
+    let refused = (48..400).step_by(8).map(|megabytes| limited(megabytes << 10, &["a", "a", "--max-shuffles", "1"]));
+    let mut refused = refused.skip_while(|ran| !ran.stderr.contains("there is no memory for"));
+    let first = refused.next().unwrap();
+    assert_eq!((first.code, first.stdout.as_str()), (Some(2), ""), "{}", first.stderr);
 }
 
 /// Ctrl-C ends it in order: what was reached is printed, and the exit code says so.

@@ -33,7 +33,10 @@ fn the_report_is_in_the_runs_folder() {
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     // By its name, by the end of its name, by its folder, to a file, to standard output: the same page.
     let id = name(&run);
-    for arguments in [["report", &id, "-o", "-"], ["report", &id[id.len() - 4..], "-o", "-"]] {
+    let file = run.join("run.json").to_string_lossy().into_owned();
+    for arguments in
+        [["report", &id, "-o", "-"], ["report", &id[id.len() - 4..], "-o", "-"], ["report", &file, "-o", "-"]]
+    {
         assert_eq!(ascertain(state.path(), &arguments).stdout, page);
     }
     let folder = run.to_string_lossy().into_owned();
@@ -70,6 +73,32 @@ fn a_run_that_lost_rows_is_reported_with_a_warning() {
     assert!(ran.stderr.contains("of the 5 trials that the verdict on"), "{}", ran.stderr);
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("of the 5 trials that the verdict on"));
+}
+
+/// A file that is not as the run left it is named, also where another has all rows.
+#[test]
+fn a_damaged_file_is_named() {
+    let state = tempfile::tempdir().unwrap();
+    compare(state.path());
+    let run = runs(state.path()).pop().unwrap();
+    let whole = ascertain(state.path(), &["report", "-o", "-"]);
+    assert_eq!(whole.stderr, "");
+    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    fs::write(run.join("trials.jsonl"), lines.clone() + "\n").unwrap();
+    let blank = ascertain(state.path(), &["report", "-o", "-"]);
+    assert_eq!((blank.stdout == whole.stdout, &*blank.stderr), (true, ""));
+    fs::write(run.join("trials.jsonl"), lines.clone() + "x").unwrap();
+    let longer = ascertain(state.path(), &["report", "-o", "-"]);
+    assert!(longer.stderr.contains("trials.jsonl is longer than when the run ended"), "{}", longer.stderr);
+    assert!(longer.stdout.contains("trials.jsonl is longer") && !longer.stdout.contains("was killed"));
+    fs::write(run.join("trials.jsonl"), &lines).unwrap();
+    fs::write(run.join("trials.parquet"), "PAR1").unwrap();
+    let damaged = ascertain(state.path(), &["report", "-o", "-"]);
+    assert!(damaged.stderr.contains("trials.parquet is damaged"), "{}", damaged.stderr);
+    assert!(damaged.stdout.contains("trials.parquet is damaged"));
+    fs::write(run.join("trials.jsonl"), lines.replacen("\"value\":1", "\"value\":2", 1)).unwrap();
+    let changed = ascertain(state.path(), &["report", "-o", "-"]);
+    assert!(changed.code == Some(2) && changed.stderr.contains("was changed since the run ended"), "{}", changed.stderr);
 }
 
 #[test]

@@ -128,6 +128,7 @@ fn header(run_id: &str, machine: &Machine) -> Header {
         unavailable: vec![],
         outcome: None,
         lines_bytes: None,
+        lines_checksum: None,
         parquet_checksum: None,
     }
 }

@@ -121,6 +121,13 @@ pub struct PointSummary {
     pub min: Option<f64>,
     /// The greatest.
     pub max: Option<f64>,
+    /// How many of the values are infinite, since the observation met its time limit: what is not known for that is
+    /// above the limit.
+    #[serde(default)]
+    pub censored: u64,
+    /// That time limit, where it is known.
+    #[serde(default)]
+    pub limit: Option<f64>,
 }
 
 /// What became of a claim.
@@ -176,6 +183,18 @@ pub struct ClaimResult {
     /// Signs that the trials are not alike, in plain sentences; empty where there are none.
     pub unlike: Vec<String>,
 }
+
+impl ClaimResult {
+    /// Whether the trials left the interval that earlier ones allow, or nothing is left of it, so that there is none:
+    /// of the rate, or else of the ratio or difference.
+    pub fn has_lost_interval(&self, of_rate: bool) -> bool {
+        let is_rate = |sign: &str| sign.contains("no one rate fits") || sign.contains("their rate left");
+        self.unlike.iter().any(|sign| sign.starts_with(NOT_ALIKE) && is_rate(sign) == of_rate)
+    }
+}
+
+/// How a sign begins that leaves no interval.
+pub(crate) const NOT_ALIKE: &str = "trials are not alike: ";
 
 /// What a claim asks of its trials, with the names and units that a sentence needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -34,6 +34,9 @@ pub struct Run {
     pub observations: Observations,
     /// Where the evidence is, when it was kept.
     pub folder: Option<PathBuf>,
+    /// Why evidence could not be kept to the end: the disk is full, for example. The run ended there, and the outcome is
+    /// of everything that was measured until then.
+    pub unkept: Option<evidence::Error>,
     /// Whether a target failed or gave a wrong answer, also one that no claim speaks of, or whose claims
     /// had been decided before.
     pub target_failed: bool,
@@ -99,8 +102,8 @@ impl Observer for Silent {
 /// the time is up, or Ctrl-C comes.
 ///
 /// # Errors
-/// When the plan can't be carried out, or evidence can't be written. A target's failure is an outcome,
-/// not an error.
+/// When the plan can't be carried out, or evidence can't be begun. A target's failure is an outcome, not an error, and
+/// evidence that can't be written any more ends the run as [`Run::unkept`] says.
 pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mut dyn Observer) -> Result<Run, Error> {
     if let Recording::Continue(parts) = &recording {
         replay::check(&parts.1.header, registry)?;
@@ -132,10 +135,10 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
         Setting { registry, machine: &machine, commands: &plan.commands, run_id: &run_id, seed: plan.config.seed };
     let mut runner =
         Runner { config: &plan.config, setting: &setting, lanes, start_ns, ends_ns, next_progress_ns: 0, observer };
-    let interrupted = match runner.go(&mut bench) {
-        Ok(()) => interrupt::requested(),
-        Err(Stop::Interrupted) => true,
-        Err(Stop::Evidence(error)) => return Err(error.into()),
+    let (interrupted, mut unkept) = match runner.go(&mut bench) {
+        Ok(()) => (interrupt::requested(), None),
+        Err(Stop::Interrupted) => (true, None),
+        Err(Stop::Evidence(error)) => (interrupt::requested(), Some(error)),
     };
     // Sessions end here: clean-up commands run before the outcome is written.
     drop(runner);
@@ -146,8 +149,9 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
         (outcome.machine, outcome.threats) = (former.machine, former.threats);
     }
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
-    let folder = writer.map(|writer| writer.finish(outcome.clone())).transpose()?;
-    Ok(Run { outcome, observations, folder, target_failed })
+    let finished = writer.filter(|_| unkept.is_none()).map(|writer| writer.finish(outcome.clone()));
+    let folder = finished.and_then(|finished| finished.map_err(|error| unkept = Some(error)).ok());
+    Ok(Run { outcome, observations, folder, unkept, target_failed })
 }
 
 /// A time without end is 500 years.
@@ -191,6 +195,7 @@ fn open_evidence(
                 unavailable,
                 outcome: None,
                 lines_bytes: None,
+                lines_checksum: None,
                 parquet_checksum: None,
             };
             Ok((Some(Writer::create(&runs, header)?), None, run_id))

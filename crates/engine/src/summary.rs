@@ -9,6 +9,7 @@ use crate::experiment::Spec;
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA};
 use crate::plan::Registry;
+use crate::unit::Unit;
 
 /// The error of each interval in a summary: they are at 95 % each, outside of the run's budget.
 const ERROR: f64 = 0.05;
@@ -32,7 +33,7 @@ pub(crate) fn outcome(
     let spec = |id: &str| setting.registry.iter().map(|experiment| experiment.spec()).find(|spec| spec.id == id);
     let with_spec = observations.arms().iter().filter_map(|values| Some((values, spec(&values.experiment)?)));
     let mut threats = machine::threats(setting.machine);
-    threats.extend(command::ignored_failures(setting.commands, observations));
+    threats.extend(command::threats(setting.commands, observations));
     Outcome {
         schema: SCHEMA.to_string(),
         run_id: setting.run_id.to_string(),
@@ -40,15 +41,16 @@ pub(crate) fn outcome(
         threats,
         seed: setting.seed,
         interrupted,
-        points: with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect(),
+        points: with_spec.flat_map(|(values, spec)| summarise(values, spec, setting.commands)).collect(),
         claims,
         left_out: observations.left_out(),
     }
 }
 
 /// Summarises an arm's metrics.
-fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
+fn summarise(values: &ArmValues, spec: &Spec, commands: &[CommandSet]) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_metric);
+    let limit_ns = commands.iter().find(|set| set.id == spec.id).and_then(|set| set.time_limit);
     metrics
         .map(|(metric, observed)| {
             let mut sorted = observed.clone();
@@ -60,6 +62,8 @@ fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
             // Where some observations timed out there is no mean to speak of.
             let finite = sorted.last().is_some_and(|last| last.is_finite());
             let numbers = || observed.iter().copied();
+            let censored = observed.iter().filter(|value| **value == f64::INFINITY).count() as u64;
+            let limit_ns = limit_ns.filter(|_| censored > 0 && metric.unit == Unit::Nanosecond);
             PointSummary {
                 experiment: values.experiment.clone(),
                 variant: values.arm.variant.clone(),
@@ -77,6 +81,8 @@ fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
                 std: if finite { variance_of(numbers()).map(f64::sqrt) } else { None },
                 min: quantile(0.0),
                 max: quantile(1.0),
+                censored,
+                limit: limit_ns.map(|limit| limit.as_nanos() as f64),
             }
         })
         .collect()

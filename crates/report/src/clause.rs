@@ -107,20 +107,20 @@ impl ClaimFigure {
     pub fn of(claim: &ClaimResult) -> Option<ClaimFigure> {
         claim.ratio?;
         let [test] = claim.asked.tests.as_slice() else { return None };
+        let with_reason = |figure: Figure| Figure { range: range(claim, false, figure.range), ..figure };
         let (value, low, high) = (claim.ratio, claim.ratio_low, claim.ratio_high);
-        let of_unit = |measure: &Measure| Figure::of_unit(measure.unit, value, low, high);
+        let of_unit = |measure: &Measure| with_reason(Figure::of_unit(measure.unit, value, low, high));
         let is_exact = claim.asked.judging == Judging::Exact;
         let lead = if is_exact { "" } else { "at the median " };
         let written = |figure: Figure| if is_exact { figure.value } else { figure.to_string() };
-        // "6.1x (5.9 to 6.3)": what the number is stands right after it.
-        let times = |figure: &Figure, word: &str| match is_exact {
-            true => format!("{}{word}", figure.value),
-            false => format!("{}{word} ({})", figure.value, figure.range_in_words()),
-        };
         Some(match test {
+            AskedTest::Versus { scale: Scale::Ratio, bound, .. } if is_exact => {
+                let Figure { value, .. } = ratio_figure(claim, &landmarks(*bound));
+                ClaimFigure { clause: format!("{value} times"), short: format!("{value}x") }
+            }
             AskedTest::Versus { scale: Scale::Ratio, bound, .. } => {
-                let figure = Figure::new(value, low, high, &landmarks(*bound));
-                ClaimFigure { clause: format!("{lead}{}", times(&figure, " times")), short: times(&figure, "x") }
+                let [clause, short] = [" times", "x"].map(|word| times(claim, word, &landmarks(*bound)));
+                ClaimFigure { clause: format!("{lead}{}", clause?), short: short? }
             }
             AskedTest::Versus { measure, scale: Scale::Difference, .. } => {
                 let short = written(of_unit(measure));
@@ -136,6 +136,42 @@ impl ClaimFigure {
             }
         })
     }
+}
+
+/// The claim's ratio with its interval. A time-out counts as an infinite time, and its ratio as 0 or without end: that
+/// is no figure, and bounds nothing.
+pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
+    let [value, low, high] = bounding(claim);
+    let figure = Figure::new(value, low, high, landmarks);
+    let is_open = (low, high) == (None, None) && claim.ratio_low == Some(0.0);
+    Figure { range: if is_open { "open: time-outs".into() } else { range(claim, false, figure.range) }, ..figure }
+}
+
+/// "6.1x (5.9 to 6.3)": what the number is stands right after it. "at most 1.2x" where only a bound is known, and
+/// `None` where not even that is.
+pub(crate) fn times(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<String> {
+    let figure = ratio_figure(claim, landmarks);
+    match bounding(claim) {
+        [None, None, None] => None,
+        [None, ..] => Some(format!("{}{word}", figure.range)),
+        [Some(_), ..] => Some(format!("{}{word} ({})", figure.value, figure.range_in_words())),
+    }
+}
+
+/// The ratio and the ends of its interval, as far as they say something.
+fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
+    [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(|ratio| *ratio > 0.0))
+}
+
+/// The claim's rate with its interval.
+pub(crate) fn rate_figure(claim: &ClaimResult) -> Figure {
+    let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
+    Figure { range: range(claim, true, figure.range), ..figure }
+}
+
+/// The range, or why there is none where that is not for want of trials.
+fn range(claim: &ClaimResult, of_rate: bool, range: String) -> String {
+    if claim.has_lost_interval(of_rate) { "trials not alike".into() } else { range }
 }
 
 /// The numbers that an interval's ends must not be rounded onto.

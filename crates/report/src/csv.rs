@@ -9,7 +9,7 @@ use crate::judgement::Judgement;
 /// The run's points: each metric of each arm.
 pub fn outcome(outcome: &Outcome) -> String {
     let mut text =
-        String::from("experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max\n");
+        String::from("experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit\n");
     for point in &outcome.points {
         text += &record(&point_fields(point));
     }
@@ -17,7 +17,7 @@ pub fn outcome(outcome: &Outcome) -> String {
 }
 
 fn point_fields(point: &PointSummary) -> Vec<String> {
-    let PointSummary { median, median_low, median_high, p90, p99, mean, std, min, max, .. } = point;
+    let PointSummary { median, median_low, median_high, p90, p99, mean, std, min, max, limit, .. } = point;
     let mut fields = vec![
         point.experiment.clone(),
         point.variant.clone(),
@@ -27,6 +27,7 @@ fn point_fields(point: &PointSummary) -> Vec<String> {
         point.n.to_string(),
     ];
     fields.extend([median, median_low, median_high, p90, p99, mean, std, min, max].map(|value| number(*value)));
+    fields.extend([point.censored.to_string(), number(*limit)]);
     fields
 }
 

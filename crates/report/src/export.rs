@@ -23,13 +23,21 @@ pub enum Error {
         reason: io::Error,
     },
     /// It can't be written.
-    #[error("can't write `{path}`: {reason}; what stood there before is untouched: make room, or name another file")]
+    #[error("can't write `{path}`: {reason}; what stood there before is untouched: {}, or name another file", way_out(.reason))]
     Write {
         /// The file.
         path: PathBuf,
         /// What the system says.
         reason: io::Error,
     },
+}
+
+fn way_out(reason: &io::Error) -> &'static str {
+    match reason.kind() {
+        io::ErrorKind::NotFound => "make its folder again, which is gone",
+        io::ErrorKind::PermissionDenied => "allow it to be written",
+        _ => "make room",
+    }
 }
 
 /// A file that may be written, and does not show before it is. What is written appears whole, in the place
@@ -43,11 +51,14 @@ pub struct Export {
     device: Option<File>,
 }
 
+/// The path of standard output.
+const STDOUT: &str = "/dev/stdout";
+
 /// Opens a device or a pipe. Our own standard output is shared, not opened anew: where it is a file, a second
 /// place to write at would have one text overwrite the other.
 fn open_device(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
-    if path == Path::new("/dev/stdout") {
+    if path == Path::new(STDOUT) {
         use std::os::fd::AsFd;
         return io::stdout().as_fd().try_clone_to_owned().map(File::from);
     }
@@ -82,9 +93,25 @@ impl Export {
         Ok(Export { target, permissions, device: None })
     }
 
-    /// Whether both are the same file.
+    /// Whether both are the same file, or standard output; another device takes what comes.
     pub fn is_same(&self, other: &Export) -> bool {
-        self.device.is_none() && self.target == other.target
+        let is_shared = self.device.is_some() && self.target != Path::new(STDOUT);
+        !is_shared && self.target == other.target
+    }
+
+    /// What stands in the file, whatever its bytes; of a device nothing.
+    ///
+    /// # Errors
+    /// When it is there and can't be read.
+    pub fn standing(&self) -> Result<String, Error> {
+        if self.device.is_some() {
+            return Ok(String::new());
+        }
+        match fs::read(&self.target) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(reason) => Err(Error::Open { path: self.target.clone(), reason }),
+        }
     }
 
     /// Writes what is known so far and lets it appear. What goes to a device can't be taken back, so that

@@ -93,16 +93,19 @@ impl Figure {
         figure
     }
 
-    /// A share in percent: `99.07 % (97.3 to 99.96)`. No end is rounded to 0, to 100 or onto the
+    /// A share in percent: `99.07 % (97.3 to 99.96 %)`. No end is rounded to 0, to 100 or onto the
     /// share that was claimed.
     pub fn of_share(share: Option<f64>, low: Option<f64>, high: Option<f64>, claimed: f64) -> Figure {
         let [value, low, high] = [share, low, high].map(|number| number.map(|v| v * 100.0));
         let mut figure = Figure::new(value, low, high, &[0.0, 100.0, claimed * 100.0]);
         if (low, high) == (None, None) {
             figure.value = share.map_or_else(|| "-".into(), percent);
-        } else if value.is_some_and(f64::is_finite) {
+            return figure;
+        }
+        if value.is_some_and(f64::is_finite) {
             figure.value += " %";
         }
+        figure.range += " %";
         figure
     }
 }
@@ -299,17 +302,21 @@ mod tests {
         assert_eq!(shown(0.9, 0.7, 0.99996, &[1.0]), "0.90 (0.70 to under 1)");
         assert_eq!(shown(1.15, 1.0, 1.31, &[1.0]), "1.1 (1.0 to 1.3)", "it is exactly there");
         let share = Figure::of_share(Some(0.9907), Some(0.9735), Some(0.9996), 0.5);
-        assert_eq!(share.to_string(), "99 % (97 to under 100)");
+        assert_eq!(share.to_string(), "99 % (97 to under 100 %)");
         let share = Figure::of_share(Some(0.9907), Some(0.9835), Some(0.9996), 0.5);
-        assert_eq!(share.to_string(), "99.1 % (98.4 to 99.96)");
+        assert_eq!(share.to_string(), "99.1 % (98.4 to 99.96 %)");
         let share = Figure::of_share(Some(0.9996), Some(0.980_004), Some(0.9999), 0.98);
-        assert_eq!(share.to_string(), "99.96 % (over 98 to 99.99)");
+        assert_eq!(share.to_string(), "99.96 % (over 98 to 99.99 %)");
         let share = Figure::of_share(Some(1.0), Some(0.950_002), Some(1.0), 0.95);
-        assert_eq!(share.to_string(), "100 % (over 95 to 100)");
+        assert_eq!(share.to_string(), "100 % (over 95 to 100 %)");
         let share = Figure::of_share(Some(0.28), Some(0.27), Some(0.289_999_9), 0.29);
-        assert_eq!(share.to_string(), "28.0 % (27.0 to under 29)");
-        assert_eq!(Figure::of_share(Some(0.9), Some(0.890_000_1), None, 0.89).to_string(), "90.0 % (over 89)");
-        assert_eq!(Figure::of_share(Some(1.0), Some(0.9), Some(1.0), 0.5).to_string(), "100 % (90 to 100)");
+        assert_eq!(share.to_string(), "28.0 % (27.0 to under 29 %)");
+        assert_eq!(Figure::of_share(Some(0.9), Some(0.890_000_1), None, 0.89).to_string(), "90.0 % (over 89 %)");
+        assert_eq!(Figure::of_share(Some(1.0), Some(0.9), Some(1.0), 0.5).to_string(), "100 % (90 to 100 %)");
+        for (high, shown) in [(1.0, "100"), (0.999_999_9, "under 100")] {
+            let share = Figure::of_share(Some(0.9997), Some(0.99), Some(high), 0.95);
+            assert_eq!(share.to_string(), format!("99.97 % (99.0 to {shown} %)"), "never rounded to all of them");
+        }
     }
 
     #[test]

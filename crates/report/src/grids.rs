@@ -7,7 +7,7 @@ use ascertain::experiment::{Arm, Point};
 use ascertain::outcome::{AskedTest, ClaimResult, Outcome, PointSummary, Verdict};
 use ascertain::unit::significant;
 
-use crate::clause::{ClaimFigure, arm_label};
+use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
 use crate::figure::Figure;
 use crate::grid::{Cell, Grid, Kind};
 use crate::layout::{Layout, Order};
@@ -48,8 +48,7 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
     }
     let figure = ClaimFigure::of(claim).map(|figure| figure.short);
     let is_versus = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }]);
-    let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-    let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate.to_string());
+    let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim).to_string());
     match (figure, rate) {
         (Some(figure), _) if is_versus => figure,
         (Some(figure), Some(rate)) => format!("{rate}; {figure}"),
@@ -127,8 +126,36 @@ fn time_cells(point: &PointSummary, layout: &Layout) -> [String; 3] {
     }
     let PointSummary { median, median_low, median_high, min, max, .. } = *point;
     let prefix = layout.prefix(point.unit, median.or(min).unwrap_or(0.0));
-    let Figure { value, range } = Figure::with_prefix(prefix, median, median_low, median_high);
-    [value, range, Figure::with_prefix(prefix, None, min, max).range]
+    let Figure { value, range } = censored(point, Figure::with_prefix(prefix, median, median_low, median_high));
+    let range_of_all = Figure::with_prefix(prefix, None, min, max).range;
+    let range_of_all = match (min, max) {
+        (None, None) if point.censored > 0 => over_limit(point),
+        (_, None) => to_limit(point, range_of_all),
+        _ => range_of_all,
+    };
+    [value, range, range_of_all]
+}
+
+/// The median with its interval, where those that met their time limit are known to be above it.
+fn censored(point: &PointSummary, Figure { value, range }: Figure) -> Figure {
+    let value = if point.median.is_none() && point.censored > 0 { over_limit(point) } else { value };
+    let range = match (point.median, point.median_low, point.median_high) {
+        (None, None, _) if point.censored > 0 => format!("stopped in {} of {}", point.censored, point.n),
+        (_, Some(_), None) => to_limit(point, range),
+        _ => range,
+    };
+    Figure { value, range }
+}
+
+/// "1.917 to over 3 ms" for "at least 1.917", where what is above was stopped.
+fn to_limit(point: &PointSummary, range: String) -> String {
+    let low = range.strip_prefix("at least ").filter(|_| point.censored > 0);
+    low.map(|low| format!("{low} to {}", over_limit(point))).unwrap_or(range)
+}
+
+/// "over 3 ms": all that is known of a time that met its limit.
+fn over_limit(point: &PointSummary) -> String {
+    point.limit.map_or_else(|| "∞".into(), |limit| format!("over {}", point.unit.exact(limit)))
 }
 
 /// Each arm with what was measured of it: references before what is held against them, in the claims' order, or
@@ -174,7 +201,7 @@ fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
         Some((_, false)) => ["1".into(), String::new(), "reference".into()],
         Some((claim, true)) if !is_judged(claim) => ["-".into(), String::new(), "not compared".into()],
         Some((claim, true)) => {
-            let figure = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &[1.0]);
+            let figure = ratio_figure(claim, &[1.0]);
             [figure.value, figure.range, answer(claim).into()]
         }
     }
@@ -251,9 +278,14 @@ pub(crate) fn own_levels(point: &Point, shared: &Point) -> Point {
 }
 
 fn median_figure(point: &PointSummary) -> Figure {
-    Figure::of_unit(point.unit, point.median, point.median_low, point.median_high)
+    censored(point, Figure::of_unit(point.unit, point.median, point.median_low, point.median_high))
 }
 
-fn plain(point: &PointSummary, value: Option<f64>) -> String {
-    value.map_or_else(|| "-".into(), |value| point.unit.human(value))
+/// A quantile of the point's values.
+pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
+    match value {
+        Some(value) => point.unit.human(value),
+        None if point.limit.is_some() => over_limit(point),
+        None => "-".into(),
+    }
 }

@@ -152,12 +152,22 @@ pub fn asciidoc(commands: &[CommandTimes]) -> String {
     let mut text = String::from("[cols=\"<,>,>,>,>\"]\n|===\n");
     text.extend(summary.heading.iter().map(|heading| cell(heading)));
     for (command, cells) in commands.iter().zip(&summary.rows) {
-        let name = harmless(&command.command).replace('|', "\\|");
+        let name = in_asciidoc(&command.command);
         text += "\n";
         text += &cell(&format!("`{name}`"));
         text.extend(cells.iter().map(|number| cell(number)));
     }
     text + "|===\n"
+}
+
+/// A name as it is: what AsciiDoc would take for markup is a character reference, and a bar has a backslash.
+fn in_asciidoc(name: &str) -> String {
+    let character = |c: char| match c {
+        '|' => "\\|".into(),
+        '`' | '*' | '_' | '#' | '^' | '~' | '+' | '{' | '\\' | '&' => format!("&#{};", u32::from(c)),
+        c => c.to_string(),
+    };
+    harmless(name).chars().map(character).collect()
 }
 
 /// `--export-orgmode`: the table of [`markdown`].

@@ -1,7 +1,7 @@
 //! JSON: one object, with `null` for what is not known.
 //!
 //! JSON has no infinity: an infinite time (an observation that met its time limit) is `null` too, and
-//! the counts say that it was there.
+//! `censored` says how many there were.
 
 use ascertain::outcome::Outcome;
 

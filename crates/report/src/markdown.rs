@@ -8,28 +8,40 @@ use crate::grids;
 use crate::judgement::Judgement;
 use crate::layout::Layout;
 use crate::sentence::{left_out, marked};
-use crate::text::{NAME_END, NAME_START, ended, harmless, quoted};
+use crate::text::{NAME_END, NAME_START, ended, harmless, quoted, with_names};
 
-/// A run: the commands that were compared and a sentence for each, or else the claims and the points of
-/// each experiment; then what to be careful about.
+/// A run: the commands that were compared, or else the claims and the points of each experiment; where it has no room
+/// in a table, the sentence of each claim; then what to be careful about.
 pub fn outcome(outcome: &Outcome) -> String {
-    let compares = outcome.claims.iter().any(|claim| claim.asked.judging == Judging::Order);
     let mut parts = Vec::new();
-    if compares {
+    let sentences = outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim)));
+    let sentences = sentences.filter(|_| has_sentences(outcome));
+    if compares(outcome) {
         parts.push(table(&grids::compared(outcome, &Layout::default())));
-        parts.extend(outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim))));
+        parts.extend(sentences);
     } else {
         parts.push(table(&grids::claims(outcome)));
+        parts.extend(sentences);
         for (heading, grid) in grids::points(outcome) {
             parts.push(format!("**{}**\n\n{}", text(&heading), table(&grid)));
         }
     }
     let warnings = outcome.claims.iter().filter_map(|claim| Some((&claim.id, marked::warning(claim)?)));
     parts.extend(warnings.map(|(id, warning)| paragraph(&format!("{}: {warning}", quoted(id)))));
-    parts.extend(left_out::of_outcome(outcome).iter().map(|sentence| paragraph(sentence)));
-    parts.extend(outcome.threats.iter().map(|threat| paragraph(&format!("Careful: {}", ended(threat)))));
+    parts.extend(left_out::unsaid(outcome).iter().map(|sentence| paragraph(sentence)));
+    let careful = |threat: &String| paragraph(&with_names(&format!("Careful: {}", ended(threat))));
+    parts.extend(outcome.threats.iter().map(careful));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+fn compares(outcome: &Outcome) -> bool {
+    outcome.claims.iter().any(|claim| claim.asked.judging == Judging::Order)
+}
+
+/// Whether each claim has its sentence there: those of a comparison, and one that is alone.
+pub(crate) fn has_sentences(outcome: &Outcome) -> bool {
+    compares(outcome) || outcome.claims.len() == 1
 }
 
 /// What `ascertain judge --format markdown` prints.

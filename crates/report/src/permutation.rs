@@ -97,7 +97,7 @@ pub fn json(permutation: &Permutation) -> String {
     json::object(permutation)
 }
 
-/// One line below its heading; the samples themselves are in JSON only.
+/// A line a sample, each with the whole conclusion before it.
 pub fn csv(permutation: &Permutation) -> String {
     let Permutation { error, p_anytime, log_wealth, p, p_low, p_high, .. } = permutation;
     let number = |value: f64| csv::number(Some(value));
@@ -110,10 +110,15 @@ pub fn csv(permutation: &Permutation) -> String {
     fields.extend([permutation.shuffles, permutation.exceedances].map(|count| count.to_string()));
     fields.extend([p_anytime, log_wealth, p, p_low, p_high].map(|value| csv::number(*value)));
     fields.extend([permutation.seed, permutation.elapsed_ns].map(|count| count.to_string()));
+    let line = |sample: &SampleSummary| {
+        let SampleSummary { name, heading, n, value } = sample;
+        let of_sample = [name.clone(), heading.clone().unwrap_or_default(), n.to_string(), number(*value)];
+        csv::record(&[&fields[..], &of_sample].concat())
+    };
     format!(
         "decision,end,method,statistic,comparison,alternative,shift,scale,alpha,error,unit,samples,observed,expected,\
-         shuffles,exceedances,p_anytime,log_wealth,p,p_low,p_high,seed,elapsed_ns\n{}",
-        csv::record(&fields)
+         shuffles,exceedances,p_anytime,log_wealth,p,p_low,p_high,seed,elapsed_ns,sample,heading,n,value\n{}",
+        permutation.samples.iter().map(line).collect::<String>()
     )
 }
 
@@ -127,6 +132,8 @@ impl Permutation {
     fn marked(&self) -> String {
         let (seen, reshuffles) = (self.seen(), self.reshuffles());
         let alpha = chance(self.alpha);
+        // What is as the null hypothesis has it is what most reshuffles do.
+        let but = if self.observed == self.expected { "and" } else { "but" };
         let chance_or_null = if self.is_plain() { "chance" } else { "the null hypothesis" };
         match (self.decision, self.error) {
             (Decision::Different, None) => format!(
@@ -138,11 +145,11 @@ impl Permutation {
                 chance(error)
             ),
             (Decision::NotShown, None) => format!(
-                "Not shown: {seen}, but {reshuffles}, so {chance_or_null} may explain it at the level {alpha}; that is no proof \
+                "Not shown: {seen}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}; that is no proof \
                  that it does."
             ),
             (Decision::NotShown, Some(error)) => format!(
-                "Not shown: {seen}, but {reshuffles}, so the p-value is above {alpha}, wrong with a chance of at most {}; \
+                "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha}, wrong with a chance of at most {}; \
                  that is no proof that {chance_or_null} explains it.",
                 chance(error)
             ),

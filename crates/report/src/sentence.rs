@@ -11,7 +11,7 @@ use crate::text::plain;
 
 pub(crate) mod left_out;
 pub(crate) mod marked;
-mod order;
+pub(crate) mod order;
 mod test;
 
 /// The verdict on a claim as one plain sentence, and the reason where there is one. Names are between

@@ -6,6 +6,6 @@
 mod draw;
 mod tables;
 
-pub use crate::text::harmless_lines;
+pub use crate::text::{harmless, harmless_lines};
 pub use draw::Style;
 pub use tables::{check_table, compare_table, judgement, left_out, points_table, sentences, slo, threats};

@@ -2,7 +2,7 @@
 
 /// The text with everything that could steer a terminal written as an escape: control characters and
 /// those that reorder or hide the text around them. What is left shows exactly what is there.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match is_harmless(c) {
@@ -40,6 +40,16 @@ pub(crate) const NAME_END: char = '\u{2}';
 /// A name in a sentence: harmless, and marked as a name.
 pub(crate) fn quoted(name: &str) -> String {
     format!("{NAME_START}{}{NAME_END}", harmless(name))
+}
+
+/// Plain text with what it has between backticks marked as names; as it is where they are no pairs.
+pub(crate) fn with_names(plain: &str) -> String {
+    let pieces: Vec<String> = plain.split('`').map(harmless).collect();
+    let pieces = match pieces.len() % 2 {
+        0 => return harmless(plain),
+        _ => pieces.into_iter().enumerate(),
+    };
+    pieces.map(|(index, piece)| if index % 2 == 1 { quoted(&piece) } else { piece }).collect()
 }
 
 /// A sentence in which long names have their middle left out, so that it stays short; unless two of its names

@@ -36,6 +36,7 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
         unavailable: Vec::new(),
         outcome: Some(outcome.clone()),
         lines_bytes: None,
+        lines_checksum: None,
         parquet_checksum: None,
     };
     let path = |claim: &ClaimResult| ClaimPath {
@@ -62,7 +63,17 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
     };
     let series = outcome.points.iter().map(series).collect();
     let folder = "runs".into();
-    RecordedRun { folder, header, state: State::Finished, outcome, series, paths, rows: 1290 }
+    RecordedRun {
+        folder,
+        header,
+        state: State::Finished,
+        outcome,
+        series,
+        paths,
+        rows: 1290,
+        faults: Vec::new(),
+        has_lost_rows: false,
+    }
 }
 
 fn check() -> RecordedRun {
@@ -218,6 +229,11 @@ fn verdicts_without_their_trials_say_so() {
         assert!(notice.contains("is not whole"), "{notice}");
         let warned = page.descendants().filter(|node| node.attribute("class") == Some("warning")).map(words);
         assert_eq!(warned.filter(|warning| warning.contains("3 are in the evidence")).count(), 1);
+    });
+    let fault = "trials.parquet is damaged; the rows are those of trials.jsonl";
+    tree_of(&html::page(&[RecordedRun { faults: vec![fault.into()], ..whole.clone() }]), |page| {
+        let notice = page.descendants().find(|node| node.attribute("role") == Some("note")).map(words).unwrap();
+        assert!(notice.contains(fault), "{notice}");
     });
     let mut run = whole;
     run.outcome.claims.clear();

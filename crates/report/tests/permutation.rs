@@ -64,11 +64,13 @@ fn markdown_and_csv_say_the_same() {
     );
     assert!(shown.contains("\n\nDifferent: the mean of `after.csv` is 1.200 ms above"), "{shown}");
     let shown = csv(&permutation());
-    let [heading, line] = shown.lines().collect::<Vec<_>>()[..] else { panic!("{shown}") };
+    let [heading, line, other] = shown.lines().collect::<Vec<_>>()[..] else { panic!("{shown}") };
     let of = |name: &str| heading.split(',').zip(line.split(',')).find(|(known, _)| *known == name).unwrap().1;
     assert_eq!(heading.split(',').count(), line.split(',').count());
     assert_eq!((of("decision"), of("p_anytime"), of("p"), of("seed")), ("different", "0.0497", "", "42"));
     assert_eq!((of("unit"), of("samples"), of("shuffles")), ("ns", "2", "84"));
+    assert_eq!((of("sample"), of("heading"), of("n"), of("value")), ("before.csv", "", "10000", "22200000"));
+    assert!(other.ends_with(",after.csv,,10000,23400000"), "a line a sample: {other}");
 }
 
 #[test]
@@ -109,6 +111,12 @@ fn every_decision_has_its_sentence() {
     assert!(above.starts_with("Not shown: ") && above.contains("so the p-value is above 0.01"), "{above}");
     let futile = Permutation { decision: Decision::NotShown, exceedances: 8, shuffles: 9, ..permutation() };
     assert!(futile.sentence().contains("but 8 of 9 reshuffles differed as much, so chance may explain it"));
+    let mut equal = Permutation { observed: 0.0, ..futile.clone() };
+    equal.samples[1].value = equal.samples[0].value;
+    let said = equal.sentence();
+    assert!(said.contains("(22.20 ms against 22.20 ms), and 8 of 9 reshuffles differed as much, so"), "{said}");
+    let shifted = Permutation { shift: 1e6, expected: 1e6, ..equal }.sentence();
+    assert!(shifted.contains("but 8 of 9 reshuffles came out as far from the null hypothesis"), "{shifted}");
     let undecided = |end| Permutation { decision: Decision::Undecided, end, ..permutation() }.sentence();
     assert!(undecided(End::MaxShuffles).contains("1 of 84 reshuffles differed as much when no more were to be made"));
     assert!(undecided(End::MaxTime).contains("when the time was over"));

@@ -42,14 +42,14 @@ prop_compose! {
 prop_compose! {
     fn point()(
         names in prop::array::uniform3(name()), at in at(), unit in unit(), better in better(), n: u64, numbers in numbers(),
-        is_wall: bool,
+        is_wall: bool, censored in 0..4_u64, limit in prop::option::of(number()),
     ) -> PointSummary {
         let [experiment, variant, metric] = names;
         let [median, median_low, median_high, p90, p99, mean, std, min, max] = numbers;
         let metric = if is_wall { "wall".into() } else { metric };
         PointSummary {
             experiment, variant, at, metric, unit, better, n,
-            median, median_low, median_high, p90, p99, mean, std, min, max,
+            median, median_low, median_high, p90, p99, mean, std, min, max, censored, limit,
         }
     }
 }

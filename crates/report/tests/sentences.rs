@@ -27,7 +27,7 @@ fn a_rate_is_a_share_of_the_time_it_was_measured() {
     let holds = counted(with_rate(claim, 0.99, 0.99003, 0.99976), Verdict::Holds, 2190, 2196);
     assert_eq!(
         says(&holds),
-        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (99.003 to 99.98), so at least 99 % \
+        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (over 99 to 99.98 %), so at least 99 % \
          of the time; wrong with a chance of at most 0.001."
     );
     let refuted = counted(with_rate(holds, 0.99, 0.9, 0.98), Verdict::Refuted, 940, 1000);
@@ -110,7 +110,7 @@ fn what_was_not_judged_says_why() {
     let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
     assert!(
         says(&undecided)
-            .ends_with("56 % (31 to 79): too little to tell at error 0.001 whether at least half of the time.")
+            .ends_with("56 % (31 to 79 %): too little to tell at error 0.001 whether at least half of the time.")
     );
 }
 

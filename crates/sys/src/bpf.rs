@@ -208,6 +208,15 @@ impl Program {
     }
 }
 
+/// The kernel counts how long it runs each program (`run_time_ns` in the `fdinfo` of its descriptor), from now on for
+/// as long as somebody holds the descriptor.
+///
+/// # Errors
+/// `EPERM` without the privilege (`CAP_SYS_ADMIN`); `EINVAL` from kernels before 5.8; `ENOSYS` without bpf(2).
+pub fn count_run_time() -> io::Result<OwnedFd> {
+    imp::count_run_time()
+}
+
 mod imp {
     use super::*;
 
@@ -217,10 +226,12 @@ mod imp {
     const PROG_TEST_RUN: i32 = 10;
     const RAW_TRACEPOINT_OPEN: i32 = 17;
     const MAP_FREEZE: i32 = 22;
+    const ENABLE_STATS: i32 = 32;
     const MAP_TYPE_ARRAY: u32 = 2;
     const PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
     const MMAPABLE: u32 = 1 << 10;
     const RUN_ON_CPU: u32 = 1;
+    const STATS_RUN_TIME: u32 = 0;
 
     /// # Safety
     /// `attributes` is what the command takes, and its addresses are valid for it.
@@ -320,5 +331,10 @@ mod imp {
             Run { program: program.as_raw_fd() as u32, flags, cpu: cpu.unwrap_or(0), ..Run::default() };
         // SAFETY: numbers only; the addresses are null, and lengths of what is there are zero.
         unsafe { bpf(PROG_TEST_RUN, &mut attributes) }.map(drop)
+    }
+
+    pub fn count_run_time() -> io::Result<OwnedFd> {
+        // SAFETY: a number only.
+        unsafe { bpf(ENABLE_STATS, &mut { STATS_RUN_TIME }) }.map(owned)
     }
 }

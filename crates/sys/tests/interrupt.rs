@@ -1,5 +1,7 @@
 //! Signals, in a process of their own: this file's test program, started once more as `helper`.
 
+mod common;
+
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -162,6 +164,9 @@ fn commands_are_accounted_for_where_sigchld_was_ignored() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_command_does_not_outlive_a_killed_process() {
+    if !common::has_launcher() {
+        return;
+    }
     let mut helper = Helper::start(&[], false);
     let pid = helper.command();
     helper.child.kill().unwrap();

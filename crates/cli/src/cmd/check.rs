@@ -53,12 +53,13 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let places = file.claims.iter().filter_map(|claim| Some((claim.id.clone(), file.place(&claim.id)?.clone())));
     let purpose = Purpose { places: places.collect(), ..Purpose::default() };
     let plan = Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config };
-    let run = session::carry_out(&plan, &args.common, purpose)?;
-    output::outcome(&run, &plan.tables, &args.common.display, Asks::Verdicts, output::checked)?;
-    if let Some(folder) = &run.folder {
-        report::write(folder, args.common.display.quiet)?;
-    }
-    Ok(args.code(&run))
+    session::carry_out(&plan, &args.common, purpose, |run| {
+        output::outcome(run, &plan.tables, &args.common.display, Asks::Verdicts, output::checked)?;
+        if let Some(folder) = &run.folder {
+            report::write(folder, args.common.display.quiet)?;
+        }
+        Ok(args.code(run))
+    })
 }
 
 impl Args {

@@ -123,9 +123,12 @@ impl FailIf {
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
-    let run = session::carry_out(&plan, &args.common, args.purpose())?;
-    output::outcome(&run, &plan.tables, &args.common.display, Asks::Metrics, |_, style| args.printed(&run, style))?;
-    Ok(args.code(&run))
+    let display = &args.common.display;
+    output::note_undrawn(args.plot, display);
+    session::carry_out(&plan, &args.common, args.purpose(), |run| {
+        output::outcome(run, &plan.tables, display, Asks::Metrics, |_, style| args.printed(run, style))?;
+        Ok(args.code(run))
+    })
 }
 
 impl Args {

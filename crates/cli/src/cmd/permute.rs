@@ -14,6 +14,7 @@ use ascertain::permutation::{
 };
 use ascertain::unit::{Unit, parse_quantity};
 use ascertain_report::permutation::{self, Permutation, SampleSummary};
+use ascertain_report::terminal::harmless;
 use ascertain_sys::interrupt;
 use clap::ValueEnum;
 
@@ -251,6 +252,7 @@ fn from_files(args: &Args) -> anyhow::Result<(Vec<Sample>, Vec<Option<String>>)>
         };
         // One that was asked for by its name surprises nobody; a number that is misspelt may be taken for one.
         if let Some(heading) = heading.as_deref().filter(|heading| column != Some(heading) && !args.display.quiet) {
+            let [file, heading] = [file, heading].map(harmless);
             output::note(&format!("note: {file}: the first line, `{heading}`, is taken as a heading, not as a value"));
         }
         Ok((Sample { name, values }, heading))
@@ -262,7 +264,9 @@ fn from_files(args: &Args) -> anyhow::Result<(Vec<Sample>, Vec<Option<String>>)>
 /// What can't be opened may be meant as a run.
 fn not_a_file(file: &str, error: &io::Error) -> anyhow::Error {
     let run = file.split(':').next().unwrap_or(file);
-    match runs::find(Some(Path::new(run)), &evidence::runs_folder()).is_ok() {
+    let is_run = runs::find(Some(Path::new(run)), &evidence::runs_folder()).is_ok();
+    let file = harmless(file);
+    match is_run {
         true => anyhow!("`{file}` is a recorded run: name the metric to compare, such as --metric wall"),
         false => anyhow!("`{file}` can't be opened: {error}"),
     }
@@ -284,7 +288,19 @@ fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<Sample>, 
     if let Some(other) = read.iter().find(|sample| sample.unit != unit) {
         bail!("`{metric}` is in {unit} in run {} and in {} in run {}", read[0].run_id, other.unit, other.run_id);
     }
+    let mut faults: Vec<String> = Vec::new();
+    for RecordedSample { run_id, faults: of_run, .. } in &read {
+        faults.extend(of_run.iter().map(|fault| format!("note: {run_id}: {fault}")));
+    }
+    faults.dedup();
+    faults.iter().for_each(|fault| output::note(fault));
     let runs: HashSet<&str> = read.iter().map(|sample| sample.run_id.as_str()).collect();
+    if runs.len() > 1 {
+        output::note(
+            "note: the state of the machine differs from run to run, and successive trials of a run are not independent, which \
+             this test assumes: what it calls different may be that alone; measure both in one run, as by `ascertain compare`",
+        );
+    }
     if runs.len() < read.len() {
         output::note(
             "note: arms of one run were measured in turn, trial by trial, so that what disturbed the machine disturbed both; \

@@ -9,6 +9,7 @@ use ascertain_stats::{Judge, MarginJudge, expected_growth, power_growth};
 
 use crate::exit::Code;
 use crate::options::{Display, positive_share, share};
+use crate::progress::Line;
 use crate::{exports, output};
 
 /// How many trials it will take: the chance of each verdict, by the true rate, exactly
@@ -79,9 +80,18 @@ fn analyse(args: &Args) -> anyhow::Result<PowerAnalysis> {
     }
     let curve = curve_rates(rate, &rates);
     let max_trials = args.max_trials.unwrap_or_else(|| enough_trials(rate, error));
-    check_cost(ends(rate, args.margin), error, &[&rates[..], &curve].concat(), max_trials)?;
-    let at = |rates: &[f64]| -> anyhow::Result<Vec<PowerAt>> {
-        rates.iter().map(|&true_rate| fate(&judge, true_rate, max_trials)).collect()
+    let seconds = check_cost(ends(rate, args.margin), error, &[&rates[..], &curve].concat(), max_trials)?;
+    if seconds > LONG_S && !args.display.quiet {
+        output::note(&format!("note: this takes about {seconds:.0} s; fewer trials (--max-trials) take less"));
+    }
+    let (line, all, mut done) = (Line::new(args.display.quiet), rates.len() + curve.len(), 0);
+    let mut at = |rates: &[f64]| -> anyhow::Result<Vec<PowerAt>> {
+        let fate_at = |&true_rate: &f64| {
+            line.draw(done as f64 / all as f64, || format!("{done} of {all} true rates"));
+            done += 1;
+            fate(&judge, true_rate, max_trials)
+        };
+        rates.iter().map(fate_at).collect()
     };
     Ok(PowerAnalysis {
         schema: SCHEMA.into(),
@@ -169,6 +179,8 @@ fn enough_trials(rate: f64, error: f64) -> u64 {
 
 /// Longer than that nobody waits for a plan.
 const LONGEST_S: f64 = 60.0;
+/// Who waits longer than that is told.
+const LONG_S: f64 = 5.0;
 
 /// The rates of which one is rejected in the end: the claimed one, or those that the margin leads to.
 fn ends(rate: f64, margin: Option<f64>) -> [f64; 2] {
@@ -176,12 +188,12 @@ fn ends(rate: f64, margin: Option<f64>) -> [f64; 2] {
     [rate - margin, rate + margin]
 }
 
-/// Refuses what would take too long, by the number of tallies that are followed.
-fn check_cost(ends: [f64; 2], error: f64, true_rates: &[f64], max_trials: u64) -> anyhow::Result<()> {
+/// About how many seconds it takes, by the number of tallies that are followed; refuses what would take too long.
+fn check_cost(ends: [f64; 2], error: f64, true_rates: &[f64], max_trials: u64) -> anyhow::Result<f64> {
     let cost_s = |trials: u64| true_rates.iter().map(|&at| cost_s(ends, error, at, trials)).sum::<f64>();
     let (seconds, mut fitting) = (cost_s(max_trials), max_trials);
     if seconds <= LONGEST_S {
-        return Ok(());
+        return Ok(seconds);
     }
     while cost_s(fitting) > LONGEST_S {
         fitting /= 2;
@@ -233,6 +245,9 @@ mod tests {
         for (rate, error, enough) in [(0.5, 0.001, 5000), (0.98, 0.001, 50_000), (0.999_999, 0.001, 1_000_000)] {
             assert_eq!(enough_trials(rate, error), enough);
             assert!(check_cost(ends(rate, None), error, &table_rates(rate), enough).is_ok());
+            let all = [table_rates(rate), curve_rates(rate, &table_rates(rate))].concat();
+            let seconds = check_cost(ends(rate, None), error, &all, enough).unwrap();
+            assert_eq!(seconds > LONG_S, rate > 0.99, "who waits is told: {seconds}");
         }
         let message = check_cost(ends(0.5, None), 0.001, &table_rates(0.5), u64::MAX).unwrap_err().to_string();
         assert!(message.contains("--max-trials") && message.contains("farther"), "{message}");

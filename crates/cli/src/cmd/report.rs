@@ -47,8 +47,10 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     };
     let read = folders.iter().map(|folder| recorded::read(folder));
     let read: Vec<RecordedRun> = read.collect::<Result<_, _>>()?;
-    for missing in read.iter().filter_map(html::missing_trials) {
-        output::note(&missing);
+    for run in &read {
+        for said in html::missing_trials(run).iter().chain(&run.faults) {
+            output::note(&format!("note: {}: {said}", runs::name(&run.folder)));
+        }
     }
     match (&args.svg, &folders[..]) {
         _ if args.plots => list(&html::plots(&read))?,

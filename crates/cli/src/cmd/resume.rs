@@ -36,6 +36,9 @@ pub struct Args {
     /// Verdicts that fail, instead of those that the run said: refuted (exit code 1), undecided (3), nothing
     #[arg(long, value_enum, value_delimiter = ',')]
     fail_on: Option<Vec<FailOn>>,
+    /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    evidence: Option<PathBuf>,
     #[command(flatten)]
     display: Display,
     #[command(flatten)]
@@ -43,7 +46,7 @@ pub struct Args {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let below = evidence::runs_folder();
+    let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
     let folder = match &args.run {
         Some(run) => runs::find(Some(run), &below)?,
         None => latest(&below)?,
@@ -60,17 +63,18 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         bail!("--fail-on is for claims; this run compares commands, and its --fail-if stays what it was");
     }
     let recording = Recording::Continue(Box::new((writer, recorded)));
-    let run = session::carry_out_with(&plan, recording, &args.exports, started.purpose(), args.display.quiet)?;
-    output::outcome(&run, &plan.tables, &args.display, started.asks(), |outcome, style| {
-        started.printed(&run, outcome, style)
-    })?;
-    // One that stands there is of the run as it was.
-    if started.has_report() || folder.join("report.html").is_file() {
-        report::write(&folder, args.display.quiet)?;
-    }
-    Ok(match &args.fail_on {
-        Some(gates) => exit::code(&run, gates),
-        None => started.code(&run),
+    session::carry_out_with(&plan, recording, &args.exports, started.purpose(), &args.display, |run| {
+        output::outcome(run, &plan.tables, &args.display, started.asks(), |outcome, style| {
+            started.printed(run, outcome, style)
+        })?;
+        // One that stands there is of the run as it was.
+        if run.unkept.is_none() && (started.has_report() || folder.join("report.html").is_file()) {
+            report::write(&folder, args.display.quiet)?;
+        }
+        Ok(match &args.fail_on {
+            Some(gates) => exit::code(run, gates),
+            None => started.code(run),
+        })
     })
 }
 

@@ -63,17 +63,17 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let max_time = MAX_TIME_EACH * args.experiments.len() as u32;
     let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
     let plan = Plan { claims, tables, commands: Vec::new(), config };
-    let run = session::carry_out(&plan, &args.common, Purpose::default())?;
-    output::outcome(&run, &plan.tables, &args.common.display, Asks::Metrics, output::measured)?;
-    if let Some(folder) = &run.folder {
-        report::write(folder, args.common.display.quiet)?;
-    }
-    // What was asked for by name comes before the claims that came with it.
-    let is_left_out = |table: &Table, arm| run.outcome.left_out.iter().any(|left| left.is_of(&table.experiment, arm));
-    if plan.tables.iter().all(|table| table.arms.iter().all(|arm| is_left_out(table, arm))) {
-        return Ok(Code::Nothing);
-    }
-    Ok(args.code(&run))
+    session::carry_out(&plan, &args.common, Purpose::default(), |run| {
+        output::outcome(run, &plan.tables, &args.common.display, Asks::Metrics, output::measured)?;
+        if let Some(folder) = &run.folder {
+            report::write(folder, args.common.display.quiet)?;
+        }
+        // What was asked for by name comes before the claims that came with it.
+        let left_out = &run.outcome.left_out;
+        let is_left_out = |table: &Table, arm| left_out.iter().any(|left| left.is_of(&table.experiment, arm));
+        let is_nothing = plan.tables.iter().all(|table| table.arms.iter().all(|arm| is_left_out(table, arm)));
+        Ok(if is_nothing { Code::Nothing } else { args.code(run) })
+    })
 }
 
 impl Args {

@@ -69,9 +69,12 @@ pub struct Args {
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let plan = plan(args)?;
-    let run = session::carry_out(&plan, &args.common, Purpose::default())?;
-    output::outcome(&run, &plan.tables, &args.common.display, Asks::Verdicts, |_, style| args.printed(&run, style))?;
-    Ok(args.code(&run))
+    let display = &args.common.display;
+    output::note_undrawn(args.plot, display);
+    session::carry_out(&plan, &args.common, Purpose::default(), |run| {
+        output::outcome(run, &plan.tables, display, Asks::Verdicts, |_, style| args.printed(run, style))?;
+        Ok(args.code(run))
+    })
 }
 
 impl Args {

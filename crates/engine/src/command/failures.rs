@@ -1,17 +1,21 @@
-//! Failures that nobody wanted to stop for.
+//! Failures that nobody wanted to stop for, and time limits that were met.
 
 use super::{CommandSet, OnFailure, outcome};
 use crate::observations::{ArmValues, Observations};
+use crate::unit::Unit;
 
-/// What a reader must know of commands whose failures were ignored: which ones failed, how, and how often. Their times
-/// are figures like any other, but not of what the command was to do.
-pub(crate) fn ignored_failures(sets: &[CommandSet], observations: &Observations) -> Vec<String> {
-    let ignores = |id: &str| sets.iter().any(|set| set.id == id && set.on_failure == OnFailure::Ignore);
-    observations.arms().iter().filter(|values| ignores(&values.experiment)).filter_map(failures).collect()
+/// What a reader must know of commands whose failures were ignored, or that were stopped at their time limit: which
+/// ones, how, and how often. Their times are figures like any other, but not of what the command was to do.
+pub(crate) fn threats(sets: &[CommandSet], observations: &Observations) -> Vec<String> {
+    let with_set = observations.arms().iter().filter_map(|values| {
+        let set = sets.iter().find(|set| set.id == values.experiment)?;
+        Some((values, set))
+    });
+    with_set.flat_map(|(values, set)| [ignored_failures(values, set), stopped(values, set)]).flatten().collect()
 }
 
-fn failures(values: &ArmValues) -> Option<String> {
-    let exits = values.by_metric.get(outcome::EXIT)?;
+fn ignored_failures(values: &ArmValues, set: &CommandSet) -> Option<String> {
+    let exits = values.by_metric.get(outcome::EXIT).filter(|_| set.on_failure == OnFailure::Ignore)?;
     // One that met its time limit has no exit code, and an infinite time that says so.
     let failed: Vec<f64> = exits.iter().copied().filter(|exit| *exit != 0.0 && exit.is_finite()).collect();
     let first = failed.first()?;
@@ -19,9 +23,20 @@ fn failures(values: &ArmValues) -> Option<String> {
         true => format!("exit code {first}"),
         false => "an exit code other than 0".into(),
     };
-    let (command, count, all) = (&values.arm, failed.len(), exits.len());
-    let trials = if all == 1 { "trial" } else { "trials" };
-    Some(format!(
-        "`{command}` ended with {code} in {count} of {all} {trials}: its times are those of a command that fails."
-    ))
+    let (command, often) = (&values.arm, of_trials(failed.len(), exits.len()));
+    Some(format!("`{command}` ended with {code} in {often}: its times are those of a command that fails."))
+}
+
+fn stopped(values: &ArmValues, set: &CommandSet) -> Option<String> {
+    let times = values.by_metric.get(outcome::WALL)?;
+    let count = times.iter().filter(|time| time.is_infinite()).count();
+    let limit = Unit::Nanosecond.exact(set.time_limit?.as_nanos() as f64);
+    let (command, often) = (&values.arm, of_trials(count, times.len()));
+    (count > 0)
+        .then(|| format!("`{command}` was stopped at its time limit of {limit} in {often}: those times are infinite."))
+}
+
+/// "2 of 6 trials".
+fn of_trials(count: usize, all: usize) -> String {
+    format!("{count} of {all} {}", if all == 1 { "trial" } else { "trials" })
 }

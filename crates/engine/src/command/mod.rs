@@ -17,7 +17,7 @@ mod set;
 
 pub use error::CommandError;
 pub use experiment::CommandExperiment;
-pub(crate) use failures::ignored_failures;
+pub(crate) use failures::threats;
 pub use set::{CommandSet, Input, NamedCommand, OnFailure, Output, metrics};
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::line::Line;
 use crate::experiment::{Samples, Status, TargetError};
 
 /// The places of the metrics in [`metrics`](super::metrics).
-const WALL: usize = 0;
+pub(super) const WALL: usize = 0;
 const USER: usize = 1;
 const SYSTEM: usize = 2;
 const MEMORY_PEAK: usize = 3;

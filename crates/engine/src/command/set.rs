@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[doc(inline)]
 pub use ascertain_sys::process::Output;
 use serde::{Deserialize, Serialize};
 

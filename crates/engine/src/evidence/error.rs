@@ -92,9 +92,18 @@ pub enum Error {
         /// What is wrong there.
         reason: String,
     },
+    /// `trials.jsonl` is not the file that the run left, and no other has the rows.
+    #[error(
+        "the trials.jsonl of the run in {} was changed since the run ended: its checksum is not the one in run.json; bring it back from where the run was copied from, or run it anew",
+        .run.display()
+    )]
+    Changed {
+        /// The run's folder.
+        run: PathBuf,
+    },
     /// `trials.jsonl` is shorter than when the run ended.
     #[error(
-        "rows of the run in {} are missing: its trials.jsonl has {found_bytes} bytes of whole trials, and {bytes} when the run ended; to go on without them would decide anew, so bring the file back from where the run was copied from, or run it anew",
+        "rows of the run in {} are missing: its trials.jsonl has {found_bytes} bytes of whole trials, and {bytes} when the run ended; the rest alone would say something else, so bring the file back from where the run was copied from, or run it anew",
         .run.display()
     )]
     LostRows {

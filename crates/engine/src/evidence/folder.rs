@@ -27,7 +27,7 @@ fn runs_folder_of(state: Option<OsString>, home: Option<PathBuf>) -> PathBuf {
 }
 
 /// How long a run's `trials.jsonl` is: `None` where it is not there.
-pub(crate) fn lines_bytes(run: &Path) -> Option<u64> {
+pub(super) fn lines_bytes(run: &Path) -> Option<u64> {
     fs::metadata(run.join(LINES)).map(|file| file.len()).ok()
 }
 

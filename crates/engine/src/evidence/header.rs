@@ -45,9 +45,29 @@ pub struct Header {
     /// more there.
     #[serde(default)]
     pub lines_bytes: Option<u64>,
+    /// The checksum of those bytes. Where they have another they are not read; runs of older versions have none.
+    #[serde(default)]
+    pub lines_checksum: Option<String>,
     /// The checksum of `trials.parquet`, without which that file is not read: `None` until there is one.
     #[serde(default)]
     pub parquet_checksum: Option<String>,
+}
+
+/// `trials.jsonl` as it was when the outcome was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinesThen<'a> {
+    /// How long it was.
+    pub bytes: u64,
+    /// Its checksum, where there is one.
+    pub checksum: Option<&'a str>,
+}
+
+impl Header {
+    /// None where the run has not ended yet.
+    pub(super) fn lines_then(&self) -> Option<LinesThen<'_>> {
+        let bytes = self.lines_bytes.filter(|_| self.outcome.is_some())?;
+        Some(LinesThen { bytes, checksum: self.lines_checksum.as_deref() })
+    }
 }
 
 /// Reads `run.json` in a run's folder.
@@ -59,14 +79,15 @@ pub fn read_header(run: &Path) -> Result<Header, Error> {
     /// What every version has.
     #[derive(Deserialize)]
     struct Version {
-        schema: String,
+        schema: serde_json::Value,
     }
     let path = run.join(HEADER);
     let text = fs::read(&path).map_err(Error::read(&path, HEADER))?;
     let malformed = |error| Error::malformed(&path, 1, &error);
     let Version { schema } = serde_json::from_slice(&text).map_err(malformed)?;
     if schema != SCHEMA {
-        return Err(Error::OtherVersion { path, found: schema });
+        let found = schema.as_str().map_or_else(|| schema.to_string(), str::to_string);
+        return Err(Error::OtherVersion { path, found });
     }
     serde_json::from_slice(&text).map_err(malformed)
 }

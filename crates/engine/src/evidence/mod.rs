@@ -35,8 +35,9 @@
 //! JSON has no infinity. An infinite value is `null` with the status `censored` there, and infinite in
 //! Parquet; any other `null` is a value that is not a number.
 //!
-//! `run.json` has a checksum of `trials.parquet`, so that a damaged file is not taken for data: the rows
-//! are then read from `trials.jsonl`, and where that is gone too it is an error.
+//! `run.json` has a checksum of each, so that a damaged file is not taken for data: the rows are read from
+//! `trials.parquet`, else from `trials.jsonl`, and where that was changed or is gone too it is an error. One
+//! that was cut off is read as far as it goes, and whoever reads it is told that rows are missing.
 //!
 //! A line of `trials.jsonl` that ends in a space ends a trial: the file may be cut anywhere behind it,
 //! and what stands before is whole. That is how a killed run is continued without half a trial.
@@ -47,6 +48,7 @@ mod folder;
 mod header;
 mod parquet;
 mod parquet_reader;
+mod read_back;
 mod reader;
 mod row;
 mod row_buffer;
@@ -59,12 +61,13 @@ mod writer;
 mod tests;
 
 pub use error::Error;
-pub(crate) use folder::lines_bytes;
 pub use folder::{new_run_id, rfc3339, runs_folder};
+pub(crate) use header::LinesThen;
 pub use header::{Header, SCHEMA, read_header};
+pub(crate) use read_back::{ReadBack, read_trials, went_on};
 pub use reader::{Rows, read_rows};
 pub use row::Row;
 pub use series::Series;
 pub use trials::Trials;
-pub(crate) use trials::{Observed, read_trials};
+pub(crate) use trials::Observed;
 pub use writer::{Recorded, Writer, is_going_on};

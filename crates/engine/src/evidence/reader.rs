@@ -64,16 +64,27 @@ impl Lines {
         Ok(Lines { path, input, line: Vec::with_capacity(512), number: 0, end: 0 })
     }
 
-    /// Goes to the next line. False when there is none, or it is cut off.
+    /// The lines within the file's first `bytes`, before any is read.
+    pub fn up_to(mut self, bytes: u64) -> Lines {
+        let input = self.input.get_mut();
+        input.set_limit(input.limit().min(bytes));
+        self
+    }
+
+    /// Goes to the next line that is not blank. False when there is none, or it is cut off.
     pub fn advance(&mut self) -> Result<bool, Error> {
-        self.line.clear();
-        let length = self.input.read_until(b'\n', &mut self.line).map_err(Error::read(&self.path, LINES))?;
-        if self.line.pop() != Some(b'\n') {
-            return Ok(false);
+        loop {
+            self.line.clear();
+            let length = self.input.read_until(b'\n', &mut self.line).map_err(Error::read(&self.path, LINES))?;
+            if self.line.pop() != Some(b'\n') {
+                return Ok(false);
+            }
+            self.number += 1;
+            self.end += length as u64;
+            if !self.line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
         }
-        self.number += 1;
-        self.end += length as u64;
-        Ok(true)
     }
 
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Error> {

@@ -1,12 +1,8 @@
 //! All rows of a run, read back: series by series, and trial by trial.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use super::error::Error;
-use super::folder::{PARQUET, lines_bytes};
-use super::header::Header;
-use super::parquet_reader;
 use super::reader::Lines;
 use super::row::Line;
 use super::series::Series;
@@ -45,26 +41,6 @@ pub(crate) struct Observed {
     pub series: usize,
     /// Infinite when it was cut off.
     pub value: f64,
-}
-
-/// Reads the rows of a run's whole trials, as far as they are written: from `trials.parquet` where that
-/// has all of them, since it is a thirtieth of the size, else from `trials.jsonl`. What a kill left of a
-/// last trial is left out.
-///
-/// # Errors
-/// When there are no rows' files. When `trials.jsonl` is not what Ascertain writes, and `trials.parquet`
-/// is damaged too or has not all of it.
-pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<Trials, Error> {
-    let lines_bytes = lines_bytes(run);
-    // With more lines the run went on after the other file was written; with fewer, lines were lost.
-    if lines_bytes <= header.lines_bytes {
-        match parquet_reader::read(&run.join(PARQUET), header.parquet_checksum.as_deref()) {
-            Ok(Some(trials)) => return Ok(trials),
-            Err(error) if lines_bytes.is_none() => return Err(error),
-            Ok(None) | Err(_) => {}
-        }
-    }
-    Ok(Trials::of_lines(Lines::open(run)?)?.0)
 }
 
 impl Trials {

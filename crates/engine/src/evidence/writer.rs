@@ -13,6 +13,7 @@ use super::error::Error;
 use super::folder::{LINES, PARQUET, replace};
 use super::header::{Header, read_header, write_header};
 use super::parquet;
+use super::read_back::read_lines;
 use super::reader::Lines;
 use super::row_buffer::RowBuffer;
 use super::trials::Trials;
@@ -77,7 +78,7 @@ impl Writer {
     ///
     /// # Errors
     /// When another process is writing to the run, its files are missing, of another version or not what
-    /// Ascertain writes, or rows were lost since it ended: nothing is changed then.
+    /// Ascertain writes, or rows were lost or changed since it ended: nothing is changed then.
     pub fn resume(run: &Path) -> Result<(Writer, Recorded), Error> {
         let path = run.join(LINES);
         // Asked first, since a run that can't be read is more to the point than one that can't be written.
@@ -85,9 +86,9 @@ impl Writer {
         let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
         lock(&lines, run)?;
         let header = read_header(run)?;
-        let (trials, whole_end) = Trials::of_lines(Lines::open(run)?)?;
-        if let Some(bytes) = header.lines_bytes.filter(|&bytes| header.outcome.is_some() && whole_end < bytes) {
-            return Err(Error::LostRows { run: run.to_path_buf(), bytes, found_bytes: whole_end });
+        let (trials, whole_end, lost) = read_lines(run, &header)?;
+        if let Some(lost) = lost {
+            return Err(lost);
         }
         lines.set_len(whole_end).map_err(Error::write(&path))?;
         let recorded = Recorded { header: header.clone(), trials };
@@ -139,11 +140,14 @@ impl Writer {
         let lines = self.lines.metadata().map_err(Error::write(&self.run.join(LINES)))?;
         self.header.outcome = Some(outcome);
         self.header.lines_bytes = Some(lines.len());
-        self.header.parquet_checksum = None;
+        (self.header.lines_checksum, self.header.parquet_checksum) = (None, None);
         // First, since the Parquet file can be made again and the outcome can't.
         write_header(&self.run, &self.header)?;
         let path = self.run.join(PARQUET);
         replace(&path, |file| parquet::write(Lines::open(&self.run)?, file, &path))?;
+        // Not while the run goes on: there it would take as long again as the rows themselves.
+        let lines = self.run.join(LINES);
+        self.header.lines_checksum = Some(checksum::of_file(&lines).map_err(Error::read(&lines, LINES))?);
         self.header.parquet_checksum = Some(checksum::of_file(&path).map_err(Error::read(&path, PARQUET))?);
         write_header(&self.run, &self.header)?;
         Ok(self.run)

@@ -3,7 +3,7 @@
 use super::rule::{Answer, Rule};
 use super::{ClaimJudge, Closed};
 use crate::claim::{Judging, Scale};
-use crate::outcome::{AskedTest, ClaimResult, Decision, Verdict};
+use crate::outcome::{AskedTest, ClaimResult, Decision, NOT_ALIKE, Verdict};
 use crate::paired::Paired;
 use crate::recorded::ClaimPath;
 use crate::unit::significant;
@@ -44,7 +44,10 @@ impl ClaimJudge {
         }
         let seen = self.seen();
         let is_rate = !matches!(self.rule, Rule::Exact) && seen.trials > 0;
+        let rate = (seen.trials > 0).then(|| seen.successes as f64 / seen.trials as f64);
         let rates = Some(self.rate.interval()).filter(|rates| is_rate && !rates.is_empty());
+        let rate_strays = rates.zip(rate).is_some_and(|(rates, rate)| rate < rates.low || rate > rates.high);
+        let rates = rates.filter(|_| !rate_strays);
         let estimate = self.estimate();
         let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
         let (verdict, reason) = self.verdict();
@@ -61,7 +64,7 @@ impl ClaimJudge {
             trials: seen.trials + self.ties,
             successes: seen.successes,
             ties: self.ties,
-            rate: (seen.trials > 0).then(|| seen.successes as f64 / seen.trials as f64),
+            rate,
             rate_low: rates.map(|rates| rates.low),
             rate_high: rates.map(|rates| rates.high),
             rate_claimed: self.claim.rate,
@@ -71,7 +74,7 @@ impl ClaimJudge {
             ratio_high: estimate.high,
             log_e_holds,
             log_e_refuted,
-            unlike: self.unlike(estimate.strays),
+            unlike: self.unlike(rate_strays, estimate.strays),
         }
     }
 
@@ -88,20 +91,23 @@ impl ClaimJudge {
     }
 
     /// Signs that the trials are not alike, in plain sentences.
-    fn unlike(&self, estimate_strays: bool) -> Vec<String> {
+    fn unlike(&self, rate_strays: bool, estimate_strays: bool) -> Vec<String> {
         let what = match self.asked.tests.as_slice() {
             [AskedTest::Versus { scale: Scale::Difference, .. }] => "difference",
             _ => "ratio",
         };
         let mut unlike = Vec::new();
         if self.rate.interval().is_empty() {
-            unlike.push("trials are not alike: no one rate fits all of them".into());
+            unlike.push(format!("{NOT_ALIKE}no one rate fits all of them"));
+        }
+        if rate_strays {
+            unlike.push(format!("{NOT_ALIKE}their rate left the interval that earlier trials allow"));
         }
         if self.paired.as_ref().is_some_and(Paired::is_empty) {
-            unlike.push(format!("trials are not alike: no one {what} fits all of them"));
+            unlike.push(format!("{NOT_ALIKE}no one {what} fits all of them"));
         }
         if estimate_strays {
-            unlike.push(format!("trials are not alike: their {what} left the interval that earlier trials allow"));
+            unlike.push(format!("{NOT_ALIKE}their {what} left the interval that earlier trials allow"));
         }
         unlike.extend(self.likeness.signs());
         unlike

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
-use super::error::ColumnError;
+use super::error::{ColumnError, shown};
 use crate::nearest::suggestion;
 
 /// A column as it was read.
@@ -24,11 +24,11 @@ pub struct Column {
 /// errors.
 ///
 /// The file is read once, in pieces; memory is needed for the numbers alone, 8 bytes each. More than `most` of them are
-/// an error, since a pipe may have no end.
+/// an error, since a pipe may have no end, and so are as many bytes of blank lines in a row.
 ///
 /// # Errors
-/// When the file can't be read, is no text, has no numbers or more than `most`, has several columns of which none is named
-/// or more than 65,536, has lines with more or fewer fields than the first, a quote that is not closed, or a field of the
+/// When the file can't be read, is no text, has no numbers, more than `most` or more than memory holds, has several columns
+/// of which none is named, or several of the name, or more than 65,536, has lines with more or fewer fields than the first, a quote that is not closed, or a field of the
 /// column that is empty, no number or not finite: with the line and the column.
 ///
 /// ```
@@ -41,7 +41,8 @@ pub struct Column {
 /// # Ok::<(), ascertain::permutation::ColumnError>(())
 /// ```
 pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usize) -> Result<Column, ColumnError> {
-    let mut fields = Fields::open(input, file)?;
+    let file = &shown(file);
+    let mut fields = Fields::open(input, file, most)?;
     let mut first = Vec::new();
     while let Some(field) = fields.next()? {
         first.push((field, fields.text().to_vec()));
@@ -59,8 +60,8 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usi
     // One that is asked for by its name is a heading, whatever stands beside it.
     let is_asked_for = |name: &str| !is_number(name) && column == Some(name);
     let has_heading = !names.iter().any(|name| is_number(name)) || names.iter().any(|name| is_asked_for(name));
-    let wanted = choose(&names, has_heading, file, column)?;
-    let mut numbers = Vec::new();
+    let wanted = choose(&names, has_heading, &fields, column)?;
+    let mut numbers: Vec<f64> = Vec::new();
     if !has_heading {
         let (field, text) = &first[wanted];
         numbers.push(number(text).map_err(|problem| fields.wrong(*field, wanted, problem))?);
@@ -71,6 +72,8 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usi
             if numbers.len() == most {
                 return Err(ColumnError::TooLong { file: file.into(), most });
             }
+            let room = numbers.try_reserve(1);
+            room.map_err(|_| ColumnError::NoMemory { file: file.into(), count: numbers.len() })?;
             numbers.push(number(fields.text()).map_err(|problem| fields.wrong(field, wanted, problem))?);
         }
         index += 1;
@@ -96,27 +99,30 @@ fn is_number(text: &str) -> bool {
 fn number(field: &[u8]) -> Result<f64, String> {
     let field = field.trim_ascii();
     let number: Option<f64> = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
-    let shown = || String::from_utf8_lossy(&field[..field.len().min(SHOWN_BYTES)]).escape_debug().to_string();
+    let begun = || String::from_utf8_lossy(&field[..field.len().min(SHOWN_BYTES)]);
     match number {
         Some(number) if number.is_finite() => Ok(number),
-        Some(_) => Err(format!("`{}` is not a finite number", shown())),
+        Some(_) => Err(format!("`{}` is not a finite number", shown(&begun()))),
         None if field.is_empty() => Err("the field is empty".into()),
-        None => Err(format!("`{}` is not a number", shown())),
+        None if is_number(&begun().replacen(',', ".", 1)) => {
+            Err(format!("`{}` is not a number: {DECIMAL_COMMA}", shown(&begun())))
+        }
+        None => Err(format!("`{}` is not a number", shown(&begun()))),
     }
 }
 
 /// The index of the column that is meant.
-fn choose(
+fn choose<R>(
     names: &[impl AsRef<str>],
     has_heading: bool,
-    file: &str,
+    fields: &Fields<R>,
     column: Option<&str>,
 ) -> Result<usize, ColumnError> {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let count = names.len();
+    let (file, count) = (fields.file.clone(), names.len());
     let listed = || {
         let listed = names.iter().take(LISTED_COLUMNS);
-        let quoted: Vec<String> = listed.map(|name| format!("`{}`", name.escape_debug())).collect();
+        let quoted: Vec<String> = listed.map(|name| format!("`{}`", shown(name))).collect();
         let more = match count.saturating_sub(LISTED_COLUMNS) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -126,19 +132,24 @@ fn choose(
     let Some(column) = column else {
         return match count {
             1 => Ok(0),
-            _ => Err(ColumnError::SeveralColumns { file: file.into(), count, columns: listed() }),
+            2 if !has_heading && fields.delimiter == b',' => {
+                let columns = format!("{}; if that is one number, {DECIMAL_COMMA}", listed());
+                Err(ColumnError::SeveralColumns { file, count, columns })
+            }
+            _ => Err(ColumnError::SeveralColumns { file, count, columns: listed() }),
         };
     };
-    let by_name = names.iter().position(|name| has_heading && *name == column);
+    let of_name: Vec<usize> = (0..count).filter(|&index| has_heading && names[index] == column).collect();
+    if of_name.len() > 1 {
+        let numbers: Vec<String> = of_name.iter().take(LISTED_COLUMNS).map(|index| (index + 1).to_string()).collect();
+        let (column, count, numbers) = (shown(column), of_name.len(), numbers.join(", "));
+        return Err(ColumnError::SameName { file, column, count, numbers });
+    }
     let by_number =
         || column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|index| *index < count);
-    by_name.or_else(by_number).ok_or_else(|| {
+    of_name.first().copied().or_else(by_number).ok_or_else(|| {
         let hint = suggestion(column, names.iter().copied().filter(|_| has_heading)).unwrap_or_default();
-        ColumnError::NoColumn {
-            file: file.into(),
-            column: column.into(),
-            known: format!("there is {}{hint}", listed()),
-        }
+        ColumnError::NoColumn { file, column: shown(column), known: format!("there is {}{}", listed(), shown(&hint)) }
     })
 }
 
@@ -146,6 +157,9 @@ fn choose(
 struct Fields<R> {
     input: R,
     file: String,
+    /// So many bytes of blank lines in a row, at most.
+    most_blank: usize,
+    delimiter: u8,
     parser: Reader,
     buffer: Vec<u8>,
     /// What is in the buffer and not parsed yet.
@@ -181,6 +195,9 @@ impl Begun {
             let blank = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
             self.line += bytes[..blank].iter().filter(|byte| **byte == b'\n').count() as u64;
             self.is_quoted = bytes.get(blank).map(|first| *first == b'"');
+            if self.is_quoted.is_some() {
+                self.bytes = bytes.len() - blank;
+            }
         }
         if self.is_quoted == Some(true) {
             self.quotes += bytes.iter().filter(|byte| **byte == b'"').count();
@@ -188,6 +205,8 @@ impl Begun {
     }
 }
 
+/// What many spreadsheets write.
+const DECIMAL_COMMA: &str = "a decimal comma is to be a point";
 const BUFFER_BYTES: usize = 1 << 17;
 /// Far more than any number has.
 const FIELD_BYTES: usize = 1 << 12;
@@ -201,10 +220,12 @@ const MOST_COLUMNS: usize = 1 << 16;
 const LISTED_COLUMNS: usize = 20;
 
 impl<R: Read> Fields<R> {
-    fn open(input: R, file: &str) -> Result<Fields<R>, ColumnError> {
+    fn open(input: R, file: &str, most_blank: usize) -> Result<Fields<R>, ColumnError> {
         let mut fields = Fields {
             input,
             file: file.into(),
+            most_blank,
+            delimiter: b',',
             parser: Reader::new(),
             buffer: vec![0; BUFFER_BYTES],
             unparsed: 0..0,
@@ -218,7 +239,8 @@ impl<R: Read> Fields<R> {
             let line = 1 + begun[..nul].iter().filter(|byte| **byte == b'\n').count() as u64;
             return Err(ColumnError::NotText { file: file.into(), line });
         }
-        fields.parser = ReaderBuilder::new().delimiter(delimiter(begun)).build();
+        fields.delimiter = delimiter(begun);
+        fields.parser = ReaderBuilder::new().delimiter(fields.delimiter).build();
         if begun.starts_with(b"\xef\xbb\xbf") {
             fields.unparsed.start = 3;
         }
@@ -256,6 +278,9 @@ impl<R: Read> Fields<R> {
             self.unparsed.start += parsed;
             self.length += written;
             match result {
+                ReadFieldResult::InputEmpty if begun.is_quoted.is_none() && begun.bytes > self.most_blank => {
+                    return Err(ColumnError::Blank { file: self.file.clone(), line: begun.line, most: self.most_blank });
+                }
                 ReadFieldResult::InputEmpty => {}
                 _ if begun.bytes > MOST_FIELD_BYTES => return Err(self.endless(&begun)),
                 ReadFieldResult::OutputFull => {

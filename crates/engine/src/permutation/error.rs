@@ -2,6 +2,12 @@
 
 use crate::evidence;
 
+/// A name that others chose, in one line: control characters as escapes.
+pub(super) fn shown(name: &str) -> String {
+    let each = name.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() });
+    each.collect()
+}
+
 /// Samples can't be compared as they were asked to be.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -26,6 +32,14 @@ pub enum Error {
         number: usize,
         /// The value.
         value: f64,
+    },
+    /// All values are held at once.
+    #[error(
+        "there is no memory for {count} values, which take up to 17 bytes each; take a part of them at random (shuf -n)"
+    )]
+    NoMemory {
+        /// How many they are.
+        count: usize,
     },
     /// Sums or squares of the values are more than a double holds.
     #[error("the values are so large that their sums overflow: give them in a larger unit")]
@@ -102,6 +116,29 @@ pub enum ColumnError {
         /// So many were to be read at most.
         most: usize,
     },
+    /// There are more numbers than fit in memory.
+    #[error(
+        "{file}: there is no memory for more than {count} numbers; take a part of them at random (shuf -n {})",
+        .count / 4
+    )]
+    NoMemory {
+        /// The file's name.
+        file: String,
+        /// So many were read.
+        count: usize,
+    },
+    /// There is nothing but ends of lines.
+    #[error(
+        "{file}:{line}: more than {most} bytes of blank lines; name the file that you mean, or allow more with --max-values"
+    )]
+    Blank {
+        /// The file's name.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// So many bytes there may be in a row.
+        most: usize,
+    },
     /// It has bytes that no text has, or no ends of lines.
     #[error(
         "{file}:{line}: this is no text (in UTF-8) with a number in each line or field; export it as CSV, or name the file that you mean"
@@ -142,6 +179,18 @@ pub enum ColumnError {
         /// Their names, or how to number them.
         columns: String,
     },
+    /// Which of the columns is meant?
+    #[error("{file} has {count} columns `{column}`: name one by its number with --column, {numbers}")]
+    SameName {
+        /// The file's name.
+        file: String,
+        /// The name that they share.
+        column: String,
+        /// How many there are.
+        count: usize,
+        /// Their numbers.
+        numbers: String,
+    },
     /// The column is not there.
     #[error("{file} has no column `{column}`: {known}")]
     NoColumn {
@@ -153,7 +202,11 @@ pub enum ColumnError {
         known: String,
     },
     /// A line has more or fewer fields than the first one.
-    #[error("{file}:{line}: {found} field{} where the first line has {expected}", if *.found == 1 { "" } else { "s" })]
+    #[error(
+        "{file}:{line}: {found} field{} where the first line has {expected}{}",
+        if *.found == 1 { "" } else { "s" },
+        if (*.expected, *.found) == (1, 2) { ": a decimal comma is to be a point, and text with commas in quotes" } else { "" }
+    )]
     Ragged {
         /// The file's name.
         file: String,

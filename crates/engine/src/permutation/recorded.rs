@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::error::ColumnError;
-use crate::evidence::{read_header, read_rows};
+use super::error::{ColumnError, shown};
+use crate::evidence::{Series, read_header, read_trials};
 use crate::experiment::Arm;
 use crate::nearest::suggestion;
 use crate::unit::Unit;
@@ -21,6 +21,8 @@ pub struct RecordedSample {
     pub unit: Unit,
     /// The values, all finite.
     pub values: Vec<f64>,
+    /// What is wrong with the run's files, although all rows are there, in plain words.
+    pub faults: Vec<String>,
 }
 
 /// Reads the values of a metric of an arm from a run's folder. `arm` is an arm as tables show it, or its variant where no
@@ -28,39 +30,32 @@ pub struct RecordedSample {
 /// left aside.
 ///
 /// # Errors
-/// When the run can't be read, has no such metric or arm or several such arms, or an observation has no finite value: one
-/// that was cut off, or failed.
+/// When the run can't be read or rows of it are missing, has no such metric or arm or several such arms, or an observation
+/// has no finite value: one that was cut off, or failed.
 pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<RecordedSample, ColumnError> {
     let wrong = |problem: String| ColumnError::Run { run: run.display().to_string(), problem };
-    let run_id = read_header(run)?.run_id;
-    let mut found: Vec<RecordedSample> = Vec::new();
-    let mut metrics: Vec<String> = Vec::new();
-    for row in read_rows(run)? {
-        let row = row?;
-        if !row.key.is_empty() {
-            continue;
-        }
-        if row.metric != metric {
-            if !metrics.contains(&row.metric) {
-                metrics.push(row.metric);
-            }
-            continue;
-        }
-        let this = |known: &RecordedSample| {
-            (&known.experiment, &known.arm.variant, &known.arm.point) == (&row.experiment, &row.variant, &row.point)
-        };
-        let at = found.iter().position(this).unwrap_or_else(|| {
-            let arm = Arm { variant: row.variant.clone(), point: row.point.clone() };
-            let (experiment, unit) = (row.experiment.clone(), row.unit);
-            found.push(RecordedSample { run_id: run_id.clone(), experiment, arm, unit, values: Vec::new() });
-            found.len() - 1
-        });
-        found[at].values.push(row.value);
+    let header = read_header(run)?;
+    let read = read_trials(run, &header)?;
+    if let Some(lost) = read.lost {
+        return Err(lost.into());
     }
+    let scalars = read.trials.into_series().into_iter().filter(|series| series.key.is_empty());
+    let (found, others): (Vec<Series>, Vec<Series>) = scalars.partition(|series| series.metric == metric);
     if found.is_empty() {
+        let mut metrics: Vec<String> = Vec::new();
+        for Series { metric, .. } in others {
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
         let hint = suggestion(metric, metrics.iter().map(String::as_str)).unwrap_or_default();
         return Err(wrong(format!("no values of `{metric}`; there is {}{hint}", quoted(metrics.iter()))));
     }
+    let sample = |Series { experiment, arm, unit, values, .. }| {
+        let (run_id, faults) = (header.run_id.clone(), read.faults.clone());
+        RecordedSample { run_id, experiment, arm, unit, values, faults }
+    };
+    let found = found.into_iter().map(sample).collect();
     let sample = select(found, arm).map_err(&wrong)?;
     match sample.values.iter().position(|value| !value.is_finite()) {
         Some(index) => Err(wrong(format!(
@@ -97,6 +92,6 @@ fn select(mut found: Vec<RecordedSample>, arm: Option<&str>) -> Result<RecordedS
 }
 
 fn quoted<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    let quoted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let quoted: Vec<String> = names.map(|name| format!("`{}`", shown(name))).collect();
     if quoted.is_empty() { "nothing".into() } else { quoted.join(", ") }
 }

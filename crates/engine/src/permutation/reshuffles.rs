@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::contrast::Contrast;
 use super::enclosure::Enclosure;
-use super::error::Error;
+use super::error::{Error, shown};
 use super::precision::Precision;
 use super::question::{Alternative, Comparison, Question, Sample, Statistic};
 use super::shuffled::{Shuffled, statistic_of};
@@ -63,7 +63,7 @@ impl Reshuffles {
     ///
     /// # Errors
     /// Fewer than two samples, or than two values in one; a value that is not finite, or not positive where ratios are
-    /// asked for; a question that the number of samples does not fit.
+    /// asked for; a question that the number of samples does not fit; more values than memory holds.
     pub fn new(samples: Vec<Sample>, question: &Question, seed: u64) -> Result<Reshuffles, Error> {
         let technique = if samples.len() == 2 { Technique::Mask } else { Technique::Shuffle };
         Reshuffles::with_technique(samples, question, seed, technique)
@@ -85,11 +85,11 @@ impl Reshuffles {
         let each = samples.iter_mut().map(|sample| statistic_of(&mut sample.values, statistic, &plain).value);
         let statistics: Vec<f64> = each.collect();
         if let (Comparison::Ratio, Some(flat)) = (question.comparison, statistics.iter().position(|s| *s <= 0.0)) {
-            return Err(Error::NoSpread { sample: samples.swap_remove(flat).name });
+            return Err(Error::NoSpread { sample: shown(&samples[flat].name) });
         }
         undo_null(&mut samples, question)?;
         let sizes: Vec<usize> = samples.iter().map(|sample| sample.values.len()).collect();
-        let values = pooled(samples);
+        let values = pooled(samples)?;
         let precision = Precision::new(&values, (question.null.shift / question.null.scale).abs());
         if !precision.is_finite(statistic == Statistic::StandardDeviation) {
             return Err(Error::TooLarge);
@@ -103,7 +103,7 @@ impl Reshuffles {
         let deal = match (technique, shuffled.sizes.as_slice()) {
             (Technique::Mask, &[first, second]) => {
                 let subset = RandomSubset::new(first + second, second);
-                let statistics = SubsetStatistics::new(shuffled.values, [first, second], statistic, precision);
+                let statistics = SubsetStatistics::new(shuffled.values, [first, second], statistic, precision)?;
                 Deal::Mask { subset, statistics }
             }
             _ => Deal::Shuffle(shuffled),
@@ -151,7 +151,7 @@ fn check(samples: &[Sample], question: &Question) -> Result<(), Error> {
         () => {}
     }
     for sample in samples {
-        let name = || sample.name.clone();
+        let name = || shown(&sample.name);
         if sample.values.len() < 2 {
             return Err(Error::TooFewValues { sample: name(), count: sample.values.len() });
         }
@@ -169,7 +169,7 @@ fn all_positive(samples: &[Sample], question: &Question) -> Result<(), Error> {
     }
     let found = samples.iter().find_map(|sample| Some((sample, find(&sample.values, |value| value <= 0.0)?)));
     match found {
-        Some((sample, (number, value))) => Err(Error::NotPositive { sample: sample.name.clone(), number, value }),
+        Some((sample, (number, value))) => Err(Error::NotPositive { sample: shown(&sample.name), number, value }),
         None => Ok(()),
     }
 }
@@ -193,11 +193,11 @@ fn undo_null(samples: &mut [Sample], question: &Question) -> Result<(), Error> {
 }
 
 /// All values, one sample after the other; the first sample's place grows, so that it is not held twice.
-fn pooled(samples: Vec<Sample>) -> Vec<f64> {
+fn pooled(samples: Vec<Sample>) -> Result<Vec<f64>, Error> {
     let count: usize = samples.iter().map(|sample| sample.values.len()).sum();
     let mut samples = samples.into_iter().map(|sample| sample.values);
     let mut values = samples.next().unwrap_or_default();
-    values.reserve_exact(count - values.len());
+    values.try_reserve_exact(count - values.len()).map_err(|_| Error::NoMemory { count })?;
     samples.for_each(|more| values.extend(more));
-    values
+    Ok(values)
 }

@@ -4,6 +4,7 @@ use ascertain_numeric::subset;
 use ascertain_numeric::sum::sum;
 
 use super::enclosure::Enclosure;
+use super::error::Error;
 use super::precision::{Precision, UNIT};
 use super::question::Statistic;
 use super::shuffled::Place;
@@ -25,17 +26,22 @@ enum Prepared {
 }
 
 impl SubsetStatistics {
+    /// # Errors
+    /// When there is no memory for squares beside the values.
     pub fn new(
         mut values: Vec<f64>,
         sizes: [usize; 2],
         statistic: Statistic,
         precision: Precision,
-    ) -> SubsetStatistics {
+    ) -> Result<SubsetStatistics, Error> {
         let prepared = match statistic {
             Statistic::Mean => Prepared::Mean(Sums::centred(values)),
             Statistic::StandardDeviation => {
                 let sums = Sums::centred(values);
-                let squares = Sums::of(0.0, sums.terms.iter().map(|y| y * y).collect());
+                let (mut squares, count) = (Vec::new(), sums.terms.len());
+                squares.try_reserve_exact(count).map_err(|_| Error::NoMemory { count })?;
+                squares.extend(sums.terms.iter().map(|y| y * y));
+                let squares = Sums::of(0.0, squares);
                 Prepared::StandardDeviation { sums, squares }
             }
             Statistic::Quantile(level) => {
@@ -43,7 +49,7 @@ impl SubsetStatistics {
                 Prepared::Quantile { sorted: values, places: sizes.map(|size| Place::of(level, size)) }
             }
         };
-        SubsetStatistics { sizes, precision, prepared }
+        Ok(SubsetStatistics { sizes, precision, prepared })
     }
 
     /// Both statistics, where the set bits are the second sample's values.

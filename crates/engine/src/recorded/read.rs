@@ -7,7 +7,7 @@ use super::path::ClaimPath;
 use super::state::State;
 use crate::claim::{Claim, Test};
 use crate::error::Error;
-use crate::evidence::{self, Header, Series, Trials};
+use crate::evidence::{self, Header, ReadBack, Series, Trials};
 use crate::experiment::Experiment;
 use crate::judging::{ClaimJudge, Closed};
 use crate::lane::Bench;
@@ -34,6 +34,10 @@ pub struct RecordedRun {
     pub paths: Vec<ClaimPath>,
     /// How many rows there are.
     pub rows: u64,
+    /// Files that are not as the run left them, in plain words: damaged, longer, shorter.
+    pub faults: Vec<String>,
+    /// Whether rows are missing that the run had when it ended.
+    pub has_lost_rows: bool,
 }
 
 /// Reads a run's folder as it is now. Nothing is changed there, and the folder need not be writable.
@@ -51,9 +55,9 @@ pub struct RecordedRun {
 /// and polars query its `trials.parquet` without holding it.
 ///
 /// # Errors
-/// When there is no run in the folder, its files are of another version or not what Ascertain writes, or
-/// its rows do not fit its plan. `trials.parquet` is not needed where `trials.jsonl` is whole, and the other
-/// way round.
+/// When there is no run in the folder, its files are of another version or not what Ascertain writes, its rows
+/// were changed since it ended, or do not fit its plan. `trials.parquet` is not needed where `trials.jsonl` is
+/// whole, and the other way round.
 ///
 /// ```
 /// let folder = std::env::temp_dir().join("no run");
@@ -64,16 +68,18 @@ pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
     // Asked first: a run that is seen to have ended has written all that it will.
     let is_going_on = evidence::is_going_on(folder);
     let header = evidence::read_header(folder)?;
-    let trials = evidence::read_trials(folder, &header)?;
+    let ReadBack { trials, faults, lost } = evidence::read_trials(folder, &header)?;
+    let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);
     let state =
-        State::of(folder, is_going_on, header.outcome.as_ref().map(|outcome| outcome.interrupted), header.lines_bytes);
+        State::of(folder, is_going_on, interrupted, header.lines_bytes, header.lines_checksum.as_deref());
     // A run that was continued keeps its former outcome until it has another: it may have been killed.
     let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
     let again = judge_again(&header, &trials, written)?;
     let outcome = written.cloned().unwrap_or(again.outcome);
     let (folder, rows) = (folder.to_path_buf(), trials.rows());
     let series = in_order(trials.into_series(), &header, again.observations.arms());
-    Ok(RecordedRun { folder, state, outcome, series, paths: again.paths, rows, header })
+    let has_lost_rows = lost.is_some();
+    Ok(RecordedRun { folder, state, outcome, series, paths: again.paths, rows, header, faults, has_lost_rows })
 }
 
 /// What recorded trials say.

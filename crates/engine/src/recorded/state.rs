@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::evidence;
+use crate::evidence::{self, LinesThen};
 
 /// How a run ended, if it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +18,19 @@ pub enum State {
 }
 
 impl State {
-    /// What `run.json` and the length of `trials.jsonl` tell: whether the outcome says that it was interrupted,
-    /// where there is one, and the header's `lines_bytes`. Whether the run is going on is to be asked
+    /// What `run.json` and `trials.jsonl` tell: whether the outcome says that it was interrupted, where there is
+    /// one, and the header's `lines_bytes` and `lines_checksum`. Whether the run is going on is to be asked
     /// ([`evidence::is_going_on`]) before `run.json` is read: a run that is seen to have ended has written all
     /// that it will.
-    pub fn of(folder: &Path, is_going_on: bool, interrupted: Option<bool>, lines_bytes: Option<u64>) -> State {
-        let went_on = || evidence::lines_bytes(folder).zip(lines_bytes).is_some_and(|(now, then)| now > then);
+    pub fn of(
+        folder: &Path,
+        is_going_on: bool,
+        interrupted: Option<bool>,
+        lines_bytes: Option<u64>,
+        lines_checksum: Option<&str>,
+    ) -> State {
+        let then = lines_bytes.map(|bytes| LinesThen { bytes, checksum: lines_checksum });
+        let went_on = || then.is_some_and(|then| evidence::went_on(folder, then));
         match interrupted {
             _ if is_going_on => State::Running,
             None => State::Killed,

@@ -3,8 +3,10 @@
 use std::fs;
 
 use ascertain::claim::{Bound, Judging};
+use ascertain::evidence::Writer;
+use ascertain::permutation::read_recorded;
 use ascertain::plan::Config;
-use ascertain::recorded::read;
+use ascertain::recorded::{RecordedRun, State, read};
 
 use super::common::{Scripted, noisy, plan, versus};
 use super::{Ran, record_one};
@@ -42,6 +44,8 @@ fn a_header_that_can_not_be_read() {
     let text = fs::read_to_string(ran.file("run.json")).unwrap();
     fs::write(ran.file("run.json"), text.replacen("ascertain.evidence/1", "ascertain.evidence/9", 1)).unwrap();
     assert_error(&ran, &["run.json", "ascertain.evidence/9", "use the version that wrote it"]);
+    fs::write(ran.file("run.json"), text.replacen("\"ascertain.evidence/1\"", "99", 1)).unwrap();
+    assert_error(&ran, &["run.json", "of the schema `99`", "use the version that wrote it"]);
     fs::write(ran.file("run.json"), &text[..text.len() / 2]).unwrap();
     assert_error(&ran, &["run.json:", "cut off"]);
     fs::write(ran.file("run.json"), "").unwrap();
@@ -66,25 +70,101 @@ fn a_plan_that_does_not_fit() {
     assert!(read(ran.folder()).is_ok(), "an order is judged at one half, whatever it says");
 }
 
+/// All rows, although this is wrong with the files.
+fn assert_whole(ran: &Ran, whole: &RecordedRun, faults: &[&str]) {
+    let read = read(ran.folder()).unwrap();
+    let is_said = read.faults.iter().zip(faults).all(|(said, fault)| said.contains(fault));
+    assert!(is_said && read.faults.len() == faults.len(), "{faults:?}: {:?}", read.faults);
+    assert_eq!(RecordedRun { faults: Vec::new(), ..read }, *whole);
+}
+
+/// Whatever became of the lines, the Parquet file has what they were when the run ended.
 #[test]
-fn rows_that_can_not_be_read() {
+fn lines_that_differ_are_not_needed() {
     let ran = ran();
     let whole = read(ran.folder()).unwrap();
     let lines = ran.lines();
+    let put = |text: String| fs::write(ran.file("trials.jsonl"), text).unwrap();
+    let all = lines.concat();
+    put(lines[..6].concat());
+    assert_whole(&ran, &whole, &["trials.jsonl is shorter than when the run ended"]);
+    for longer in [all.replacen("\"ns\"", "\"furlong\"", 7), format!("{all}x"), format!("{all}{{}}\n"), format!("x{all}")] {
+        put(longer);
+        assert_whole(&ran, &whole, &["trials.jsonl is longer than when the run ended"]);
+    }
+    put(lines[3].clone() + &all);
+    assert_whole(&ran, &whole, &["is longer"]);
+    for blank in ["\n", "\n\n", " \r\n"] {
+        put(format!("{all}{blank}"));
+        assert_whole(&ran, &whole, &[]);
+    }
+    put(all.replacen("\"value\":1", "\"value\":2", 1));
+    assert_whole(&ran, &whole, &[]);
+}
+
+/// Without the Parquet file, lines that were changed are not taken for data.
+#[test]
+fn lines_are_all_there_is() {
+    let ran = ran();
+    let whole = read(ran.folder()).unwrap();
+    let lines = ran.lines();
+    let put = |text: String| fs::write(ran.file("trials.jsonl"), text).unwrap();
+    let all = lines.concat();
+    fs::remove_file(ran.file("trials.parquet")).unwrap();
+    assert_whole(&ran, &whole, &[]);
+    put(format!("{all}\n"));
+    assert_whole(&ran, &whole, &[]);
+    put(format!("{all}x"));
+    assert_whole(&ran, &whole, &["trials.jsonl is longer than when the run ended"]);
+    let digit = all.replacen("\"value\":1", "\"value\":2", 1);
+    assert_ne!(digit, all);
+    let unit = all.replacen("\"ns\"", "\"furlong\"", 7);
+    for changed in [digit.clone(), unit.clone(), lines[3].clone() + &all] {
+        put(changed);
+        assert_error(&ran, &["trials.jsonl", "was changed since the run ended", "bring it back"]);
+        let refused = Writer::resume(ran.folder()).err().unwrap().to_string();
+        assert!(refused.contains("was changed since the run ended"), "{refused}");
+    }
+    put(lines[..7].concat());
+    let cut = read(ran.folder()).unwrap();
+    assert!(cut.has_lost_rows && cut.rows == 6 && cut.faults[0].contains("shorter"), "{:?}", cut.faults);
+    assert_eq!((cut.outcome, cut.state), (whole.outcome.clone(), State::Finished));
+
+    // An older version wrote no checksum: what can be read is.
+    ran.change_header(|header| header.lines_checksum = None);
+    put(digit);
+    assert_eq!(read(ran.folder()).unwrap().rows, 20);
+    put(format!("{all}x"));
+    assert_eq!(read(ran.folder()).unwrap().series, whole.series);
+    put(unit);
+    assert_error(&ran, &["trials.jsonl:1:", "furlong"]);
     let mut broken = lines.clone();
     broken[6] = broken[6].replace("\"unit\":\"ns\"", "\"unit\":\"furlong\"");
-    fs::write(ran.file("trials.jsonl"), broken.concat()).unwrap();
+    put(broken.concat());
     assert_error(&ran, &["trials.jsonl:7:", "furlong", "cut the file off before line 7"]);
-    fs::write(ran.file("trials.jsonl"), broken[..6].concat()).unwrap();
-    assert_eq!(read(ran.folder()).unwrap(), whole, "the Parquet file has the lines that were cut off");
-    let parquet = fs::read(ran.file("trials.parquet")).unwrap();
-    fs::remove_file(ran.file("trials.parquet")).unwrap();
-    assert_eq!(read(ran.folder()).unwrap().rows, 4, "as the error says; its last trial is not marked as whole");
-    fs::write(ran.file("trials.parquet"), parquet).unwrap();
-    // Of the same length: the Parquet file was made of these lines, and is the one that is read.
-    broken[6] = lines[6].replace("\"unit\":\"ns\"", "\"unit\":\"zz\"");
-    fs::write(ran.file("trials.jsonl"), broken.concat()).unwrap();
-    assert_eq!(read(ran.folder()).unwrap(), whole);
+    put(broken[..6].concat());
+    let cut = read(ran.folder()).unwrap();
+    assert_eq!((cut.rows, cut.has_lost_rows), (4, true), "as the error says; its last trial is not marked as whole");
+}
+
+/// A sample is of all rows, whichever file has them, or there is none.
+#[test]
+fn a_sample_is_read_as_the_report_reads() {
+    let ran = ran();
+    let sample = || read_recorded(ran.folder(), Some("even"), "time").map_err(|error| error.to_string());
+    let whole = sample().unwrap();
+    assert_eq!((whole.values.len(), whole.faults.as_slice()), (10, &[][..]));
+    let lines = ran.lines();
+    fs::write(ran.file("trials.jsonl"), lines.concat().replacen("\"value\":1", "\"value\":2", 4)).unwrap();
+    assert_eq!(sample().unwrap(), whole);
+    fs::remove_file(ran.file("trials.jsonl")).unwrap();
+    assert_eq!(sample().unwrap(), whole);
+    fs::write(ran.file("trials.jsonl"), lines[..6].concat()).unwrap();
+    let read = sample().unwrap();
+    assert!(read.values == whole.values && read.faults[0].contains("shorter"), "{:?}", read.faults);
+    fs::write(ran.file("trials.parquet"), "PAR1").unwrap();
+    let lost = sample().unwrap_err();
+    assert!(lost.contains("rows of the run in") && lost.contains("are missing"), "{lost}");
 }
 
 #[test]
@@ -94,7 +174,7 @@ fn a_broken_parquet_file_is_not_needed() {
     let bytes = fs::read(ran.file("trials.parquet")).unwrap();
     for broken in [&b""[..], b"PAR1", &bytes[..bytes.len() / 2], &bytes[4..], &[b'x'; 300]] {
         fs::write(ran.file("trials.parquet"), broken).unwrap();
-        assert_eq!(read(ran.folder()).unwrap(), whole);
+        assert_whole(&ran, &whole, &["trials.parquet is damaged"]);
     }
     fs::remove_file(ran.file("trials.jsonl")).unwrap();
     assert_error(&ran, &["trials.parquet is not what Ascertain writes", "there is no trials.jsonl beside it"]);
@@ -116,7 +196,7 @@ fn a_parquet_file_with_a_wrong_byte_is_not_read() {
     let places = || (0..bytes.len()).step_by(bytes.len() / 50);
     for at in places() {
         break_byte(at);
-        assert_eq!(read(ran.folder()).unwrap(), whole, "byte {at}");
+        assert_whole(&ran, &whole, &["trials.parquet is damaged"]);
     }
     fs::remove_file(ran.file("trials.jsonl")).unwrap();
     for at in places() {

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
 use ascertain::evidence::Writer;
-use ascertain::experiment::{TargetError, Trial};
+use ascertain::experiment::{Better, Metric, TargetError, Trial};
 use ascertain::outcome::{Outcome, Verdict};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::recorded::State;
 use ascertain::run::{Recording, Silent, run};
+use ascertain::unit::Unit;
 
 use super::common::{Scripted, arm, noisy, plan, versus};
 use super::{Ran, record, record_one};
@@ -115,6 +116,24 @@ fn lanes_are_as_they_were() {
     let config = Config { max_trials: Some(40), ..Config::default() };
     let ran = record_one(&experiment, &plan(claims, config)).killed();
     assert_same(&ran.read().outcome, ran.outcome());
+}
+
+/// A claim on a metric that the machine could not show has its lane all the same, or the rows would not fit.
+#[test]
+fn what_could_not_be_shown_is_unavailable() {
+    let mut experiment = Scripted { hidden: &[1], ..Scripted::new(&["slow", "fast"], uneven) };
+    experiment.spec.metrics.push(Metric::new("depth", "", Unit::One, Better::Higher));
+    let mut claims = vec![experiment.predicate("depth", "slow", "depth >= 2", 0.5)];
+    claims.push(experiment.predicate("time", "fast", "time >= 0 ns", 0.5));
+    let arms = ["slow", "fast"].map(arm).to_vec();
+    let config = Config { table_trials: Some(40), ..Config::default() };
+    let tables = vec![Table { experiment: "scripted".into(), arms }];
+    let ran = record_one(&experiment, &Plan { tables, ..plan(claims, config) });
+    assert_eq!(ran.read().outcome.claims[0].reason.as_deref(), Some("slow: needs a spyglass"));
+    let again = ran.killed().read().outcome;
+    assert_eq!(again.claims[0].verdict, Verdict::Unavailable);
+    assert_eq!(again.claims[0].reason.as_deref(), Some("slow: `depth` was not observed"));
+    assert_eq!(again.claims[1].verdict, Verdict::Holds);
 }
 
 /// Two experiments whose trials alternate in the file.

@@ -60,6 +60,23 @@ fn a_run_may_be_killed_while_it_is_continued() {
     assert_eq!(read.paths[0].trials.len(), 11);
 }
 
+/// Bytes that no continuation wrote do not make it one.
+#[test]
+fn a_run_that_ended_is_never_called_killed() {
+    let ran = ran();
+    let lines = ran.lines();
+    let all = lines.concat();
+    for text in [format!("{all}\n"), format!("{all}x"), format!("x{all}"), lines[3].clone() + &all, all.clone() + "{}\n"] {
+        fs::write(ran.file("trials.jsonl"), text).unwrap();
+        assert_eq!(ran.read().state, State::Finished);
+    }
+    for text in [format!("{all}\n"), format!("{all}x\n")] {
+        fs::write(ran.file("trials.jsonl"), text).unwrap();
+        drop(Writer::resume(ran.folder()).unwrap());
+        assert_eq!(fs::read_to_string(ran.file("trials.jsonl")).unwrap(), all, "what is no row is cut off");
+    }
+}
+
 /// Without the rows that its verdicts came from, it would come to others.
 #[test]
 fn a_run_that_lost_lines_is_not_continued() {

@@ -68,7 +68,9 @@ impl Experiment for Barrier {
     /// As the source's figures: idle, and loaded; and what it costs the rest of the machine.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, load: &str| Arm { variant: name.into(), point: Point::default().with("load", load) };
-        VARIANTS.iter().flat_map(|(name, _)| [IDLE, BUSY, SPACED].map(|load| arm(name, load))).collect()
+        let timed = VARIANTS.iter().flat_map(|(name, _)| [arm(name, IDLE), arm(name, BUSY)]);
+        // One of each kind, for they take long: by heartbeats, by the scheduler, by interrupts at once.
+        timed.chain(["heartbeat", "plain", "expedited", "none"].map(|name| arm(name, SPACED))).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

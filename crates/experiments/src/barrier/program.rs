@@ -1,15 +1,15 @@
 //! How long the kernel ran the daemon's program: it counts that while it is told to.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+
+use ascertain_sys::bpf::count_run_time;
 
 /// What the kernel says of each descriptor of this process.
 const DESCRIPTORS: &str = "/proc/self/fdinfo";
-/// Whether it counts, for all programs of the machine.
-const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 const RUN_TIME: &str = "run_time_ns:";
 
 /// A program that this process has made.
@@ -24,14 +24,13 @@ pub fn all() -> BTreeSet<Program> {
 }
 
 impl Program {
-    /// Has the kernel count from here on, for one who asks at a time: the others wait.
+    /// Has the kernel count from here on.
     ///
     /// # Errors
     /// Without the privilege; where the kernel can't.
     pub fn count(&self) -> io::Result<Counted> {
-        let in_context = |error: io::Error| io::Error::new(error.kind(), format!("{SWITCH}: {error}"));
-        let switch = Switch::on().map_err(in_context)?;
-        Ok(Counted { before_ns: self.run_ns()?, program: self.clone(), _switch: switch })
+        let counting = count_run_time()?;
+        Ok(Counted { before_ns: self.run_ns()?, program: self.clone(), _counting: counting })
     }
 
     /// How long the kernel has run it, on all CPUs together, while it counted.
@@ -46,7 +45,7 @@ impl Program {
 pub struct Counted {
     program: Program,
     before_ns: u64,
-    _switch: Switch,
+    _counting: OwnedFd,
 }
 
 impl Counted {
@@ -59,31 +58,6 @@ impl Counted {
     }
 }
 
-/// The kernel counts while this lives. One at a time has it: the first to end would stop the others' counting.
-struct Switch {
-    file: File,
-    before: String,
-}
-
-impl Switch {
-    fn on() -> io::Result<Self> {
-        let mut file = File::options().read(true).write(true).open(SWITCH)?;
-        file.lock()?;
-        let mut before = String::new();
-        file.read_to_string(&mut before)?;
-        // Numbers are written to the beginning, or not at all.
-        file.write_all_at(b"1", 0)?;
-        Ok(Self { file, before })
-    }
-}
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        // It could be written to before.
-        let _ = self.file.write_all_at(self.before.trim().as_bytes(), 0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,15 +67,5 @@ mod tests {
         let error = Program(format!("{DESCRIPTORS}/0").into()).run_ns().unwrap_err().to_string();
         assert!(error.contains("does not tell of a program"), "{error}");
         assert!(Program(format!("{DESCRIPTORS}/none").into()).run_ns().is_err());
-    }
-
-    /// The switch ends as it was, where it may be moved.
-    #[test]
-    fn counting_ends() {
-        let Ok(switch) = Switch::on() else { return };
-        let before = switch.before.clone();
-        assert_eq!(fs::read_to_string(SWITCH).unwrap().trim(), "1");
-        drop(switch);
-        assert_eq!(Switch::on().unwrap().before, before);
     }
 }

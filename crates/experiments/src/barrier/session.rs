@@ -17,7 +17,7 @@ use super::methods::Method;
 const PAUSE_MAX_NS: u64 = 4_000_000;
 /// From one barrier's beginning to the next one's, and for how long.
 const SPACE_NS: u64 = 1_000_000;
-const WINDOW_NS: u64 = 30_000_000;
+const WINDOW_NS: u64 = 20_000_000;
 /// On a machine that is busy with others' work the busy threads may get nothing done meanwhile: it is longer then.
 const WINDOW_MAX_NS: u64 = 1_000_000_000;
 

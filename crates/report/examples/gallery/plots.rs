@@ -190,12 +190,8 @@ pub fn heat(columns: usize, rows: usize) -> Plot {
         32 => (0..count).map(|index| index.to_string()).collect(),
         _ => (0..count).map(|index| format!("eu-central-{index}-frankfurt")).collect(),
     };
-    let layers = vec![Layer::Cells {
-        cells,
-        domain: None,
-        label: "time of a message, median".into(),
-        unit: Unit::Nanosecond,
-    }];
+    let layers =
+        vec![Layer::Cells { cells, domain: None, label: "time of a message, median".into(), unit: Unit::Nanosecond }];
     let x = Axis::new("to", Scale::Names(names(columns)), Unit::One);
     let y = Axis::new("from", Scale::Names(names(rows)), Unit::One);
     plot(&format!("heat-{columns}x{rows}"), "How long a message takes", x, y, &[], layers)

@@ -57,6 +57,9 @@ impl<'o> Bench<'o> {
         }
         self.folders.extend(run.folder.clone());
         self.groups += 1;
+        if let Some(error) = run.unkept {
+            return Err(error.into());
+        }
         Ok(run)
     }
 

@@ -1,5 +1,3 @@
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use ascertain::observations::Observations;
@@ -35,12 +33,12 @@ pub struct Files {
 struct ExportFile {
     kind: &'static Kind,
     export: Export,
-    /// What stood in a job's summary, where other commands of the step have written.
+    /// What stood there, where that is to be kept.
     before: String,
 }
 
 impl Files {
-    /// Opens the files. One that is the job's summary (`GITHUB_STEP_SUMMARY`) keeps what it has.
+    /// Opens the files. What stands in one of a kind that is added to is kept.
     ///
     /// # Errors
     /// As [`Export::open`]; also when two are to be the same file.
@@ -48,15 +46,16 @@ impl Files {
         wanted: impl IntoIterator<Item = (&'static Kind, &'p Path)>,
         purpose: Purpose,
     ) -> Result<Files, Error> {
-        let summary = std::env::var_os("GITHUB_STEP_SUMMARY");
         let mut files: Vec<ExportFile> = Vec::new();
         for (kind, path) in wanted {
             let export = Export::open(path)?;
             if files.iter().any(|file| file.export.is_same(&export)) {
                 return Err(Error::Twice(path.to_path_buf()));
             }
-            let is_summary = summary.as_ref().is_some_and(|summary| Path::new(summary) == path);
-            let before = if is_summary { standing(path)? } else { String::new() };
+            let mut before = if kind.is_added { export.standing()? } else { String::new() };
+            if !(before.is_empty() || before.ends_with('\n')) {
+                before.push('\n');
+            }
             files.push(ExportFile { kind, export, before });
         }
         let next_ns = clock::now_ns() + EVERY_NS;
@@ -93,15 +92,6 @@ impl Files {
         });
         // Each is tried before the first that failed is said.
         written.collect::<Vec<_>>().into_iter().collect()
-    }
-}
-
-/// What stands in a file, whatever its bytes: it is to be kept.
-fn standing(path: &Path) -> Result<String, Error> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        Err(reason) => Err(Error::Open { path: path.to_path_buf(), reason }),
     }
 }
 

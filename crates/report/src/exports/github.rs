@@ -6,8 +6,8 @@ use ascertain::outcome::{ClaimResult, Verdict};
 
 use super::results::{Mark, Results};
 use crate::markdown;
-use crate::sentence::{self, marked};
-use crate::text::harmless;
+use crate::sentence::marked;
+use crate::text::{ended, harmless, plain, quoted};
 
 /// The longest summary. GitHub takes 1 MiB of a step, and nothing of one that is longer: a quarter leaves
 /// room for other commands of the step.
@@ -18,6 +18,8 @@ const SUMMARY_FAILURES: usize = 50;
 const ANNOTATIONS: usize = 10;
 /// The longest message of an annotation, in characters: GitHub cuts at 4,096, and nobody reads so far.
 const MESSAGE: usize = 1000;
+/// The longest claim in front of its sentence, in characters.
+const SAYS: usize = 200;
 /// The longest title of an annotation, in characters; GitHub takes 255.
 const TITLE: usize = 200;
 
@@ -36,19 +38,27 @@ pub(super) fn summary(results: &Results) -> String {
     if !results.is_final {
         text += "Not final: the run was still going on when this was written.\n\n";
     }
-    for claim in failed.iter().take(SUMMARY_FAILURES) {
-        text += &format!("- {}", markdown::paragraph(&marked::claim(claim)));
-    }
-    if failed.len() > SUMMARY_FAILURES {
-        text += &format!("- … and {} more\n", failed.len() - SUMMARY_FAILURES);
-    }
-    if !failed.is_empty() {
+    if !failed.is_empty() && !markdown::has_sentences(outcome) {
+        text.extend(failed.iter().take(SUMMARY_FAILURES).map(|claim| format!("- {}", markdown::paragraph(&named(claim)))));
+        if failed.len() > SUMMARY_FAILURES {
+            text += &format!("- … and {} more\n", failed.len() - SUMMARY_FAILURES);
+        }
         text += "\n";
     }
     text += &markdown::outcome(&outcome.asked_for(&results.purpose.tables));
     let machine = &outcome.machine;
     let said = format!("Run {}, seed {}, on {}, {}.", outcome.run_id, outcome.seed, machine.cpu_model, machine.kernel);
     cut_lines(&text, SUMMARY_BYTES) + "\n" + &markdown::paragraph(&harmless(&said))
+}
+
+/// The claim's sentence after its name and what it says, names marked; a comparison's names its commands itself.
+fn named(claim: &ClaimResult) -> String {
+    let sentence = marked::claim(claim);
+    match claim.says.as_str() {
+        _ if claim.asked.judging == Judging::Order => sentence,
+        "" => format!("{}: {sentence}", quoted(&claim.id)),
+        says => format!("{}: {} {sentence}", quoted(&claim.id), ended(&cut(says, SAYS))),
+    }
 }
 
 /// The claims that count as failures, in their order.
@@ -100,7 +110,7 @@ fn annotation(kind: &str, claim: &ClaimResult, results: &Results) -> String {
         format!("file={},line={},col={},", property(&harmless(&place.file.to_string_lossy())), place.line, place.column)
     });
     let title = cut(&harmless(&format!("{}: {}", claim.id, crate::grids::answer(claim))), TITLE);
-    format!("::{kind} {place}title={}::{}\n", property(&title), data(&cut(&sentence::claim(claim), MESSAGE)))
+    format!("::{kind} {place}title={}::{}\n", property(&title), data(&cut(&plain(&named(claim)), MESSAGE)))
 }
 
 /// The message of a workflow command.

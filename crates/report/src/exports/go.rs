@@ -1,7 +1,7 @@
 //! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat: configuration lines,
 //! what is better of each unit, and a line for each trial of each arm, so that benchstat has samples to
-//! do its own statistics on. Of more than 1,000 trials every so many stands. A time that met its limit is
-//! infinite, which benchstat takes no median of: it stands as 585 years.
+//! do its own statistics on. Of more than 1,000 trials every so many stands. A time that met its limit has no
+//! number and is left out, as a comment says.
 //!
 //! A name is experiment, variant and levels, `BenchmarkSum/kahan/elements=64-2`, ending as Go's do in the
 //! number of processors. benchstat makes a table of each configuration that differs, so that only what the
@@ -13,7 +13,7 @@ use ascertain::experiment::Better;
 use ascertain::outcome::{Outcome, PointSummary};
 use ascertain::unit::Unit;
 
-use super::results::{ArmResults, Names, Results, UNENDING_NS, thinned};
+use super::results::{ArmResults, Names, Results, thinned};
 use crate::text::harmless;
 
 /// `--export-go`.
@@ -23,10 +23,11 @@ pub(super) fn write(results: &Results) -> String {
     let mut text = format!("# ascertain {}, seed {}{is_final}\n", word(&outcome.run_id), outcome.seed);
     text += &configuration(outcome);
     let arms = results.arms();
-    let mut units = BTreeSet::new();
+    let with_zeros = with_zeros(&arms);
+    let mut known = BTreeSet::new();
     for arm in &arms {
-        for (unit, (point, _)) in self::units(arm).iter().zip(&arm.metrics) {
-            if units.insert(unit.name.clone()) {
+        for (unit, (point, _)) in units(arm, &with_zeros).iter().zip(&arm.metrics) {
+            if known.insert(unit.name.clone()) {
                 let better = if point.better == Better::Lower { "lower" } else { "higher" };
                 text += &format!("Unit {} better={better}\n", unit.name);
             }
@@ -39,7 +40,7 @@ pub(super) fn write(results: &Results) -> String {
             text += &format!("pkg: {}\n", word(arm.experiment));
         }
         let name = names.distinct(name(arm));
-        text += &lines(&format!("{name}-{}", outcome.machine.cpus_allowed.max(1)), arm);
+        text += &lines(&format!("{name}-{}", outcome.machine.cpus_allowed.max(1)), arm, &units(arm, &with_zeros));
     }
     text
 }
@@ -57,22 +58,30 @@ fn configuration(outcome: &Outcome) -> String {
     format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
 }
 
-/// A line for each trial. A metric that was observed less often than others is missing from the last lines.
-fn lines(name: &str, arm: &ArmResults) -> String {
-    let units = units(arm);
+/// A line for each trial. A metric that was observed less often than others is missing from the last lines, and what is
+/// infinite from its own.
+fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     let trials = arm.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let line = |trial: usize| {
-        let known = units.iter().zip(&arm.metrics).filter_map(|(unit, (point, values))| {
-            let value = match point.unit {
-                Unit::Nanosecond => values.get(trial)?.min(UNENDING_NS),
-                _ => *values.get(trial).filter(|value| value.is_finite())?,
-            };
+        let known = units.iter().zip(&arm.metrics).filter_map(|(unit, (_, values))| {
+            let value = values.get(trial).filter(|value| value.is_finite())?;
             Some(format!(" {} {}", value / unit.factor, unit.name))
         });
         let values: String = known.collect();
         if values.is_empty() { String::new() } else { format!("{name} 1{values}\n") }
     };
-    thinned(trials).map(line).collect()
+    let stopped = arm.time().filter(|(point, _)| point.censored > 0).map(|(point, _)| {
+        let (stopped, all) = (point.censored, point.n);
+        format!("# {name}: {stopped} of {all} trials met their time limit, and their times are left out\n")
+    });
+    stopped.into_iter().chain(thinned(trials).map(line)).collect()
+}
+
+/// The times that are zero in some trial of some arm. benchstat turns `ns` into `sec`, but leaves a zero alone, which is
+/// the same in both and would have a table of its own: these are written in seconds, of every arm.
+fn with_zeros<'a>(arms: &[ArmResults<'a>]) -> BTreeSet<&'a str> {
+    let metrics = arms.iter().flat_map(|arm| &arm.metrics);
+    metrics.filter(|(_, values)| values.contains(&0.0)).map(|(point, _)| point.metric.as_str()).collect()
 }
 
 /// A unit as Go names them: what is measured, and in what.
@@ -82,14 +91,12 @@ struct GoUnit {
     factor: f64,
 }
 
-/// The unit of each metric. benchstat turns `ns` into `sec`, but leaves a zero alone, which is the same in
-/// both and would have a table of its own: where there are zeros, seconds are written.
-fn units(arm: &ArmResults) -> Vec<GoUnit> {
+/// The unit of each metric.
+fn units(arm: &ArmResults, with_zeros: &BTreeSet<&str>) -> Vec<GoUnit> {
     let time = arm.time().map(|(point, _)| &point.metric);
-    let unit = |point: &PointSummary, values: &[f64]| {
-        let has_zeros = values.contains(&0.0);
+    let unit = |point: &PointSummary| {
         let (symbol, factor) = match point.unit {
-            Unit::Nanosecond if has_zeros => ("sec/op", 1e9),
+            Unit::Nanosecond if with_zeros.contains(point.metric.as_str()) => ("sec/op", 1e9),
             Unit::Nanosecond => ("ns/op", 1.0),
             unit => (unit.symbol(), 1.0),
         };
@@ -101,7 +108,7 @@ fn units(arm: &ArmResults) -> Vec<GoUnit> {
         };
         GoUnit { name, factor }
     };
-    arm.metrics.iter().map(|(point, values)| unit(point, values)).collect()
+    arm.metrics.iter().map(|(point, _)| unit(point)).collect()
 }
 
 fn name(arm: &ArmResults) -> String {

@@ -3,15 +3,15 @@
 //! Arms without a time have no place there.
 //!
 //! Its readers want a `cpu_time` of everything: of commands it is user and system time; where processor
-//! time was not measured it repeats `real_time`, and the context says so. A time that met its limit is
-//! infinite, for which JSON has no number: it has an error, and stands as 585 years.
+//! time was not measured it repeats `real_time`, and the context says so. A time that met its limit has an error
+//! and no number: `compare.py` passes over such an entry.
 
 use ascertain::outcome::PointSummary;
 use ascertain::unit::Unit;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::results::{ArmResults, Names, Results, UNENDING_NS, thinned};
+use super::results::{ArmResults, Names, Results, thinned};
 use crate::hyperfine::{deviation, mean, median};
 
 /// One entry of `benchmarks`: a repetition or an aggregate.
@@ -35,8 +35,10 @@ struct Entry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error_message: Option<&'static str>,
     iterations: usize,
-    real_time: f64,
-    cpu_time: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    real_time: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_time: Option<f64>,
     time_unit: &'static str,
 }
 
@@ -83,10 +85,10 @@ fn entries(arm: &ArmResults, name: &str, family_index: usize) -> Vec<Value> {
             run_type: "iteration",
             repetition_index: Some(index),
             error_occurred: is_cut_off.then_some(true),
-            error_message: is_cut_off.then_some("met its time limit: its time is infinite"),
-            iterations: 1,
-            real_time: real_ns[trial].min(UNENDING_NS),
-            cpu_time: cpu_ns[trial].min(UNENDING_NS),
+            error_message: is_cut_off.then_some("met its time limit"),
+            iterations: usize::from(!is_cut_off),
+            real_time: (!is_cut_off).then_some(real_ns[trial]),
+            cpu_time: (!is_cut_off).then_some(cpu_ns[trial]),
             ..blank.clone()
         };
         with_counters(&entry, arm, time, trial)
@@ -99,8 +101,8 @@ fn entries(arm: &ArmResults, name: &str, family_index: usize) -> Vec<Value> {
             aggregate_name: Some(aggregate),
             aggregate_unit: Some("time"),
             iterations: real_ns.len(),
-            real_time,
-            cpu_time,
+            real_time: Some(real_time),
+            cpu_time: Some(cpu_time),
             ..blank.clone()
         };
         (real_time.is_finite() && cpu_time.is_finite()).then(|| json!(entry))

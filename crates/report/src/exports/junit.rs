@@ -2,6 +2,7 @@
 //! claim. A refuted claim is a failure, one whose target failed an error, and one that came to no verdict
 //! is skipped, with the reason.
 
+use ascertain::claim::Judging;
 use ascertain::outcome::{ClaimResult, Outcome};
 
 use super::results::{Mark, Results};
@@ -54,7 +55,9 @@ fn test_case(results: &Results, claim: &ClaimResult) -> String {
     let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
         format!(" file=\"{}\" line=\"{}\"", escaped(&place.file.to_string_lossy()), place.line)
     });
-    let said = [Some(claim.says.clone()), Some(sentence::claim(claim)), sentence::warning(claim)];
+    // What a comparison asks reads like an answer, and its sentence names the commands itself.
+    let says = Some(claim.says.clone()).filter(|_| claim.asked.judging != Judging::Order);
+    let said = [says, Some(sentence::claim(claim)), sentence::warning(claim)];
     let said: Vec<String> = said.into_iter().flatten().filter(|said| !said.is_empty()).collect();
     let element = |name: &str, verdict: &str| {
         let message = escaped(&sentence::claim(claim));

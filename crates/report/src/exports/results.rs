@@ -110,10 +110,6 @@ impl<'a> ArmResults<'a> {
     }
 }
 
-/// Stands for a time without end where only numbers are understood: 585 years, more than any time that is
-/// measured, and short enough to print.
-pub(super) const UNENDING_NS: f64 = u64::MAX as f64;
-
 /// A file of every value of a long run serves nobody: at most this many of each metric are written.
 const MOST_VALUES: usize = 1000;
 

@@ -124,7 +124,13 @@ impl Trend {
         if machines.len() > 1 {
             cautions.push(format!("Careful: the runs are of {} machines or kernels.", machines.len()));
         }
-        if self.ratio.is_none() {
+        if self.ratio.is_some() {
+            cautions.push(
+                "A ratio here is of all trials of a run; a verdict's, in the run's report, is of those until it was \
+                 decided."
+                    .into(),
+            );
+        } else {
             cautions.push(
                 "Careful: runs are not paired with one another; a change may be the machine's. A ratio within each run \
                  (--ratio A/B) cancels what slows both alike."

@@ -4,8 +4,8 @@ use ascertain::claim::{Judging, Scale};
 use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
 use ascertain::recorded::{ClaimPath, State};
 
-use crate::clause::ClaimFigure;
-use crate::figure::{Figure, chance, exact_percent};
+use crate::clause::{ClaimFigure, rate_figure};
+use crate::figure::{chance, exact_percent};
 use crate::pictures;
 use crate::sentence::marked;
 
@@ -53,9 +53,8 @@ fn estimate(claim: &ClaimResult) -> Option<String> {
             })
         }
         _ => {
-            let rate = claim.rate?;
-            let figure = Figure::of_share(Some(rate), claim.rate_low, claim.rate_high, claim.rate_claimed);
-            Some(format!("rate {figure} against {}", exact_percent(claim.rate_claimed)))
+            claim.rate?;
+            Some(format!("rate {} against {}", rate_figure(claim), exact_percent(claim.rate_claimed)))
         }
     }
 }

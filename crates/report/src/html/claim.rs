@@ -39,6 +39,8 @@ pub(super) struct Claim {
     pub restated: Html,
     pub reach: String,
     pub pictures: Vec<Figure>,
+    /// How many pictures are left out for the page's size.
+    pub undrawn: usize,
     /// Whether its evidence is in sight from the start.
     pub is_open: bool,
 }
@@ -58,6 +60,7 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     let here = Some(grids::here(claim)).filter(|here| is_judged && here != "-");
     let room = Room::of(run);
+    let (pictures, undrawn) = pictures_of(run, index, room);
     let missing = run.paths.get(index).and_then(|path| missing::of_claim(claim, path));
     Claim {
         anchor: format!("{prefix}claim-{}", index + 1),
@@ -74,16 +77,17 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         analysis: prose(asked.map(|asked| &asked.analysis)),
         restated: prose(asked.map(|asked| &asked.restated)),
         reach: basis::reach(claim, run.state),
-        pictures: figures(pictures_of(run, index, room), prefix, &format!("c{index}p"), room),
+        pictures: figures(pictures, prefix, &format!("c{index}p"), room),
+        undrawn,
         is_open: run.outcome.claims.len() <= FEW,
     }
 }
 
-/// The claim's pictures. Where room is short the path of the evidence is left out if all trials agree: it is a
-/// straight line, which the count in the sentence says as well. Where it is shortest, it is there only for claims that
-/// don't hold or took long, ratios that are all on one side are left to the picture of all ratios, and rates to that of
-/// all rates.
-fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> Vec<Picture> {
+/// The claim's pictures, and how many are left out. Where room is short that is the path of the evidence if all trials
+/// agree: it is a straight line, which the count in the sentence says as well. Where it is shortest, path and ratios are
+/// there only for claims whose trials disagree and that don't hold or took long: the others' ratios are left to the
+/// picture of all ratios, and rates to that of all rates.
+fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, usize) {
     const LONG_TRIALS: u64 = 200;
     let ClaimResult { trials, successes, ties, verdict, .. } = run.outcome.claims[index];
     let is_straight = successes == 0 || successes == trials - ties;
@@ -92,13 +96,15 @@ fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> Vec<Picture> {
         Room::Full => false,
         Room::Half => is_straight && id.ends_with("-evidence"),
         Room::Least => {
-            let is_path = (is_straight || is_expected) && id.ends_with("-evidence");
-            is_path || is_straight && id.ends_with("-ratios") || id.ends_with("-rate")
+            let is_course = id.ends_with("-evidence") || id.ends_with("-ratios");
+            is_course && (is_straight || is_expected) || id.ends_with("-rate")
         }
     };
     let mut pictures = pictures::of_claim(run, index);
+    let all = pictures.len();
     pictures.retain(|picture| !is_said(&picture.plot.id));
-    pictures
+    let undrawn = all - pictures.len();
+    (pictures, undrawn)
 }
 
 /// The claim as its author put it, or else what it asks.

@@ -24,6 +24,8 @@ pub(super) struct Experiment {
     /// What it asks, in its own words.
     pub question: Vec<Section>,
     pub pictures: Vec<Figure>,
+    /// How many pictures are left out for the page's size.
+    pub undrawn: usize,
     /// What did not vary, a sentence each.
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
@@ -48,13 +50,15 @@ fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experimen
         sections(&spec.readme).into_iter().partition(|section| about(section, "question") || section.title.is_empty());
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
     let room = Room::of(run);
+    let (pictures, undrawn) = pictures_of(run, spec, room);
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
     Experiment {
         anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
         id: spec.id.clone(),
         title: title(run, spec),
         question,
-        pictures: figures(pictures_of(run, spec, room), prefix, &format!("e{index}p"), room),
+        pictures: figures(pictures, prefix, &format!("e{index}p"), room),
+        undrawn,
         constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
         metrics: metrics(run, spec),
@@ -72,11 +76,12 @@ fn title(run: &RecordedRun, spec: &Spec) -> String {
     spec.title.clone()
 }
 
-/// The experiment's pictures. Where room is short those are left out that the table and the claims say as well: what
+/// The experiment's pictures, and how many are left out. Where room is short those are that the table and the claims say as well: what
 /// is the same in every trial of an arm, and each trial's values. Where it is shortest only the first metric that has
 /// quantiles shows them.
-fn pictures_of(run: &RecordedRun, spec: &Spec, room: Room) -> Vec<Picture> {
+fn pictures_of(run: &RecordedRun, spec: &Spec, room: Room) -> (Vec<Picture>, usize) {
     let mut pictures = pictures::of_experiment(run, &spec.id);
+    let all = pictures.len();
     pictures.retain(|Picture { plot, .. }| room == Room::Full || !(plot.id.ends_with("-trials") || is_constant(plot)));
     let mut has_quantiles = false;
     pictures.retain(|Picture { plot, .. }| {
@@ -85,7 +90,8 @@ fn pictures_of(run: &RecordedRun, spec: &Spec, room: Room) -> Vec<Picture> {
         has_quantiles |= are_quantiles;
         room != Room::Least || !is_more
     });
-    pictures
+    let undrawn = all - pictures.len();
+    (pictures, undrawn)
 }
 
 /// What each metric that was observed is, in its experiment's words.

@@ -2,13 +2,14 @@
 
 use ascertain::claim::Judging;
 use ascertain::experiment::{Arm, Better};
-use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure, Outcome, Verdict};
+use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
 use ascertain::recorded::RecordedRun;
 
 use super::markup::Html;
-use crate::clause::{adjective, arm_names, worse};
-use crate::figure::{Figure, chance, exact_percent};
-use crate::sentence::marked;
+use crate::clause::{self, adjective, arm_names, worse};
+use crate::figure::{chance, exact_percent};
+use crate::grids;
+use crate::sentence::{marked, order};
 use crate::text::quoted;
 
 /// A command or function against the reference, as it was judged.
@@ -53,19 +54,16 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> String {
     let [one, other] = [one, other].map(|name| quoted(&name));
     let (medians, (good, better)) =
         ([candidate, reference].map(|arm| median(arm, measure, outcome)), adjective(measure));
-    let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "none".into()));
+    let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "unknown".into()));
     let sure = format!("the chance that this is wrong is at most {}", chance(claim.error));
-    let &ClaimResult { ratio, ratio_low, ratio_high, .. } = *claim;
-    // Ties and skewed ratios can leave the median on the other side of 1: then only who won is said.
-    let differs = |word: &str, agrees: bool| {
-        let figure = Figure::new(ratio, ratio_low, ratio_high, &[1.0]);
-        let times = format!(", {} times as {good} ({})", figure.value, figure.range_in_words());
-        let times = if agrees { &times } else { "" };
+    let differs = |word: &str, faster: bool| {
+        let times = clause::times(claim, &format!(" times as {good}"), &[1.0]).filter(|_| order::agrees(claim, faster));
+        let times = times.map_or_else(String::new, |times| format!(", {times}"));
         format!("{one} is {word} than {other}: median {of_one} against {of_other}{times}; {sure}")
     };
     match decision {
-        Some(Decision::Faster) => differs(better, ratio.is_some_and(|ratio| ratio > 1.0)),
-        Some(Decision::Slower) => differs(worse(measure), ratio.is_some_and(|ratio| ratio < 1.0)),
+        Some(Decision::Faster) => differs(better, true),
+        Some(Decision::Slower) => differs(worse(measure), false),
         Some(Decision::Same) => {
             let within =
                 claim.asked.margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
@@ -108,7 +106,7 @@ fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
 /// Who of all has the best median.
 fn best_median(compared: &[Compared], measure: &Measure, reference: &Arm, outcome: &Outcome) -> String {
     let arms = compared.iter().map(|compared| compared.candidate).chain([reference]);
-    let known = arms.filter_map(|arm| Some((arm, value(arm, measure, outcome)?)));
+    let known = arms.filter_map(|arm| Some((arm, point(arm, measure, outcome)?.median?)));
     let is_better = |one: f64, other: f64| if measure.better == Better::Lower { one < other } else { one > other };
     let best = known.reduce(|best, other| if is_better(other.1, best.1) { other } else { best });
     let name = |arm: &Arm| quoted(&arm.to_string());
@@ -143,12 +141,11 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
     )
 }
 
-fn value(arm: &Arm, measure: &Measure, outcome: &Outcome) -> Option<f64> {
+fn point<'a>(arm: &Arm, measure: &Measure, outcome: &'a Outcome) -> Option<&'a PointSummary> {
     let is_it = |metric: &str, variant: &str| metric == measure.metric && variant == arm.variant;
-    let point = outcome.points.iter().find(|point| is_it(&point.metric, &point.variant) && point.at == arm.point)?;
-    point.median
+    outcome.points.iter().find(|point| is_it(&point.metric, &point.variant) && point.at == arm.point && point.n > 0)
 }
 
 fn median(arm: &Arm, measure: &Measure, outcome: &Outcome) -> Option<String> {
-    value(arm, measure, outcome).map(|median| measure.unit.human(median))
+    point(arm, measure, outcome).map(|point| grids::plain(point, point.median))
 }

@@ -17,7 +17,7 @@ use crate::grids;
 use crate::pictures;
 use crate::plot::svg;
 use crate::sentence::left_out;
-use crate::text::quoted;
+use crate::text::{ended, quoted};
 
 const STYLE: &str = include_str!("../../../../web/report.css");
 const SCRIPT: &str = include_str!("../../../../web/plot.js");
@@ -52,6 +52,8 @@ struct Run {
     undrawn: Option<Html>,
     claims: Vec<Claim>,
     experiments: Vec<Experiment>,
+    /// The pictures that are left out for the page's size, and how they are had.
+    smaller: Option<Html>,
     /// Left out of experiments that the header does not describe.
     left_out: Vec<Html>,
     command_line: String,
@@ -102,6 +104,8 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
     let prefix = prefix(index, runs);
     let described = |id: &str| run.header.experiments.iter().any(|spec| spec.id == id);
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment));
+    let (claims, experiments) = (claims(run, &prefix), experiments(run, &prefix));
+    let undrawn_pictures = claims.iter().map(|claim| claim.undrawn).chain(experiments.iter().map(|e| e.undrawn)).sum();
     Run {
         title: title(run),
         subtitle: format!("{}, on {}", moment(&run.header.started), in_short(&run.outcome.machine)),
@@ -110,6 +114,7 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
             .map(str::to_string)
             .into_iter()
             .chain(missing_trials(run))
+            .chain(run.faults.iter().map(|fault| ended(fault)))
             .map(|notice| Html::prose(&notice))
             .collect(),
         tally: tally(&run.outcome),
@@ -117,8 +122,9 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
         threats: run.outcome.threats.iter().map(|threat| Html::prose(threat)).collect(),
         overview: overview(run, &prefix),
         undrawn: undrawn(run),
-        claims: claims(run, &prefix),
-        experiments: experiments(run, &prefix),
+        smaller: smaller(run, undrawn_pictures),
+        claims,
+        experiments,
         left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
         command_line: command_line(&run.header.command_line),
         seed: run.outcome.seed,
@@ -143,12 +149,25 @@ fn undrawn(run: &RecordedRun) -> Option<Html> {
     (!claims.is_empty()).then(|| Html::sentence(&format!("Not drawn, for want of a ratio or a rate: {all}.")))
 }
 
+/// That pictures are left out so that the page stays small, and how they are had.
+fn smaller(run: &RecordedRun, undrawn: usize) -> Option<Html> {
+    let tables = if Room::of(run) == Room::Least { ", and the tables of those that are here" } else { "" };
+    let pictures = if undrawn == 1 { "1 picture that says".into() } else { format!("{undrawn} pictures that say") };
+    let [list, draw] = ["--plots", "--svg ID"].map(|how| quoted(&format!("ascertain report {} {how}", run.header.run_id)));
+    let text = format!(
+        "Left out to keep this page small: {pictures} more of what sentences and other pictures here say in short{tables}. \
+         {list} lists all, and {draw} prints one."
+    );
+    (undrawn > 0).then(|| Html::sentence(&text))
+}
+
 /// What the run was for, in a few words.
 fn title(run: &RecordedRun) -> String {
     let claims = run.outcome.claims.len();
     let commands = run.header.plan.commands.first();
     let ids: Vec<&str> = run.header.experiments.iter().map(|spec| spec.id.as_str()).collect();
     match commands.map(|set| (set.id.as_str(), set.commands.len())) {
+        Some(("compare", 1)) => "A command measured".into(),
         Some(("compare", commands)) => format!("{commands} commands compared"),
         Some(("slo", _)) => "A service level on trial".into(),
         _ if !run.header.plan.tables.is_empty() => format!("Measured: {}", ids.join(", ")),

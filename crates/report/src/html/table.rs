@@ -49,14 +49,19 @@ impl Table {
 fn cell((cell, column): (&Cell, &grid::Column)) -> Html {
     match cell {
         Cell::Text(words) if column.kind == Kind::Prose => Html::breakable(words),
-        // An interval may be broken in two lines, but no number from its unit.
-        Cell::Text(words) if column.kind == Kind::Number => Html::text(&unbroken_numbers(words)),
+        Cell::Text(words) if column.kind == Kind::Number => numbers(words),
         Cell::Text(words) => Html::text(words),
         Cell::Code(name) => Html(format!("<code>{}</code>", Html::breakable(name))),
     }
 }
 
-fn unbroken_numbers(words: &str) -> String {
-    let ends = words.split(" to ").map(|end| end.replace(' ', NO_BREAK));
-    ends.collect::<Vec<_>>().join(" to ")
+/// A number or an interval, which may be broken in two lines, before its "to": no number from its unit, nor within.
+fn numbers(words: &str) -> Html {
+    let ends = words.replace(' ', NO_BREAK).replace(&format!("{NO_BREAK}to{NO_BREAK}"), &format!(" to{NO_BREAK}"));
+    let end = |end: &str| match end.contains("e-") {
+        // Browsers break lines behind the hyphen.
+        true => format!("<span class=\"number\">{}</span>", Html::text(end)),
+        false => Html::text(end).0,
+    };
+    Html(ends.split(' ').map(end).collect::<Vec<_>>().join(" "))
 }

@@ -37,11 +37,12 @@ impl<'a> Sweep<'a> {
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
         let mut groups = groups(&lines);
+        let are_apart = groups.len() > 1;
         groups.retain(|group| everywhere(group).is_none());
         let id = format!("{id}-{}-sweep", names::slugs([self.factor]).concat());
         let pictures = groups.iter().enumerate().filter_map(|(index, group)| {
             let id = if index == 0 { id.clone() } else { format!("{id}-{}", index + 1) };
-            let which = if groups.len() > 1 { which(group, &lines, index, groups.len()) } else { String::new() };
+            let which = if are_apart { which(group, &lines, index, groups.len()) } else { String::new() };
             self.picture(group, id, &which, about)
         });
         pictures.collect()
@@ -203,6 +204,7 @@ fn which(group: &[&Line], all: &[Line], index: usize, count: usize) -> String {
         group.iter().all(|line| level(line, factor) == first) && all.iter().any(|line| level(line, factor) != first)
     });
     let own = own.filter_map(|factor| Some(names::setting(factor, group[0].arm.point.get(factor)?)));
-    let part = format!("{} of {count}", index + 1);
-    format!(" ({})", own.chain([part]).collect::<Vec<_>>().join(", "))
+    let part = (count > 1).then(|| format!("{} of {count}", index + 1));
+    let which = own.chain(part).collect::<Vec<_>>().join(", ");
+    if which.is_empty() { which } else { format!(" ({which})") }
 }

@@ -93,7 +93,20 @@ pub(super) fn ramp(share: f64) -> [u8; 3] {
 
 /// Whether black text is easier to read on the colour at a share of the scale than white.
 pub(super) fn is_light(share: f64) -> bool {
-    share > 0.45
+    let [black, white] = contrasts(share);
+    black > white
+}
+
+/// The contrast of black text, and of white, on the colour at a share of the scale: by relative luminance, as WCAG 2
+/// has it.
+fn contrasts(share: f64) -> [f64; 2] {
+    let linear = |channel: u8| match f64::from(channel) / 255.0 {
+        value if value <= 0.040_45 => value / 12.92,
+        value => ((value + 0.055) / 1.055).powf(2.4),
+    };
+    let [red, green, blue] = ramp(share).map(linear);
+    let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    [(luminance + 0.05) / 0.05, 1.05 / (luminance + 0.05)]
 }
 
 /// Those of a terminal's 256 colours that are nearest to such a scale and grow lighter from one to the next.
@@ -108,4 +121,17 @@ pub(super) fn terminal_ramp(share: f64) -> (u8, u8) {
 /// A colour as CSS writes it.
 pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_can_be_read_on_every_colour_of_the_scale() {
+        for share in (0..=1000).map(|step| f64::from(step) / 1000.0) {
+            let [black, white] = contrasts(share);
+            assert!(if is_light(share) { black } else { white } >= 4.5, "{share}: {black} and {white}");
+        }
+    }
 }

@@ -149,6 +149,10 @@ mod tests {
         assert!(labels.iter().all(|label| columns(label) <= 22.0), "{labels:?}");
         assert!(labels[0] != labels[1] && labels[0] != labels[2], "{labels:?}");
         assert_eq!(cut(&["one", "one"], 9.0), ["one", "one"]);
+        // Only those that look alike are cut elsewhere.
+        let labels = cut(&["faster-than-radix-100-fixed", "faster-at-1-than-radix-100-fixed", "sort -n big.txt"], 14.0);
+        assert!(labels[0] != labels[1], "{labels:?}");
+        assert_eq!(labels[2], "sort -….txt");
         assert_eq!(cut(&["sort -n big.txt", "sort -n small.txt"], 12.0), ["sort…big.txt", "sort…all.txt"]);
     }
 }

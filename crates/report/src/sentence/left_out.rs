@@ -11,6 +11,16 @@ pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
     of_outcome_where(outcome, |_| true)
 }
 
+/// Those of a run whose claims are shown with their reasons: what one of these says is not said again.
+pub fn unsaid(outcome: &Outcome) -> Vec<String> {
+    let is_said = |left_out: &LeftOut| {
+        let mut of_experiment = outcome.claims.iter().filter(|claim| claim.experiment == left_out.experiment);
+        of_experiment.any(|claim| claim.reason.as_ref().is_some_and(|reason| reason.ends_with(&left_out.reason)))
+    };
+    let left_out = outcome.left_out.iter().filter(|left_out| left_out.absence != Absence::Failed || !is_said(left_out));
+    of_outcome(&Outcome { left_out: left_out.cloned().collect(), ..outcome.clone() })
+}
+
 /// Those of some experiments.
 pub fn of_outcome_where(outcome: &Outcome, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let arms = outcome.points.iter().map(|point| {

@@ -5,8 +5,8 @@ use ascertain::experiment::Arm;
 use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
 
 use super::order;
-use crate::clause::{ClaimFigure, Clause};
-use crate::figure::{Figure, chance, exact_percent};
+use crate::clause::{ClaimFigure, Clause, rate_figure};
+use crate::figure::{chance, exact_percent};
 use crate::text::{ended, harmless};
 
 /// The verdict and the reason.
@@ -136,10 +136,7 @@ fn figure_clause(claim: &ClaimResult) -> String {
     match (at_median(claim), claim.rate) {
         (Some(figure), _) => format!(", {}", figure.clause),
         (None, None) => String::new(),
-        (None, rate) => {
-            let figure = Figure::of_share(rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-            format!(", {figure}")
-        }
+        (None, Some(_)) => format!(", {}", rate_figure(claim)),
     }
 }
 

@@ -3,8 +3,8 @@
 use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure};
 
 use super::marked::{counted, wrong};
-use crate::clause::{adjective, arm_names, in_metric, worse};
-use crate::figure::{Figure, chance, exact_percent};
+use crate::clause::{self, adjective, arm_names, in_metric, worse};
+use crate::figure::{chance, exact_percent};
 use crate::text::quoted;
 
 /// The two sides of a comparison, with their names ready to print.
@@ -34,15 +34,21 @@ fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
 
 fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> String {
     let counts = counts_of(claim, if faster { "won" } else { "lost" });
-    // Ties and skewed ratios can leave the median on the other side of 1: then only who won is said.
-    let agrees = claim.ratio.is_some_and(|ratio| if faster { ratio > 1.0 } else { ratio < 1.0 });
-    let how = match (margin, agrees) {
-        (None, true) => format!("{}, having {counts}; {}", times(claim, sides), wrong(claim)),
-        (None, false) => format!("it {counts}; {}", wrong(claim)),
-        (Some(_), _) => format!("{}; {}", times(claim, sides), by_interval(claim)),
+    let how = match (margin, times(claim, sides).filter(|_| agrees(claim, faster))) {
+        (None, Some(times)) => format!("{times}, having {counts}; {}", wrong(claim)),
+        (None, None) => format!("it {counts}; {}", wrong(claim)),
+        (Some(_), Some(times)) => format!("{times}; {}", by_interval(claim)),
+        (Some(_), None) => format!("it {counts}; {}", by_interval(claim)),
     };
     let beyond = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
     format!("{}{beyond}: {how}.", plainly(sides, faster))
+}
+
+/// Whether the ratio says so as well. Ties and skewed ratios can leave the median on the other side of 1: then only who
+/// won is said.
+pub(crate) fn agrees(claim: &ClaimResult, faster: bool) -> bool {
+    let known = if faster { claim.ratio.or(claim.ratio_low) } else { claim.ratio };
+    known.is_some_and(|ratio| if faster { ratio > 1.0 } else { ratio < 1.0 })
 }
 
 /// What sets an answer from an interval apart.
@@ -51,15 +57,13 @@ fn by_interval(claim: &ClaimResult) -> String {
 }
 
 /// "1.052 times as fast (1.047 to 1.058)".
-fn times(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> String {
-    let Figure { value, range } = ratio(claim);
-    format!("{value} times as {} ({range})", adjective(measure).0)
+fn times(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> Option<String> {
+    clause::times(claim, &format!(" times as {}", adjective(measure).0), &marks(claim))
 }
 
-/// The ratio as the table has it.
-fn ratio(claim: &ClaimResult) -> Figure {
-    let marks = claim.asked.margin.map_or_else(|| vec![1.0], |margin| vec![1.0 / (1.0 + margin), 1.0, 1.0 + margin]);
-    Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &marks)
+/// The ratios that separate the answers.
+fn marks(claim: &ClaimResult) -> Vec<f64> {
+    claim.asked.margin.map_or_else(|| vec![1.0], |margin| vec![1.0 / (1.0 + margin), 1.0, 1.0 + margin])
 }
 
 fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> String {
@@ -71,12 +75,8 @@ fn same(claim: &ClaimResult, sides: &Sides, margin: Option<f64>) -> String {
     let Sides { measure, candidate, baseline } = sides;
     let (good, _) = adjective(measure);
     let within = margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
-    format!(
-        "{candidate} is as {good} as {baseline}{}{within}: {}; {}.",
-        in_metric(measure),
-        times(claim, sides),
-        by_interval(claim)
-    )
+    let times = times(claim, sides).map_or_else(String::new, |times| format!("{times}; "));
+    format!("{candidate} is as {good} as {baseline}{}{within}: {times}{}.", in_metric(measure), by_interval(claim))
 }
 
 fn undecided(claim: &ClaimResult, sides: &Sides) -> String {
@@ -86,13 +86,13 @@ fn undecided(claim: &ClaimResult, sides: &Sides) -> String {
         Some(margin) => format!("how they compare within {}", exact_percent(margin)),
         None => format!("which is {better}"),
     };
-    let Figure { value, range } = ratio(claim);
     let (good, _) = adjective(measure);
-    let is = match claim.ratio {
-        Some(_) => format!("{candidate} is {value} times as {good} as {baseline}{} ({range}),", in_metric(measure)),
-        None => format!("against {baseline}{}, {candidate}", in_metric(measure)),
+    let as_fast = format!(" times as {good} as {baseline}{}", in_metric(measure));
+    let (is, won) = match clause::times(claim, &as_fast, &marks(claim)) {
+        Some(times) => (format!("{candidate} is {times},"), "having won"),
+        None => (format!("against {baseline}{}, {candidate}", in_metric(measure)), "won"),
     };
-    let counts = counts_of(claim, if claim.ratio.is_some() { "having won" } else { "won" });
+    let counts = counts_of(claim, won);
     format!("Undecided: {is} {counts}: too little to tell at error {} {question}.", chance(claim.error))
 }
 

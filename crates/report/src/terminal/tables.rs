@@ -111,7 +111,7 @@ pub fn judgement(judgement: &Judgement, style: &Style) -> String {
     }
     if credible_low.is_some() || credible_high.is_some() {
         let note = "equal-tailed, outside of the error budget";
-        text += &style.paragraph(&format!("Credible interval: {} % ({note}).", credible.range));
+        text += &style.paragraph(&format!("Credible interval: {} ({note}).", credible.range));
     }
     text
 }

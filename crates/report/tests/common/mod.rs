@@ -198,6 +198,8 @@ fn summary(experiment: &str, variant: &str, at: Point, measure: &Measure, median
         std: Some(median * 0.03),
         min: Some(median * 0.98),
         max: Some(median * 1.4),
+        censored: 0,
+        limit: None,
     }
 }
 

@@ -137,7 +137,7 @@ proptest! {
             let (title, message) = line.split_once(" title=").unwrap().1.split_once("::").unwrap();
             prop_assert!(!title.contains([':', ',']) && !line.chars().any(char::is_control), "{}", line);
             prop_assert!(unescaped(title).ends_with(claim.verdict.word()));
-            prop_assert_eq!(unescaped(message), ascertain_report::sentence::claim(claim));
+            prop_assert!(unescaped(message).ends_with(&ascertain_report::sentence::claim(claim)), "{}", line);
         }
     }
 

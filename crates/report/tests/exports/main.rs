@@ -70,6 +70,8 @@ fn point(experiment: &str, variant: &str, metric: &str, unit: Unit) -> PointSumm
         std: None,
         min: None,
         max: None,
+        censored: 0,
+        limit: None,
     }
 }
 

@@ -84,13 +84,18 @@ fn many_lines_are_drawn_in_several_plots() {
         pictures.iter().map(|picture| &picture.plot).filter(|plot| plot.id.contains("sweep")).collect();
     let counts: Vec<usize> = sweeps.iter().map(|plot| plot.series.len()).collect();
     assert_eq!(counts, [8, 2, 2]);
-    assert_eq!(sweeps[0].title, "Time by n (type=f32, 1 of 3), with 95 % bands");
-    assert_eq!(sweeps[2].title, "Time by n (type=f64, 3 of 3), with 95 % bands");
-    let trials = &with_id(&pictures, "example-time-trials").plot;
+    assert_eq!(sweeps[0].title, "Time (type=f32) by n (1 of 2), with 95 % bands");
+    assert_eq!(sweeps[2].title, "Time (type=f64) by n, with 95 % bands");
+    let trials = &with_id(&pictures, "example-time-type-f32-trials").plot;
     assert_eq!(
         trials.title,
-        "Time trial by trial: 8 of 24, from the least median to the greatest; the table has the others"
+        "Time (type=f32) trial by trial: 8 of 20, from the least median to the greatest; the table has the others"
     );
+    // Floats and doubles are never on one axis.
+    for Picture { plot, table } in &pictures {
+        let rows = table.rows.iter().flatten().chain(&plot.series);
+        assert!(plot.title.contains("(type=f") && rows.clone().all(|name| !name.contains("type=")), "{}", plot.title);
+    }
     assert!(pictures.iter().all(|picture| picture.plot.series.len() <= 8));
 }
 
@@ -111,11 +116,73 @@ fn quantiles_of_many_arms_are_drawn_by_level() {
     let pictures = all(&read(&shape));
     check(&pictures);
     let busy = &with_id(&pictures, "example-time-quantiles").plot;
-    assert_eq!(busy.title, "Time by quantile, with 95 % bands (load=busy)");
+    assert_eq!(busy.title, "Time (load=busy) by quantile, with 95 % bands");
+    assert!(busy.alt.starts_with("Time (load=busy) by quantile of 6 arms"), "{}", busy.alt);
     assert_eq!(busy.series, variants);
     let idle = &with_id(&pictures, "example-time-quantiles-2").plot;
-    assert_eq!(idle.title, "Time by quantile, with 95 % bands (load=idle)");
+    assert_eq!(idle.title, "Time (load=idle) by quantile, with 95 % bands");
     assert_eq!(idle.series, variants);
+}
+
+/// Five lines at either width make two plots: what is zero all over one of them is said instead.
+#[test]
+fn a_sweep_that_is_the_same_everywhere_is_said() {
+    let variants = ["a", "b", "c", "d", "e"];
+    let mut shape = Shape::of_functions("zeros", &variants, 12, |_, _, _| vec![scalar(0.0)]);
+    let at = |arm: &Arm, n: u64| Arm { point: Point::default().with("n", n).with("width", 1), ..arm.clone() };
+    shape.arms = shape.arms.iter().flat_map(|arm| [8, 64].map(|n| at(arm, n))).collect();
+    shape.spec.plots =
+        vec![experiment::Plot::Sweep { metric: "time".into(), factor: "n".into(), footprints: Vec::new() }];
+    let mut run = read(&shape);
+    let mut wide = run.series.clone();
+    for series in &mut wide {
+        let n = series.arm.point.get("n").unwrap().integer().unwrap();
+        series.arm.point = series.arm.point.clone().with("width", 2);
+        series.values.fill(n as f64);
+    }
+    run.series.extend(wide);
+    let pictures = all(&run);
+    check(&pictures);
+    let sweeps: Vec<&str> = ids(&pictures).into_iter().filter(|id| id.contains("sweep")).collect();
+    assert_eq!(sweeps, ["example-time-n-sweep"]);
+    let drawn = &with_id(&pictures, "example-time-n-sweep").plot;
+    assert_eq!((drawn.title.as_str(), drawn.series.len()), ("Time by n (width=2), with 95 % bands", 5));
+    assert_eq!(drawn.y.scale, Scale::Linear);
+    assert!(lines(drawn).iter().all(|line| **line == [[8.0, 8.0], [64.0, 64.0]]));
+    let page = ascertain_report::html::page(&[run]).replace(['\u{a0}', '\u{202f}'], " ");
+    let said = "<code>time</code> was 0 ns for 5 arms at every level of <code>n</code>.";
+    assert!(page.contains(said));
+}
+
+/// A clock that ticks: between 0 and 4 ms there is nothing to draw a slope through.
+#[test]
+fn values_that_recur_are_drawn_in_steps() {
+    let ticks = |trial: u64, arm: &Arm, random: &mut Random| {
+        let ticks = [0.0, 4e6][usize::from(trial.is_multiple_of(5))];
+        vec![scalar(if arm.variant == "ticks" { ticks } else { random.time_ns(1e6, 0.2) })]
+    };
+    let pictures = all(&read(&Shape::of_functions("ticks", &["ticks", "flows"], 60, ticks)));
+    check(&pictures);
+    let plot = &with_id(&pictures, "example-time-quantiles").plot;
+    for layer in &plot.layers {
+        match layer {
+            Layer::Line { steps, series, points, .. } => {
+                assert!(steps, "both lines are drawn alike");
+                let is_tick = |y: f64| y == 0.0 || y == 4e6;
+                assert!(*series != Some(0) || points.iter().all(|point| is_tick(point[1])));
+            }
+            Layer::Band { ranges, .. } => {
+                let is_level = |pair: &[Range]| {
+                    pair[0].x == pair[1].x || (pair[0].low, pair[0].high) == (pair[1].low, pair[1].high)
+                };
+                assert!(ranges.windows(2).all(is_level), "{ranges:?}");
+            }
+            _ => {}
+        }
+    }
+    let flows = all(&read(&Shape::of_functions("flows", &["flows"], 60, ticks)));
+    let line = &with_id(&flows, "example-time-quantiles").plot.layers[1];
+    assert!(matches!(line, Layer::Line { steps: false, .. }));
 }
 
 #[test]
@@ -186,12 +253,27 @@ fn curves_and_matrices_of_several_arms() {
     for [offset_ns, value] in line {
         assert!((value - offset_ns.min(49e6)).abs() < 2e6, "{offset_ns} {value}");
     }
-    let mut shape = Shape::of_functions("matrices", &["a", "b"], 12, |_, _, random| {
-        ["10-2", "2-10", "9-2"].map(|key| keyed(key, 0, random.time_ns(40.0, 0.1))).into()
+    let mut shape = Shape::of_functions("matrices", &["a", "b"], 12, |_, arm, random| {
+        let median_ns = if arm.variant == "a" { 40.0 } else { 400.0 };
+        ["10-2", "2-10", "9-2"].map(|key| keyed(key, 0, random.time_ns(median_ns, 0.1))).into()
     });
     shape.spec.plots = vec![experiment::Plot::Matrix { metric: "time".into() }];
     let pictures = all(&read(&shape));
     check(&pictures);
     assert_eq!(ids(&pictures), ["example-time-matrix", "example-time-matrix-2"]);
     assert_eq!(pictures[0].plot.y.scale, Scale::Names(["2", "9", "10"].map(String::from).into()));
+    // One scale for both: a colour means the same in either.
+    let ends = |plot: &Plot| match &plot.layers[..] {
+        [Layer::Cells { cells, domain: Some(domain), .. }] => {
+            assert!(cells.iter().all(|cell| (domain.0..=domain.1).contains(&cell.value)), "{domain:?}");
+            *domain
+        }
+        layers => panic!("{layers:?}"),
+    };
+    let [a, b] = [0, 1].map(|index| ends(&pictures[index].plot));
+    assert_eq!(a, b);
+    assert!(a.0 < 60.0 && a.1 > 300.0, "{a:?}");
+    let shades = |plot: &Plot| text::render(plot, 80, 20, false).lines().nth(2).map(String::from);
+    let [a, b] = [0, 1].map(|index| shades(&pictures[index].plot));
+    assert!(a == b && a.is_some_and(|line| line.contains('█')));
 }

@@ -18,7 +18,7 @@ use ascertain::predicate::Predicate;
 use ascertain::recorded::{self, RecordedRun};
 use ascertain::run::{self, Recording, Silent};
 use ascertain_report::pictures::{self, Picture};
-use ascertain_report::plot::{Layer, Plot, Scale, Which};
+use ascertain_report::plot::{Layer, Plot, Range, Scale, Which, text};
 use shapes::{Random, SHAPES, Shape, arm, keyed, scalar};
 
 fn read(shape: &Shape) -> RecordedRun {

@@ -55,9 +55,8 @@ fn layer() -> impl Strategy<Value = Layer> {
         (series(), points(), any::<bool>()).prop_map(|(series, points, hollow)| Layer::Dots { series, points, hollow }),
         (series(), points()).prop_map(|(series, points)| Layer::Area { series, points }),
         (series(), prop::collection::vec(row, 0..8)).prop_map(|(series, rows)| Layer::Intervals { series, rows }),
-        (prop::collection::vec(cell, 0..30), prop::option::of((number(), number())), name()).prop_map(
-            |(cells, domain, label)| Layer::Cells { cells, domain, label, unit: Unit::Nanosecond }
-        ),
+        (prop::collection::vec(cell, 0..30), prop::option::of((number(), number())), name())
+            .prop_map(|(cells, domain, label)| Layer::Cells { cells, domain, label, unit: Unit::Nanosecond }),
         (any::<bool>(), number(), name())
             .prop_map(|(is_x, at, label)| { Layer::Rule { on: if is_x { Which::X } else { Which::Y }, at, label } }),
     ]

@@ -171,6 +171,7 @@ impl Shape {
             unavailable: Vec::new(),
             outcome: None,
             lines_bytes: None,
+            lines_checksum: None,
             parquet_checksum: None,
         }
     }

@@ -160,7 +160,7 @@ impl fmt::Display for Error {
             }
             Self::UnprivilegedBpf => f.write_str(
                 "every user of this machine may load programs into the kernel, and could write to what barrierd's \
-                 clients trust: set kernel.unprivileged_bpf_disabled to 1 or 2 (sysctl -w)",
+                 clients trust: set kernel.unprivileged_bpf_disabled to 1 (sysctl -w), which lasts until the next boot",
             ),
             Self::IsRunning { path } => write!(f, "a barrierd is running at {} already", path.display()),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),

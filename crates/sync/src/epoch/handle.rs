@@ -115,8 +115,8 @@ impl<B: Barrier> Handle<B> {
         }
     }
 
-    /// Goes on towards the next epoch and frees what is ripe. It blocks for a heavy side only where more than 1,024
-    /// objects are waiting for that.
+    /// Goes on towards the next epoch and frees what is ripe. It blocks for a heavy side only where 1,024 objects or
+    /// more are waiting for that.
     pub fn collect(&self) {
         self.step(self.waiting() >= WAITING_MAX);
     }

@@ -34,10 +34,11 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
         let path = Path::new(".").join(directory).join(program);
         match judge(&path) {
             Ok(()) => return Ok(path),
-            Err(Refusal::NotExecutable) => {
+            // One that is there. In a folder that we may not search there is none, as for a shell.
+            Err(Refusal::NotExecutable) if path.exists() => {
                 refused.get_or_insert(Error::NotExecutable { path });
             }
-            Err(Refusal::Missing | Refusal::Directory) => {}
+            Err(_) => {}
         }
     }
     Err(refused.unwrap_or_else(|| not_found(program, Some(&search))))

@@ -148,7 +148,8 @@ mod tests {
 
     use super::*;
 
-    /// What is seen is the machine's affair, and so is whether the kernel counts: that all of it is put back is ours.
+    /// What is seen is the machine's affair, and so are the switches: who is kept from a CPU for longer than he was to sleep
+    /// makes none. That all of it is put back is ours.
     #[test]
     fn nothing_is_seen_that_was_not() {
         let tried =
@@ -156,7 +157,7 @@ mod tests {
         let (first, interrupts, second) = tried.join().unwrap();
         for switches in [first, second] {
             match switches {
-                Ok(Switches { seen, counted }) => assert!(seen <= 20 && counted >= 20, "{seen} {counted}"),
+                Ok(Switches { seen, .. }) => assert!(seen <= 20, "{seen}"),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported),
             }
         }

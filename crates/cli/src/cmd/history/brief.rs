@@ -20,6 +20,7 @@ pub struct Brief {
     pub experiments: Vec<ExperimentBrief>,
     pub outcome: Option<OutcomeBrief>,
     lines_bytes: Option<u64>,
+    lines_checksum: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +48,8 @@ impl Brief {
         match serde_json::from_slice::<Brief>(&text) {
             Ok(brief) if brief.schema == SCHEMA => {
                 let interrupted = brief.outcome.as_ref().map(|outcome| outcome.interrupted);
-                let state = State::of(folder, is_going_on, interrupted, brief.lines_bytes);
+                let checksum = brief.lines_checksum.as_deref();
+                let state = State::of(folder, is_going_on, interrupted, brief.lines_bytes, checksum);
                 Ok((brief, state))
             }
             // Reading all of it says best what is wrong.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ascertain::outcome::Verdict;
+use ascertain::outcome::{Decision, Verdict};
+use ascertain::recorded::{self, State};
 use ascertain_report::history::list::{self, ListedRun, RunList, RunState, SCHEMA};
 
 use super::args::Shared;
-use super::brief::{self, Brief, ClaimBrief};
+use super::brief::{self, Brief};
 use crate::exit::Code;
 use crate::options::count;
 use crate::{output, runs};
@@ -40,13 +41,16 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     Ok(Code::Done)
 }
 
+/// The rows of larger runs are not read for a list.
+const MOST_BYTES: u64 = 64_000_000;
+
 fn listed(folder: &Path) -> ListedRun {
     let (id, bytes) = (runs::name(folder), brief::size_bytes(folder));
     match Brief::read(folder) {
         Ok((brief, state)) => ListedRun {
             id,
             state: state.into(),
-            claims: answers(brief.outcome.as_ref().map_or(&[], |outcome| &outcome.claims)),
+            claims: claims(folder, &brief, state, bytes),
             started: Some(brief.started),
             command_line: brief.command_line,
             reason: None,
@@ -64,11 +68,23 @@ fn listed(folder: &Path) -> ListedRun {
     }
 }
 
+/// The answers that the run wrote; of one that was killed, those that its rows say.
+fn claims(folder: &Path, brief: &Brief, state: State, bytes: u64) -> BTreeMap<String, u64> {
+    if state == State::Killed
+        && bytes <= MOST_BYTES
+        && let Ok(run) = recorded::read(folder)
+    {
+        return answers(run.outcome.claims.iter().map(|claim| (claim.verdict, claim.decision)));
+    }
+    let written = brief.outcome.iter().flat_map(|outcome| &outcome.claims);
+    answers(written.map(|claim| (claim.verdict, claim.decision)))
+}
+
 /// How many claims came to which answer.
-fn answers(claims: &[ClaimBrief]) -> BTreeMap<String, u64> {
+fn answers(claims: impl Iterator<Item = (Verdict, Option<Decision>)>) -> BTreeMap<String, u64> {
     let mut answers = BTreeMap::new();
     for claim in claims {
-        let answer = match (claim.verdict, claim.decision) {
+        let answer = match claim {
             (Verdict::Holds | Verdict::Refuted | Verdict::Undecided, Some(decision)) => decision.word(),
             (verdict, _) => verdict.word(),
         };

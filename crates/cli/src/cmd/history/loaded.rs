@@ -25,7 +25,8 @@ impl Loaded {
         let is_going_on = evidence::is_going_on(folder);
         let mut header = evidence::read_header(folder)?;
         let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);
-        let state = State::of(folder, is_going_on, interrupted, header.lines_bytes);
+        let checksum = header.lines_checksum.as_deref();
+        let state = State::of(folder, is_going_on, interrupted, header.lines_bytes, checksum);
         match header.outcome.take().filter(|_| matches!(state, State::Finished | State::Interrupted)) {
             Some(outcome) => Ok(Loaded { id, header, outcome, state: state.into() }),
             None => {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ascertain::evidence;
+use ascertain::unit::{Unit, parse_quantity};
 use ascertain_report::history::prune::{self, PrunedRun, Pruning, SCHEMA, SparedRun};
 use ascertain_sys::clock;
 
@@ -38,10 +39,10 @@ pub struct Args {
 /// A duration, also in days.
 fn age(text: &str) -> Result<Duration, String> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim_end().parse::<f64>().ok());
-    match days {
-        Some(days) => duration(&format!("{}h", days * 24.0)).map_err(|error| format!("`{text}`: {error}")),
-        None => duration(text).map_err(|error| format!("{error}, or in d")),
-    }
+    let hours = days.map(|days| format!("{}h", days * 24.0));
+    let age = hours.as_deref().unwrap_or(text);
+    parse_quantity(age, Unit::Nanosecond).map_err(|error| format!("{error}, or in d"))?;
+    duration(age).map_err(|_| format!("`{text}` is no age; give one such as 30d, or --keep 0 for all runs"))
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
@@ -169,6 +170,8 @@ mod tests {
         assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
         assert_eq!(age("1.5 d"), Ok(Duration::from_secs(36 * 3600)));
         assert_eq!(age("12h"), Ok(Duration::from_secs(12 * 3600)));
+        let message = age("0s").unwrap_err();
+        assert!(message.contains("no age") && message.contains("--keep 0"), "{message}");
         assert!(age("30").is_err() && age("d").is_err() && age("-1d").is_err() && age("1e30d").is_err());
     }
 }

@@ -34,7 +34,8 @@ pub struct Args {
     /// Only where a factor has this level; may be given again
     #[arg(long, value_name = "FACTOR=LEVEL", value_parser = at)]
     at: Vec<(String, String)>,
-    /// How many times better variant A is than B: the median of the paired ratios within each run
+    /// How many times better variant A is than B: the median of the paired ratios within each run, of all its trials; a
+    /// verdict's ratio, in the run's report, is of those until it was decided
     #[arg(long, value_name = "A/B", conflicts_with = "variant")]
     ratio: Option<String>,
     /// So many runs that measured it, the latest
@@ -71,13 +72,11 @@ fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
     let metric = metric(args, &measured)?;
     let versus = args.ratio.as_ref().map(|ratio| versus(ratio, &args.experiment, &measured)).transpose()?;
     check_names(args, &measured)?;
-    let mut figures = Vec::new();
+    let (mut figures, mut faults) = (Vec::new(), Vec::new());
     for Measured { folder, header } in &measured {
         let of_run = match &versus {
             None => Loaded::read(folder).map(|run| medians(&run.outcome.points, &args.experiment, &metric.name)),
-            Some(versus) => recorded::read(folder)
-                .map(|run| ratios(&run.series, &args.experiment, &metric, versus))
-                .map_err(anyhow::Error::from),
+            Some(versus) => ratios_of(folder, &args.experiment, &metric, versus, &mut faults),
         };
         match of_run {
             Ok(of_run) => {
@@ -87,11 +86,8 @@ fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
             Err(error) => left_out.push(format!("{}: {error:#}", runs::name(folder))),
         }
     }
-    let mut notes = match left_out.as_slice() {
-        [] => Vec::new(),
-        [reason] => vec![format!("Left out: {reason}")],
-        [reason, ..] => vec![format!("Left out: {} runs that can't be read, such as {reason}", left_out.len())],
-    };
+    let mut notes = Vec::from_iter(said_of(&left_out));
+    notes.extend(faults);
     let without = figures.iter().filter(|(_, figures): &&(_, Vec<ArmFigure>)| figures.is_empty()).count();
     if without > 0 && without < figures.len() {
         notes.push(format!("{without} of these {} runs have no such value; -n asks for more runs", figures.len()));
@@ -99,11 +95,37 @@ fn trend(args: &Args, all: &[PathBuf], below: &Path) -> anyhow::Result<Trend> {
     let lines = lines(figures, args.variant.is_empty() && versus.is_none(), &mut notes);
     if lines.is_empty() {
         let what = if versus.is_some() { "no trial has both" } else { "none of them has a value" };
-        bail!("{what} of `{}` there, in {} runs of `{}`", metric.name, measured.len(), args.experiment);
+        let unread = said_of(&left_out).map_or_else(String::new, |said| format!(". {said}"));
+        bail!("{what} of `{}` there, in {} runs of `{}`{unread}", metric.name, measured.len(), args.experiment);
     }
     let (unit, better) = if versus.is_some() { (Unit::One, Better::Higher) } else { (metric.unit, metric.better) };
     let (experiment, metric) = (args.experiment.clone(), metric.name);
     Ok(Trend { schema: SCHEMA.into(), experiment, metric, unit, better, ratio: versus, lines, notes })
+}
+
+/// The ratios within a run of which no rows are missing; what is wrong with its files all the same goes to `faults`.
+fn ratios_of(
+    folder: &Path,
+    experiment: &str,
+    metric: &Metric,
+    versus: &Versus,
+    faults: &mut Vec<String>,
+) -> anyhow::Result<Vec<ArmFigure>> {
+    let run = recorded::read(folder)?;
+    if run.has_lost_rows {
+        bail!("rows are missing: {}", run.faults.join("; "));
+    }
+    faults.extend(run.faults.iter().map(|fault| format!("{}: {fault}", runs::name(folder))));
+    Ok(ratios(&run.series, experiment, metric, versus))
+}
+
+/// Why runs were left out, in one line, however many they are.
+fn said_of(left_out: &[String]) -> Option<String> {
+    match left_out {
+        [] => None,
+        [reason] => Some(format!("Left out: {reason}")),
+        [reason, ..] => Some(format!("Left out: {} runs that can't be read, such as {reason}", left_out.len())),
+    }
 }
 
 /// A run that measured the experiment.
@@ -148,7 +170,12 @@ fn measured(args: &Args, all: &[PathBuf], below: &Path, left_out: &mut Vec<Strin
     }
     if found.is_empty() {
         let asked = &args.experiment;
-        bail!("no run in {} measured `{asked}`{}", below.display(), among(asked, known.iter().map(String::as_str)));
+        let known = match known.is_empty() {
+            true => String::new(),
+            false => among(asked, known.iter().map(String::as_str)),
+        };
+        let unread = said_of(left_out).map_or_else(String::new, |said| format!(". {said}"));
+        bail!("no run in {} measured `{asked}`{known}{unread}", below.display());
     }
     found.reverse();
     Ok(found)

@@ -8,7 +8,7 @@ fn recorded(line: &str, shell: Option<&str>, log: &Log) -> CommandExperiment {
     let set = CommandSet {
         shell: shell.map(str::to_string),
         requests: Some(REQUESTS.map(String::from).into()),
-        ..plain(&[&line.replace("LOG", &log.path("log"))])
+        ..plain(&[&line.replace("LOG", &format!("\"{}\"", log.path("log")))])
     };
     CommandExperiment::new(set).unwrap()
 }

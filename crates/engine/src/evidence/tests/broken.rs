@@ -158,7 +158,6 @@ fn a_wrong_row_is_told_where() {
     let wrong = [
         (text.replacen("\"sum\"", "sum", 2), 1),
         (text.replacen('}', "", 10), 1),
-        (format!("{text}\n"), 5),
         (format!("{text}{{}}\n"), 5),
         (format!("{text}{}", text.replace("\"unit\":\"ns\"", "\"unit\":\"furlong\"")), 5),
         (format!("{text}{}", text.replace("{\\\"elements", "[{\\\"elements")), 5),
@@ -172,6 +171,18 @@ fn a_wrong_row_is_told_where() {
         let error = read_rows(&run).unwrap().find_map(Result::err).unwrap();
         assert!(error.to_string().contains(&format!("trials.jsonl:{line}:")), "{error}");
     }
+}
+
+#[test]
+fn blank_lines_say_nothing() {
+    let (_runs, run) = finished_run();
+    let before = rows(&run);
+    let text = fs::read_to_string(run.join(LINES)).unwrap();
+    fs::write(run.join(LINES), format!("\n{text} \r\n\n")).unwrap();
+    assert_eq!(rows(&run), before);
+    fs::write(run.join(LINES), format!("\n{text}{{}}\n")).unwrap();
+    let error = read_rows(&run).unwrap().find_map(Result::err).unwrap();
+    assert!(error.to_string().contains("trials.jsonl:6:"), "they are counted: {error}");
 }
 
 #[test]

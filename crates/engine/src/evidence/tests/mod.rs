@@ -68,6 +68,7 @@ fn header() -> Header {
         unavailable: vec![],
         outcome: None,
         lines_bytes: None,
+        lines_checksum: None,
         parquet_checksum: None,
     }
 }

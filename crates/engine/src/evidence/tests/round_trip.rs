@@ -26,9 +26,9 @@ fn a_run_comes_back() {
 
     assert_eq!(run, runs.path().join("state/runs").join(RUN_ID));
     let read = read_header(&run).unwrap();
-    let Header { lines_bytes, parquet_checksum, .. } = read.clone();
-    assert!(lines_bytes.is_some() && parquet_checksum.is_some());
-    assert_eq!(read, Header { outcome: Some(outcome()), lines_bytes, parquet_checksum, ..header() });
+    let Header { lines_bytes, lines_checksum, parquet_checksum, .. } = read.clone();
+    assert!(lines_bytes.is_some() && lines_checksum.is_some() && parquet_checksum.is_some());
+    assert_eq!(read, Header { outcome: Some(outcome()), lines_bytes, lines_checksum, parquet_checksum, ..header() });
     let rows = rows(&run);
     assert_eq!(rows.len(), 8);
     let first = Row { start_ns: 0, ..rows[0].clone() };
@@ -215,7 +215,7 @@ proptest! {
         for ((row, parquet), (of, sample)) in rows.iter().zip(&parquet).zip(all) {
             assert_row(row, parquet, of, sample);
         }
-        let from_parquet = read_trials(&run, &read_header(&run).unwrap()).unwrap();
+        let from_parquet = read_trials(&run, &read_header(&run).unwrap()).unwrap().trials;
         let (from_lines, whole_end) = Trials::of_lines(Lines::open(&run).unwrap()).unwrap();
         prop_assert_eq!(format!("{from_parquet:?}"), format!("{from_lines:?}"));
         prop_assert_eq!(whole_end, std::fs::metadata(run.join(LINES)).unwrap().len());

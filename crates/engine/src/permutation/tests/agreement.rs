@@ -47,7 +47,7 @@ proptest! {
         let of = |wanted: bool| values.iter().filter(move |(_, second)| *second == wanted).map(|(x, _)| *x);
         let dealt: Vec<f64> = of(false).chain(of(true)).collect();
         let by_hand = Shuffled { values: dealt, sizes: sizes.to_vec(), statistic, precision }.statistics();
-        let by_mask = SubsetStatistics::new(pooled.clone(), sizes, statistic, precision).of(&mask);
+        let by_mask = SubsetStatistics::new(pooled.clone(), sizes, statistic, precision).unwrap().of(&mask);
         let magnitude = pooled.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         for (hand, mask) in by_hand.iter().zip(by_mask) {
             prop_assert!(hand.low <= mask.high && mask.low <= hand.high, "{hand:?} {mask:?}");

@@ -64,13 +64,21 @@ fn mistakes_say_where_they_are_and_what_to_do() {
     wrong("NaN\n1\n", None, "f.csv:1:1: `NaN` is not a finite number");
     wrong("1\n-inf\n", None, "`-inf` is not a finite number");
     wrong("1\n1e999\n", None, "`1e999` is not a finite number");
-    wrong("1\n\"1,5\"\n", None, "`1,5` is not a number");
+    wrong("1\n\"1,5\"\n", None, "`1,5` is not a number: a decimal comma is to be a point; leave");
+    wrong("a;b\n1,5;2\n", Some("a"), "`1,5` is not a number: a decimal comma is to be a point; leave");
+    wrong("1,5\n2,5\n", None, "a number from 1 to 2; if that is one number, a decimal comma is to be a point");
+    wrong("wall\n1,5\n", None, "2 fields where the first line has 1: a decimal comma is to be a point");
+    wrong("1\n\"1,5,5\"\n", None, "`1,5,5` is not a number; leave");
+    wrong("a,b,a\n1,2,3\n", Some("a"), "f.csv has 2 columns `a`: name one by its number with --column, 1, 3");
+    wrong("Größe \"x\",it's\n1,2\n", Some("z"), "there is `Größe \"x\"`, `it's`");
+    wrong("\"a\nb\",c\n1,2\n", Some("z"), "there is `a\\nb`, `c`");
+    wrong("a,c\n1,2\n", Some("x\ny"), "has no column `x\\ny`");
     wrong("1\n5 ms\n", None, "`5 ms` is not a number");
     wrong("1\n\u{1b}[31m\n", None, "`\\u{1b}[31m` is not a number");
     wrong(&format!("1\n{}5\n", "x".repeat(1 << 12)), None, &format!("f.csv:2:1: `{}` is not", "x".repeat(60)));
     wrong("a,b\n1,2\n3\n", Some("a"), "f.csv:3: 1 field where the first line has 2");
     wrong("a,b\n1,2\n3,4,5\n", Some("a"), "f.csv:3: 3 fields where the first line has 2");
-    wrong("1,2\n3,4\n", None, "f.csv has 2 columns: name one with --column, a number from 1 to 2");
+    wrong("1,2\n3,4\n", None, "f.csv has 2 columns: name one with --column, a number from 1 to 2; if");
     wrong("wall,user\n3,4\n", None, "name one with --column, `wall`, `user`");
     wrong("wall,user\n3,4\n", Some("wal"), "no column `wal`: there is `wall`, `user`; did you mean `wall`?");
     wrong("wall,user\n3,4\n", Some("3"), "no column `3`");
@@ -93,7 +101,7 @@ fn a_quote_that_is_not_closed_is_named_where_it_is_opened() {
     // The next quote closes it, which makes no number.
     assert!(
         said("1\n\"2\n3\n\"4\"\n")
-            .contains("f.csv:4:1: `2\\n3\\n4\\\"` is not a number (its quote was opened in line 2)")
+            .contains("f.csv:4:1: `2\\n3\\n4\"` is not a number (its quote was opened in line 2)")
     );
     let endless = format!("1\n2\n\"{}", "3\n".repeat(1 << 23));
     assert!(said(&endless).starts_with("f.csv:3: the quote"), "before the end is seen");
@@ -118,6 +126,8 @@ fn what_has_no_end_is_refused() {
         (b"x", "f:1: this is no text"),
         (b"\0", "f:1: this is no text"),
         (b"\"1", "f:1: the quote"),
+        (b"\n", "f:131073: more than 100000 bytes of blank lines"),
+        (b"\r\n", "f:65537: more than 100000 bytes of blank lines"),
     ] {
         let error = read_column(Endless(text), "f", None, MOST).unwrap_err().to_string();
         assert!(error.starts_with(message), "{error}");
@@ -125,6 +135,11 @@ fn what_has_no_end_is_refused() {
     let begins = io::Cursor::new(b"1,2\n");
     let error = read_column(begins.chain(Endless(b"1,")), "f", Some("1"), MOST).unwrap_err();
     assert_eq!(error.to_string(), "f:2: 65537 fields where the first line has 2");
+    let begins = io::Cursor::new(b"1\n2\n");
+    let error = read_column(begins.chain(Endless(b"\n")), "f", None, MOST).unwrap_err().to_string();
+    assert!(error.contains("bytes of blank lines"), "{error}");
+    let gaps = format!("1\n{0}2\n{0}", "\n".repeat(MOST - 1000));
+    assert_eq!(read(&gaps, None).unwrap(), [1.0, 2.0]);
     let exactly: String = "1\n".repeat(MOST);
     assert_eq!(read(&exactly, None).unwrap().len(), MOST);
 }

@@ -65,7 +65,8 @@ impl Drawing {
             let Some(share) = values.share(cell.value) else { continue };
             let x = px(frame.left + (cell.x as f64 + 0.5) * width);
             let y = px(frame.top + (cell.y as f64 + 0.5) * height + TEXT * 0.35);
-            let fill = if is_light(share) { "#000" } else { "#fff" };
+            // As it is drawn.
+            let fill = if is_light((share * SHADES).round() / SHADES) { "#000" } else { "#fff" };
             let _ = write!(svg, "<text class=\"x\" style=\"fill:{fill}\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }
         *svg += "</g>";

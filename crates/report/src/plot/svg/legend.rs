@@ -61,7 +61,9 @@ fn level_rule(scene: &Scene, layer: &Layer) -> Option<String> {
 /// The cells of a heat map with what they show and what their colours mean, if the plot is one.
 pub(in super::super) fn colored_cells(scene: &Scene) -> Option<(&[Cell], &str, Values)> {
     scene.plot.layers.iter().find_map(|layer| match layer {
-        Layer::Cells { cells, domain, label, unit } => Some((&cells[..], &label[..], Values::new(cells, *domain, *unit))),
+        Layer::Cells { cells, domain, label, unit } => {
+            Some((&cells[..], &label[..], Values::new(cells, *domain, *unit)))
+        }
         _ => None,
     })
 }

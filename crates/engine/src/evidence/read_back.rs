@@ -1,0 +1,126 @@
+//! Reads a run's rows back, from whichever of its two files is as the run left it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::checksum;
+use super::error::Error;
+use super::folder::{LINES, PARQUET, lines_bytes};
+use super::header::{Header, LinesThen};
+use super::parquet_reader;
+use super::reader::Lines;
+use super::trials::Trials;
+
+/// The rows of a run's whole trials, as far as they can be read.
+#[derive(Debug)]
+pub(crate) struct ReadBack {
+    pub trials: Trials,
+    /// What is wrong with the run's files, in plain words.
+    pub faults: Vec<String>,
+    /// Set where rows are missing that the run had when it ended.
+    pub lost: Option<Error>,
+}
+
+/// Reads the rows of a run's whole trials, as far as they are written: from `trials.parquet` where that has all
+/// of them, since it is a thirtieth of the size, else from `trials.jsonl`. Neither is read where it has another
+/// checksum than in `run.json`. What a kill left of a last trial is left out.
+///
+/// # Errors
+/// When there are no rows' files, or what there is was changed since the run ended, or is not what Ascertain writes.
+pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<ReadBack, Error> {
+    let (then, length) = (header.lines_then(), lines_bytes(run));
+    let mut faults = Vec::new();
+    // A run that has not ended has no other file, and one that was continued has more lines than that.
+    if length.is_none() || then.is_some_and(|then| !went_on(run, then)) {
+        match parquet_reader::read(&run.join(PARQUET), header.parquet_checksum.as_deref()) {
+            Ok(Some(trials)) => {
+                faults.extend(differs(run, then).map(|how| format!("{how}; the rows are those of {PARQUET}")));
+                return Ok(ReadBack { trials, faults, lost: None });
+            }
+            Err(error) if length.is_none() => return Err(error),
+            Err(Error::Parquet { reason, .. }) if header.parquet_checksum.is_some() => {
+                faults.push(format!("{PARQUET} is damaged ({reason}); the rows are those of {LINES}"));
+            }
+            Ok(None) | Err(_) => {}
+        }
+    }
+    faults.extend(differs(run, then).map(|how| format!("{how}; what it had then is read as far as it is there")));
+    let (trials, _, lost) = read_lines(run, header)?;
+    Ok(ReadBack { trials, faults, lost })
+}
+
+/// Reads the lines that the outcome speaks of, where there is one, and those of a continuation; says where in the
+/// file the last whole trial ends, and whether any are lost.
+pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Option<Error>), Error> {
+    let mut lines = Lines::open(run)?;
+    let Some(then) = header.lines_then() else {
+        let (trials, whole_end) = Trials::of_lines(lines)?;
+        return Ok((trials, whole_end, None));
+    };
+    if !went_on(run, then) {
+        let path = run.join(LINES);
+        let is_there = lines_bytes(run) >= Some(then.bytes);
+        if is_there && !then.has_sum_of(&path).map_err(Error::read(&path, LINES))? {
+            return Err(Error::Changed { run: run.to_path_buf() });
+        }
+        lines = lines.up_to(then.bytes);
+    }
+    let (trials, whole_end) = Trials::of_lines(lines)?;
+    let lost = (whole_end < then.bytes).then(|| Error::LostRows {
+        run: run.to_path_buf(),
+        bytes: then.bytes,
+        found_bytes: whole_end,
+    });
+    Ok((trials, whole_end, lost))
+}
+
+/// Whether the run was continued after it had ended: the lines that it had then are followed by more. Other bytes
+/// there are somebody else's.
+pub(crate) fn went_on(run: &Path, then: LinesThen) -> bool {
+    const NEXT_ROW: &[u8] = b"\n{\"run_id\":";
+    let path = run.join(LINES);
+    let is_followed = || -> io::Result<bool> {
+        if lines_bytes(run) <= Some(then.bytes) {
+            return Ok(false);
+        }
+        let from = then.bytes.saturating_sub(1);
+        let expected = &NEXT_ROW[usize::from(then.bytes == 0)..];
+        Ok(read_at(&path, from, expected.len())? == expected && then.has_sum_of(&path)?)
+    };
+    is_followed().unwrap_or(false)
+}
+
+/// How `trials.jsonl` differs from the one that the run left, as far as its length tells.
+fn differs(run: &Path, then: Option<LinesThen>) -> Option<String> {
+    let (then, length) = (then?, lines_bytes(run)?);
+    let how = match length {
+        _ if length < then.bytes => "shorter",
+        _ if length == then.bytes || went_on(run, then) || is_blank_from(run, then.bytes, length) => return None,
+        _ => "longer",
+    };
+    Some(format!("{LINES} is {how} than when the run ended ({length} bytes, and {} then)", then.bytes))
+}
+
+/// Whether there is nothing but blank lines behind the last row: they do no harm.
+fn is_blank_from(run: &Path, end: u64, length: u64) -> bool {
+    const MOST: u64 = 1 << 16;
+    let added = || read_at(&run.join(LINES), end.saturating_sub(1), MOST as usize);
+    let is_blank = |added: Vec<u8>| added.trim_ascii().is_empty() && (end == 0 || added.starts_with(b"\n"));
+    length - end < MOST && added().is_ok_and(is_blank)
+}
+
+fn read_at(path: &Path, start: u64, most: usize) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::with_capacity(most);
+    file.take(most as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+impl LinesThen<'_> {
+    /// Whether the file still begins with the lines of then; so it is taken where there is no checksum of them.
+    fn has_sum_of(self, path: &Path) -> io::Result<bool> {
+        self.checksum.map_or(Ok(true), |sum| Ok(checksum::of_start(path, self.bytes)? == sum))
+    }
+}

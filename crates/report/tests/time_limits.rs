@@ -1,0 +1,99 @@
+//! What is said of commands that were stopped at their time limit, and of trials that left their interval.
+
+mod common;
+
+use ascertain::outcome::{Decision, Outcome, PointSummary};
+use ascertain_report::layout::Layout;
+use ascertain_report::terminal::{self, Style};
+use ascertain_report::{markdown, sentence};
+use common::{at_least_8, compare, counted, decided, order, with_rate, with_ratio};
+
+/// A comparison in which so many of the last command's 43 observations were stopped after 30 ms.
+fn stopped(censored: u64, change: impl Fn(&mut PointSummary)) -> Outcome {
+    let mut run = compare();
+    let point = run.points.iter_mut().find(|point| point.variant.starts_with("awk") && point.metric == "wall").unwrap();
+    (point.censored, point.limit, point.max) = (censored, Some(30e6), None);
+    change(point);
+    run
+}
+
+/// The cells of the row of the command that was stopped.
+fn row(run: &Outcome) -> Vec<String> {
+    let text = markdown::outcome(run);
+    let row = text.lines().find(|line| line.contains("| `` awk") || line.contains("| ``awk")).unwrap_or_else(|| panic!("{text}"));
+    row.split(" | ").map(str::to_string).collect()
+}
+
+#[test]
+fn what_was_stopped_is_over_its_limit() {
+    let all = stopped(43, |point| {
+        (point.median, point.median_low, point.median_high, point.min, point.p99) = (None, None, None, None, None);
+    });
+    let cells = row(&all).join(" | ");
+    assert!(cells.contains(" | over 30 ms | stopped in 43 of 43 | over 30 ms | "), "{cells}");
+    let some = stopped(3, |_| {});
+    let cells = row(&some).join(" | ");
+    assert!(cells.contains(" | 24.63 ms | 24.56 to 24.73 | 24.14 to over 30 ms | "), "{cells}");
+    let half = stopped(20, |point| point.median_high = None);
+    let cells = row(&half).join(" | ");
+    assert!(cells.contains("24.56 to over 30 ms | 24.14 to over 30 ms"), "{cells}");
+    let style = Style { color: false, width: 160 };
+    let table = terminal::compare_table(&all, &Layout::default(), &style);
+    assert!(!table.contains("too few trials"), "{table}");
+}
+
+#[test]
+fn ratios_of_time_outs_bound_what_they_bound() {
+    let says = |ratio: f64, low: f64, high: Option<f64>, decision| {
+        let mut claim = decided(with_ratio(order("B", "A"), ratio, low, 0.0), decision, 4, 43, 1);
+        claim.ratio_high = high;
+        (claim.ratio, claim.ratio_low) = (Some(ratio).filter(|r| r.is_finite()), Some(low).filter(|r| r.is_finite()));
+        sentence::claim(&claim)
+    };
+    let text = says(0.0, 0.0, Some(0.8), Decision::Slower);
+    assert!(text.starts_with("`B` is slower than `A`: at most 0.8000 times as fast, having lost 38 of 43"), "{text}");
+    let text = says(0.71, 0.0, None, Decision::Slower);
+    assert!(text.contains(": 0.7100 times as fast (open: time-outs), having"), "{text}");
+    let text = says(0.71, 0.0, Some(0.9), Decision::Slower);
+    assert!(text.contains(": 0.71 times as fast (at most 0.90), having"), "{text}");
+    let text = says(0.0, 0.0, Some(0.0), Decision::Slower);
+    assert!(text.contains("is slower than `A`: it lost 38 of 43 pairs"), "{text}");
+    let text = says(f64::INFINITY, 1.5, None, Decision::Faster);
+    assert!(text.contains("is faster than `A`: at least 1.500 times as fast, having won"), "{text}");
+    let text = says(0.0, 0.0, Some(1.2), Decision::Undecided);
+    assert!(text.starts_with("Undecided: `B` is at most 1.200 times as fast as `A`, having won 4"), "{text}");
+}
+
+/// It is not for want of trials that they have no interval.
+#[test]
+fn trials_that_left_their_interval_say_so() {
+    let claim = counted(at_least_8("x", ""), ascertain::outcome::Verdict::Refuted, 30, 117);
+    let mut claim = with_rate(with_ratio(claim, 7.2, 0.0, 0.0), 0.5, 0.0, 0.0);
+    (claim.ratio_low, claim.ratio_high, claim.rate_low, claim.rate_high) = (None, None, None, None);
+    claim.unlike = vec!["trials are not alike: their ratio left the interval that earlier trials allow".into()];
+    let text = sentence::claim(&claim);
+    assert!(text.contains("7.200 times (trials not alike)") && !text.contains("too few"), "{text}");
+    claim.rate_claimed = 0.9;
+    assert!(sentence::claim(&claim).contains("26 % (too few trials for an interval)"), "the rate is another matter");
+    claim.unlike = vec!["trials are not alike: no one rate fits all of them".into()];
+    assert!(sentence::claim(&claim).contains("26 % (trials not alike)"), "{}", sentence::claim(&claim));
+}
+
+#[test]
+fn a_command_that_failed_is_named_as_often_as_it_must() {
+    let mut run = compare();
+    run.claims.truncate(1);
+    let reason = "command `false` ended with exit code 1";
+    let claim = &mut run.claims[0];
+    (claim.verdict, claim.decision) = (ascertain::outcome::Verdict::Failed, None);
+    claim.reason = Some(format!("false: {reason}"));
+    run.left_out = vec![ascertain::outcome::LeftOut {
+        experiment: claim.experiment.clone(),
+        variant: "false".into(),
+        at: Default::default(),
+        absence: ascertain::outcome::Absence::Failed,
+        reason: reason.into(),
+    }];
+    let text = markdown::outcome(&run);
+    assert_eq!(text.matches("exit code 1").count(), 1, "{text}");
+}
