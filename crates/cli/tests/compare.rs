@@ -128,6 +128,31 @@ fn failures_that_were_ignored_are_said() {
 }
 
 #[test]
+fn times_that_met_their_limit_are_said() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "-r", "6", "--time-limit", "60ms", "sleep 600", "sleep 500"]);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("`sleep 600` was stopped at its time limit of 60 ms in 6 of 6 trials"), "{}", ran.stdout);
+    assert!(words.contains("over 60 ms") && !words.contains("too few trials"), "{}", ran.stdout);
+    let json = ascertain(state.path(), &["continue", "--format", "json"]).json();
+    assert_eq!((&json["points"][0]["censored"], &json["points"][0]["limit"]), (&6.into(), &60e6.into()), "{json}");
+    let slo = ["slo", "--at-least", "99%", "--within", "3ms", "--time-limit", "60ms", "--format", "markdown", "--"];
+    let ran = ascertain(state.path(), &[&slo[..], &["sleep", "600"]].concat());
+    assert!(ran.stdout.contains("Refuted: `exit == 0 and wall <= 3 ms` was true of `sleep 600` in none"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Careful: `sleep 600` was stopped at its time limit of 60 ms in "), "{}", ran.stdout);
+}
+
+#[test]
+fn plots_that_have_no_place_are_said() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = |format| ascertain(state.path(), &["compare", "-r", "2", "--plot", "--format", format, "true"]).stderr;
+    assert!(compare("json").contains("--plot draws below tables only") && !compare("table").contains("--plot"));
+    assert_eq!(ascertain(state.path(), &["report"]).code, Some(0));
+    let page = std::fs::read_to_string(runs(state.path()).pop().unwrap().join("report.html")).unwrap();
+    assert!(page.contains("<h1>A command measured</h1>"));
+}
+
+#[test]
 fn preparation_and_hooks_run_around() {
     let state = tempfile::tempdir().unwrap();
     let arguments = [

@@ -88,7 +88,10 @@ fn a_report_is_made_anew_when_its_run_goes_on() {
 #[test]
 fn a_run_is_found_in_another_folder() {
     let state = tempfile::tempdir().unwrap();
-    assert_eq!(ascertain(state.path(), &["compare", "-r", "5", "--evidence", "ev", "true", "sleep 0.002"]).code, Some(0));
+    assert_eq!(
+        ascertain(state.path(), &["compare", "-r", "5", "--evidence", "ev", "true", "sleep 0.002"]).code,
+        Some(0)
+    );
     assert_eq!(ascertain(state.path(), &["continue"]).code, Some(2), "it is not where runs are kept");
     let on = ascertain(state.path(), &["continue", "--evidence", "ev", "--max-trials", "7", "--format", "json"]);
     assert_eq!(on.code, Some(0), "{}", on.stderr);

@@ -99,29 +99,26 @@ fn claims_are_annotated_at_their_place() {
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(
-        lines[0].starts_with("::error file=claims.toml,line=2,col=6,title=works%3A refuted::Refuted: "),
+        lines[0].starts_with("::error file=claims.toml,line=2,col=6,title=works%3A refuted::`works`: `false`: exit == 0"),
         "{lines:?}"
     );
     assert!(read(state.path(), "junit.xml").contains("name=\"fails\" file=\"claims.toml\" line=\"8\""));
 }
 
 #[test]
-fn a_job_summary_is_added_to_and_other_files_are_replaced() {
+fn a_job_summary_is_added_to_whatever_it_is_called() {
     let state = tempfile::tempdir().unwrap();
-    for name in ["summary.md", "other.md"] {
-        std::fs::write(state.path().join(name), b"before, not in UTF-8: \xff\n").unwrap();
-    }
-    for name in ["summary.md", "other.md"] {
-        let arguments = ["compare", "-q", "--no-evidence", "-r", "2", "--export-github", name, "true", "true"];
-        let status = command(state.path(), &arguments).env("GITHUB_STEP_SUMMARY", "summary.md").status().unwrap();
-        assert!(status.success());
+    std::fs::write(state.path().join("summary.md"), b"before, not in UTF-8: \xff").unwrap();
+    for _ in 0..2 {
+        let arguments = ["compare", "-q", "--no-evidence", "-r", "2", "--export-github", "./summary.md", "true", "true"];
+        assert_eq!(ascertain(state.path(), &arguments).code, Some(0));
     }
     let summary = read(state.path(), "summary.md");
-    assert!(
-        summary.starts_with("before, not in UTF-8: \u{fffd}\n## Ascertain")
-            && !read(state.path(), "other.md").contains("before"),
-        "{summary}"
-    );
+    assert!(summary.starts_with("before, not in UTF-8: \u{fffd}\n## Ascertain"), "{summary}");
+    assert_eq!(summary.matches("## Ascertain").count(), 2, "{summary}");
+    let arguments = ["compare", "-q", "--no-evidence", "-r", "2", "--export-csv", "summary.md", "true", "true"];
+    assert_eq!(ascertain(state.path(), &arguments).code, Some(0));
+    assert!(read(state.path(), "summary.md").starts_with("command,"), "other kinds replace what stands there");
 }
 
 #[test]
@@ -135,10 +132,13 @@ fn exports_go_to_standard_output_once() {
 #[test]
 fn wrong_files_are_said_before_anything_runs() {
     let state = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["--export-junit", "no/such/folder/x.xml"], "no/such/folder/x.xml"),
         (&["--export-go", "."], "name a file, not a folder"),
         (&["--export-json", "same", "--export-csv", "same"], "name a file for each"),
+        (&["-q", "--export-json", "-", "--export-csv", "-"], "name a file for each"),
+        (&["--format", "json", "--export-json", "-"], "can't share standard output with what --format asks for"),
+        (&["--export-junit", "-"], "the table: leave that out with -q, or name a file"),
         (&["--annotate", "gitlab"], "github"),
     ];
     for (exports, message) in cases {
@@ -151,17 +151,47 @@ fn wrong_files_are_said_before_anything_runs() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_said_with_the_way_out() {
+fn a_full_disk_is_said_after_the_result_with_the_way_out() {
     let state = tempfile::tempdir().unwrap();
-    let arguments = ["compare", "-q", "-r", "2", "--export-json", "/dev/full", "--export-go", "a.go", "true", "true"];
+    let arguments = ["compare", "-r", "2", "--export-json", "/dev/full", "--export-go", "a.go", "true", "true"];
     let ran = ascertain(state.path(), &arguments);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("can't write `/dev/full`") && ran.stderr.contains("ascertain continue"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stdout.contains("Median") && ran.stdout.contains("reference"), "{}", ran.stdout);
+    let run = runs(state.path()).pop().unwrap();
+    let how = format!("`ascertain continue {}` with the same exports", process::join(&[run.to_string_lossy()]));
+    assert!(ran.stderr.contains("can't write `/dev/full`") && ran.stderr.contains(&how), "{}", ran.stderr);
     assert!(state.path().join("a.go").exists(), "the others are written all the same");
+}
+
+#[test]
+fn a_folder_that_vanishes_takes_no_result_along() {
+    let state = tempfile::tempdir().unwrap();
+    for (options, message) in [
+        (["--no-evidence", "--export-json", "gone/a.json"], "make its folder again, which is gone"),
+        (["--evidence", "gone", "--format=table"], "could not be written"),
+    ] {
+        std::fs::create_dir(state.path().join("gone")).unwrap();
+        let arguments = [&["compare", "--shell", "-r", "3"][..], &options, &["rm -rf gone", "true"]].concat();
+        let ran = ascertain(state.path(), &arguments);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stdout.contains("Median") && ran.stdout.contains("reference"), "{}", ran.stdout);
+        assert!(ran.stderr.contains(message), "{}", ran.stderr);
+    }
+}
+
+/// A limit of a file's size stands for a disk that fills up meanwhile: `run.json` fits, all of the trials do not.
+#[cfg(target_os = "linux")]
+#[test]
+fn evidence_that_can_not_go_on_ends_the_run_with_what_it_has() {
+    let state = tempfile::tempdir().unwrap();
+    let script = r#"trap '' XFSZ; ulimit -f 200; exec "$0" compare -r 20000 --max-time 10min true true"#;
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_ascertain")]);
+    command.env("XDG_STATE_HOME", state.path()).env("NO_COLOR", "1").stdin(Stdio::null());
+    let ran = ran(command.output().unwrap());
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stdout.contains("Median") && ran.stdout.contains("`true"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("trials.jsonl could not be written"), "{}", ran.stderr);
 }
 
 /// A run that is killed leaves whole files of what was known, and nothing half-written.

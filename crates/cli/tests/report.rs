@@ -98,7 +98,11 @@ fn a_damaged_file_is_named() {
     assert!(damaged.stdout.contains("trials.parquet is damaged"));
     fs::write(run.join("trials.jsonl"), lines.replacen("\"value\":1", "\"value\":2", 1)).unwrap();
     let changed = ascertain(state.path(), &["report", "-o", "-"]);
-    assert!(changed.code == Some(2) && changed.stderr.contains("was changed since the run ended"), "{}", changed.stderr);
+    assert!(
+        changed.code == Some(2) && changed.stderr.contains("was changed since the run ended"),
+        "{}",
+        changed.stderr
+    );
 }
 
 #[test]

@@ -149,6 +149,7 @@ fn outcome(run_id: String, machine: Machine) -> Outcome {
         schema: ascertain::outcome::SCHEMA.into(),
         run_id,
         machine,
+        cpu_times: None,
         threats: vec![],
         seed: 0,
         interrupted: false,

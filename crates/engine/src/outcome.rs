@@ -1,6 +1,6 @@
 //! What came of a run, as plain data: the JSON that every front end prints.
 
-use ascertain_sys::machine::Machine;
+use ascertain_sys::machine::{CpuTimes, Machine};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Bound, Claim, Judging, Scale, Test};
@@ -21,6 +21,10 @@ pub struct Outcome {
     pub run_id: String,
     /// Where it ran.
     pub machine: Machine,
+    /// How all its CPUs spent their time meanwhile, also what the hypervisor gave to others (steal); of a run that went
+    /// on after an interruption, since then. `None` where the system doesn't tell, and for a killed run.
+    #[serde(default)]
+    pub cpu_times: Option<CpuTimes>,
     /// What threatens its results, in plain sentences.
     pub threats: Vec<String>,
     /// The seed that its plan was drawn from.

@@ -131,8 +131,14 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     let recorded_values = bench.observations.count();
     let start_ns = clock::now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
-    let setting =
-        Setting { registry, machine: &machine, commands: &plan.commands, run_id: &run_id, seed: plan.config.seed };
+    let setting = Setting {
+        registry,
+        machine: &machine,
+        cpu_times: machine::cpu_times(),
+        commands: &plan.commands,
+        run_id: &run_id,
+        seed: plan.config.seed,
+    };
     let mut runner =
         Runner { config: &plan.config, setting: &setting, lanes, start_ns, ends_ns, next_progress_ns: 0, observer };
     let (interrupted, mut unkept) = match runner.go(&mut bench) {
@@ -146,7 +152,7 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
     let mut outcome = summary::outcome(&setting, &observations, claims, interrupted);
     // Where nothing was added, what was noted of the machine stays true of the values.
     if let Some(former) = former.filter(|_| observations.count() == recorded_values) {
-        (outcome.machine, outcome.threats) = (former.machine, former.threats);
+        (outcome.machine, outcome.threats, outcome.cpu_times) = (former.machine, former.threats, former.cpu_times);
     }
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
     let finished = writer.filter(|_| unkept.is_none()).map(|writer| writer.finish(outcome.clone()));

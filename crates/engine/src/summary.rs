@@ -2,7 +2,7 @@
 
 use ascertain_numeric::sum::{mean_of, variance_of};
 use ascertain_stats::{quantile_ranks, quantile_sorted};
-use ascertain_sys::machine::{self, Machine};
+use ascertain_sys::machine::{self, CpuTimes, Machine, cpu_times};
 
 use crate::command::{self, CommandSet};
 use crate::experiment::Spec;
@@ -18,6 +18,8 @@ const ERROR: f64 = 0.05;
 pub(crate) struct Setting<'a> {
     pub registry: &'a Registry<'a>,
     pub machine: &'a Machine,
+    /// When it began.
+    pub cpu_times: Option<CpuTimes>,
     pub commands: &'a [CommandSet],
     pub run_id: &'a str,
     pub seed: u64,
@@ -32,12 +34,15 @@ pub(crate) fn outcome(
 ) -> Outcome {
     let spec = |id: &str| setting.registry.iter().map(|experiment| experiment.spec()).find(|spec| spec.id == id);
     let with_spec = observations.arms().iter().filter_map(|values| Some((values, spec(&values.experiment)?)));
+    let cpu_times = setting.cpu_times.zip(cpu_times()).map(|(before, now)| now.since(&before));
     let mut threats = machine::threats(setting.machine);
+    threats.extend(cpu_times.and_then(machine::steal));
     threats.extend(command::threats(setting.commands, observations));
     Outcome {
         schema: SCHEMA.to_string(),
         run_id: setting.run_id.to_string(),
         machine: setting.machine.clone(),
+        cpu_times,
         threats,
         seed: setting.seed,
         interrupted,

@@ -143,8 +143,12 @@ impl ClaimFigure {
 pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     let [value, low, high] = bounding(claim);
     let figure = Figure::new(value, low, high, landmarks);
-    let is_open = (low, high) == (None, None) && claim.ratio_low == Some(0.0);
-    Figure { range: if is_open { "open: time-outs".into() } else { range(claim, false, figure.range) }, ..figure }
+    let range = match (low, high) {
+        _ if ties_only(claim) => "all ties".into(),
+        (None, None) if claim.ratio_low == Some(0.0) => "open: time-outs".into(),
+        _ => range(claim, false, figure.range),
+    };
+    Figure { range, ..figure }
 }
 
 /// "6.1x (5.9 to 6.3)": what the number is stands right after it. "at most 1.2x" where only a bound is known, and
@@ -158,9 +162,14 @@ pub(crate) fn times(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Optio
     }
 }
 
-/// The ratio and the ends of its interval, as far as they say something.
+/// The ratio and the ends of its interval, as far as they say something: that of two time-outs does not.
 fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
-    [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(|ratio| *ratio > 0.0))
+    let says = |ratio: &f64| *ratio > 0.0 && !ties_only(claim);
+    [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(says))
+}
+
+fn ties_only(claim: &ClaimResult) -> bool {
+    claim.ties > 0 && claim.ties == claim.trials
 }
 
 /// The claim's rate with its interval.

@@ -313,9 +313,9 @@ mod tests {
         assert_eq!(share.to_string(), "28.0 % (27.0 to under 29 %)");
         assert_eq!(Figure::of_share(Some(0.9), Some(0.890_000_1), None, 0.89).to_string(), "90.0 % (over 89 %)");
         assert_eq!(Figure::of_share(Some(1.0), Some(0.9), Some(1.0), 0.5).to_string(), "100 % (90 to 100 %)");
-        for (high, shown) in [(1.0, "100"), (0.999_999_9, "under 100")] {
+        for (high, shown) in [(1.0, "100.00"), (0.999_999_9, "under 100")] {
             let share = Figure::of_share(Some(0.9997), Some(0.99), Some(high), 0.95);
-            assert_eq!(share.to_string(), format!("99.97 % (99.0 to {shown} %)"), "never rounded to all of them");
+            assert_eq!(share.to_string(), format!("99.97 % (99.00 to {shown} %)"), "never rounded to all of them");
         }
     }
 

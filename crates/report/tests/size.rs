@@ -44,6 +44,8 @@ fn a_page_of_many_claims_is_small() {
     let runs = tempfile::tempdir().unwrap();
     let run = recorded::read(&shape.write(runs.path())).unwrap();
     assert_eq!(run.outcome.claims.len(), CLAIMS);
-    let bytes = html::page(&[run]).len();
-    assert!(bytes < 4_700 * CLAIMS, "{bytes} bytes, {} a claim", bytes / CLAIMS);
+    let page = html::page(&[run]);
+    assert!(page.contains("Left out to keep this page small: ") && page.contains(" --svg ID</code> prints one."));
+    let bytes = page.len();
+    assert!(bytes < 1 * CLAIMS, "{bytes} bytes, {} a claim", bytes / CLAIMS);
 }

@@ -60,6 +60,9 @@ fn ratios_of_time_outs_bound_what_they_bound() {
     assert!(text.contains("is slower than `A`: it lost 38 of 43 pairs"), "{text}");
     let text = says(f64::INFINITY, 1.5, None, Decision::Faster);
     assert!(text.contains("is faster than `A`: at least 1.500 times as fast, having won"), "{text}");
+    let ties = decided(with_ratio(order("B", "A"), 1.0, 1.0, 1.0), Decision::Undecided, 0, 20, 20);
+    let text = sentence::claim(&ties);
+    assert!(text.starts_with("Undecided: against `A`, `B` won 0 of 20 pairs, 20 ties: too little"), "{text}");
     let text = says(0.0, 0.0, Some(1.2), Decision::Undecided);
     assert!(text.starts_with("Undecided: `B` is at most 1.200 times as fast as `A`, having won 4"), "{text}");
 }

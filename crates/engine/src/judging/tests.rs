@@ -99,3 +99,24 @@ fn a_difference_is_said_as_one() {
     assert_eq!(headline, "200 trials, 100.0 %, 3.000x");
     assert!(unlike.iter().any(|sign| sign.contains("no one ratio fits")), "{unlike:?}");
 }
+
+/// An interval that all looks so far allow does not have to hold what drifts away from it.
+#[test]
+fn a_rate_that_left_its_interval_has_none() {
+    let mut judge = judge(0.5, None, 1);
+    judge.exact_trials = true;
+    let held = [0].into_iter().collect();
+    let mut observe = |time: f64, trials: u64| {
+        for number in 0..trials {
+            judge.observe(&TrialValues { number, values: &[time], metrics: 1, held }, 0);
+        }
+        judge.result()
+    };
+    let even = (0..300).map(|_| (observe(0.0, 1), observe(2.0, 1)).1).last().unwrap();
+    assert!(even.rate_low.is_some() && !even.has_lost_interval(true));
+    // Until the rate is outside, and something is left of the interval still.
+    let gone = (0..2000).map(|_| observe(2.0, 1)).find(|result| result.has_lost_interval(true)).unwrap();
+    assert_eq!((gone.rate_low, gone.rate_high), (None, None), "{gone:?}");
+    assert!(gone.unlike[0].contains("their rate left the interval") && !gone.has_lost_interval(false), "{gone:?}");
+    assert!(gone.rate.is_some());
+}

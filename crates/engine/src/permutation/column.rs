@@ -279,7 +279,11 @@ impl<R: Read> Fields<R> {
             self.length += written;
             match result {
                 ReadFieldResult::InputEmpty if begun.is_quoted.is_none() && begun.bytes > self.most_blank => {
-                    return Err(ColumnError::Blank { file: self.file.clone(), line: begun.line, most: self.most_blank });
+                    return Err(ColumnError::Blank {
+                        file: self.file.clone(),
+                        line: begun.line,
+                        most: self.most_blank,
+                    });
                 }
                 ReadFieldResult::InputEmpty => {}
                 _ if begun.bytes > MOST_FIELD_BYTES => return Err(self.endless(&begun)),

@@ -70,8 +70,7 @@ pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
     let header = evidence::read_header(folder)?;
     let ReadBack { trials, faults, lost } = evidence::read_trials(folder, &header)?;
     let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);
-    let state =
-        State::of(folder, is_going_on, interrupted, header.lines_bytes, header.lines_checksum.as_deref());
+    let state = State::of(folder, is_going_on, interrupted, header.lines_bytes, header.lines_checksum.as_deref());
     // A run that was continued keeps its former outcome until it has another: it may have been killed.
     let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
     let again = judge_again(&header, &trials, written)?;
@@ -112,8 +111,14 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
     let mut bench = Bench { claims, observations: &mut observations, evidence: None, config };
     replay::replay(&mut lanes, header, trials, &mut bench)?;
     let claims = judges.iter_mut().map(ClaimJudge::result).collect();
-    let setting =
-        Setting { registry: &registry, machine, commands: &plan.commands, run_id: &header.run_id, seed: config.seed };
+    let setting = Setting {
+        registry: &registry,
+        machine,
+        cpu_times: None,
+        commands: &plan.commands,
+        run_id: &header.run_id,
+        seed: config.seed,
+    };
     let outcome = summary::outcome(&setting, &observations, claims, false);
     let paths = judges.iter_mut().map(ClaimJudge::take_path).collect();
     Ok(Again { outcome, paths, observations })

@@ -88,7 +88,9 @@ fn lines_that_differ_are_not_needed() {
     let all = lines.concat();
     put(lines[..6].concat());
     assert_whole(&ran, &whole, &["trials.jsonl is shorter than when the run ended"]);
-    for longer in [all.replacen("\"ns\"", "\"furlong\"", 7), format!("{all}x"), format!("{all}{{}}\n"), format!("x{all}")] {
+    for longer in
+        [all.replacen("\"ns\"", "\"furlong\"", 7), format!("{all}x"), format!("{all}{{}}\n"), format!("x{all}")]
+    {
         put(longer);
         assert_whole(&ran, &whole, &["trials.jsonl is longer than when the run ended"]);
     }

@@ -66,7 +66,9 @@ fn a_run_that_ended_is_never_called_killed() {
     let ran = ran();
     let lines = ran.lines();
     let all = lines.concat();
-    for text in [format!("{all}\n"), format!("{all}x"), format!("x{all}"), lines[3].clone() + &all, all.clone() + "{}\n"] {
+    for text in
+        [format!("{all}\n"), format!("{all}x"), format!("x{all}"), lines[3].clone() + &all, all.clone() + "{}\n"]
+    {
         fs::write(ran.file("trials.jsonl"), text).unwrap();
         assert_eq!(ran.read().state, State::Finished);
     }

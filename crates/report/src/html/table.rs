@@ -65,3 +65,16 @@ fn numbers(words: &str) -> Html {
     };
     Html(ends.split(' ').map(end).collect::<Vec<_>>().join(" "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_broken_before_to_only() {
+        assert_eq!(numbers("6.959 to 7.1").0, "6.959 to\u{a0}7.1");
+        assert_eq!(numbers("1.9 to over 3 ms").0, "1.9 to\u{a0}over\u{a0}3\u{a0}ms");
+        let [low, high] = ["4.852e-15", "to\u{a0}5.1e-15"].map(|end| format!("<span class=\"number\">{end}</span>"));
+        assert_eq!(numbers("4.852e-15 to 5.1e-15").0, format!("{low} {high}"));
+    }
+}

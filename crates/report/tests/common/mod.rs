@@ -42,6 +42,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         schema: SCHEMA.into(),
         run_id: "20261121T093000Z-5eed".into(),
         machine: machine(),
+        cpu_times: None,
         threats: vec!["the CPU's frequency may change: the governor is `schedutil`".into()],
         seed: 42,
         interrupted: false,

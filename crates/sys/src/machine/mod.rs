@@ -12,4 +12,4 @@ mod threats;
 pub use caches::Cache;
 pub use cpu_times::{CpuTimes, cpu_times};
 pub use description::{Machine, describe};
-pub use threats::threats;
+pub use threats::{steal, threats};

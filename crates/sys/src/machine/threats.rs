@@ -1,6 +1,6 @@
 //! What threatens a measurement on a machine.
 
-use super::Machine;
+use super::{CpuTimes, Machine};
 
 /// Steps from here on are called coarse.
 const COARSE_STEP_NS: f64 = 100.0;
@@ -8,6 +8,8 @@ const COARSE_STEP_NS: f64 = 100.0;
 const FAST_CLOCKS: [&str; 5] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "tdx-tsc"];
 /// A load below this share of the CPUs is that of a quiet machine.
 const QUIET_LOAD: f64 = 0.25;
+/// From this share of the wanted time on, what others got is worth a word.
+const STEAL: f64 = 0.01;
 
 /// What may make times on this machine differ from run to run or from other machines, each as a
 /// plain sentence; empty if nothing is known.
@@ -65,6 +67,22 @@ pub fn threats(machine: &Machine) -> Vec<String> {
     threats
 }
 
+/// The same of how the CPUs spent their time while a measurement was made; none where others got hardly any of it.
+///
+/// ```
+/// use ascertain_sys::machine::{CpuTimes, steal};
+///
+/// let times = CpuTimes { busy_ns: 9_000_000_000, idle_ns: 0, steal_ns: 1_000_000_000 };
+/// let threat = "The hypervisor gave 10 % of the CPU time that was wanted during the run to others (steal).";
+/// assert_eq!(steal(times).as_deref(), Some(threat));
+/// ```
+#[must_use]
+pub fn steal(times: CpuTimes) -> Option<String> {
+    let share = times.steal_share().filter(|share| *share >= STEAL)?;
+    let percent = (100.0 * share).round();
+    Some(format!("The hypervisor gave {percent} % of the CPU time that was wanted during the run to others (steal)."))
+}
+
 fn cpus(count: usize) -> String {
     if count == 1 { "1 CPU".to_owned() } else { format!("{count} CPUs") }
 }
@@ -90,6 +108,14 @@ mod tests {
     fn a_quiet_machine_has_none() {
         assert_eq!(threats(&quiet()), [""; 0]);
         assert_eq!(threats(&Machine::default()), [""; 0]);
+    }
+
+    #[test]
+    fn hardly_any_steal_is_none() {
+        let times = |steal_ns| CpuTimes { busy_ns: 1_000, idle_ns: 5_000, steal_ns };
+        assert_eq!(steal(times(10)), None);
+        assert!(steal(times(11)).is_some());
+        assert_eq!(steal(CpuTimes::default()), None);
     }
 
     #[test]

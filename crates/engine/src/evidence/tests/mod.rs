@@ -78,6 +78,7 @@ fn outcome() -> Outcome {
         schema: outcome::SCHEMA.into(),
         run_id: RUN_ID.into(),
         machine: header().machine,
+        cpu_times: None,
         threats: vec!["Something else is running.".into()],
         seed: 7,
         interrupted: false,
