@@ -7,7 +7,7 @@ use ascertain::outcome::{ClaimResult, Verdict};
 use super::results::{Mark, Results};
 use crate::markdown;
 use crate::sentence::marked;
-use crate::text::{ended, harmless, plain, quoted};
+use crate::text::{ended, harmless, plain, quoted, with_names};
 
 /// The longest summary. GitHub takes 1 MiB of a step, and nothing of one that is longer: a quarter leaves
 /// room for other commands of the step.
@@ -57,7 +57,7 @@ fn named(claim: &ClaimResult) -> String {
     match claim.says.as_str() {
         _ if claim.asked.judging == Judging::Order => sentence,
         "" => format!("{}: {sentence}", quoted(&claim.id)),
-        says => format!("{}: {} {sentence}", quoted(&claim.id), ended(&cut(says, SAYS))),
+        says => format!("{}: {} {sentence}", quoted(&claim.id), with_names(&ended(&cut(says, SAYS)))),
     }
 }
 
