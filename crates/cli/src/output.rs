@@ -137,7 +137,7 @@ pub fn plots(run: &Run, wanted: bool, style: &Style) -> String {
 /// Says that what was asked for by `--plot` has no place in such output.
 pub fn note_undrawn(wanted: bool, display: &Display) {
     if wanted && display.format != Format::Table {
-        note("--plot draws below tables only, not with this --format; `ascertain report --svg` writes pictures as files");
+        note("--plot draws below tables only, not with this --format; `ascertain report --svg` prints pictures");
     }
 }
 

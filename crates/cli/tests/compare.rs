@@ -138,14 +138,19 @@ fn times_that_met_their_limit_are_said() {
     assert_eq!((&json["points"][0]["censored"], &json["points"][0]["limit"]), (&6.into(), &60e6.into()), "{json}");
     let slo = ["slo", "--at-least", "99%", "--within", "3ms", "--time-limit", "60ms", "--format", "markdown", "--"];
     let ran = ascertain(state.path(), &[&slo[..], &["sleep", "600"]].concat());
-    assert!(ran.stdout.contains("Refuted: `exit == 0 and wall <= 3 ms` was true of `sleep 600` in none"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("Refuted: `exit == 0 and wall <= 3 ms` was true of `sleep 600` in none"),
+        "{}",
+        ran.stdout
+    );
     assert!(ran.stdout.contains("Careful: `sleep 600` was stopped at its time limit of 60 ms in "), "{}", ran.stdout);
 }
 
 #[test]
 fn plots_that_have_no_place_are_said() {
     let state = tempfile::tempdir().unwrap();
-    let compare = |format| ascertain(state.path(), &["compare", "-r", "2", "--plot", "--format", format, "true"]).stderr;
+    let compare =
+        |format| ascertain(state.path(), &["compare", "-r", "2", "--plot", "--format", format, "true"]).stderr;
     assert!(compare("json").contains("--plot draws below tables only") && !compare("table").contains("--plot"));
     assert_eq!(ascertain(state.path(), &["report"]).code, Some(0));
     let page = std::fs::read_to_string(runs(state.path()).pop().unwrap().join("report.html")).unwrap();

@@ -99,7 +99,8 @@ fn claims_are_annotated_at_their_place() {
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(
-        lines[0].starts_with("::error file=claims.toml,line=2,col=6,title=works%3A refuted::`works`: `false`: exit == 0"),
+        lines[0]
+            .starts_with("::error file=claims.toml,line=2,col=6,title=works%3A refuted::`works`: `false`: exit == 0"),
         "{lines:?}"
     );
     assert!(read(state.path(), "junit.xml").contains("name=\"fails\" file=\"claims.toml\" line=\"8\""));
@@ -110,7 +111,8 @@ fn a_job_summary_is_added_to_whatever_it_is_called() {
     let state = tempfile::tempdir().unwrap();
     std::fs::write(state.path().join("summary.md"), b"before, not in UTF-8: \xff").unwrap();
     for _ in 0..2 {
-        let arguments = ["compare", "-q", "--no-evidence", "-r", "2", "--export-github", "./summary.md", "true", "true"];
+        let arguments =
+            ["compare", "-q", "--no-evidence", "-r", "2", "--export-github", "./summary.md", "true", "true"];
         assert_eq!(ascertain(state.path(), &arguments).code, Some(0));
     }
     let summary = read(state.path(), "summary.md");

@@ -8,8 +8,9 @@ use crate::judgement::Judgement;
 
 /// The run's points: each metric of each arm.
 pub fn outcome(outcome: &Outcome) -> String {
-    let mut text =
-        String::from("experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit\n");
+    let mut text = String::from(
+        "experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit\n",
+    );
     for point in &outcome.points {
         text += &record(&point_fields(point));
     }

@@ -79,7 +79,11 @@ fn measure<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> Ex
     let mut stopped = None;
     for group in groups {
         stopped = match bench.measure(&group) {
-            Err(error) => return fail(&error, 2),
+            // What was measured until then is exported all the same.
+            Err(error) => {
+                fail(&error, 2);
+                Some(2)
+            }
             Ok(run) if run.outcome.interrupted => Some(130),
             Ok(run) if run.target_failed => Some(5),
             Ok(_) => continue,

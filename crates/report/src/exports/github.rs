@@ -39,7 +39,8 @@ pub(super) fn summary(results: &Results) -> String {
         text += "Not final: the run was still going on when this was written.\n\n";
     }
     if !failed.is_empty() && !markdown::has_sentences(outcome) {
-        text.extend(failed.iter().take(SUMMARY_FAILURES).map(|claim| format!("- {}", markdown::paragraph(&named(claim)))));
+        let item = |claim: &&ClaimResult| format!("- {}", markdown::paragraph(&named(claim)));
+        text.extend(failed.iter().take(SUMMARY_FAILURES).map(item));
         if failed.len() > SUMMARY_FAILURES {
             text += &format!("- … and {} more\n", failed.len() - SUMMARY_FAILURES);
         }

@@ -153,7 +153,8 @@ fn undrawn(run: &RecordedRun) -> Option<Html> {
 fn smaller(run: &RecordedRun, undrawn: usize) -> Option<Html> {
     let tables = if Room::of(run) == Room::Least { ", and the tables of those that are here" } else { "" };
     let pictures = if undrawn == 1 { "1 picture that says".into() } else { format!("{undrawn} pictures that say") };
-    let [list, draw] = ["--plots", "--svg ID"].map(|how| quoted(&format!("ascertain report {} {how}", run.header.run_id)));
+    let id = &run.header.run_id;
+    let [list, draw] = ["--plots", "--svg ID"].map(|how| quoted(&format!("ascertain report {id} {how}")));
     let text = format!(
         "Left out to keep this page small: {pictures} more of what sentences and other pictures here say in short{tables}. \
          {list} lists all, and {draw} prints one."
