@@ -68,6 +68,6 @@ pub(crate) use read_back::{ReadBack, read_trials, went_on};
 pub use reader::{Rows, read_rows};
 pub use row::Row;
 pub use series::Series;
-pub use trials::Trials;
 pub(crate) use trials::Observed;
+pub use trials::Trials;
 pub use writer::{Recorded, Writer, is_going_on};
