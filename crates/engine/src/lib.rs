@@ -31,6 +31,7 @@ pub mod predicate;
 pub mod recorded;
 mod replay;
 pub mod run;
+mod schedule;
 mod slots;
 mod summary;
 pub mod unit;
