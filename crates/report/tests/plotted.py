@@ -158,9 +158,14 @@ def fitting(name, arms, also):
     return [arm for arm in found if is_usual(arm)] if len(found) > 1 else found
 
 
-def named(name, arms):
+def shared_levels(plot):
+    """Those that the title tells of all arms in the plot."""
+    return levels((re.search(r"\(([^()]*)\)", plot["title"]) or [None, ""])[1].replace(",", " "))
+
+
+def named(name, arms, also):
     """The arm that a series' name stands for."""
-    found = fitting(name, arms, {})
+    found = fitting(name, arms, also)
     assert len(found) == 1, f"{name} is {len(found)} arms"
     return found[0]
 
@@ -174,14 +179,16 @@ def layers(plot, kind):
 
 def quantiles(rows, experiment, metric, plot):
     for line, band in zip(layers(plot, "line"), layers(plot, "band")):
-        arm = named(plot["series"][line["series"]], rows.arms(experiment, metric))
+        arm = named(plot["series"][line["series"]], rows.arms(experiment, metric), shared_levels(plot))
         ordered = sorted(value for _, value in rows.values(experiment, metric, arm))
         for q, value in line["points"]:
             # Steps are drawn of a few values, between which there is none.
             reached = ordered[max(0, math.ceil(q * len(ordered) - 1e-9) - 1)]
             agree("quantile", value, reached if line["steps"] else rows.quantile(experiment, metric, arm, q))
+        # Of two at a place, where a band has steps, the first is the level that ends there.
+        ranges = list({at["x"]: at for at in band["ranges"]}.values())
         # All have one shape; some stand for the rest, for the sake of time.
-        for at in band["ranges"][:: max(1, len(band["ranges"]) // 8)]:
+        for at in ranges[:: max(1, len(ranges) // 8)]:
             low, high = ranks(len(ordered), at["x"], 0.025)
             agree("band of a quantile", at["low"], -math.inf if low is None else ordered[low])
             agree("band of a quantile", at["high"], math.inf if high is None else ordered[high])
@@ -191,7 +198,7 @@ def medians(rows, experiment, metric, plot):
     arms = rows.arms(experiment, metric)
     for interval in (row for layer in layers(plot, "intervals") for row in layer["rows"]):
         shared = plot["y"]["label"].removeprefix("each begins with: ")
-        arm = named(shared + plot["y"]["scale"]["names"][int(interval["y"])], arms)
+        arm = named(shared + plot["y"]["scale"]["names"][int(interval["y"])], arms, shared_levels(plot))
         agree("median", interval["value"], rows.quantile(experiment, metric, arm, 0.5))
         ordered = sorted(value for _, value in rows.values(experiment, metric, arm))
         if "the same in every trial" not in plot["title"]:
@@ -202,7 +209,7 @@ def medians(rows, experiment, metric, plot):
 
 def trials(rows, experiment, metric, plot):
     for dots in layers(plot, "dots"):
-        arm = named(plot["series"][dots["series"]], rows.arms(experiment, metric))
+        arm = named(plot["series"][dots["series"]], rows.arms(experiment, metric), shared_levels(plot))
         expected = [(t, v) for t, v in rows.values(experiment, metric, arm) if math.isfinite(v)]
         assert len(expected) == len(dots["points"])
         for (x, y), (trial, value) in zip(dots["points"], expected):
@@ -211,7 +218,7 @@ def trials(rows, experiment, metric, plot):
 
 
 def sweep(rows, experiment, metric, plot, factor):
-    shared = levels((re.search(r"\(([^()]*)\)", plot["title"]) or [None, ""])[1].replace(",", " "))
+    shared = shared_levels(plot)
     arms = rows.arms(experiment, metric)
     for line in layers(plot, "line"):
         # The arm that is there at every level.
@@ -231,7 +238,7 @@ def without(arm, factor):
 def matrix(rows, experiment, metric, plot):
     (cells,) = layers(plot, "cells")
     arms = rows.arms(experiment, metric)
-    arm = arms[0] if len(arms) == 1 else named(plot["title"].split(", ", 1)[1].removesuffix(": medians"), arms)
+    arm = arms[0] if len(arms) == 1 else named(plot["title"].split(", ", 1)[1].removesuffix(": medians"), arms, {})
     row_names, column_names = plot["y"]["scale"]["names"], plot["x"]["scale"]["names"]
     for cell in cells["cells"]:
         key = f"{row_names[cell['y']]}-{column_names[cell['x']]}"
@@ -268,15 +275,14 @@ def experiment_pictures(rows, experiment, pictures, header):
         elif any(rows.values(experiment, metric, arm) is None for arm in rows.arms(experiment, metric)):
             continue
         elif kind == "sweep":
-            sweep(rows, experiment, metric, plot, swept(spec, plot, metric, experiment))
+            sweep(rows, experiment, metric, plot, swept(spec, plot))
         elif kind in ("quantiles", "medians", "trials"):
             globals()[kind](rows, experiment, metric, plot)
 
 
-def swept(spec, plot, metric, experiment):
+def swept(spec, plot):
     names = [factor["name"] for factor in spec["factors"]]
-    start = f"{slug(experiment)}-{slug(metric)}-"
-    return next(name for name in names if plot["id"].startswith(f"{start}{slug(name)}-sweep"))
+    return next(name for name in names if re.search(f"-{slug(name)}-sweep(-\\d+)?$", plot["id"]))
 
 
 # The pictures of claims.
