@@ -14,12 +14,13 @@
   };
 
   // What the pixels of an axis mean.
-  const axis = (data) => {
+  const axis = (data, ticks) => {
     const [scale, ...ends] = data("").split(" ");
     const [from, to, start, end] = ends.map(Number);
     // No more digits than pixels tell apart.
     const step = 10 ** Math.ceil(Math.log10(Math.abs((to - from) / (end - start) / 20)));
-    const names = data("-names") && data("-names").split("\n");
+    const named = (text) => (text.querySelector("title") || text).textContent;
+    const names = data("-names") ? data("-names").split("\n") : scale === "names" && [...ticks].map(named);
     const write = (px) => {
       const place = from + (to - from) * (px - start) / (end - start);
       if (names) return names[Math.round(place)];
@@ -50,7 +51,8 @@
 
   // All marks, in rows along which the left and right keys go.
   const read = (svg) => {
-    const [x, y] = ["x", "y"].map((name) => axis((part) => svg.getAttribute(`data-${name}${part}`)));
+    const [x, y] = ["x", "y"].map((name) =>
+      axis((part) => svg.getAttribute(`data-${name}${part}`), svg.querySelectorAll(`g.${name} text`)));
     const rows = {}, bands = {};
     const add = (row, at, ...text) => (rows["row " + row] = rows["row " + row] || []).push({ x: at[0], y: at[1], text });
     const key = (series, px) => px.toFixed(1) + series;
@@ -81,7 +83,8 @@
     for (const [kind, reader] of Object.entries(readers)) {
       svg.querySelectorAll(`[data-series] > .${kind}, g.${kind}`).forEach((marks) => {
         const group = marks.closest("[data-series]");
-        reader(marks, group && group.dataset.series);
+        const key = group && svg.querySelector(`g.${group.classList[0]}:not([data-series]) text`);
+        reader(marks, group && (group.dataset.series || (key ? key.textContent : "")));
       });
     }
     const sorted = Object.values(rows).map((row) => row.sort((a, b) => a.x - b.x));

@@ -201,7 +201,7 @@ impl PowerAnalysis {
         let Words { trials, holds, refuted, .. } = self.words();
         let (label, claimed) = match self.judging {
             Judging::Order => ("share of the pairs that it wins", "even".to_string()),
-            _ => ("true rate", "claimed".to_string()),
+            _ => ("true rate", format!("claimed: {}", exact_percent(self.rate_claimed))),
         };
         let chances: [fn(&PowerAt) -> f64; 3] = [|at| at.holds, |at| at.refuted, |at| at.undecided];
         let points = |all: &[PowerAt], chance: fn(&PowerAt) -> f64| -> Vec<[f64; 2]> {

@@ -194,11 +194,33 @@ def quantiles(rows, experiment, metric, plot):
             agree("band of a quantile", at["high"], math.inf if high is None else ordered[high])
 
 
+def arms_of_rows(plot, arms):
+    """The arm of each row: `4` below `kahan:`, `naive, 1`, or a name of which the axis tells the beginning."""
+    label, names, shared = plot["y"]["label"], plot["y"]["scale"]["names"], shared_levels(plot)
+    factors, heading, found = label.split(", ")[1:], None, []
+    for name in names:
+        if not label.startswith("variant, "):
+            found.append(named(label.removeprefix("each begins with: ") + name, arms, shared))
+            continue
+        if name.endswith(":"):
+            heading = name[:-1]
+            found.append(None)
+            continue
+        parts = name.split(", ")
+        variant = heading if len(parts) == len(factors) else parts.pop(0)
+        spoken = lambda point: {key.replace("_", " "): str(value) for key, value in point.items()}
+        wanted = dict(zip(factors, parts)) | spoken(shared)
+        has = lambda arm: spoken(json.loads(arm[1]))
+        fit = [arm for arm in arms if arm[0] == variant and wanted.items() <= has(arm).items()]
+        assert len(fit) == 1, f"{name} of {variant} is {len(fit)} arms"
+        found.append(fit[0])
+    return found
+
+
 def medians(rows, experiment, metric, plot):
-    arms = rows.arms(experiment, metric)
+    arms = arms_of_rows(plot, rows.arms(experiment, metric))
     for interval in (row for layer in layers(plot, "intervals") for row in layer["rows"]):
-        shared = plot["y"]["label"].removeprefix("each begins with: ")
-        arm = named(shared + plot["y"]["scale"]["names"][int(interval["y"])], arms, shared_levels(plot))
+        arm = arms[int(interval["y"])]
         agree("median", interval["value"], rows.quantile(experiment, metric, arm, 0.5))
         ordered = sorted(value for _, value in rows.values(experiment, metric, arm))
         if "the same in every trial" not in plot["title"]:
@@ -210,11 +232,14 @@ def medians(rows, experiment, metric, plot):
 def trials(rows, experiment, metric, plot):
     for dots in layers(plot, "dots"):
         arm = named(plot["series"][dots["series"]], rows.arms(experiment, metric), shared_levels(plot))
-        expected = [(t, v) for t, v in rows.values(experiment, metric, arm) if math.isfinite(v)]
+        # What was cut off is hollow, at the limit.
+        of_dots = lambda value: math.isinf(value) == dots["hollow"]
+        expected = [(t, v) for t, v in rows.values(experiment, metric, arm) if of_dots(v)]
         assert len(expected) == len(dots["points"])
         for (x, y), (trial, value) in zip(dots["points"], expected):
             assert x == trial + 1
-            agree("value of a trial", y, value)
+            if not dots["hollow"]:
+                agree("value of a trial", y, value)
 
 
 def sweep(rows, experiment, metric, plot, factor):

@@ -140,7 +140,7 @@ fn table_rates(rate: f64) -> Vec<f64> {
 
 /// More rates, closer to one another near the claimed one, where the verdict turns; as far as the table's.
 fn curve_rates(rate: f64, table: &[f64]) -> Vec<f64> {
-    const STEPS: i32 = 16;
+    const STEPS: i32 = 24;
     let log_odds = |rate: f64| (rate / (1.0 - rate)).ln();
     let distance = |other: &f64| (log_odds(*other) - log_odds(rate)).abs();
     let farthest = table.iter().map(distance).fold(0.5, f64::max);

@@ -84,9 +84,9 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
 }
 
 /// The claim's pictures, and how many are left out. Where room is short that is the path of the evidence if all trials
-/// agree: it is a straight line, which the count in the sentence says as well. Where it is shortest, path and ratios are
-/// there only for claims whose trials disagree and that don't hold or took long: the others' ratios are left to the
-/// picture of all ratios, and rates to that of all rates.
+/// agree: it is a straight line, which the count in the sentence says as well. Where it is shortest, ratios are there only
+/// for claims whose trials disagree and that don't hold or took long: the others' are left to the picture of all ratios,
+/// and rates to that of all rates; and the path only where it did not reach its end, which a sentence says.
 fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, usize) {
     const LONG_TRIALS: u64 = 200;
     let ClaimResult { trials, successes, ties, verdict, .. } = run.outcome.claims[index];
@@ -97,7 +97,8 @@ fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, us
         Room::Half => is_straight && id.ends_with("-evidence"),
         Room::Least => {
             let is_course = id.ends_with("-evidence") || id.ends_with("-ratios");
-            is_course && (is_straight || is_expected) || id.ends_with("-rate")
+            let is_decided = verdict != Verdict::Undecided && id.ends_with("-evidence");
+            is_course && (is_straight || is_expected || is_decided) || id.ends_with("-rate")
         }
     };
     let mut pictures = pictures::of_claim(run, index);

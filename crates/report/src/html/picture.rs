@@ -1,5 +1,6 @@
 //! Pictures, in the sizes that a page shows them in, with their tables.
 
+use ascertain::outcome::ClaimResult;
 use ascertain::recorded::RecordedRun;
 
 use super::markup::Html;
@@ -22,7 +23,13 @@ pub(super) struct Figure {
 pub fn plots(runs: &[RecordedRun]) -> Vec<Plot> {
     let of_run = |(index, run): (usize, &RecordedRun)| {
         let prefix = prefix(index, runs.len());
-        let claims = (0..run.outcome.claims.len()).flat_map(|claim| pictures::of_claim(run, claim));
+        // Alone, a picture of a claim must say of which.
+        let of_claim = |(index, claim): (usize, &ClaimResult)| {
+            let mut pictures = pictures::of_claim(run, index);
+            pictures.iter_mut().for_each(|Picture { plot, .. }| plot.title = format!("{}: {}", claim.id, plot.title));
+            pictures
+        };
+        let claims = run.outcome.claims.iter().enumerate().flat_map(of_claim);
         let experiments = run.header.experiments.iter().flat_map(|spec| pictures::of_experiment(run, &spec.id));
         let all = pictures::overview(run).into_iter().chain(claims).chain(experiments);
         let renamed = |plot: Plot| Plot { id: format!("{prefix}{}", plot.id), ..plot };

@@ -58,7 +58,9 @@ fn cell((cell, column): (&Cell, &grid::Column)) -> Html {
 /// A number or an interval, which may be broken in two lines, before its "to": no number from its unit, nor within.
 fn numbers(words: &str) -> Html {
     let ends = words.replace(' ', NO_BREAK).replace(&format!("{NO_BREAK}to{NO_BREAK}"), &format!(" to{NO_BREAK}"));
-    let end = |end: &str| match end.contains("e-") {
+    let has_exponent =
+        |end: &str| end.match_indices("e-").any(|(at, _)| end[..at].ends_with(|c: char| c.is_ascii_digit()));
+    let end = |end: &str| match has_exponent(end) {
         // Browsers break lines behind the hyphen.
         true => format!("<span class=\"number\">{}</span>", Html::text(end)),
         false => Html::text(end).0,
@@ -73,6 +75,7 @@ mod tests {
     #[test]
     fn numbers_are_broken_before_to_only() {
         assert_eq!(numbers("6.959 to 7.1").0, "6.959 to\u{a0}7.1");
+        assert_eq!(numbers("open: time-outs").0, "open:\u{a0}time-outs");
         assert_eq!(numbers("1.9 to over 3 ms").0, "1.9 to\u{a0}over\u{a0}3\u{a0}ms");
         let [low, high] = ["4.852e-15", "to\u{a0}5.1e-15"].map(|end| format!("<span class=\"number\">{end}</span>"));
         assert_eq!(numbers("4.852e-15 to 5.1e-15").0, format!("{low} {high}"));

@@ -29,8 +29,17 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric) -> Vec<String> {
 }
 
 fn in_words(measured: &Measured) -> Option<String> {
-    let value = measured.everywhere()?;
     let trials: u64 = measured.rows.iter().map(|row| row.n()).sum();
+    if let Some(value) = measured.but_for_stopped() {
+        let stopped = measured.censored();
+        let trials = names::counted(trials as usize, "trial");
+        return Some(format!(
+            "{} was {} in all but {stopped} of {trials}, which met the time limit.",
+            subject(measured),
+            said(measured, value)
+        ));
+    }
+    let value = measured.everywhere()?;
     let seen = match (trials, measured.rows.len()) {
         (1, _) => "in its one trial".to_string(),
         (_, 1) => format!("in all {trials} trials"),

@@ -34,7 +34,7 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
 fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id: &str) -> Vec<Picture> {
     let measured = Measured::recorded(run, spec, metric, None);
     // An exit code that is always 0 needs no picture: a sentence says it.
-    if measured.rows.is_empty() || measured.everywhere().is_some() {
+    if measured.rows.is_empty() || measured.everywhere().or(measured.but_for_stopped()).is_some() {
         return Vec::new();
     }
     let is_series = |plot: &&Plot| metric_of(plot) == metric.name && !matches!(plot, Plot::Sweep { .. });
@@ -46,7 +46,8 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
         });
         return pictures.collect();
     }
-    let parts = apart(spec, &measured).into_iter().filter(|part| part.everywhere().is_none());
+    let parts =
+        apart(spec, &measured).into_iter().filter(|part| part.everywhere().or(part.but_for_stopped()).is_none());
     parts.flat_map(|part| of_part(run, spec, &part, is_first, &with_levels(id, &part))).collect()
 }
 

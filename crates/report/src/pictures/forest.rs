@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ascertain::experiment::Arm;
 use ascertain::unit::Unit;
 
 use super::measured::{Estimate, Measured, Row};
+use super::names::Lines;
 use super::quantiles::{MOST_LINES, cut_off};
 use super::sweep::zeros;
 use super::{Picture, Table, names};
@@ -32,29 +34,66 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
     };
     let estimates: Vec<Estimate> = shown.rows.iter().map(estimate).collect();
     let numbers = || estimates.iter().flat_map(|e| [e.low, e.value, e.high]).filter(|number| number.is_finite());
-    numbers().next()?;
+    let first = numbers().next()?;
+    // Medians that are all alike, of which nothing more is known, are no picture.
+    if !is_constant && shown.rows.len() > 1 && numbers().all(|number| number == first) {
+        return None;
+    }
+    let lines = lines(&shown);
     let (series, of_row) = variants(&shown);
     let colours: Vec<Option<usize>> =
         if series.is_empty() { vec![None] } else { (0..series.len()).map(Some).collect() };
     let layers = colours.into_iter().map(|colour| {
         let of_colour = estimates.iter().enumerate().filter(|(index, _)| of_row[*index] == colour);
-        let rows = of_colour.map(|(index, e)| Interval { y: index as f64, value: e.value, low: e.low, high: e.high });
+        let rows =
+            of_colour.map(|(index, e)| Interval { y: lines.places[index], value: e.value, low: e.low, high: e.high });
         Layer::Intervals { series: colour, rows: rows.collect() }
     });
-    let what = if is_constant { SAME } else { "medians with 95 % intervals" };
+    let what = match () {
+        () if is_constant => SAME,
+        () if estimates.iter().any(|e| e.low.is_finite() || e.high.is_finite()) => "medians with 95 % intervals",
+        () => "medians; too few trials for 95 % intervals",
+    };
     let x = shown.axis(numbers().filter(|number| *number != 0.0));
     let hidden = zeros(&x.scale, estimates.iter().map(|estimate| estimate.value));
-    let (names, label) = names::on_axis(&shown.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>());
     let plot = Plot {
         id,
         title: format!("{}: {what}{selected}{hidden}", shown.title()),
         alt: format!("{about}. {}{}", shown.medians_in_words(), cut_off(&shown)),
         x,
-        y: Axis::new(&label, Scale::Names(names), Unit::One),
         layers: layers.collect(),
+        y: Axis::new(&lines.label, Scale::Names(lines.names), Unit::One),
         series,
     };
     Some(Picture { plot, table: table(measured) })
+}
+
+/// The lines of the rows. Where variants and levels differ, only these are written, which the axis's label names; of many
+/// rows those of a variant stand below its name: `4` below `kahan:`.
+fn lines(measured: &Measured) -> Lines {
+    const MANY_ROWS: usize = 8;
+    let rows: Vec<(&Arm, &str)> = measured.rows.iter().map(|row| (row.arm, row.key)).collect();
+    let Some((factors, levels)) = names::levels(&rows) else {
+        let (names, label) = names::on_axis(&measured.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>());
+        return Lines { places: (0..names.len()).map(|place| place as f64).collect(), names, label };
+    };
+    let mut lines = Lines { names: Vec::new(), label: format!("variant, {factors}"), places: vec![0.0; rows.len()] };
+    let mut of_variant: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (index, (arm, _)) in rows.iter().enumerate() {
+        match of_variant.iter_mut().find(|(variant, _)| *variant == arm.variant && rows.len() > MANY_ROWS) {
+            Some((_, known)) => known.push(index),
+            None => of_variant.push((&arm.variant, vec![index])),
+        }
+    }
+    for (variant, indices) in of_variant {
+        lines.names.extend((indices.len() > 1).then(|| format!("{variant}:")));
+        for index in &indices {
+            lines.places[*index] = lines.names.len() as f64;
+            let level = &levels[*index];
+            lines.names.push(if indices.len() > 1 { level.clone() } else { format!("{variant}, {level}") });
+        }
+    }
+    lines
 }
 
 /// The variants as series and the series of each row, where that tells more than the rows' names.
@@ -77,7 +116,7 @@ fn table(measured: &Measured) -> Table {
     let mut table = Table::new(&["", "Trials", "Median", "95 % interval", "Least", "Greatest"]);
     for row in &measured.rows {
         let figure = row.median.figure(measured.unit);
-        let [least, greatest] = [0.0, 1.0].map(|q| measured.unit.human(row.quantile(q)));
+        let [least, greatest] = [0.0, 1.0].map(|q| measured.human(row.quantile(q)));
         table.rows.push(vec![row.name.clone(), row.n().to_string(), figure.value, figure.range, least, greatest]);
     }
     table

@@ -26,6 +26,8 @@ pub(super) struct Measured<'a> {
     pub unit: Unit,
     /// The levels that set these rows apart from others of the metric, which have plots of their own: `type=f32`.
     pub at: String,
+    /// The time limit at which values were cut off, where it is known.
+    pub limit: Option<f64>,
     /// Those that have values, in the order in which they were named.
     pub rows: Vec<Row<'a>>,
 }
@@ -74,7 +76,9 @@ impl<'a> Measured<'a> {
             let (trials, values) = by_trial(series, metric.reduce);
             (&series.arm, series.key.as_str(), trials, values)
         });
-        Measured::new(&metric.name, metric.unit, rows.collect())
+        let of_metric = run.outcome.points.iter().filter(|p| p.experiment == spec.id && p.metric == metric.name);
+        let limit = of_metric.filter_map(|point| point.limit).reduce(f64::max);
+        Measured { limit, ..Measured::new(&metric.name, metric.unit, rows.collect()) }
     }
 
     /// An experiment's first metric, as a run that has just ended holds it.
@@ -102,12 +106,12 @@ impl<'a> Measured<'a> {
             sorted.sort_unstable_by(f64::total_cmp);
             Row { name, arm, key, trials, values, median: medians.of(&sorted), sorted }
         });
-        Measured { metric, unit, at: String::new(), rows: rows.collect() }
+        Measured { metric, unit, at: String::new(), limit: None, rows: rows.collect() }
     }
 
     /// The same metric of these rows.
     fn with(&self, rows: Vec<Row<'a>>) -> Measured<'a> {
-        Measured { metric: self.metric, unit: self.unit, at: self.at.clone(), rows }
+        Measured { at: self.at.clone(), rows, ..*self }
     }
 
     /// The rows by the levels of these factors, those at the same ones together and named by what tells them apart; all
@@ -129,6 +133,18 @@ impl<'a> Measured<'a> {
             Measured { at, ..self.with(rows) }
         };
         parts.into_iter().map(part).collect()
+    }
+
+    /// A value in words: one that was cut off has no number.
+    pub fn human(&self, value: f64) -> String {
+        if value.is_infinite() { "stopped".into() } else { self.unit.human(value) }
+    }
+
+    /// The one value of all trials that were not cut off, if there is no other and some were.
+    pub fn but_for_stopped(&self) -> Option<f64> {
+        let mut finite = self.rows.iter().flat_map(|row| row.sorted.iter().copied()).filter(|value| value.is_finite());
+        let first = finite.next()?;
+        (self.censored() > 0 && finite.all(|value| value == first)).then_some(first)
     }
 
     /// The axis of the metric, logarithmic where that serves these numbers.

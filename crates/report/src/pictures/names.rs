@@ -5,6 +5,15 @@ use std::collections::BTreeSet;
 
 use ascertain::experiment::{Arm, Level};
 
+/// The lines of a picture of rows, some of which may be headings.
+pub(super) struct Lines {
+    pub names: Vec<String>,
+    /// What they are, on their axis.
+    pub label: String,
+    /// In which line each row is.
+    pub places: Vec<f64>,
+}
+
 /// A metric's name in a sentence: `peak memory`.
 pub(super) fn spoken(metric: &str) -> String {
     match metric {
@@ -58,6 +67,28 @@ pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
     rows.iter().map(name).collect()
 }
 
+/// The factors whose levels are not the same for all rows, and each row's levels of them: `4, skewed`. None where
+/// variants do not differ or levels do not, keys do, or a row has no level of such a factor.
+pub(super) fn levels(rows: &[(&Arm, &str)]) -> Option<(String, Vec<String>)> {
+    let ((first, _), _) = rows.split_first()?;
+    let is_one = rows.iter().all(|(arm, _)| arm.variant == first.variant);
+    let factors: Vec<&String> = first.point.0.keys().collect();
+    let differs = |factor: &&&String| rows.iter().any(|(arm, _)| arm.point.get(factor) != first.point.get(factor));
+    let differing: Vec<&str> = factors.iter().filter(differs).map(|factor| factor.as_str()).collect();
+    let is_known = |(arm, key): &(&Arm, &str)| key.is_empty() && arm.point.0.keys().eq(factors.iter().copied());
+    if is_one || differing.is_empty() || !rows.iter().all(is_known) {
+        return None;
+    }
+    let of_row = |(arm, _): &(&Arm, &str)| {
+        let levels = differing.iter().filter_map(|factor| arm.point.get(factor)).map(ToString::to_string);
+        levels.collect::<Vec<_>>().join(", ")
+    };
+    Some((
+        differing.iter().map(|factor| spoken(factor)).collect::<Vec<_>>().join(", "),
+        rows.iter().map(of_row).collect(),
+    ))
+}
+
 /// The level of a factor that nearly all of many rows have.
 fn usual<'a>(rows: &[(&'a Arm, &str)], factor: &str) -> Option<&'a Level> {
     const MANY: usize = 8;
@@ -75,7 +106,7 @@ pub(super) fn setting(factor: &str, level: &Level) -> String {
 /// A name in letters that an address may hold, and that are not too many.
 fn slug(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-    let slug: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(60).collect();
+    let slug: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(100).collect();
     if slug.is_empty() { "x".into() } else { slug }
 }
 

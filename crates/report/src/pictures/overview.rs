@@ -4,19 +4,47 @@ use ascertain::recorded::RecordedRun;
 use ascertain::unit::Unit;
 
 use super::claim::said;
+use super::names::Lines;
 use super::{Picture, Table, names};
 use crate::figure::{Figure, exact_percent};
 use crate::grids::answer;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
-/// All claims in sight at once: of claims on ratios how far each measured ratio is from the claimed one, and of claims
+/// All claims side by side: of claims on ratios how far each measured ratio is from the claimed one, and of claims
 /// on rates each rate beside the claimed one. A picture of its own for either kind, where there are two claims to see.
 pub fn overview(run: &RecordedRun) -> Vec<Picture> {
     let [of_ratios, of_rates] = rows(&run.outcome);
     if of_ratios.len() + of_rates.len() < 2 {
         return Vec::new();
     }
-    [ratios(&of_ratios), rates(&of_rates)].into_iter().flatten().collect()
+    let in_parts = |rows: &[Row], picture: fn(&[Row]) -> Option<Picture>| -> Vec<Picture> {
+        let count = rows.len().div_ceil(MOST_ROWS).max(1);
+        let parts = rows.chunks(rows.len().div_ceil(count).max(1)).enumerate();
+        let span = span(rows);
+        let part = |(index, rows): (usize, &[Row])| {
+            let mut picture = picture(rows)?;
+            if count > 1 {
+                picture.plot.title += &format!(" ({} of {count})", index + 1);
+                picture.plot.x.domain = span;
+            }
+            if index > 0 {
+                picture.plot.id += &format!("-{}", index + 1);
+            }
+            Some(picture)
+        };
+        parts.filter_map(part).collect()
+    };
+    [in_parts(&of_ratios, ratios), in_parts(&of_rates, rates)].concat()
+}
+
+/// More rows than so many are parted, so that an axis is in sight of each, and each part fits on paper.
+const MOST_ROWS: usize = 24;
+
+/// The least and the greatest number of all rows that can be drawn, for parts to have the same axis.
+fn span(rows: &[Row]) -> Option<(f64, f64)> {
+    let numbers = rows.iter().flat_map(|row| [row.low, row.value, row.high]);
+    let drawn: Vec<f64> = numbers.filter(|number| number.is_finite() && *number > 0.0).collect();
+    Some((drawn.iter().copied().reduce(f64::min)?, drawn.iter().copied().reduce(f64::max)?))
 }
 
 /// The claims that the [`overview`] leaves out: what has no ratio and no rate. None where there is no overview.
@@ -71,8 +99,9 @@ fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
     let [AskedTest::Versus { scale: Compared::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
     let value = claim.ratio?;
     let [low, high] = match claim.asked.judging {
-        // There is no chance in it.
+        // There is no chance in it, or the trials are not alike and have no one ratio: the estimate is all there is.
         Judging::Exact => [value, value],
+        _ if claim.has_lost_interval(false) => [value, value],
         _ => [claim.ratio_low.unwrap_or(f64::NEG_INFINITY), claim.ratio_high.unwrap_or(f64::INFINITY)],
     };
     match *bound {
@@ -103,8 +132,12 @@ fn rates(rows: &[Row]) -> Option<Picture> {
 }
 
 fn rate(claim: &ClaimResult) -> Option<Row<'_>> {
-    let (low, high) = (claim.rate_low.unwrap_or(0.0), claim.rate_high.unwrap_or(1.0));
-    Some(Row { claim, value: claim.rate?, low, high })
+    let value = claim.rate?;
+    let (low, high) = match claim.has_lost_interval(true) {
+        true => (value, value),
+        false => (claim.rate_low.unwrap_or(0.0), claim.rate_high.unwrap_or(1.0)),
+    };
+    Some(Row { claim, value, low, high })
 }
 
 /// The rows coloured by what was concluded; nothing where there are none.
@@ -125,14 +158,6 @@ fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
         Layer::Intervals { series: Some(series), rows: of_word.map(interval).collect() }
     });
     Some((answers.iter().map(ToString::to_string).collect(), layers.collect()))
-}
-
-/// The lines of a picture of claims.
-struct Lines {
-    names: Vec<String>,
-    label: String,
-    /// In which line each claim is.
-    places: Vec<f64>,
 }
 
 /// Claims whose names begin alike have a line for that, and one for the rest of each: `decimal.` above

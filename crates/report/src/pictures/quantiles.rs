@@ -56,9 +56,12 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
     if drawn.is_empty() {
         return None;
     }
+    let is_banded = bands.iter().any(|band| matches!(band, Layer::Band { ranges, .. } if !ranges.is_empty()));
+    let bands_are =
+        if is_banded { ", with 95 % bands where both ends are known" } else { "; too few trials for 95 % bands" };
     let plot = Plot {
         id,
-        title: format!("{} by quantile, with 95 % bands{selected}", shown.title()),
+        title: format!("{} by quantile{bands_are}{selected}", shown.title()),
         alt: format!("{about}. {}{}", shown.medians_in_words(), cut_off(&shown)),
         x: Axis::new("quantile of the trials", Scale::Nines, Unit::One),
         y: shown.axis(drawn.into_iter()),
@@ -121,15 +124,15 @@ fn table(measured: &Measured) -> Table {
     headings.extend(IN_TABLE.iter().map(|(_, name)| *name));
     headings.extend(["Greatest", "95 % interval of p50"]);
     let mut table = Table::new(&headings);
-    table.rows.extend(measured.rows.iter().map(|row| cells(row, measured.unit)));
+    table.rows.extend(measured.rows.iter().map(|row| cells(row, measured)));
     table
 }
 
-fn cells(row: &Row, unit: Unit) -> Vec<String> {
-    let at = |q: f64| if is_supported(q, row.n()) { unit.human(row.quantile(q)) } else { "-".into() };
-    let mut cells = vec![row.name.clone(), row.n().to_string(), unit.human(row.quantile(0.0))];
+fn cells(row: &Row, measured: &Measured) -> Vec<String> {
+    let at = |q: f64| if is_supported(q, row.n()) { measured.human(row.quantile(q)) } else { "-".into() };
+    let mut cells = vec![row.name.clone(), row.n().to_string(), measured.human(row.quantile(0.0))];
     cells.extend(IN_TABLE.iter().map(|(q, _)| at(*q)));
-    cells.extend([unit.human(row.quantile(1.0)), row.median.figure(unit).range]);
+    cells.extend([measured.human(row.quantile(1.0)), row.median.figure(measured.unit).range]);
     cells
 }
 

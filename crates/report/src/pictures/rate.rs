@@ -49,7 +49,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
             tally.trials
         ),
         x: Axis::new("rate of success", Scale::Linear, Unit::One).percent(),
-        y: Axis::new("density", Scale::Linear, Unit::One),
+        y: Axis::new("", Scale::Linear, Unit::One),
         series,
         layers,
     };

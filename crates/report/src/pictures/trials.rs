@@ -6,29 +6,42 @@ use ascertain_stats::median_sorted;
 use super::measured::Measured;
 use super::quantiles::{MOST_LINES, cut_off};
 use super::{Picture, Table, names};
-use crate::plot::{Axis, Layer, Plot, Scale};
+use crate::plot::{Axis, Layer, Plot, Scale, Which};
 
 /// A metric trial by trial, a dot a value; of many rows a selection. Nothing where there is nothing to follow.
 pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Picture> {
     let (shown, selected) = measured.selection(MOST_LINES);
     let finite = || shown.rows.iter().flat_map(|row| row.values.iter().copied()).filter(|value| value.is_finite());
-    if finite().nth(1).is_none() || shown.rows.iter().all(|row| row.n() < 2) {
+    let greatest = finite().reduce(f64::max)?;
+    if shown.rows.iter().all(|row| row.n() < 2) {
         return None;
     }
-    let dots = shown.rows.iter().enumerate().map(|(index, row)| {
-        let placed = row.trials.iter().zip(row.values.iter()).filter(|(_, value)| value.is_finite());
-        // As people count.
-        let points = placed.map(|(trial, value)| [*trial as f64 + 1.0, *value]).collect();
-        Layer::Dots { series: Some(index), points, hollow: false }
+    // What was cut off is a ring at the limit; where that is not known, above all that is.
+    let top = shown.limit.unwrap_or(greatest * 1.1).max(greatest);
+    let stopped = shown.censored();
+    let dots = shown.rows.iter().enumerate().flat_map(|(index, row)| {
+        let layer = move |hollow: bool| {
+            let placed = row.trials.iter().zip(row.values.iter()).filter(|(_, value)| value.is_infinite() == hollow);
+            // As people count.
+            let points = placed.map(|(trial, value)| [*trial as f64 + 1.0, value.min(top)]).collect();
+            Layer::Dots { series: Some(index), points, hollow }
+        };
+        let (all, stopped) = (row.sorted.len(), row.censored());
+        [(stopped < all, false), (stopped > 0, true)]
+            .into_iter()
+            .filter(|(are, _)| *are)
+            .map(move |(_, hollow)| layer(hollow))
     });
+    let label = format!("hollow: stopped at the limit ({stopped})");
+    let limit = (stopped > 0).then_some(Layer::Rule { on: Which::Y, at: top, label });
     let plot = Plot {
         id,
-        title: format!("{} trial by trial{selected}{}", shown.title(), not_drawn(shown.censored())),
+        title: format!("{} trial by trial{selected}", shown.title()),
         alt: format!("{about}. {}{}", halves(&shown), cut_off(&shown)),
         x: Axis::new("trial", Scale::Linear, Unit::One),
-        y: shown.axis(finite()),
+        y: shown.axis(finite().chain(limit.is_some().then_some(top))),
         series: shown.rows.iter().map(|row| row.name.clone()).collect(),
-        layers: dots.collect(),
+        layers: limit.clone().into_iter().chain(dots).collect(),
     };
     Some(Picture { plot, table: table(measured) })
 }
@@ -57,7 +70,7 @@ fn halves(measured: &Measured) -> String {
     };
     let most = moved.max_by(|(_, a), (_, b)| by_much(*a).total_cmp(&by_much(*b)));
     most.map_or_else(String::new, |(row, halves)| {
-        let [first, second] = halves.map(|median| measured.unit.human(median));
+        let [first, second] = halves.map(|median| measured.human(median));
         let which = if measured.rows.len() > 1 { "The median that moved most" } else { "The median" };
         format!("{which}, of {}, was {first} in the first half of its trials and {second} in the second.", row.name)
     })
@@ -66,7 +79,7 @@ fn halves(measured: &Measured) -> String {
 fn table(measured: &Measured) -> Table {
     let mut table = Table::new(&["", "Trials", "Median of the first half", "Median of the second half"]);
     for row in measured.rows.iter().filter(|row| row.n() > 1) {
-        let [first, second] = of_halves(&row.values).map(|median| measured.unit.human(median));
+        let [first, second] = of_halves(&row.values).map(|median| measured.human(median));
         table.rows.push(vec![row.name.clone(), row.n().to_string(), first, second]);
     }
     table

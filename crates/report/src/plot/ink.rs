@@ -34,14 +34,15 @@ pub(super) fn dash(series: usize) -> &'static str {
 /// The dash of a limit or a model, unlike those of series.
 pub(super) const MODEL_DASH: &str = "1 3";
 
-/// Outlines of marks about 8 pixels high around 0,0: circle, square, triangle, diamond, triangle downwards, cross.
+/// Outlines of marks about 8 pixels high around 0,0: circle, square, triangle, diamond, triangle downwards, cross;
+/// relative, so that they can follow a place.
 pub(super) const SHAPES: [&str; 6] = [
-    "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z",
-    "M-3.3-3.3h6.6v6.6h-6.6z",
-    "M0-4.4 4.2 3.2h-8.4z",
-    "M0-4.7 4.7 0 0 4.7-4.7 0z",
-    "M0 4.4 4.2-3.2h-8.4z",
-    "M-1.3-4.2h2.6v2.9h2.9v2.6h-2.9v2.9h-2.6v-2.9h-2.9v-2.6h2.9z",
+    "m0-3.6a3.6 3.6 0 1 1-.01 0z",
+    "m-3.3-3.3h6.6v6.6h-6.6z",
+    "m0-4.4l4.2 7.6h-8.4z",
+    "m0-4.7l4.7 4.7-4.7 4.7-4.7-4.7z",
+    "m0 4.4l4.2-7.6h-8.4z",
+    "m-1.3-4.2h2.6v2.9h2.9v2.6h-2.9v2.9h-2.6v-2.9h-2.9v-2.6h2.9z",
 ];
 
 /// The shape of a series' marks, as an index.

@@ -22,16 +22,18 @@ pub(super) fn own(value: f64, unit: Unit) -> String {
     };
     let number = value / factor;
     let step = 10f64.powf(number.abs().log10().floor());
+    let is_whole = (number / step - (number / step).round()).abs() < 1e-6;
+    let step = if is_whole { step } else { step / 10.0 };
     with_unit(&decimal(number, step, number), symbol)
 }
 
-/// The label of a power of two, or of a multiple of one: `64Ki`, `64 KiB`.
+/// The label of a power of two, or of a multiple of one: `64 KiB`. A bare number is written as tables write it: `65536`.
 pub(super) fn binary(value: f64, unit: Unit) -> String {
     let prefixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
     let rank = ((value.log2() / 10.0).floor().max(0.0) as usize).min(prefixes.len() - 1);
     let number = value / 1024f64.powi(rank as i32);
     match unit {
-        Unit::One => format!("{number}{}", prefixes[rank]),
+        Unit::One => value.to_string(),
         unit => format!("{number} {}{}", prefixes[rank], unit.symbol().trim_start_matches('1')),
     }
 }
@@ -137,7 +139,7 @@ mod tests {
         }
         assert_eq!(binary(65536.0, Unit::Byte), "64 KiB");
         assert_eq!(binary(1.0, Unit::One), "1");
-        assert_eq!(binary(3.0 * 1024.0 * 1024.0, Unit::One), "3Mi");
+        assert_eq!(binary(65536.0, Unit::One), "65536");
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Ruler {
         let placed = || marks.iter().copied().filter(|v| place(&axis.scale, *v).is_some());
         let is_whole = placed().next().is_some() && placed().all(|v| v.fract() == 0.0 && v.abs() < 1e15);
         let is_binary =
-            is_whole && axis.scale == Scale::Log && placed().all(is_round_binary) && placed().any(|v| v > 8.0);
+            is_whole && axis.scale == Scale::Log && placed().all(is_round_binary) && placed().any(|v| v >= 8.0);
         Ruler { axis: axis.clone(), from, to, is_whole, is_binary }
     }
 

@@ -102,7 +102,10 @@ impl Scene {
             _ => None,
         });
         let landmarks: Vec<f64> = rules.collect();
-        Figure::with_landmarks(axis.prefix(size), value, low, high, &landmarks).to_string()
+        let figure = Figure::with_landmarks(axis.prefix(size), value, low, high, &landmarks);
+        // A median ratio of zero, as of time-outs, has no place on the axis: the bound is what there is.
+        let is_bound = [low, high].into_iter().flatten().any(f64::is_finite) && !has_place(&row.value);
+        if is_bound { figure.range } else { figure.to_string() }
     }
 
     /// How many names an axis has, if it is one of names.

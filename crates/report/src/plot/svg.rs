@@ -22,8 +22,8 @@
 //! | | `data-x-label`, `data-y-label` | the label of the axis |
 //! | | `data-x-unit`, `data-y-unit` | prefixes from the largest, `1e9 s,1e6 ms`: factor and symbol. A number is shown divided by the first factor that it reaches, else by the last; without the attribute as it is |
 //! | | `data-x-whole`, `data-y-whole` | present where all marks are at whole numbers: round |
-//! | | `data-x-names`, `data-y-names` | the names, a line each |
-//! | `g` | `data-series` | the name of the series that the marks inside belong to, possibly empty |
+//! | | `data-x-names`, `data-y-names` | the names, a line each; of a y axis without it those that its ticks are labelled or titled with |
+//! | `g` | `data-series` | the name of the series that the marks inside belong to; empty: what the legend calls the first of that colour, if anything |
 //! | `path` | class `line`, `dots`, `marks` | marks at all vertices (`M m l h v`, relative after the first) |
 //! | | class `step` | of each run the first vertex is a mark, and every second after it |
 //! | | class `band` | closed runs: the upper line from left to right, then the lower line back. An end at the frame's edge is not bounded |
@@ -49,13 +49,14 @@ pub(crate) use path::escaped;
 pub use super::ink::{DARK, GROUND, LIGHT};
 use super::scale::Ruler;
 use super::scene::Scene;
+use super::ticks::Tick;
 use super::{MOST_MARKS, Plot, Scale};
 use layout::Layout;
 use path::px;
 pub use sheet::sheet;
 
 /// The most marks of a narrow plot: more would lie on top of each other.
-const MOST_MARKS_NARROW: usize = 400;
+const MOST_MARKS_NARROW: usize = 320;
 
 /// For which width a plot is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,8 +179,8 @@ impl Drawing {
             );
         }
         let frame = &layout.frame;
-        let axes = axis_data("x", &self.scene.x, frame.left, frame.right)
-            + &axis_data("y", &self.scene.y, frame.bottom, frame.top);
+        let axes = axis_data("x", &self.scene.x, frame.left, frame.right, &layout.x_ticks)
+            + &axis_data("y", &self.scene.y, frame.bottom, frame.top, &layout.y_ticks);
         format!(
             "<svg class=\"plot\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              role=\"img\" aria-label=\"{alt}\"{axes}>"
@@ -188,7 +189,7 @@ impl Drawing {
 }
 
 /// The attributes that say what places on an axis mean.
-fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64) -> String {
+fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64, ticks: &[Tick]) -> String {
     let (from, to) = ruler.places();
     let scale = match ruler.axis.scale {
         Scale::Linear => "linear",
@@ -205,14 +206,16 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64) -> String {
     }
     let prefixes = match ruler.axis.unit {
         _ if ruler.axis.in_percent => "1e-2 %".into(),
-        unit if ruler.is_binary => binary_prefixes(unit),
         Unit::One => String::new(),
+        unit if ruler.is_binary => binary_prefixes(unit),
         unit => prefixes(unit),
     };
     if !prefixes.is_empty() {
         let _ = write!(text, " data-{name}-unit=\"{prefixes}\"");
     }
     match &ruler.axis.scale {
+        // Those that are all written need not be said again.
+        Scale::Names(names) if name == "y" && names.len() == ticks.len() => {}
         Scale::Names(names) => {
             let lines: Vec<String> = names.iter().map(|name| escaped(name)).collect();
             let _ = write!(text, " data-{name}-names=\"{}\"", lines.join("&#10;"));

@@ -59,15 +59,15 @@ fn survivors<T: Clone>(items: &[T], most: usize, keys: impl Fn(&T) -> [f64; 4]) 
 /// left out.
 pub(super) fn thinned(layers: &[Layer], most: usize) -> (Vec<Layer>, Option<usize>) {
     let all: usize = layers.iter().map(marks).sum();
-    if all <= most {
+    if all <= most && layers.iter().all(|layer| marks(layer) <= most_of(layer, most)) {
         return (layers.to_vec(), None);
     }
     // A layer of a few marks beside one of a million keeps them.
     let few = most / (4 * layers.len());
     let small: usize = layers.iter().map(marks).filter(|&n| n <= few).sum();
-    let share = |n: usize| if n <= few { n } else { (most - small) * n / (all - small) };
+    let share = |n: usize| if n <= few || all <= most { n } else { (most - small) * n / (all - small) };
     let thinned = layers.iter().cloned().map(|mut layer| {
-        let most = share(marks(&layer));
+        let most = share(marks(&layer)).min(most_of(&layer, most));
         match &mut layer {
             Layer::Line { points, .. } | Layer::Dots { points, .. } | Layer::Area { points, .. } => {
                 *points = thin(points, most);
@@ -78,6 +78,11 @@ pub(super) fn thinned(layers: &[Layer], most: usize) -> (Vec<Layer>, Option<usiz
         layer
     });
     (thinned.collect(), Some(all))
+}
+
+/// A line needs fewer marks than dots do: what lies between two of them is drawn.
+fn most_of(layer: &Layer, most: usize) -> usize {
+    if let Layer::Dots { .. } = layer { most } else { most / 3 }
 }
 
 /// How many marks of a layer count: rows and cells are all read, so none may go.

@@ -101,7 +101,8 @@ fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     steps.filter(|step| *step >= least && step.is_normal()).map(set).collect()
 }
 
-/// 1, 2 and 5 times each power of ten, then fewer; where the axis is too short for three of them, even steps.
+/// 1, 2 and 5 times each power of ten, then fewer; where the axis is too short for three of them, even steps or other
+/// round numbers, whichever are more.
 fn logarithmic(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (from, to) = ruler.places();
     let unit = ruler.axis.unit;
@@ -115,7 +116,14 @@ fn logarithmic(ruler: &Ruler) -> Vec<Vec<Tick>> {
     };
     let fine = of(&[1.0, 2.0, 5.0], 1);
     if fine.len() < 3 {
-        return linear(ruler);
+        let digits: [&[f64]; 3] = [
+            &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0],
+            &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+            &[1.0, 2.0, 3.0, 5.0, 7.0],
+        ];
+        let mut sets = [linear(ruler), digits.map(|digits| of(digits, 1)).into()].concat();
+        sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
+        return sets;
     }
     let strides = [1, 2, 3, 5, 10, 20, 30, 50, 100, 200];
     let rest = strides.iter().map(|stride| of(&[1.0], *stride)).filter(|set| set.len() > 1);

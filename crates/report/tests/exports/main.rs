@@ -130,6 +130,14 @@ fn a_comparison_that_gates_nothing_is_no_warning() {
 }
 
 #[test]
+fn what_a_comparison_asks_is_not_said_like_an_answer() {
+    let mut claim = common::decided(order("b", "a"), Decision::Slower, 1, 20, 0);
+    claim.says = "b is faster than a".into();
+    let text = written("export-junit", &outcome(Vec::new(), vec![claim]), &Purpose::default());
+    assert!(text.contains("<system-out>`b` is slower than `a`") && !text.contains("is faster"), "{text}");
+}
+
+#[test]
 fn results_that_are_not_final_say_so() {
     let (check, none) = (common::check(), Purpose::default());
     let values = values(&check);

@@ -23,7 +23,7 @@ impl Drawing {
             let text = titled(&tick.label, tick.name.as_deref());
             let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\">{text}</text>");
         }
-        let _ = write!(svg, "</g><g class=\"muted {}\">", if layout.is_slanted { "y" } else { "x" });
+        let _ = write!(svg, "</g><g class=\"muted {}\">", if layout.is_slanted { "slanted" } else { "x" });
         for tick in layout.x_ticks.iter().filter(|tick| !tick.label.is_empty()) {
             let text = titled(&tick.label, tick.name.as_deref());
             let at = frame.x(tick.share);
@@ -33,6 +33,9 @@ impl Drawing {
             } else {
                 let (x, y) = (px(Layout::centered(&tick.label, at, layout.width)), px(frame.bottom + 18.0));
                 let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\">{text}</text>");
+                if let Some(y) = layout.x_ticks_above {
+                    let _ = write!(svg, "<text x=\"{x}\" y=\"{}\">{text}</text>", px(y));
+                }
             }
         }
         *svg += "</g>";
@@ -142,7 +145,7 @@ impl Drawing {
         if is_marked || is_ring {
             let outline = if self.draws_shapes() { SHAPES[shape(series)] } else { SHAPES[0] };
             let (class, x) = (if is_marked { "mark" } else { "ring" }, px(key.x + key.sample / 2.0));
-            let _ = write!(svg, "<path class=\"{class}\" transform=\"translate({x} {y})\" d=\"{outline}\"/>");
+            let _ = write!(svg, "<path class=\"{class}\" d=\"M{x} {y}{outline}\"/>");
         }
     }
 

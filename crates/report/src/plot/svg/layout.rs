@@ -51,6 +51,8 @@ pub(super) struct Layout {
     /// Where the scale of a heat map's colours begins.
     pub(super) colors_top: f64,
     pub(super) x_ticks: Vec<Tick>,
+    /// The baseline of the same labels above a plot so tall that the axis below is out of sight.
+    pub(super) x_ticks_above: Option<f64>,
     pub(super) y_ticks: Vec<Tick>,
     /// Whether the labels below are slanted.
     pub(super) is_slanted: bool,
@@ -87,10 +89,15 @@ impl Layout {
 
         let mut frame = Frame { left, top: 0.0, right, bottom: height.round() };
         let (x_ticks, is_slanted) = x_ticks_of(&scene.x, &frame, width);
+        // A narrow plot has no room for ticks without a label.
+        let is_seen = |tick: &Tick| size == Size::Wide || !tick.label.is_empty();
+        let [x_ticks, y_ticks] = [x_ticks, y_ticks].map(|ticks| ticks.into_iter().filter(is_seen).collect::<Vec<_>>());
         let taken = if y_label.is_empty() { 0.0 } else { text_width(&y_label) + 8.0 };
         let (mut rules, rows) = above(scene, &frame, width, taken);
-        let head = colors_top + if has_colors { 3.0 * LINE } else { 0.0 };
+        let is_tall = cells.is_none() && Scene::names(&scene.y).is_some_and(|rows| rows > TALL);
+        let head = colors_top + if has_colors { 3.0 * LINE } else { 0.0 } + if is_tall { LINE } else { 0.0 };
         let top = (head + rows as f64 * LINE + 10.0).round();
+        let x_ticks_above = is_tall.then_some(head - 2.0);
         frame.top += top;
         frame.bottom += top;
         rules.iter_mut().for_each(|label| label.y += top);
@@ -103,7 +110,26 @@ impl Layout {
         };
         let label_below = if scene.x.axis.label.is_empty() { 0.0 } else { LINE };
         let height = (frame.bottom + below + label_below + 4.0).round();
-        Layout { width, height, frame, title, legend, colors_top, x_ticks, y_ticks, is_slanted, y_label, rules }
+        Layout {
+            width,
+            height,
+            frame,
+            title,
+            legend,
+            colors_top,
+            x_ticks,
+            x_ticks_above,
+            y_ticks,
+            is_slanted,
+            y_label,
+            rules,
+        }
+    }
+
+    /// Whether the legend has the whole name of a series where a script finds it: first among those of its colour.
+    pub(super) fn names_series(&self, series: Option<usize>, name: &str) -> bool {
+        let is_first = series.is_some_and(|series| series < super::LIGHT.len());
+        is_first && self.legend.iter().any(|key| key.series == series && key.text == name)
     }
 
     /// Where a tick label below the frame stands, so that it stays in the picture: its centre.
@@ -112,6 +138,9 @@ impl Layout {
         x.min(width - half).max(half)
     }
 }
+
+/// With more rows than so many the labels of the axis below are repeated above.
+const TALL: usize = 30;
 
 /// The angle of slanted labels.
 const SLANT: f64 = std::f64::consts::FRAC_PI_4;

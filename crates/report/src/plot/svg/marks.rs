@@ -25,7 +25,8 @@ impl Drawing {
             Layer::Rule { on, at, label } => return self.write_rule(*on, *at, label, layout, svg),
             _ => {}
         }
-        let name = escaped(self.scene.series_name(layer.series()));
+        let name = self.scene.series_name(layer.series());
+        let name = if layout.names_series(layer.series(), name) { String::new() } else { escaped(name) };
         let _ = write!(svg, "<g class=\"{}\" data-series=\"{name}\">", self.series_color(layer.series()));
         match layer {
             Layer::Line { series, points, steps, dashed } => {
@@ -35,7 +36,8 @@ impl Drawing {
                     None => "",
                 };
                 let marked = series.filter(|_| self.has_markers() && !dashed);
-                let marker = marked.map_or_else(String::new, |series| self.write_marker(index, series, "mark", svg));
+                let marker =
+                    marked.map_or_else(String::new, |series| self.write_marker(index, series, "mark", true, svg));
                 self.write_line(points, *steps, &(marker + &dashes(dash)), layout, svg);
             }
             Layer::Band { ranges, .. } => self.write_band(ranges, layout, svg),
@@ -95,12 +97,11 @@ impl Drawing {
 
     /// The shape of a series, in the colour of the group that it is in, and the attribute that draws it at each vertex
     /// of a path.
-    fn write_marker(&self, index: usize, series: usize, class: &str, svg: &mut String) -> String {
+    fn write_marker(&self, index: usize, series: usize, class: &str, on_line: bool, svg: &mut String) -> String {
         let (id, outline) = (self.id(&index.to_string()), SHAPES[shape(series)]);
-        let _ = write!(
-            svg,
-            "<marker id=\"{id}\" markerUnits=\"userSpaceOnUse\"><path class=\"{class}\" d=\"{outline}\"/></marker>"
-        );
+        // Else it would be as many times as large as the line is wide.
+        let units = if on_line { " markerUnits=\"userSpaceOnUse\"" } else { "" };
+        let _ = write!(svg, "<marker id=\"{id}\"{units}><path class=\"{class}\" d=\"{outline}\"/></marker>");
         format!(" style=\"marker:url(#{id})\"")
     }
 
@@ -119,7 +120,7 @@ impl Drawing {
         if path.is_empty() {
             return;
         }
-        let marker = self.write_marker(index, series, of_shape, svg);
+        let marker = self.write_marker(index, series, of_shape, false, svg);
         let _ = write!(svg, "<path class=\"{class}\"{marker} d=\"{}\"/>", path.data());
     }
 

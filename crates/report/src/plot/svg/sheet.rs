@@ -13,7 +13,7 @@ const LOOK: &str = "\
 .plot .marks,.plot .estimates{stroke:none}.plot .mark{fill:currentColor;stroke:none}.plot .dot{fill-opacity:.85}\
 .plot .ring{stroke-width:1.4}.plot marker{overflow:visible}.plot .interval{stroke-width:1.75}\
 .plot .rule{stroke-width:1.25;stroke-dasharray:5 3}.plot .rows{stroke-dasharray:1 3}\
-.plot .y,.plot .at-rows{text-anchor:end}.plot .x{text-anchor:middle}.plot .at-rows{font-variant-numeric:tabular-nums}";
+.plot .y,.plot .slanted,.plot .at-rows{text-anchor:end}.plot .x{text-anchor:middle}.plot .at-rows{font-variant-numeric:tabular-nums}";
 
 /// The style sheet that a page with plots must have, beside the declarations of [`properties`](super::properties).
 pub fn sheet() -> String {
