@@ -1,11 +1,14 @@
 //! The membarrier(2) system call: memory barriers on other threads' behalf.
 //!
-//! Where the system is not Linux each function is an error of kind
+//! Where the system is not Linux, or Miri's, each function is an error of kind
 //! [`Unsupported`](std::io::ErrorKind::Unsupported).
 
-pub use imp::{global, is_expedited_supported, is_global_supported, private_expedited, register_private_expedited};
+pub use imp::{
+    global, is_expedited_supported, is_global_supported, private_expedited, register_private_expedited,
+    register_restart_sequences, restart_sequences,
+};
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod imp {
     use std::ffi::c_int;
     use std::io;
@@ -15,10 +18,18 @@ mod imp {
     const GLOBAL: c_int = 1 << 0;
     const PRIVATE_EXPEDITED: c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
+    const PRIVATE_EXPEDITED_RSEQ: c_int = 1 << 7;
+    const REGISTER_PRIVATE_EXPEDITED_RSEQ: c_int = 1 << 8;
+    const FLAG_CPU: c_int = 1 << 0;
 
     fn membarrier(command: c_int) -> io::Result<c_int> {
-        // SAFETY: membarrier takes two or three integers and touches no memory of ours.
-        match unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } {
+        membarrier_on(command, None)
+    }
+
+    fn membarrier_on(command: c_int, cpu: Option<usize>) -> io::Result<c_int> {
+        let (flags, cpu) = cpu.map_or((0, 0), |cpu| (FLAG_CPU, cpu as c_int));
+        // SAFETY: membarrier takes three integers and touches no memory of ours.
+        match unsafe { libc::syscall(libc::SYS_membarrier, command, flags, cpu) } {
             -1 => Err(io::Error::last_os_error()),
             answer => Ok(answer as c_int),
         }
@@ -69,9 +80,26 @@ mod imp {
     pub fn global() -> io::Result<()> {
         membarrier(GLOBAL).map(drop)
     }
+
+    /// Says that this process will use [`restart_sequences`]. It may be said again; one call a process is enough.
+    ///
+    /// # Errors
+    /// `EINVAL` where the kernel does not know the command (before Linux 5.10); as of [`is_expedited_supported`].
+    pub fn register_restart_sequences() -> io::Result<()> {
+        membarrier(REGISTER_PRIVATE_EXPEDITED_RSEQ).map(drop)
+    }
+
+    /// When it returns, each restartable sequence of this process that was under way when it was called, on that CPU or
+    /// on any, has committed or been aborted, by an interrupt.
+    ///
+    /// # Errors
+    /// `EPERM` before [`register_restart_sequences`]; as of that.
+    pub fn restart_sequences(cpu: Option<usize>) -> io::Result<()> {
+        membarrier_on(PRIVATE_EXPEDITED_RSEQ, cpu).map(drop)
+    }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 #[allow(missing_docs)]
 mod imp {
     use std::io;
@@ -97,6 +125,14 @@ mod imp {
     }
 
     pub fn global() -> io::Result<()> {
+        unsupported()
+    }
+
+    pub fn register_restart_sequences() -> io::Result<()> {
+        unsupported()
+    }
+
+    pub fn restart_sequences(_cpu: Option<usize>) -> io::Result<()> {
         unsupported()
     }
 }
