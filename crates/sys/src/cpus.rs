@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use crate::cpu_list;
+
 /// The CPU that the calling thread runs on, or did a moment ago.
 #[inline]
 #[must_use]
@@ -18,8 +20,8 @@ pub fn current() -> Option<u32> {
 /// Where `/sys` is not mounted, or says something else.
 pub fn possible() -> io::Result<u32> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    let (_, last) = ranges(&text).last().ok_or(io::ErrorKind::InvalidData)?;
-    last.checked_add(1).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let last = cpu_list::parse(&text).and_then(|ranges| ranges.last()?.end().checked_add(1));
+    last.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// The CPUs that are online, asked again and again.
@@ -47,36 +49,19 @@ impl Online {
         let mut text = [0; 4096];
         let length = self.file.read_at(&mut text, 0)?;
         let text = std::str::from_utf8(&text[..length]).map_err(io::Error::other)?;
-        if ranges(text).next().is_none() {
-            // One CPU at least runs this.
-            return Err(io::ErrorKind::InvalidData.into());
-        }
+        let ranges = cpu_list::parse(text).ok_or(io::ErrorKind::InvalidData)?;
         self.is_online.fill(false);
-        for (first, last) in ranges(text) {
-            let range = self.is_online.iter_mut().take(last as usize + 1).skip(first as usize);
+        for range in ranges {
+            let range = self.is_online.iter_mut().take(*range.end() as usize + 1).skip(*range.start() as usize);
             range.for_each(|is_online| *is_online = true);
         }
         Ok(&self.is_online)
     }
 }
 
-/// The first and the last of each range of a list such as `0-3,8`.
-fn ranges(list: &str) -> impl Iterator<Item = (u32, u32)> {
-    list.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some((first.parse().ok()?, last.parse().ok()?))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_cpus() {
-        assert_eq!(ranges("0-3,8,10-11\n").collect::<Vec<_>>(), [(0, 3), (8, 8), (10, 11)]);
-        assert_eq!(ranges("\n").count() + ranges("x-3").count(), 0);
-    }
 
     #[test]
     fn the_cpu_that_this_runs_on_is_online() {

@@ -24,6 +24,8 @@ pub mod bpf;
 pub mod clock;
 #[cfg(feature = "measuring")]
 pub mod compiled;
+#[cfg(any(target_os = "linux", feature = "measuring"))]
+mod cpu_list;
 #[cfg(target_os = "linux")]
 pub mod cpus;
 #[cfg(feature = "measuring")]

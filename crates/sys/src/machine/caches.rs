@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpu_list;
+
 /// One cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
@@ -33,7 +35,7 @@ fn cache(folder: &Path) -> Option<Cache> {
         level: read("level")?.trim().parse().ok()?,
         kind: read("type")?.trim().to_owned(),
         size_bytes: size_bytes(read("size")?.trim())?,
-        shared_by: count(read("shared_cpu_list")?.trim())?,
+        shared_by: cpu_list::parse(&read("shared_cpu_list")?)?.into_iter().map(Iterator::count).sum(),
     })
 }
 
@@ -48,34 +50,17 @@ fn size_bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// How many numbers a list such as `0-3,8,10-11` has.
-fn count(list: &str) -> Option<usize> {
-    let part = |part: &str| match part.split_once('-') {
-        None => part.parse::<usize>().ok().map(|_| 1),
-        Some((first, last)) => {
-            let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
-            last.checked_sub(first)?.checked_add(1)
-        }
-    };
-    list.split(',').map(part).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_lists() {
+    fn sizes() {
         assert_eq!(size_bytes("48K"), Some(49_152));
         assert_eq!(size_bytes("32M"), Some(33_554_432));
         assert_eq!(size_bytes("512"), Some(512));
         for wrong in ["", "K", "x", "99999999999999999999K"] {
             assert_eq!(size_bytes(wrong), None, "{wrong}");
-        }
-        assert_eq!(count("0"), Some(1));
-        assert_eq!(count("0-3,8,10-11"), Some(7));
-        for wrong in ["", "3-1", "a", "0-"] {
-            assert_eq!(count(wrong), None, "{wrong}");
         }
     }
 
