@@ -61,8 +61,8 @@ fn summarise(values: &ArmValues, spec: &Spec, commands: &[CommandSet]) -> Vec<Po
             let mut sorted = observed.clone();
             sorted.sort_by(f64::total_cmp);
             let n = sorted.len() as u64;
-            let ranks = quantile_ranks(n, 0.5, ERROR / 2.0, ERROR / 2.0).ok();
-            let at = |rank: Option<u64>| rank.map(|rank| sorted[rank as usize]).filter(|v| v.is_finite());
+            let (low, high) = quantile_ranks(n, 0.5, ERROR / 2.0, ERROR / 2.0)
+                .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| ranks.of(&sorted));
             let quantile = |q| quantile_sorted(&sorted, q).filter(|value| value.is_finite());
             // Where some observations timed out there is no mean to speak of.
             let finite = sorted.last().is_some_and(|last| last.is_finite());
@@ -78,8 +78,8 @@ fn summarise(values: &ArmValues, spec: &Spec, commands: &[CommandSet]) -> Vec<Po
                 better: metric.better,
                 n,
                 median: quantile(0.5),
-                median_low: ranks.as_ref().and_then(|ranks| at(ranks.low)),
-                median_high: ranks.as_ref().and_then(|ranks| at(ranks.high)),
+                median_low: Some(low).filter(|low| low.is_finite()),
+                median_high: Some(high).filter(|high| high.is_finite()),
                 p90: quantile(0.9),
                 p99: quantile(0.99),
                 mean: if finite { mean_of(numbers()) } else { None },

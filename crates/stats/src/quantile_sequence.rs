@@ -14,6 +14,23 @@ pub struct QuantileRanks {
     pub high: Option<u64>,
 }
 
+impl QuantileRanks {
+    /// Between which of the sorted values the quantile lies; infinite where nothing bounds it.
+    ///
+    /// ```
+    /// use ascertain_stats::QuantileRanks;
+    /// let ranks = QuantileRanks { low: Some(1), high: None };
+    /// assert_eq!(ranks.of(&[2.5, 3.5, 4.5]), (3.5, f64::INFINITY));
+    /// ```
+    ///
+    /// # Panics
+    /// Where a position is not one of these values'.
+    pub fn of(&self, sorted: &[f64]) -> (f64, f64) {
+        let at = |rank: Option<u64>| rank.map(|rank| sorted[rank as usize]);
+        (at(self.low).unwrap_or(f64::NEG_INFINITY), at(self.high).unwrap_or(f64::INFINITY))
+    }
+}
+
 /// The ranks of a confidence sequence for the `q`-quantile of `n` values so far.
 ///
 /// A `q`-quantile Q has `P(X < Q) ≤ q ≤ P(X ≤ Q)`. If Q were below the value of rank `k` (from 1), at most `k−1` of the

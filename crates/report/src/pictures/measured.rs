@@ -224,11 +224,6 @@ impl Row<'_> {
         self.sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
     }
 
-    /// The values between these ranks.
-    pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
-        between(&self.sorted, ranks)
-    }
-
     /// The trial's value.
     pub fn of_trial(&self, trial: u64) -> Option<f64> {
         self.trials.binary_search(&trial).ok().map(|index| self.values[index])
@@ -251,7 +246,7 @@ impl Medians {
     /// The median of sorted values and its interval.
     pub fn of(&mut self, sorted: &[f64]) -> Estimate {
         let ranks = *self.ranks.entry(sorted.len() as u64).or_insert_with_key(|n| ranks(*n, 0.5));
-        let (low, high) = ranks.map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| between(sorted, ranks));
+        let (low, high) = ranks.map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| ranks.of(sorted));
         Estimate { value: median_sorted(sorted).unwrap_or(f64::NAN), low, high }
     }
 }
@@ -266,11 +261,6 @@ pub(super) fn everywhere<'a>(mut rows: impl Iterator<Item = &'a Row<'a>>) -> Opt
     let one = |row: &Row| row.sorted.first().filter(|first| row.sorted.last() == Some(first)).copied();
     let first = one(rows.next()?)?;
     rows.all(|row| one(row) == Some(first)).then_some(first)
-}
-
-fn between(sorted: &[f64], ranks: QuantileRanks) -> (f64, f64) {
-    let at = |rank: Option<u64>| rank.and_then(|rank| sorted.get(rank as usize)).copied();
-    (at(ranks.low).unwrap_or(f64::NEG_INFINITY), at(ranks.high).unwrap_or(f64::INFINITY))
 }
 
 /// A logarithmic scale where all numbers are above zero and far apart, else a linear one.

@@ -37,7 +37,7 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
         let supported = by_n.entry(row.n()).or_insert_with_key(|n| supported(*n));
         // A band that reaches to the edge on one side would hide the others and say little.
         let ranges = supported.iter().filter_map(|&(q, ranks)| {
-            let (low, high) = row.between(ranks);
+            let (low, high) = ranks.of(&row.sorted);
             (low.is_finite() && high.is_finite()).then_some(Range { x: q, low, high })
         });
         let ranges: Vec<Range> = ranges.collect();

@@ -74,14 +74,10 @@ fn by_trial(series: &Series) -> BTreeMap<u64, f64> {
 fn estimate(mut values: Vec<f64>) -> Estimate {
     values.sort_by(f64::total_cmp);
     let n = values.len() as u64;
-    let ranks = quantile_ranks(n, 0.5, 0.025, 0.025).ok();
-    let at = |rank: Option<u64>| rank.map(|rank| values[rank as usize]).filter(|value| value.is_finite());
-    Estimate {
-        n,
-        median: median_sorted(&values).filter(|median| median.is_finite()),
-        low: at(ranks.and_then(|ranks| ranks.low)),
-        high: at(ranks.and_then(|ranks| ranks.high)),
-    }
+    let (low, high) =
+        quantile_ranks(n, 0.5, 0.025, 0.025).map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| ranks.of(&values));
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    Estimate { n, median: median_sorted(&values).and_then(finite), low: finite(low), high: finite(high) }
 }
 
 /// The figures of several runs, the oldest first, by arm: those of the latest run that has any, or of all.
