@@ -13,7 +13,7 @@ use crate::tools;
 type Bench = (&'static str, &'static str, fn(&Path) -> anyhow::Result<()>);
 
 const BENCHES: &[Bench] = &[
-    ("power", "pairs until the right decision on programs 5 % apart, and hyperfine's time without one", power),
+    ("power", "pairs until a right decision: simulated and recorded, and of programs 5 % apart", power),
     ("startup", "`ascertain --help` within 5 ms", startup),
     ("start", "starting `true`, beside hyperfine -N", start),
     ("loop", "the loop's own time between in-process observations", |_| example("ascertain", "loop_cost")),
@@ -46,8 +46,10 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Two programs, the second with 5 % fewer iterations; each comparison is its own run.
+/// First where no machine is needed, with goals; then two programs, the second with 5 % fewer iterations, each comparison
+/// its own run, beside hyperfine's time without a decision.
 fn power(ascertain: &Path) -> anyhow::Result<()> {
+    example("ascertain-stats", "order_power")?;
     let iterations = iterations_of_20_ms(ascertain)?;
     let (slow, fast) = (spin(iterations), spin(iterations * 100 / 105));
     let peer = tools::debian("hyperfine", "hyperfine");

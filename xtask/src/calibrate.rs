@@ -8,15 +8,15 @@ use serde_json::Value;
 use crate::load::Load;
 use crate::{binomial, tools, welch};
 
-/// Comparisons in each condition, where nobody says: some 11 minutes in all on two cores. Enough that 1 decided in
-/// 20, as it was seen of a version with a fault, is found out with a chance of 93 % at an error of 0.001.
-const COMPARISONS: u64 = 200;
+/// Comparisons in each condition, where nobody says: some 17 minutes in all on two cores. Enough that 1 decided in
+/// 20, as it was seen of a version with a fault, is found out with a chance of over 99 % at an error of 0.001.
+const COMPARISONS: u64 = 300;
 /// Pairs of a comparison under steady load: as many runs as hyperfine's defaults would take of a 20 ms command.
 const PAIRS: &str = "100";
 /// A count that an honest method would reach with a smaller chance than this fails.
 const CHANCE: f64 = 1e-6;
-/// So many pairs must be won by one side before an error of 0.001 is reached: with fewer nothing can be decided.
-const SOONEST: u64 = 16;
+/// With fewer pairs nothing can be decided at an error of 0.001.
+const SOONEST: u64 = 12;
 
 /// A command, compared with itself on a machine that is kept busy in some way.
 struct Condition {

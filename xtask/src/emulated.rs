@@ -12,7 +12,7 @@ const TARGET: &str = "aarch64-unknown-linux-gnu";
 const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
 
 fn lints() -> anyhow::Result<Done> {
-    if let Err(reason) = target() {
+    if let Err(reason) = tools::rust_target(TARGET) {
         return Ok(Done::LeftOut(reason));
     }
     let command = ["clippy", "--quiet", "--workspace", "--all-targets", "--target", TARGET, "--", "-D", "warnings"];
@@ -24,7 +24,7 @@ fn tests() -> anyhow::Result<Done> {
     if cfg!(target_arch = "aarch64") {
         return Ok(Done::LeftOut("this machine needs no emulation: the other tests ran the same code".into()));
     }
-    if let Err(reason) = target().and_then(|()| emulator()) {
+    if let Err(reason) = tools::rust_target(TARGET).and_then(|()| emulator()) {
         return Ok(Done::LeftOut(reason));
     }
     cargo(&["--package", "ascertain-numeric"])?;
@@ -44,13 +44,6 @@ fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
     let profile = ["CARGO_PROFILE_DEV_OPT_LEVEL=1", "CARGO_PROFILE_DEV_DEBUG=0"];
     let command = ["cargo", "test", "--quiet", "--target", TARGET];
     tools::run("env", &[&[&*folder, &*runner, linker], &profile[..], &command, arguments].concat())
-}
-
-/// Makes sure of Rust's standard library for it; the reason why it is left out otherwise.
-fn target() -> Result<(), String> {
-    let add = ["target", "add", TARGET];
-    let added = tools::capture("rustup", &add).is_ok_and(|output| output.status.success());
-    if added { Ok(()) } else { Err(format!("there is no standard library for it (rustup {})", add.join(" "))) }
 }
 
 fn emulator() -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `schema`.
+//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `schema`, `trace`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -9,21 +9,26 @@ mod checkers;
 mod emulated;
 mod exports;
 mod load;
+mod musl;
+mod mutants;
 mod permutation;
 mod schema;
 mod test;
 mod tools;
+mod trace;
 mod welch;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test              every test, installing what it needs where it may
+cargo xtask test [WORD …]     every test, or the parts with a word in their names; installs what it needs where it may
 cargo xtask calibrate [N] [steady] [bursts]
-                              N comparisons (200) of a command with itself under each load: 11 minutes
+                              N comparisons (300) of a command with itself under each load: 17 minutes
 cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence,
                               history, permutation, size, build
-cargo xtask schema            write the JSON schema of the claims file to claims/schema.json";
+cargo xtask mutants [WORD …]   orderings, fences and instructions made wrong, one by one: who notices
+cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
+cargo xtask trace             record anew the busy machine's times that `bench power` replays";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -32,10 +37,12 @@ fn main() -> ExitCode {
         None => ("", words.as_slice()),
     };
     let done = match command {
-        "test" => test::all(),
+        "test" => test::run(rest),
         "calibrate" => calibrate::equals(rest),
         "bench" => bench::run(rest),
+        "mutants" => mutants::run(rest),
         "schema" => schema::write(),
+        "trace" => trace::record(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::{browser, checkers, emulated, exports, tools};
+use crate::{browser, checkers, emulated, exports, musl, tools};
 
 /// A part of the tests: its name, and what it says when it can't run here.
 pub type Part = (&'static str, fn() -> anyhow::Result<Done>);
@@ -31,10 +31,13 @@ const PARTS: &[Part] = &[
     ("barrierd on this kernel", barrierd),
 ];
 
-/// Runs all parts; the first that fails ends it.
-pub fn all() -> anyhow::Result<()> {
+/// Runs all parts, or those whose names have one of the words in them; the first that fails ends it.
+pub fn run(words: &[String]) -> anyhow::Result<()> {
     let mut left_out = Vec::new();
-    let parts: Vec<&Part> = PARTS.iter().chain(exports::PARTS).chain(checkers::PARTS).chain(emulated::PARTS).collect();
+    let all = [PARTS, exports::PARTS, checkers::PARTS, musl::PARTS, emulated::PARTS];
+    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let parts: Vec<&Part> = all.into_iter().flatten().filter(|(name, _)| is_wanted(name)).collect();
+    anyhow::ensure!(!parts.is_empty(), "no part of the tests has `{}` in its name", words.join("` or `"));
     for (name, part) in &parts {
         println!("\n== {name}");
         match part().with_context(|| format!("{name}: failed"))? {

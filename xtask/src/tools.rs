@@ -77,6 +77,13 @@ fn debian_with(what: &str, package: &str, is_there: impl Fn() -> bool) -> Result
     if installed && is_there() { Ok(()) } else { Err(format!("{package} could not be installed")) }
 }
 
+/// Makes sure of Rust's standard library for a target; the reason why it is left out otherwise.
+pub fn rust_target(target: &str) -> Result<(), String> {
+    let add = ["target", "add", target];
+    let added = capture("rustup", &add).is_ok_and(|output| output.status.success());
+    if added { Ok(()) } else { Err(format!("there is no standard library for {target} (rustup {})", add.join(" "))) }
+}
+
 /// A Python with a package from PyPI, in a folder of its own below `target`.
 pub fn python_with(package: &str) -> Result<PathBuf, String> {
     let environment = target().join("xtask-python");

@@ -5,6 +5,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
+use ascertain_stats::Tally;
 use common::{ascertain, runs};
 use serde_json::Value;
 
@@ -140,6 +141,19 @@ fn judge_says_what_the_source_says() {
     assert_eq!(json["log_level"].as_f64(), Some(-17.238559826956475));
     assert!((json["credible_low"].as_f64().unwrap() - 0.98752632).abs() < 1e-8);
     assert!((json["credible_high"].as_f64().unwrap() - 0.99637692).abs() < 1e-8);
+    // The interval of the method that was asked for.
+    let interval = |json: &Value| ["rate_low", "rate_high"].map(|end| json[end].as_f64().unwrap());
+    let csm = ascertain_stats::csm_interval(Tally::new(4000, 3972).unwrap(), 0.001).unwrap();
+    assert_eq!(interval(&json), [csm.low, csm.high]);
+    let mixture = ascertain_stats::rate_interval(Tally::new(4000, 3972).unwrap(), 0.001, 0.001).unwrap();
+    let by_mixture: Vec<&str> = arguments.iter().copied().filter(|word| !["--method", "csm"].contains(word)).collect();
+    assert_eq!(interval(&ascertain(state.path(), &by_mixture).json()), [mixture.low, mixture.high]);
+    let said = |method: &str| {
+        ascertain(state.path(), &["judge", "3972/4000", "--at-least", "0.98", "--method", method]).stdout
+    };
+    let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat(said("csm")).contains("by CSM, both ends together wrong with a chance of at most 0.001"));
+    assert!(flat(said("mixture")).contains("each end wrong with a chance of at most 0.001"));
     assert_eq!(ascertain(state.path(), &["judge", "1/40", "--at-least", "0.9"]).code, Some(1));
     assert_eq!(ascertain(state.path(), &["judge", "9/10", "--at-least", "0.9"]).code, Some(3));
     assert_eq!(ascertain(state.path(), &["judge", "0/0", "--at-least", "0.9"]).code, Some(3));

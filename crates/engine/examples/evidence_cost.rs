@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             writer.record(arm, trial, position as u32, start_ns, &samples);
         }
         let recorded_ns = clock::now_ns();
-        writer.flush_if_due(recorded_ns)?;
+        writer.end_trial(0.0)?;
         recording_ns += recorded_ns - start_ns;
         writing_ns += clock::now_ns() - recorded_ns;
     }

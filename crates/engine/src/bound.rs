@@ -4,27 +4,34 @@ use crate::claim::{Bound, Scale, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
 use crate::predicate::Predicate;
 use crate::slots::Slots;
+use crate::values::{Bounds, and};
 
-/// The values of a trial, by lane slot and metric; NaN where there is none.
+/// What is known of a trial's values, by lane slot and metric.
 pub(crate) struct TrialValues<'a> {
     /// The trial's number within the experiment.
     pub number: u64,
-    pub values: &'a [f64],
+    pub values: &'a [Bounds],
     pub metrics: usize,
     /// The slots that the trial held.
     pub held: Slots,
+    /// The one that was measured last.
+    pub last: Option<usize>,
+    /// Whether a signal cut the trial off, so that some of it was never seen.
+    pub is_interrupted: bool,
+    /// Whether it came before anything had been learnt.
+    pub says_nothing: bool,
 }
 
 /// What a trial says of a claim.
 pub(crate) struct Seen {
-    /// Whether every test was true.
-    pub success: bool,
-    /// Whether a candidate did as well as its baseline: two time-outs do.
+    /// Whether every test was true; `None` where what was cut off leaves that open.
+    pub success: Option<bool>,
+    /// Whether a candidate did as well as its baseline: two that met the same time limit did.
     pub tie: bool,
     /// The first ratio or difference.
-    pub statistic: Option<f64>,
+    pub statistic: Option<Bounds>,
     /// What a predicate on one metric saw of it.
-    pub value: Option<f64>,
+    pub value: Option<Bounds>,
 }
 
 /// A claim's tests, which a trial is put to without searching for its arms.
@@ -38,7 +45,7 @@ pub(crate) struct BoundTests {
 #[derive(Clone)]
 enum BoundTest {
     Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Scale, bound: Bound },
-    Predicate { slot: usize, predicate: Predicate, exit: Option<Exit> },
+    Predicate { slot: usize, predicate: Predicate, exit: Option<Exit>, is_timed: bool },
 }
 
 /// Which exits do not make a predicate false.
@@ -46,12 +53,19 @@ enum BoundTest {
 enum Exit {
     /// 0 alone, of this metric.
     Success(usize),
-    /// The predicate speaks of the exit itself; only a time-out is false whatever it says.
+    /// The predicate speaks of the exit itself; only a time-out is no exit, whatever it says.
     Any(usize),
 }
 
+impl Exit {
+    fn metric(&self) -> usize {
+        let (Exit::Success(metric) | Exit::Any(metric)) = *self;
+        metric
+    }
+}
+
 impl TrialValues<'_> {
-    fn of(&self, slot: usize) -> &[f64] {
+    fn of(&self, slot: usize) -> &[Bounds] {
         &self.values[slot * self.metrics..][..self.metrics]
     }
 }
@@ -73,11 +87,19 @@ impl BoundTests {
                     true => Exit::Any(exit),
                     false => Exit::Success(exit),
                 });
-                BoundTest::Predicate { slot: slot_of(arm), predicate: predicate.clone(), exit }
+                let is_timed = spec.metric("wall").is_some_and(|wall| predicate.mentions(wall));
+                BoundTest::Predicate { slot: slot_of(arm), predicate: predicate.clone(), exit, is_timed }
             }
         };
         let slots = tests.iter().flat_map(Test::arms).map(&slot_of).collect();
         BoundTests { tests: tests.iter().map(bind).collect(), slots }
+    }
+
+    /// Whether the trial ended with the candidate rather than the baseline, where they are two arms and it was one of them.
+    pub fn candidate_is_last(&self, trial: &TrialValues) -> Option<bool> {
+        let [BoundTest::Versus { candidate, baseline, .. }] = self.tests.as_slice() else { return None };
+        let last = trial.last.filter(|last| [candidate, baseline].contains(&last))?;
+        Some(last == *candidate)
     }
 
     /// Puts a trial to the tests.
@@ -85,24 +107,30 @@ impl BoundTests {
     /// # Errors
     /// When a value to compare is missing, or is zero or below where a ratio is asked for.
     pub fn evaluate(&self, trial: &TrialValues) -> Result<Seen, TargetError> {
-        let mut seen = Seen { success: true, tie: false, statistic: None, value: None };
+        let mut seen = Seen { success: Some(true), tie: false, statistic: None, value: None };
         for test in &self.tests {
             match test {
                 &BoundTest::Versus { metric, better, candidate, baseline, scale, bound } => {
                     let (candidate, baseline) = (trial.of(candidate)[metric], trial.of(baseline)[metric]);
                     let value = statistic(scale, better, candidate, baseline)?;
-                    seen.success &= bound.admits(value);
-                    seen.tie |= candidate == baseline;
+                    seen.success = and(seen.success, value.keeps_to(bound));
+                    seen.tie |= candidate == baseline && candidate != Bounds::UNKNOWN;
                     seen.statistic = seen.statistic.or(Some(value));
                 }
-                BoundTest::Predicate { slot, predicate, exit } => {
+                BoundTest::Predicate { slot, predicate, exit, is_timed } => {
                     let values = trial.of(*slot);
-                    let exit_is_fine = match *exit {
-                        None => true,
-                        Some(Exit::Success(exit)) => values[exit] == 0.0,
-                        Some(Exit::Any(exit)) => values[exit].is_finite(),
+                    let seen_exit = exit.as_ref().map(|exit| values[exit.metric()]);
+                    let is_stopped = seen_exit.is_some_and(|exit| exit.value().is_none() && exit != Bounds::UNKNOWN);
+                    // It was stopped. Whether it would have succeeded in the time that the predicate gives it, which may be
+                    // more, is for the time to say; where it gives none, the limit is what there was.
+                    let open = exit.as_ref().map(Exit::metric).filter(|_| is_stopped && *is_timed);
+                    let exit_is_fine = match exit {
+                        _ if open.is_some() || seen_exit == Some(Bounds::UNKNOWN) => None,
+                        _ if is_stopped => Some(false),
+                        Some(Exit::Success(exit)) => values[*exit].keeps_to(Bound::Within(0.0, 0.0)),
+                        Some(Exit::Any(_)) | None => Some(true),
                     };
-                    seen.success &= exit_is_fine && predicate.is_true(values);
+                    seen.success = and(seen.success, and(exit_is_fine, predicate.is_true(values, open)));
                     seen.value = predicate.only_metric().map(|metric| values[metric]);
                 }
             }
@@ -112,24 +140,14 @@ impl BoundTests {
 }
 
 /// How much better the candidate is.
-fn statistic(scale: Scale, better: Better, candidate: f64, baseline: f64) -> Result<f64, TargetError> {
-    if candidate.is_nan() || baseline.is_nan() {
+fn statistic(scale: Scale, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
+    if candidate.is_none() || baseline.is_none() {
         return Err(TargetError::Failed("a value that the claim compares was not observed".into()));
     }
-    let (worse, best) = match better {
-        Better::Lower => (baseline, candidate),
-        Better::Higher => (candidate, baseline),
-    };
-    match scale {
-        // Also where both are infinite: two time-outs tie.
-        Scale::Ratio if candidate == baseline && candidate > 0.0 => Ok(1.0),
-        Scale::Difference if candidate == baseline => Ok(0.0),
-        Scale::Ratio if worse > 0.0 && best > 0.0 => Ok(worse / best),
-        Scale::Ratio => Err(TargetError::Failed(format!(
-            "a ratio of {candidate} and {baseline} says nothing; claim a difference instead"
-        ))),
-        Scale::Difference => Ok(worse - best),
-    }
+    scale.compare(better, candidate, baseline).ok_or_else(|| {
+        let (candidate, baseline) = (candidate.high, baseline.high);
+        TargetError::Failed(format!("a ratio of {candidate} and {baseline} says nothing; claim a difference instead"))
+    })
 }
 
 #[cfg(test)]
@@ -152,22 +170,35 @@ mod tests {
         Arm { variant: variant.into(), point: Point::default() }
     }
 
-    fn evaluate(test: Test, rows: &[[f64; 3]]) -> Result<Seen, TargetError> {
+    fn evaluate(test: Test, rows: &[[Bounds; 3]]) -> Result<Seen, TargetError> {
         let slot_of = |arm: &Arm| usize::from(arm.variant != "a");
         let tests = BoundTests::new(&[test], &spec(), slot_of);
         let held = (0..rows.len()).collect();
-        tests.evaluate(&TrialValues { number: 0, values: rows.as_flattened(), metrics: 3, held })
+        tests.evaluate(&TrialValues {
+            number: 0,
+            values: rows.as_flattened(),
+            metrics: 3,
+            held,
+            last: None,
+            is_interrupted: false,
+            says_nothing: false,
+        })
+    }
+
+    fn at_least(bound: f64, metric: usize, scale: Scale, values: [Bounds; 2]) -> Result<Seen, TargetError> {
+        let (candidate, baseline) = (arm("a"), arm("b"));
+        let test = Test::Versus { metric, candidate, baseline, scale, bound: Bound::AtLeast(bound) };
+        evaluate(test, &values.map(|value| [value; 3]))
     }
 
     fn versus(metric: usize, scale: Scale, candidate: f64, baseline: f64) -> Result<Seen, TargetError> {
-        let (arms, bound) = ((arm("a"), arm("b")), Bound::AtLeast(if scale == Scale::Ratio { 1.0 } else { 0.0 }));
-        let test = Test::Versus { metric, candidate: arms.0, baseline: arms.1, scale, bound };
-        evaluate(test, &[[candidate; 3], [baseline; 3]])
+        let bound = if scale == Scale::Ratio { 1.0 } else { 0.0 };
+        at_least(bound, metric, scale, [candidate, baseline].map(Bounds::exact))
     }
 
     #[test]
     fn better_is_more_than_one_whichever_way_is_better() {
-        let statistic = |metric, scale, a, b| versus(metric, scale, a, b).unwrap().statistic.unwrap();
+        let statistic = |metric, scale, a, b| versus(metric, scale, a, b).unwrap().statistic.unwrap().value().unwrap();
         assert_eq!(statistic(0, Scale::Ratio, 2.0, 6.0), 3.0);
         assert_eq!(statistic(2, Scale::Ratio, 6.0, 2.0), 3.0);
         assert_eq!(statistic(0, Scale::Difference, 2.0, 6.0), 4.0);
@@ -179,13 +210,26 @@ mod tests {
         let seen = |a, b| versus(0, Scale::Ratio, a, b).unwrap();
         // The ratio of these rounds to 1 one way and not the other.
         let (less, more) = (2.0_f64.next_down().next_down(), 2.0_f64.next_down());
-        assert_eq!((seen(less, more).tie, seen(less, more).success), (false, true));
-        assert_eq!((seen(more, less).tie, seen(more, less).success), (false, false));
+        assert_eq!((seen(less, more).tie, seen(less, more).success), (false, Some(true)));
+        assert_eq!((seen(more, less).tie, seen(more, less).success), (false, Some(false)));
         assert!(seen(more, more).tie);
-        let timed_out = f64::INFINITY;
-        assert!(seen(timed_out, timed_out).tie);
-        assert_eq!((seen(timed_out, 1.0).success, seen(1.0, timed_out).success), (false, true));
-        assert!(versus(0, Scale::Difference, timed_out, timed_out).unwrap().tie);
+    }
+
+    /// A time-out is above its limit, and no more is known.
+    #[test]
+    fn what_was_cut_off_says_no_more_than_it_saw() {
+        let (stopped, took) = (Bounds::above(40.0), Bounds::exact(15.0));
+        let success = |bound, scale, values| at_least(bound, 0, scale, values).unwrap().success;
+        assert_eq!(success(1.0, Scale::Ratio, [took, stopped]), Some(true));
+        assert_eq!(success(8.0, Scale::Ratio, [took, stopped]), None, "over 40 by 15");
+        assert_eq!(success(1.0, Scale::Ratio, [stopped, took]), Some(false));
+        assert_eq!(success(0.25, Scale::Ratio, [stopped, took]), None, "15 by over 40");
+        assert_eq!(success(1.0, Scale::Ratio, [stopped, stopped]), None);
+        assert_eq!(success(20.0, Scale::Difference, [took, stopped]), Some(true));
+        assert_eq!(success(30.0, Scale::Difference, [took, stopped]), None);
+        let tie = |values| at_least(1.0, 0, Scale::Ratio, values).unwrap().tie;
+        assert!(tie([stopped, stopped]));
+        assert!(!tie([stopped, Bounds::above(3.0)]) && !tie([Bounds::UNKNOWN; 2]), "cut off by something else");
     }
 
     #[test]
@@ -201,13 +245,25 @@ mod tests {
     fn exits_make_predicates_false() {
         let success = |text: &str, wall, exit| {
             let predicate = Predicate::parse(text, &spec().metrics).unwrap();
-            evaluate(Test::Predicate { arm: arm("a"), predicate }, &[[wall, exit, f64::NAN]]).unwrap().success
+            evaluate(Test::Predicate { arm: arm("a"), predicate }, &[[wall, exit, Bounds::NONE]]).unwrap().success
         };
-        assert!(success("wall <= 5 ns", 5.0, 0.0));
-        assert!(!success("wall <= 5 ns", 5.0, 1.0));
-        assert!(!success("wall >= 5 ns", f64::INFINITY, f64::INFINITY), "a time-out");
-        assert!(success("wall <= 5 ns and exit != 0", 5.0, 1.0), "it speaks of the exit itself");
-        assert!(!success("exit != 0", f64::INFINITY, f64::INFINITY), "a time-out is no exit");
-        assert!(!success("rate >= 1 /s", 5.0, 0.0), "not observed");
+        let (five, zero, one) = (Bounds::exact(5.0), Bounds::exact(0.0), Bounds::exact(1.0));
+        assert_eq!(success("wall <= 5 ns", five, zero), Some(true));
+        assert_eq!(success("wall <= 5 ns", five, one), Some(false));
+        assert_eq!(success("wall <= 5 ns and exit != 0", five, one), Some(true), "it speaks of the exit itself");
+        assert_eq!(success("rate >= 1 /s", five, zero), Some(false), "not observed");
+        // A time-out: the command had not ended, and was made to.
+        let (stopped, killed) = (Bounds::above(5.0), Bounds::above(0.0));
+        assert_eq!(success("wall <= 5 ns", stopped, killed), Some(false), "it did not succeed in its time");
+        assert_eq!(success("wall <= 9 ns", stopped, killed), None, "it was not given the time");
+        assert_eq!(success("wall >= 9 ns", stopped, killed), None);
+        assert_eq!(success("exit == 0 and wall <= 9 ns", stopped, killed), None, "the same, said aloud");
+        assert_eq!(success("exit == 0 and wall <= 5 ns", stopped, killed), Some(false));
+        assert_eq!(success("exit == 0", stopped, killed), Some(false), "the limit is the time that there was");
+        assert_eq!(success("exit != 0", stopped, killed), Some(false), "a time-out is no exit");
+        // Ctrl-C: who knows how it would have ended?
+        assert_eq!(success("wall <= 9 ns", stopped, Bounds::UNKNOWN), None);
+        assert_eq!(success("wall <= 5 ns", stopped, Bounds::UNKNOWN), Some(false));
+        assert_eq!(success("exit != 0", stopped, Bounds::UNKNOWN), None);
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::Arm;
+use crate::experiment::{Arm, Better};
 use crate::predicate::Predicate;
+use crate::values::Bounds;
 
 /// A claim, resolved: every name in it exists, and every quantity is in its metric's unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,6 +124,22 @@ pub enum Scale {
     Ratio,
     /// By how much the candidate is better, in the metric's unit.
     Difference,
+}
+
+impl Scale {
+    /// What is known of how much better the candidate is in a trial; none where that has no meaning: a ratio of values of
+    /// zero or below.
+    pub fn compare(self, better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
+        let (worse, best) = match better {
+            Better::Lower => (baseline, candidate),
+            Better::Higher => (candidate, baseline),
+        };
+        let is_above_zero = |bounds: Bounds| bounds.value().is_none_or(|value| value > 0.0);
+        match self {
+            Scale::Ratio => (is_above_zero(worse) && is_above_zero(best)).then(|| worse.over(best)),
+            Scale::Difference => Some(worse.less(best)),
+        }
+    }
 }
 
 /// A bound on a number.

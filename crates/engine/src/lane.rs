@@ -14,9 +14,13 @@ use crate::judging::{ClaimJudge, Closed};
 use crate::observations::Observations;
 use crate::plan::Config;
 use crate::slots::Slots;
+use crate::values::{Bounds, Values};
 
 /// Checks of results take at most this share of the time.
 const VERIFY_SHARE: f64 = 0.02;
+
+/// The number of trials that are thrown away.
+const WARM_UP: u64 = u64::MAX;
 
 /// Arms of one experiment that are measured together.
 pub(crate) struct Lane<'a> {
@@ -37,8 +41,8 @@ pub(crate) struct Lane<'a> {
     /// The trial's arms in the order in which they are measured.
     measured: Vec<Measured>,
     samples: Samples,
-    values: Vec<f64>,
-    scratch: Vec<f64>,
+    values: Vec<Bounds>,
+    scratch: Values,
 }
 
 /// One arm of a trial.
@@ -72,7 +76,7 @@ impl<'a> Lane<'a> {
             measured: Vec::new(),
             samples: Samples(Vec::with_capacity(1 << 10)),
             values: Vec::new(),
-            scratch: Vec::new(),
+            scratch: Values::default(),
         }
     }
 
@@ -144,7 +148,7 @@ impl<'a> Lane<'a> {
             return Err(TargetError::Interrupted);
         }
         let start_ns = clock::now_ns();
-        self.measure(self.wanted(bench), u64::MAX, bench)?;
+        self.measure(self.wanted(bench), WARM_UP, bench)?;
         self.cost_ns = (clock::now_ns() - start_ns) as f64;
         Ok(())
     }
@@ -152,11 +156,22 @@ impl<'a> Lane<'a> {
     /// Runs one trial: measures each arm that is wanted once, in a fresh random order, and judges.
     ///
     /// # Errors
-    /// Only `Interrupted`: an arm that fails is set aside with its claims, and the trial is void.
+    /// Only `Interrupted`. What had been seen by then counts: a run that is interrupted and continued would else lose its
+    /// slow trials. Where an arm fails it is set aside with its claims, and the trial is void.
     pub fn trial(&mut self, bench: &mut Bench) -> Result<(), TargetError> {
         let number = bench.observations.next_trial(&self.experiment.spec().id);
         let start_ns = clock::now_ns();
-        let whole = self.measure(self.wanted(bench), number, bench)?;
+        let whole = match self.measure(self.wanted(bench), number, bench) {
+            // Before anything was measured, as in a preparation, there is nothing to lose.
+            Err(TargetError::Interrupted) if self.samples.0.is_empty() => return Err(TargetError::Interrupted),
+            Err(TargetError::Interrupted) => {
+                self.lose_the_rest();
+                self.record(number, bench);
+                self.conclude(number, clock::now_ns() - start_ns, bench);
+                return Err(TargetError::Interrupted);
+            }
+            measured => measured?,
+        };
         let elapsed_ns = clock::now_ns() - start_ns;
         let weight = 1.0 / (self.trials as f64 + 1.0).min(16.0);
         self.cost_ns += weight * (elapsed_ns as f64 - self.cost_ns);
@@ -176,13 +191,19 @@ impl<'a> Lane<'a> {
         self.measured.extend(slots.iter().map(|slot| Measured { slot, start_ns: 0, samples: 0..0 }));
         self.measured.shuffle(&mut rng);
         self.samples.0.clear();
+        if let Some(evidence) = bench.evidence.as_deref().filter(|_| number != WARM_UP) {
+            let arms = self.measured.iter().map(|arm| bench.observations.evidence_id(self.observations[arm.slot]));
+            evidence.begin_trial(number, arms);
+        }
         for position in 0..self.measured.len() {
             let Some(session) = &mut self.session else { return Ok(false) };
             let arm = &mut self.measured[position];
             let before = self.samples.0.len();
             arm.start_ns = clock::now_ns();
-            match session.measure(arm.slot, &trial, &mut self.samples) {
-                Ok(()) => arm.samples = before..self.samples.0.len(),
+            let measured = session.measure(arm.slot, &trial, &mut self.samples);
+            arm.samples = before..self.samples.0.len();
+            match measured {
+                Ok(()) => {}
                 Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
                 Err(error) => {
                     let slot = arm.slot;
@@ -192,6 +213,23 @@ impl<'a> Lane<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// What the trial did not come to see could be anything, and so could the quantile of samples that are not all there.
+    fn lose_the_rest(&mut self) {
+        let metrics = &self.experiment.spec().metrics;
+        let seen = std::mem::take(&mut self.samples.0);
+        for arm in &mut self.measured {
+            let seen = &seen[arm.samples.clone()];
+            let before = self.samples.0.len();
+            self.samples.0.extend_from_slice(seen);
+            let has = |metric: usize| seen.iter().any(|sample| sample.metric == metric);
+            if !(0..metrics.len()).all(has) {
+                let is_lost = |metric: &usize| !has(*metric) || metrics[*metric].reduce != Reduce::Value;
+                (0..metrics.len()).filter(is_lost).for_each(|metric| self.samples.push_sample(Sample::lost(metric)));
+            }
+            arm.samples = before..self.samples.0.len();
+        }
     }
 
     fn record(&mut self, number: u64, bench: &mut Bench) {
@@ -208,14 +246,25 @@ impl<'a> Lane<'a> {
         let metrics = &self.experiment.spec().metrics;
         self.trials += 1;
         self.values.clear();
-        self.values.resize(self.arms.len() * metrics.len(), f64::NAN);
+        self.values.resize(self.arms.len() * metrics.len(), Bounds::NONE);
+        // Of an arm that is measured alone nothing may have been learnt when a signal came early. Of several, who had come
+        // first had been, which is what the coin is for.
+        let (mut is_interrupted, mut says_nothing) = (false, self.measured.len() == 1);
         for arm in &self.measured {
             let row = &mut self.values[arm.slot * metrics.len()..][..metrics.len()];
             reduce(metrics, &self.samples.0[arm.samples.clone()], row, &mut self.scratch);
-            bench.observations.push(self.observations[arm.slot], row);
+            is_interrupted |= row.contains(&Bounds::UNKNOWN);
+            says_nothing &= !bench.observations.push(self.observations[arm.slot], row);
         }
-        let held = self.measured.iter().map(|arm| arm.slot).collect();
-        let values = TrialValues { number, values: &self.values, metrics: metrics.len(), held };
+        let values = TrialValues {
+            number,
+            values: &self.values,
+            metrics: metrics.len(),
+            held: self.measured.iter().map(|arm| arm.slot).collect(),
+            last: self.measured.last().map(|arm| arm.slot),
+            is_interrupted,
+            says_nothing,
+        };
         for &claim in &self.claims {
             bench.claims[claim].observe(&values, elapsed_ns);
         }
@@ -228,14 +277,19 @@ impl<'a> Lane<'a> {
         claims.filter(|judge| judge.is_open() && held.contains(judge.slots())).count()
     }
 
-    /// Takes a recorded trial into account as if it had just been measured: the slot, the metric and the
-    /// value of each sample, one slot after the other.
-    pub fn replay(&mut self, number: u64, samples: impl Iterator<Item = (usize, usize, f64)>, bench: &mut Bench) {
+    /// Takes a recorded trial into account as if it had just been measured: the slot, the metric and what is known of each
+    /// sample, one slot after the other.
+    pub fn replay(&mut self, number: u64, samples: impl Iterator<Item = (usize, usize, Bounds)>, bench: &mut Bench) {
         self.samples.0.clear();
         self.measured.clear();
-        for (slot, metric, value) in samples {
+        for (slot, metric, bounds) in samples {
             let before = self.samples.0.len();
-            self.samples.push(metric, value);
+            let (value, status) = match bounds {
+                Bounds::UNKNOWN => (f64::NAN, Status::Lost),
+                Bounds { low, high } if low < high => (low, Status::Censored),
+                Bounds { low, .. } => (low, Status::Ok),
+            };
+            self.samples.push_with(metric, value, status);
             match self.measured.last_mut() {
                 Some(arm) if arm.slot == slot => arm.samples.end += 1,
                 _ => self.measured.push(Measured { slot, start_ns: 0, samples: before..before + 1 }),
@@ -309,18 +363,15 @@ fn trial_rng(seed: u64, experiment: &str, number: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed ^ hash.rotate_left(17) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// One number a metric of an arm's samples.
-fn reduce(metrics: &[Metric], samples: &[Sample], row: &mut [f64], scratch: &mut Vec<f64>) {
-    let observed = |sample: &Sample| if sample.status == Status::Censored { f64::INFINITY } else { sample.value };
+/// What is known of the one number that each metric of an arm's samples comes to.
+fn reduce(metrics: &[Metric], samples: &[Sample], row: &mut [Bounds], scratch: &mut Values) {
     for sample in samples {
-        row[sample.metric] = observed(sample);
+        row[sample.metric] = sample.bounds();
     }
-    for (index, metric) in metrics.iter().enumerate() {
-        let Reduce::Quantile(q) = metric.reduce else { continue };
+    // Of several the last one is the number, but where a quantile is.
+    for (index, metric) in metrics.iter().enumerate().filter(|(_, metric)| metric.reduce != Reduce::Value) {
         scratch.clear();
-        scratch.extend(samples.iter().filter(|sample| sample.metric == index).map(observed));
-        scratch.sort_by(f64::total_cmp);
-        let rank = ((q * scratch.len() as f64).ceil() as usize).clamp(1, scratch.len().max(1));
-        row[index] = scratch.get(rank - 1).copied().unwrap_or(f64::NAN);
+        scratch.extend(samples.iter().filter(|sample| sample.metric == index).map(Sample::bounds));
+        row[index] = metric.reduce.of(scratch).unwrap_or(Bounds::NONE);
     }
 }

@@ -35,6 +35,7 @@ mod schedule;
 mod slots;
 mod summary;
 pub mod unit;
+pub mod values;
 
 pub use error::Error;
 pub use planning::share_error;

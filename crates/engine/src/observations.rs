@@ -3,6 +3,7 @@
 use crate::experiment::{Arm, Spec};
 use crate::judging::Closed;
 use crate::outcome::{Absence, LeftOut};
+use crate::values::{Bounds, Values};
 
 /// One arm's values, by metric, in the order measured.
 #[derive(Clone, Debug)]
@@ -12,7 +13,7 @@ pub struct ArmValues {
     /// The arm.
     pub arm: Arm,
     /// The values, by metric.
-    pub by_metric: Vec<Vec<f64>>,
+    pub by_metric: Vec<Values>,
     evidence_id: usize,
     left_out: Option<Closed>,
 }
@@ -33,7 +34,7 @@ impl Observations {
 
     /// How many values there are.
     pub(crate) fn count(&self) -> usize {
-        self.arms.iter().flat_map(|values| &values.by_metric).map(Vec::len).sum()
+        self.arms.iter().flat_map(|values| &values.by_metric).map(|values| values.len()).sum()
     }
 
     /// The arm's number, added when it is new.
@@ -43,7 +44,7 @@ impl Observations {
             self.arms.push(ArmValues {
                 experiment: spec.id.clone(),
                 arm: arm.clone(),
-                by_metric: vec![Vec::new(); spec.metrics.len()],
+                by_metric: vec![Values::default(); spec.metrics.len()],
                 evidence_id: 0,
                 left_out: None,
             });
@@ -65,7 +66,7 @@ impl Observations {
 
     /// The arm's values turned out to be worth nothing.
     pub(crate) fn forget(&mut self, arm: usize) {
-        self.arms[arm].by_metric.iter_mut().for_each(Vec::clear);
+        self.arms[arm].by_metric.iter_mut().for_each(Values::clear);
     }
 
     /// As [`forget`](Self::forget), where the arm has values.
@@ -100,12 +101,29 @@ impl Observations {
         left_out.collect()
     }
 
-    pub(crate) fn push(&mut self, arm: usize, row: &[f64]) {
+    /// Adds what a trial says of an arm, if it says anything.
+    pub(crate) fn push(&mut self, arm: usize, row: &[Bounds]) -> bool {
+        if !self.says_anything(arm, row) {
+            return false;
+        }
         for (values, &value) in self.arms[arm].by_metric.iter_mut().zip(row) {
-            if !value.is_nan() {
+            if !value.is_none() {
                 values.push(value);
             }
         }
+        true
+    }
+
+    /// Whether a trial says anything of an arm: not where a signal cut it off before any of those that were seen to their end
+    /// had come to theirs, for that far every one comes. How far a killed run had come nobody knows.
+    fn says_anything(&self, arm: usize, row: &[Bounds]) -> bool {
+        // Of what a signal cut off something was never seen; of what met its time limit everything was.
+        if !row.contains(&Bounds::UNKNOWN) {
+            return true;
+        }
+        let (first, others) = (row.first(), self.arms[arm].by_metric.first());
+        let least = others.and_then(Values::least);
+        first.is_some_and(|first| *first == Bounds::UNKNOWN || least.is_none_or(|least| first.low >= least))
     }
 
     /// The number of the experiment's next trial, which is not given out again.

@@ -125,13 +125,16 @@ pub struct PointSummary {
     pub min: Option<f64>,
     /// The greatest.
     pub max: Option<f64>,
-    /// How many of the values are infinite, since the observation met its time limit: what is not known for that is
-    /// above the limit.
+    /// How many observations were cut off, by their time limit or by a signal. What is not known for that is above
+    /// `limit`.
     #[serde(default)]
     pub censored: u64,
-    /// That time limit, where it is known.
+    /// What all of those are above: their time limit, or the least that had gone by. `None` where that is not known.
     #[serde(default)]
     pub limit: Option<f64>,
+    /// The most that was seen of any, which the greatest is at least.
+    #[serde(default)]
+    pub seen: Option<f64>,
 }
 
 /// What became of a claim.
@@ -162,11 +165,24 @@ pub struct ClaimResult {
     pub successes: u64,
     /// The trials that were dropped because both did equally well.
     pub ties: u64,
-    /// Successes among the trials that were not ties.
+    /// The trials in which what was cut off, by a time limit or a signal, leaves open whether the tests are true. They count
+    /// against either verdict.
+    #[serde(default)]
+    pub unknown: u64,
+    /// The trials that gave the verdict, which is about them, where later ones were measured too.
+    #[serde(default)]
+    pub decided: Option<Decided>,
+    /// What the answer to a comparison rests on.
+    #[serde(default)]
+    pub basis: Option<Basis>,
+    /// Whether what an arm leaves behind seems to reach into the next trial, so that no coin decides its outcome.
+    #[serde(default)]
+    pub interferes: bool,
+    /// Successes among the trials that were no ties.
     pub rate: Option<f64>,
-    /// The lower end of the rate's interval, at the claim's error.
+    /// The lower end of the rate's interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub rate_low: Option<f64>,
-    /// The upper end of the rate's interval, at the claim's error.
+    /// The upper end of the rate's interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub rate_high: Option<f64>,
     /// The rate that was claimed.
     pub rate_claimed: f64,
@@ -176,9 +192,9 @@ pub struct ClaimResult {
     /// of the paired ratios that matches the claimed rate, the median at 0.5. For a difference, by how
     /// much, in the metric's unit. For a predicate on one metric in which there is no chance, its value.
     pub ratio: Option<f64>,
-    /// The lower end of its interval, at the claim's error.
+    /// The lower end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub ratio_low: Option<f64>,
-    /// The upper end of its interval, at the claim's error.
+    /// The upper end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub ratio_high: Option<f64>,
     /// Natural logarithm of the evidence that it holds.
     pub log_e_holds: Option<f64>,
@@ -188,7 +204,63 @@ pub struct ClaimResult {
     pub unlike: Vec<String>,
 }
 
+/// The trials that gave a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// So many had been judged, ties and unknown ones included.
+    pub trials: u64,
+    /// In so many of them the claim's tests were true.
+    pub successes: u64,
+    /// So many were ties.
+    pub ties: u64,
+    /// So many were left open by what was cut off.
+    pub unknown: u64,
+}
+
+/// What the answer to a comparison rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Who won how many pairs: that alone says that one wins more often.
+    Signs,
+    /// Also by how much the pairs were won: that says that the two differ, and which way.
+    Magnitudes,
+    /// The interval of the median ratio, which takes trials to be alike.
+    Interval,
+}
+
+/// What a comparison fails for, where somebody gates on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// The command is slower than the reference.
+    Slower,
+    /// It is faster.
+    Faster,
+}
+
+impl Gate {
+    /// The answer that it fails for.
+    pub fn decision(self) -> Decision {
+        match self {
+            Gate::Slower => Decision::Slower,
+            Gate::Faster => Decision::Faster,
+        }
+    }
+}
+
 impl ClaimResult {
+    /// All trials that were judged.
+    pub fn judged(&self) -> Decided {
+        let Self { trials, successes, ties, unknown, .. } = *self;
+        Decided { trials, successes, ties, unknown }
+    }
+
+    /// The trials that the verdict is about: those that gave it, or all where there is none.
+    pub fn decisive(&self) -> Decided {
+        self.decided.unwrap_or(self.judged())
+    }
+
     /// Whether the trials left the interval that earlier ones allow, or nothing is left of it, so that there is none:
     /// of the rate, or else of the ratio or difference.
     pub fn has_lost_interval(&self, of_rate: bool) -> bool {
@@ -330,17 +402,23 @@ pub enum Decision {
     Slower,
     /// Its ratio is wholly inside the margin.
     Same,
+    /// Its ratio is not beyond the margin on the slower side, and a gate needed no more.
+    NotSlower,
+    /// Its ratio is not beyond the margin on the faster side, and a gate needed no more.
+    NotFaster,
     /// The budget ended first.
     Undecided,
 }
 
 impl Decision {
-    /// The word in tables and JSON.
+    /// The word in tables.
     pub fn word(self) -> &'static str {
         match self {
             Decision::Faster => "faster",
             Decision::Slower => "slower",
             Decision::Same => "same",
+            Decision::NotSlower => "not slower",
+            Decision::NotFaster => "not faster",
             Decision::Undecided => "undecided",
         }
     }

@@ -1,7 +1,9 @@
 //! The paired statistic of a claim (a ratio or a difference, one a trial) and the confidence sequence
 //! of the quantile that the claim speaks of.
 
-use ascertain_stats::{quantile_ranks, quantile_sorted};
+use ascertain_stats::quantile_ranks;
+
+use crate::values::{Bounds, Sorted};
 
 /// A trial's statistic, kept for its quantile.
 #[derive(Clone, Debug)]
@@ -10,7 +12,7 @@ pub(crate) struct Paired {
     error_low: f64,
     error_high: f64,
     /// Sorted as far as the last look went.
-    values: Vec<f64>,
+    values: Sorted,
     low: f64,
     high: f64,
 }
@@ -19,26 +21,21 @@ impl Paired {
     /// For the `quantile`, each end with its own error.
     pub fn new(quantile: f64, error_low: f64, error_high: f64) -> Paired {
         let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
-        Paired { quantile, error_low, error_high, values: Vec::new(), low, high }
+        Paired { quantile, error_low, error_high, values: Sorted::default(), low, high }
     }
 
-    pub fn push(&mut self, value: f64) {
+    pub fn push(&mut self, value: Bounds) {
         self.values.push(value);
     }
 
     /// Brings the interval up to date: the intersection of what every look so far allows.
     pub fn look(&mut self) {
-        // Almost sorted already: the standard library's stable sort is linear in that case.
-        self.values.sort_by(f64::total_cmp);
-        let n = self.values.len() as u64;
+        self.values.sort();
+        let n = self.values.as_slice().len() as u64;
         let ranks = quantile_ranks(n, self.quantile, self.error_low, self.error_high);
         let Ok(ranks) = ranks else { return };
-        if let Some(rank) = ranks.low {
-            self.low = self.low.max(self.values[rank as usize]);
-        }
-        if let Some(rank) = ranks.high {
-            self.high = self.high.min(self.values[rank as usize]);
-        }
+        let (low, high) = self.values.between(ranks);
+        (self.low, self.high) = (self.low.max(low), self.high.min(high));
     }
 
     /// The interval at the last look; an end that is not bounded yet is infinite.
@@ -51,9 +48,9 @@ impl Paired {
         self.low > self.high
     }
 
-    /// The quantile of the values at the last look.
-    pub fn estimate(&self) -> Option<f64> {
-        quantile_sorted(&self.values, self.quantile)
+    /// The quantile of the values at the last look, as far as it is known.
+    pub fn estimate(&self) -> Option<Bounds> {
+        self.values.quantile(self.quantile)
     }
 
     /// Half of the interval's width by its middle: `0.01` is "to 1 %".

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Claim;
 use crate::command::CommandSet;
 use crate::experiment::{Arm, Experiment};
+use crate::outcome::Gate;
 
 /// Everything a run is asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +62,9 @@ pub struct Config {
     pub precision: Option<f64>,
     /// `compare`: answer from the ratio's interval against [1/(1+m), 1+m].
     pub margin: Option<f64>,
+    /// What comparisons fail for, where somebody gates on it: with a margin they end as soon as that is settled.
+    #[serde(default)]
+    pub gate: Option<Gate>,
     /// Start trials at random moments, this far apart on average.
     pub gap: Option<Duration>,
     /// Trials that a table takes, after which its arms are measured no more; `None`: its arms are in
@@ -79,6 +83,7 @@ impl Default for Config {
             seed: 0,
             precision: None,
             margin: None,
+            gate: None,
             gap: None,
             table_trials: None,
         }

@@ -49,7 +49,8 @@ pub(crate) fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>
     let errors = share_error(&plan.claims, config.error)?;
     let judges = plan.claims.iter().zip(errors).map(|(claim, error)| {
         let exact_trials = config.exact_trials.is_some();
-        let terms = Terms { error, margin: config.margin, precision: config.precision, exact_trials };
+        let (margin, precision, gate) = (config.margin, config.precision, config.gate);
+        let terms = Terms { error, margin, precision, gate, exact_trials };
         ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
     });
     judges.collect()

@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::claim::Bound;
 use crate::experiment::Metric;
 use crate::nearest::suggestion;
 use crate::unit::{QuantityError, parse_quantity};
+use crate::values::{Bounds, and};
 
 /// Comparisons that must all be true.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,10 +99,14 @@ impl Predicate {
         text.split(" and ").map(|part| Comparison::parse(part.trim(), metrics)).collect::<Result<_, _>>().map(Predicate)
     }
 
-    /// Whether every comparison is true of the values, by metric. A metric without a value (NaN) makes
-    /// its comparison false.
-    pub fn is_true(&self, values: &[f64]) -> bool {
-        self.0.iter().all(|comparison| comparison.is_true(values[comparison.metric]))
+    /// Whether every comparison is true of the values, by metric; `None` where what was cut off leaves that open, and where
+    /// one is about the metric that is `open`. A metric that was not observed makes its comparison false.
+    pub fn is_true(&self, values: &[Bounds], open: Option<usize>) -> Option<bool> {
+        let is_true = |comparison: &Comparison| match open {
+            Some(metric) if metric == comparison.metric => None,
+            _ => comparison.is_true(values[comparison.metric]),
+        };
+        self.0.iter().map(is_true).fold(Some(true), and)
     }
 
     /// Whether it speaks of the metric.
@@ -141,14 +147,17 @@ impl Comparison {
         Ok(Comparison { metric, relation, bound })
     }
 
-    fn is_true(&self, value: f64) -> bool {
+    fn is_true(&self, value: Bounds) -> Option<bool> {
+        let keeps_to = |bound| value.keeps_to(bound);
+        // A number that is missing is on neither side.
+        let not = |is_true: Option<bool>| is_true.map(|is_true| !is_true && !value.is_none());
         match self.relation {
-            Relation::AtMost => value <= self.bound,
-            Relation::Below => value < self.bound,
-            Relation::AtLeast => value >= self.bound,
-            Relation::Above => value > self.bound,
-            Relation::Equal => value == self.bound,
-            Relation::Unequal => value != self.bound && !value.is_nan(),
+            Relation::AtMost => keeps_to(Bound::AtMost(self.bound)),
+            Relation::Below => not(keeps_to(Bound::AtLeast(self.bound))),
+            Relation::AtLeast => keeps_to(Bound::AtLeast(self.bound)),
+            Relation::Above => not(keeps_to(Bound::AtMost(self.bound))),
+            Relation::Equal => keeps_to(Bound::Within(self.bound, self.bound)),
+            Relation::Unequal => not(keeps_to(Bound::Within(self.bound, self.bound))),
         }
     }
 }
@@ -167,12 +176,36 @@ mod tests {
     #[test]
     fn comparisons_are_joined_by_and() {
         let predicate = Predicate::parse("exit == 0 and wall<=50ms", &metrics()).unwrap();
-        assert!(predicate.is_true(&[50e6, 0.0]));
-        assert!(!predicate.is_true(&[50e6 + 1.0, 0.0]));
-        assert!(!predicate.is_true(&[1.0, 1.0]));
-        assert!(!predicate.is_true(&[f64::NAN, 0.0]));
-        assert!(!predicate.is_true(&[f64::INFINITY, 0.0]), "a time-out is an infinite time");
+        let is_true = |wall, exit| predicate.is_true(&[wall, Bounds::exact(exit)], None);
+        assert_eq!(is_true(Bounds::exact(50e6), 0.0), Some(true));
+        assert_eq!(is_true(Bounds::exact(50e6 + 1.0), 0.0), Some(false));
+        assert_eq!(is_true(Bounds::exact(1.0), 1.0), Some(false));
+        assert_eq!(is_true(Bounds::NONE, 0.0), Some(false));
+        assert_eq!(is_true(Bounds::above(50e6), 0.0), Some(false), "a time-out is above its limit");
+        assert_eq!(is_true(Bounds::above(49e6), 0.0), None, "and who knows how far");
         assert_eq!(predicate.spelled(&metrics()), "exit == 0 and wall <= 50 ms");
+    }
+
+    #[test]
+    fn what_is_missing_is_on_neither_side() {
+        for relation in ["<=", "<", ">=", ">", "==", "!="] {
+            let predicate = Predicate::parse(&format!("wall {relation} 5 ns"), &metrics()).unwrap();
+            assert_eq!(predicate.is_true(&[Bounds::NONE, Bounds::NONE], None), Some(false), "{relation}");
+            assert_eq!(predicate.is_true(&[Bounds::above(4.0), Bounds::NONE], None), None, "{relation}");
+        }
+        let is_true = |relation: &str, wall| {
+            let predicate = Predicate::parse(&format!("wall {relation} 5 ns"), &metrics()).unwrap();
+            predicate.is_true(&[wall, Bounds::NONE], None)
+        };
+        let stopped = Bounds::above(5.0);
+        let expected = [("<=", false), ("<", false), (">=", true), (">", true), ("==", false), ("!=", true)];
+        for (relation, expected) in expected {
+            assert_eq!(is_true(relation, stopped), Some(expected), "{relation}");
+        }
+        let five = [("<=", true), ("<", false), (">=", true), (">", false), ("==", true), ("!=", false)];
+        for (relation, expected) in five {
+            assert_eq!(is_true(relation, Bounds::exact(5.0)), Some(expected), "{relation}");
+        }
     }
 
     #[test]

@@ -138,7 +138,10 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
         Err(Stop::Interrupted) => (true, None),
         Err(Stop::Evidence(error)) => (interrupt::requested(), Some(error)),
     };
-    // Sessions end here: clean-up commands run before the outcome is written.
+    // Sessions end here: clean-up commands run before the outcome is written, but after what was measured is.
+    if let Some(Err(error)) = bench.evidence.as_deref_mut().map(Writer::flush) {
+        unkept.get_or_insert(error);
+    }
     drop(schedule);
     let claims = judges.iter_mut().map(ClaimJudge::result).collect();
     let mut outcome = summary::outcome(&setting, &observations, claims, interrupted);

@@ -95,7 +95,7 @@ impl Schedule<'_, '_> {
                 break;
             }
             self.lanes[index].warm_up(bench).map_err(|_| Stop::Interrupted)?;
-            self.report_progress_if_due(clock::now_ns(), index, bench);
+            self.report_progress_if_due(clock::now_ns(), index, bench)?;
         }
         self.defer(index, bench);
         Ok(())
@@ -159,12 +159,10 @@ impl Schedule<'_, '_> {
             lane.trial(bench).map_err(|_| Stop::Interrupted)?;
             let now_ns = clock::now_ns();
             if let Some(evidence) = bench.evidence.as_deref_mut() {
-                // What would be a second old at the end of the next trial is written before it.
-                let next_ends_ns = now_ns.saturating_add(lane.cost_ns as u64);
-                evidence.flush_if_due(next_ends_ns).map_err(Stop::Evidence)?;
+                evidence.end_trial(lane.cost_ns).map_err(Stop::Evidence)?;
             }
             let goes_on = now_ns < slice_ends_ns && lane.wants_more(bench) && !interrupt::requested();
-            self.report_progress_if_due(now_ns, index, bench);
+            self.report_progress_if_due(now_ns, index, bench)?;
             if !goes_on {
                 return Ok(());
             }
@@ -183,19 +181,20 @@ impl Schedule<'_, '_> {
             if now_ns >= until_ns || interrupt::requested() {
                 return Ok(now_ns < self.ends_ns && !interrupt::requested());
             }
-            if let Some(evidence) = bench.evidence.as_deref_mut() {
-                evidence.flush_if_due(now_ns).map_err(Stop::Evidence)?;
-            }
-            self.report_progress_if_due(now_ns, index, bench);
+            self.report_progress_if_due(now_ns, index, bench)?;
             std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(20_000_000)));
         }
     }
 
-    fn report_progress_if_due(&mut self, now_ns: u64, index: usize, bench: &Bench) {
+    fn report_progress_if_due(&mut self, now_ns: u64, index: usize, bench: &mut Bench) -> Result<(), Stop> {
         if now_ns < self.next_progress_ns {
-            return;
+            return Ok(());
         }
         self.next_progress_ns = now_ns + PROGRESS_NS;
+        // Nobody learns of a trial that a kill could still undo.
+        if let Some(evidence) = bench.evidence.as_deref_mut() {
+            evidence.flush().map_err(Stop::Evidence)?;
+        }
         let lane = &self.lanes[index];
         let mut open = lane.claims.iter().map(|&claim| &bench.claims[claim]).filter(|judge| judge.is_open());
         let headline = open.next().map_or_else(
@@ -215,5 +214,6 @@ impl Schedule<'_, '_> {
             let outcome = summary::outcome(self.setting, bench.observations, claims, false);
             self.observer.outcome(&outcome, bench.observations);
         }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! What came of a run: each metric of each arm in a few numbers, beside the claims.
 
 use ascertain_numeric::sum::{mean_of, variance_of};
-use ascertain_stats::{quantile_ranks, quantile_sorted};
+use ascertain_stats::quantile_ranks;
 use ascertain_sys::machine::{self, CpuTimes, Machine, cpu_times};
 
 use crate::command::{self, CommandSet};
@@ -9,7 +9,7 @@ use crate::experiment::Spec;
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA};
 use crate::plan::Registry;
-use crate::unit::Unit;
+use crate::values::Bounds;
 
 /// The error of each interval in a summary: they are at 95 % each, outside of the run's budget.
 const ERROR: f64 = 0.05;
@@ -46,29 +46,24 @@ pub(crate) fn outcome(
         threats,
         seed: setting.seed,
         interrupted,
-        points: with_spec.flat_map(|(values, spec)| summarise(values, spec, setting.commands)).collect(),
+        points: with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect(),
         claims,
         left_out: observations.left_out(),
     }
 }
 
 /// Summarises an arm's metrics.
-fn summarise(values: &ArmValues, spec: &Spec, commands: &[CommandSet]) -> Vec<PointSummary> {
+fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_metric);
-    let limit_ns = commands.iter().find(|set| set.id == spec.id).and_then(|set| set.time_limit);
     metrics
         .map(|(metric, observed)| {
-            let mut sorted = observed.clone();
-            sorted.sort_by(f64::total_cmp);
-            let n = sorted.len() as u64;
-            let (low, high) = quantile_ranks(n, 0.5, ERROR / 2.0, ERROR / 2.0)
-                .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| ranks.of(&sorted));
-            let quantile = |q| quantile_sorted(&sorted, q).filter(|value| value.is_finite());
-            // Where some observations timed out there is no mean to speak of.
-            let finite = sorted.last().is_some_and(|last| last.is_finite());
+            let sorted = observed.sorted();
+            let (low, high) = quantile_ranks(observed.len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
+                .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks));
+            let quantile = |q| sorted.quantile(q).and_then(Bounds::estimate).filter(|value| value.is_finite());
+            // Where some observations were cut off there is no mean to speak of.
+            let finite = sorted.as_slice().last().is_some_and(|last| last.is_finite());
             let numbers = || observed.iter().copied();
-            let censored = observed.iter().filter(|value| **value == f64::INFINITY).count() as u64;
-            let limit_ns = limit_ns.filter(|_| censored > 0 && metric.unit == Unit::Nanosecond);
             PointSummary {
                 experiment: values.experiment.clone(),
                 variant: values.arm.variant.clone(),
@@ -76,7 +71,7 @@ fn summarise(values: &ArmValues, spec: &Spec, commands: &[CommandSet]) -> Vec<Po
                 metric: metric.name.clone(),
                 unit: metric.unit,
                 better: metric.better,
-                n,
+                n: observed.len() as u64,
                 median: quantile(0.5),
                 median_low: Some(low).filter(|low| low.is_finite()),
                 median_high: Some(high).filter(|high| high.is_finite()),
@@ -86,8 +81,9 @@ fn summarise(values: &ArmValues, spec: &Spec, commands: &[CommandSet]) -> Vec<Po
                 std: if finite { variance_of(numbers()).map(f64::sqrt) } else { None },
                 min: quantile(0.0),
                 max: quantile(1.0),
-                censored,
-                limit: limit_ns.map(|limit| limit.as_nanos() as f64),
+                censored: observed.iter().filter(|value| **value == f64::INFINITY).count() as u64,
+                limit: observed.limit(),
+                seen: observed.most(),
             }
         })
         .collect()

@@ -1,11 +1,11 @@
 //! A signal in the middle of an observation. Signals belong to a whole process: hence a test by itself.
 
 use ascertain::command::{CommandExperiment, CommandSet, NamedCommand};
-use ascertain::experiment::{Arm, Experiment, Point, Samples, Setup, TargetError, Trial};
+use ascertain::experiment::{Arm, Experiment, Point, Samples, Setup, Status, TargetError, Trial};
 use ascertain_sys::interrupt;
 
 #[test]
-fn an_interrupted_observation_is_no_observation_and_is_cleaned_up_after() {
+fn an_interrupted_observation_says_what_had_gone_by_and_is_cleaned_up_after() {
     interrupt::install().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let cleaned = folder.path().join("cleaned");
@@ -25,11 +25,15 @@ fn an_interrupted_observation_is_no_observation_and_is_cleaned_up_after() {
     let arm = Arm { variant: "command".into(), point: Point::default() };
     let mut session = experiment.open(&[arm], &Setup { seed: 0 }).unwrap();
     let trial = Trial { number: 0, seed: 0 };
+    let mut samples = Samples::default();
+    assert_eq!(session.measure(0, &trial, &mut samples), Err(TargetError::Interrupted));
+    let wall = samples.iter().find(|sample| sample.metric == 0).unwrap();
+    assert!(wall.status == Status::Censored && wall.value > 0.0 && wall.value < 300e9, "{wall:?}");
+    assert!(samples.iter().all(|sample| sample.metric != 4), "it has no exit code");
     // From now on nothing else is started either.
-    for _ in 0..2 {
-        let measured = session.measure(0, &trial, &mut Samples::default());
-        assert_eq!(measured, Err(TargetError::Interrupted));
-    }
+    let mut samples = Samples::default();
+    assert_eq!(session.measure(0, &trial, &mut samples), Err(TargetError::Interrupted));
+    assert_eq!(samples.iter().count(), 0);
     assert!(!cleaned.exists());
     drop(session);
     assert!(cleaned.exists());

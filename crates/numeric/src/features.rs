@@ -5,7 +5,8 @@ pub(crate) fn first_missing(required: &[&'static str]) -> Option<&'static str> {
     first_that_lacks(required, has)
 }
 
-fn first_that_lacks(required: &[&'static str], has: impl Fn(&str) -> bool) -> Option<&'static str> {
+/// The same of a machine that has what it is said to have.
+pub(crate) fn first_that_lacks(required: &[&'static str], has: impl Fn(&str) -> bool) -> Option<&'static str> {
     required.iter().copied().find(|feature| !has(feature))
 }
 

@@ -105,8 +105,11 @@ pub(crate) struct ClaimFigure {
 impl ClaimFigure {
     /// `None` where nothing was measured, or where several conditions leave no one figure.
     pub fn of(claim: &ClaimResult) -> Option<ClaimFigure> {
-        claim.ratio?;
         let [test] = claim.asked.tests.as_slice() else { return None };
+        // Where times were cut off, a ratio may have a bound and no value.
+        if claim.ratio.is_none() && !matches!(test, AskedTest::Versus { scale: Scale::Ratio, .. }) {
+            return None;
+        }
         let with_reason = |figure: Figure| Figure { range: range(claim, false, figure.range), ..figure };
         let (value, low, high) = (claim.ratio, claim.ratio_low, claim.ratio_high);
         let of_unit = |measure: &Measure| with_reason(Figure::of_unit(measure.unit, value, low, high));
@@ -138,8 +141,8 @@ impl ClaimFigure {
     }
 }
 
-/// The claim's ratio with its interval. A time-out counts as an infinite time, and its ratio as 0 or without end: that
-/// is no figure, and bounds nothing.
+/// The claim's ratio with its interval. Where two times were cut off, it could be anything above 0: that is no figure, and
+/// bounds nothing.
 pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     let [value, low, high] = bounding(claim);
     let figure = Figure::new(value, low, high, landmarks);

@@ -32,12 +32,16 @@ impl Figure {
         let value = value.filter(|v| !v.is_nan());
         // An infinite end bounds nothing.
         let [low, high] = [low, high].map(|end| end.filter(|v| v.is_finite()));
-        let decimals = decimals(value.filter(|v| v.is_finite()), low, high);
+        let decimals = digits(value.filter(|v| v.is_finite()), low, high);
         // A ratio's digits count, however wide its interval is; next to a difference's ends only places do.
         let is_signed = [value, low, high].into_iter().flatten().any(|number| number < 0.0);
         let least = |number: f64| if is_signed { 0 } else { two_digits(number) };
         let end = |number: f64| {
-            let decimals = decimals.map(|decimals| decimals.max(least(number)));
+            let decimals = decimals.map(|(of_ends, of_value)| {
+                // What sets the value apart from the near end is nothing to one of another magnitude.
+                let is_far = value.is_some_and(|value| number.abs() > 10.0 * value.abs());
+                (if is_far { of_ends } else { of_value }).max(least(number))
+            });
             beside_mark(number, decimals, landmarks).map_or_else(|| Ok(write(number, decimals, landmarks)), Err)
         };
         let range = match (low.map(end), high.map(end)) {
@@ -50,6 +54,7 @@ impl Figure {
         // A landmark inside of the interval may well be where the value is.
         let is_excluded = |mark: &f64| low.is_some_and(|low| low >= *mark) || high.is_some_and(|high| high <= *mark);
         let (excluded, within): (Vec<f64>, Vec<f64>) = landmarks.iter().copied().partition(is_excluded);
+        let decimals = decimals.map(|(_, of_value)| of_value);
         let of_value = |(decimals, value): (usize, f64)| on_its_side(value, decimals.max(least(value)), &within);
         let decimals = decimals.zip(value).map(of_value).or(decimals);
         let value = value.map_or_else(|| "-".into(), |value| write(value, decimals, &excluded));
@@ -60,7 +65,7 @@ impl Figure {
     pub fn of_unit(unit: Unit, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
         let size = [value, high, low].into_iter().flatten().find(|v| v.is_finite() && *v != 0.0).unwrap_or(0.0);
         let prefix = unit.prefix(size);
-        let mut figure = Figure::with_prefix(prefix, value, low, high);
+        let mut figure = Figure::with_prefix(prefix, &|end| unit.prefix(end), value, low, high);
         // Counts are whole, unless one of them is the mean of two.
         let counts = [value, low, high].map(|number| number.filter(|number| prefix.0 == 1.0 && unit.is_count(*number)));
         if let [Some(value), Some(low), Some(high)] = counts {
@@ -70,9 +75,36 @@ impl Figure {
         figure
     }
 
-    /// The same with the prefix that is given: its factor and its symbol.
-    pub fn with_prefix(prefix: (f64, &str), value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
-        Figure::with_landmarks(prefix, value, low, high, &[])
+    /// The same with the prefix that is given: its factor and its symbol. Ends that lie so far apart that they would be
+    /// unreadable in one unit, each have the prefix that `own` gives them, and three digits: `16.6 µs to 188 ms`. The least
+    /// and the greatest of many, which have no value between them, have three digits at least.
+    pub fn with_prefix(
+        prefix: (f64, &str),
+        own: &dyn Fn(f64) -> (f64, &'static str),
+        value: Option<f64>,
+        low: Option<f64>,
+        high: Option<f64>,
+    ) -> Figure {
+        let mut figure = Figure::with_landmarks(prefix, value, low, high, &[]);
+        let [Some(least), Some(most)] = [low, high].map(|end| end.filter(|end| end.is_finite() && *end >= 0.0)) else {
+            return figure;
+        };
+        let in_own = |end: f64| {
+            let (factor, symbol) = own(end);
+            let number = unsigned_zero(format!("{:.*}", three_digits(end / factor), end / factor));
+            format!("{number} {symbol}").trim_end().to_string()
+        };
+        let is_wide = most >= FAR * prefix.0 || (least > 0.0 && most >= FAR * least);
+        if is_wide && own(least) != own(most) {
+            figure.range = format!("{} to {}", in_own(least), in_own(most));
+        } else if value.is_none() {
+            let ends = [least, most].map(|end| end / prefix.0);
+            if let Some(shared) = decimals(None, Some(ends[0]), Some(ends[1])) {
+                let [least, most] = ends.map(|end| write(end, Some(shared.max(three_digits(end))), &[]));
+                figure.range = format!("{least} to {most}");
+            }
+        }
+        figure
     }
 
     /// The same with landmarks, as [`Figure::new`] has them.
@@ -130,6 +162,9 @@ impl std::fmt::Display for Figure {
     }
 }
 
+/// So many times the unit, or the other end, and an end needs a unit of its own.
+const FAR: f64 = 1e4;
+
 /// The most digits after the point: below that, numbers get an exponent.
 const MOST_DECIMALS: usize = 9;
 
@@ -165,18 +200,29 @@ fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<u
     let largest = [value, low, high].into_iter().flatten().map(f64::abs).fold(0.0, f64::max);
     let says_something = half_width > 0.0 && half_width.is_finite() && largest < 1e10;
     let needed = -half_width.log10().floor();
-    let decimals = (says_something && needed <= MOST_DECIMALS as f64).then_some(needed.max(0.0) as usize)?;
+    (says_something && needed <= MOST_DECIMALS as f64).then_some(needed.max(0.0) as usize)
+}
+
+/// The decimals of an end that is far from the value, and those of the value and of the other end.
+fn digits(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<(usize, usize)> {
+    let decimals = decimals(value, low, high)?;
     // A value near one end of a lopsided interval, 3.4 in 3.2 to 7.9, needs more to stand apart from it.
     let value = value.unwrap_or(f64::NAN);
     let hides = |decimals: usize| {
         [low, high].into_iter().flatten().any(|end| end != value && rounds_onto(end, value, decimals))
     };
-    Some((decimals..decimals + 2).find(|&decimals| !hides(decimals)).unwrap_or(decimals + 2).min(MOST_DECIMALS))
+    let apart = (decimals..decimals + 2).find(|&decimals| !hides(decimals)).unwrap_or(decimals + 2);
+    Some((decimals, apart.min(MOST_DECIMALS)))
 }
 
 /// The decimals with which a number has two significant digits; none for zero, which has none.
 fn two_digits(number: f64) -> usize {
     if number == 0.0 || !number.is_finite() { 0 } else { (1.0 - number.abs().log10().floor()).max(0.0) as usize }
+}
+
+/// The same with three.
+fn three_digits(number: f64) -> usize {
+    if number == 0.0 { 0 } else { two_digits(number / 10.0) }
 }
 
 /// So many decimals, or up to two more, that the value as it is written is not on the other side of a mark than it is:
@@ -366,6 +412,19 @@ mod tests {
         assert_eq!(zero.to_string(), "0.0 ms (0.0 to 1.1)", "in the unit of its ends");
         assert_eq!(Figure::of_unit(Unit::Nanosecond, Some(0.0), Some(0.0), Some(0.0)).value, "0 ns");
         assert_eq!(Figure::of_unit(Unit::Nanosecond, None, None, None).to_string(), "-");
+        // Each number has its own digits, and where it needs one its own unit.
+        let apart = |value, low, high| Figure::of_unit(Unit::Nanosecond, value, Some(low), Some(high)).to_string();
+        assert_eq!(apart(Some(16_603.0), 16_571.0, 188_042_123.0), "16.60 µs (16.6 µs to 188 ms)");
+        assert_eq!(apart(Some(16_603.0), 0.0, 188_042_123.0), "17 µs (0 ns to 188 ms)");
+        assert_eq!(apart(Some(16_603.0), 16_571.0, 842_123.0), "16.60 µs (16.57 to 842)");
+        let extent = |low, high| Figure::of_unit(Unit::Nanosecond, None, Some(low), Some(high)).range;
+        assert_eq!(extent(16_571.0, 842_123.0), "16.6 to 842");
+        let prefix = (1e3, "µs");
+        let in_microseconds = |own: &dyn Fn(f64) -> (f64, &'static str)| {
+            Figure::with_prefix(prefix, own, None, Some(16_571.0), Some(188_042_123.0)).range
+        };
+        assert_eq!(in_microseconds(&|end| Unit::Nanosecond.prefix(end)), "16.6 µs to 188 ms");
+        assert_eq!(in_microseconds(&|_| (1e3, "µs")), "16.6 to 188042", "the unit that was asked for");
         let count = |unit, [value, low, high]: [f64; 3]| Figure::of_unit(unit, Some(value), Some(low), Some(high));
         assert_eq!(count(Unit::One, [5.0, 5.0, 5.0]).to_string(), "5 (5 to 5)");
         assert_eq!(count(Unit::Byte, [125.0, 124.0, 130.0]).to_string(), "125 B (124 to 130)");

@@ -126,11 +126,12 @@ fn time_cells(point: &PointSummary, layout: &Layout) -> [String; 3] {
     }
     let PointSummary { median, median_low, median_high, min, max, .. } = *point;
     let prefix = layout.prefix(point.unit, median.or(min).unwrap_or(0.0));
-    let Figure { value, range } = censored(point, Figure::with_prefix(prefix, median, median_low, median_high));
-    let range_of_all = Figure::with_prefix(prefix, None, min, max).range;
+    let own = |end| layout.prefix(point.unit, end);
+    let Figure { value, range } = censored(point, Figure::with_prefix(prefix, &own, median, median_low, median_high));
+    let range_of_all = Figure::with_prefix(prefix, &own, None, min, max).range;
     let range_of_all = match (min, max) {
         (None, None) if point.censored > 0 => over_limit(point),
-        (_, None) => to_limit(point, range_of_all),
+        (_, None) => to_seen(point, range_of_all),
         _ => range_of_all,
     };
     [value, range, range_of_all]
@@ -140,7 +141,7 @@ fn time_cells(point: &PointSummary, layout: &Layout) -> [String; 3] {
 fn censored(point: &PointSummary, Figure { value, range }: Figure) -> Figure {
     let value = if point.median.is_none() && point.censored > 0 { over_limit(point) } else { value };
     let range = match (point.median, point.median_low, point.median_high) {
-        (None, None, _) if point.censored > 0 => format!("stopped in {} of {}", point.censored, point.n),
+        (None, ..) if point.censored > 0 => format!("stopped in {} of {}", point.censored, point.n),
         (_, Some(_), None) => to_limit(point, range),
         _ => range,
     };
@@ -153,9 +154,23 @@ fn to_limit(point: &PointSummary, range: String) -> String {
     low.map(|low| format!("{low} to {}", over_limit(point))).unwrap_or(range)
 }
 
+/// The same of a range up to the most that was seen.
+fn to_seen(point: &PointSummary, range: String) -> String {
+    to_limit(&PointSummary { limit: point.seen.or(point.limit), ..point.clone() }, range)
+}
+
 /// "over 3 ms": all that is known of a time that met its limit.
 fn over_limit(point: &PointSummary) -> String {
-    point.limit.map_or_else(|| "∞".into(), |limit| format!("over {}", point.unit.exact(limit)))
+    match point.limit {
+        None => "unknown".into(),
+        // An exit code.
+        Some(0.0) => "stopped".into(),
+        Some(limit) => {
+            // A limit is a round number; what had gone by is not.
+            let exact = point.unit.exact(limit);
+            format!("over {}", if exact.len() <= "20.25 ms".len() { exact } else { point.unit.human(limit) })
+        }
+    }
 }
 
 /// Each arm with what was measured of it: references before what is held against them, in the claims' order, or

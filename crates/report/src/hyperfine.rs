@@ -1,7 +1,7 @@
 //! hyperfine's export formats, so that what reads its files reads ours: times in seconds, `user` and
 //! `system` as means. Written against the output of hyperfine 1.15; `memory_usage_byte` is of 1.20.
 //!
-//! Differences: a time-out is an infinite time, which JSON has no number for, so that it is `null` and
+//! Differences: of a time-out no more is known than its limit, so that it is `null` and
 //! takes the mean along; and an observation that was made in another order is listed in the order of
 //! its trial.
 

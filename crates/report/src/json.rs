@@ -1,7 +1,6 @@
 //! JSON: one object, with `null` for what is not known.
 //!
-//! JSON has no infinity: an infinite time (an observation that met its time limit) is `null` too, and
-//! `censored` says how many there were.
+//! What lies above the `limit` where observations were cut off is not known and `null`; `censored` says how many were.
 
 use ascertain::outcome::Outcome;
 

@@ -29,7 +29,8 @@ pub struct Judgement {
     pub log_e_refuted: Option<f64>,
     /// S/N.
     pub rate: Option<f64>,
-    /// The lower end of the rate's confidence sequence.
+    /// The lower end of the rate's confidence sequence, that of the method. By the mixture each end is wrong with a chance
+    /// of at most `error`, both together with at most twice that; by CSM both together with at most `error`.
     pub rate_low: Option<f64>,
     /// The upper end of the rate's confidence sequence.
     pub rate_high: Option<f64>,
@@ -40,6 +41,15 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// What the ends of the rate's interval may be wrong with: "each end wrong with a chance of at most 0.001".
+    pub(crate) fn of_interval(&self) -> String {
+        let error = chance(self.error);
+        match self.method.as_str() {
+            "csm" => format!("by CSM, both ends together wrong with a chance of at most {error}"),
+            _ => format!("each end wrong with a chance of at most {error}"),
+        }
+    }
+
     /// The verdict as one plain sentence.
     pub fn sentence(&self) -> String {
         let Judgement { trials, successes, .. } = self;

@@ -161,7 +161,8 @@ impl PowerAnalysis {
             )),
             None if self.rates.iter().any(|at| at.true_rate == claimed) => Some(match self.judging {
                 Judging::Order => "Where each wins half of the pairs there is no answer to find: one comes by error \
-                                   alone, and ties do not count."
+                                   alone, and ties do not count. This is by who wins; `compare` bets on by how much as \
+                                   well, and mostly needs fewer pairs."
                     .to_string(),
                 _ => format!(
                     "Where the true rate is the claimed {}, no number of {trials} decides: a verdict comes by error \

@@ -4,7 +4,8 @@
 //! What follows is about the rate while it was measured: a verdict does not speak of other times or machines.
 //! METHODOLOGY.md says so once, so that sentences need not.
 
-use ascertain::outcome::{Asked, ClaimResult, LeftOut, Outcome};
+use ascertain::claim::Judging;
+use ascertain::outcome::{Asked, AskedTest, Basis, ClaimResult, LeftOut, Outcome};
 use ascertain::plan::Plan;
 
 use crate::text::plain;
@@ -24,6 +25,19 @@ mod test;
 pub fn claim(claim: &ClaimResult) -> String {
     plain(&marked::claim(claim))
 }
+
+/// What a ratio does whose trials ended with its verdict. None for a run that went on, and where no ratio is said.
+pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
+    let stopped = |claim: &ClaimResult| {
+        let is_by_trials = claim.asked.judging != Judging::Exact && claim.basis != Some(Basis::Interval);
+        let is_ratio = claim.ratio.is_some() && matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }]);
+        is_by_trials && is_ratio && claim.decided.is_some_and(|decided| decided.trials == claim.trials)
+    };
+    claims.iter().any(stopped).then_some(OVERSHOOT)
+}
+
+const OVERSHOOT: &str = "A ratio whose trials ended with the verdict is on average a little too far on the verdict's side, since \
+                         that comes sooner where it happens to be.";
 
 /// What speaks against the trials being alike and what that means for the reader; `None` where nothing
 /// does.

@@ -100,3 +100,19 @@ fn every_claim_has_its_sentence() {
     let text: String = claims.iter().map(|claim| sentence::claim(claim) + "\n").collect();
     compare_with_golden("sentences.txt", &text);
 }
+
+/// A function that once took ten thousand times as long has digits and units for each number, and not those of the greatest.
+#[test]
+fn numbers_far_apart_have_digits_of_their_own() {
+    let mut functions = common::functions();
+    let time = &mut functions.points[0];
+    (time.median, time.median_low, time.median_high) = (Some(16_603.0), Some(16_599.0), Some(16_607.0));
+    (time.min, time.max) = (Some(16_571.0), Some(188_042_123.0));
+    let style = Style { color: false, width: 120 };
+    let shown = terminal::compare_table(&functions, &Layout::default(), &style);
+    assert!(shown.contains("16.603 µs") && shown.contains("16.6 µs to 188 ms"), "{shown}");
+    let time = &mut functions.points[0];
+    (time.median_high, time.max) = (Some(188_042_123.0), Some(842_000.0));
+    let shown = terminal::compare_table(&functions, &Layout::default(), &style);
+    assert!(shown.contains("16.6 µs to 188 ms") && shown.contains("16.6 to 842"), "{shown}");
+}

@@ -59,7 +59,7 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
         key: String::new(),
         trials: (0..point.n).collect(),
         offsets_ns: Vec::new(),
-        values: vec![point.median.unwrap_or(f64::NAN); point.n as usize],
+        values: vec![point.median.unwrap_or(f64::NAN); point.n as usize].into(),
     };
     let series = outcome.points.iter().map(series).collect();
     let folder = "runs".into();

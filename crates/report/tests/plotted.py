@@ -59,12 +59,53 @@ def log_upper(a, b, p):
 def log_e(successes, failures, rate):
     """ln of the e-value against "the rate is at most this"."""
     logs = []
-    for r in (2, 20, 200):
+    for r in (1, 10, 100):
         a, b = r * rate, r * (1 - rate)
         log_ratio = log_upper(a + successes, b + failures, rate) - log_upper(a, b, rate)
         logs.append(log_ratio - successes * math.log(rate) - failures * math.log1p(-rate))
     top = max(logs)
     return top + math.log(sum(math.exp(log - top) for log in logs) / 3)
+
+
+def t5(z):
+    return 8 / (3 * math.pi * math.sqrt(5)) / (1 + z * z / 5) ** 3
+
+
+def components():
+    """What the bet on sizes is a mixture of: prior weights, and for each the density at D > 0 and at -D."""
+    shifts, found = [0.07, 0.122, 0.214, 0.374, 0.655, 1.145, 2.0, 3.5], []
+    for scale in (1e-4 * 1.9**i for i in range(16)):
+        for share, width in ((0.05, 5), (0.3, 10), (0.6, 15), (0.8, 50)):
+            noise = lambda z, scale=scale, share=share, width=width: (
+                (1 - share) * t5(z) + share / (math.pi * width * (1 + (z / width) ** 2))
+            ) / scale
+            for shift in shifts:
+                both = lambda size, n=noise, s=scale, m=shift: (n(size / s - m), n(size / s + m))
+                found.append((1, both))
+            for rate in (0.55, 0.65, 0.75, 0.85, 0.95):
+                for centre in (0, shifts[-1]):
+                    size_density = lambda z, n=noise, m=centre: n(z - m) + n(z + m)
+                    both = lambda size, d=size_density, s=scale, r=rate: (r * d(size / s), (1 - r) * d(size / s))
+                    found.append((0.4, both))
+    return found
+
+
+def sizes_bet(log_ratios):
+    """ln of the wealth from betting on positive signs, after each of the log-ratios that are no ties."""
+    all_components = components()
+    total = sum(weight for weight, _ in all_components)
+    prior = [weight / total for weight, _ in all_components]
+    weights, log_wealth, found = prior, 0.0, [0.0]
+    for d in log_ratios:
+        densities = [both(min(abs(d), 3.5 * 1e-4 * 1.9**15)) for _, both in all_components]
+        actual = [at if d > 0 else opposite for at, opposite in densities]
+        opposite = [opposite if d > 0 else at for at, opposite in densities]
+        m_actual = sum(w * x for w, x in zip(weights, actual))
+        m_opposite = sum(w * x for w, x in zip(weights, opposite))
+        log_wealth += math.log(2 * m_actual / (m_actual + m_opposite))
+        weights = [0.997 * w * x / m_actual + 0.003 * p for w, x, p in zip(weights, actual, prior)]
+        found.append(log_wealth)
+    return found
 
 
 @functools.cache
@@ -371,12 +412,20 @@ def evidence(claim, plot, outcomes):
     share = 2 if claim["asked"]["judging"] == "order" else 1
     agree("threshold", threshold, math.log10(share / claim["error"]))
     points = for_it["points"]
+    is_order = claim["asked"]["judging"] == "order"
+    log_ratios = [math.log(ratio) for success, ratio in outcomes if is_order and success is not None]
+    bets = [sizes_bet(log_ratios), sizes_bet([-d for d in log_ratios])] if is_order else None
+
+    def both(signs, bet, n):
+        return math.log(0.75 * math.exp(bet[n]) + 0.25 * math.exp(signs)) if is_order else signs
+
     for index in [*range(1, len(points), max(1, len(points) // 40)), len(points) - 1]:
         counted = [success for success, _ in outcomes[: int(points[index][0])] if success is not None]
         s, f = counted.count(True), counted.count(False)
         ten = math.log(10)
-        agree("evidence", points[index][1], log_e(s, f, rate - margin) / ten, 1e-6)
-        agree("evidence", against["points"][index][1], log_e(f, s, 1 - rate - margin) / ten, 1e-6)
+        holds, refuted = log_e(s, f, rate - margin), log_e(f, s, 1 - rate - margin)
+        agree("evidence", points[index][1], both(holds, bets and bets[0], s + f) / ten, 1e-6)
+        agree("evidence", against["points"][index][1], both(refuted, bets and bets[1], s + f) / ten, 1e-6)
 
 
 def ratios(claim, plot, outcomes):

@@ -4,7 +4,9 @@ mod common;
 
 use ascertain::claim::{Bound, Judging, Scale};
 use ascertain::experiment::{Better, Level, Point};
-use ascertain::outcome::{Asked, AskedTest, ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
+use ascertain::outcome::{
+    Asked, AskedTest, Basis, ClaimResult, Decided, Decision, Measure, Outcome, PointSummary, Verdict,
+};
 use ascertain::unit::Unit;
 use ascertain_report::hyperfine::{self, CommandTimes};
 use ascertain_report::layout::Layout;
@@ -42,14 +44,14 @@ prop_compose! {
 prop_compose! {
     fn point()(
         names in prop::array::uniform3(name()), at in at(), unit in unit(), better in better(), n: u64, numbers in numbers(),
-        is_wall: bool, censored in 0..4_u64, limit in prop::option::of(number()),
+        is_wall: bool, censored in 0..4_u64, limit in prop::option::of(number()), seen in prop::option::of(number()),
     ) -> PointSummary {
         let [experiment, variant, metric] = names;
         let [median, median_low, median_high, p90, p99, mean, std, min, max] = numbers;
         let metric = if is_wall { "wall".into() } else { metric };
         PointSummary {
             experiment, variant, at, metric, unit, better, n,
-            median, median_low, median_high, p90, p99, mean, std, min, max, censored, limit,
+            median, median_low, median_high, p90, p99, mean, std, min, max, censored, limit, seen,
         }
     }
 }
@@ -77,30 +79,47 @@ fn test() -> impl Strategy<Value = AskedTest> {
 
 const VERDICTS: [Verdict; 6] =
     [Verdict::Holds, Verdict::Refuted, Verdict::Undecided, Verdict::Unavailable, Verdict::Failed, Verdict::Deferred];
-const DECISIONS: [Decision; 4] = [Decision::Faster, Decision::Slower, Decision::Same, Decision::Undecided];
+const DECISIONS: [Decision; 6] =
+    [Decision::Faster, Decision::Slower, Decision::Same, Decision::NotSlower, Decision::NotFaster, Decision::Undecided];
+const BASES: [Basis; 3] = [Basis::Signs, Basis::Magnitudes, Basis::Interval];
+
+prop_compose! {
+    fn judged()(
+        counts in any::<[u64; 8]>(), is_decided in any::<bool>(), interferes in any::<bool>(),
+        basis in prop::option::of(prop::sample::select(BASES.to_vec())),
+        verdict in prop::sample::select(VERDICTS.to_vec()),
+        decision in prop::option::of(prop::sample::select(DECISIONS.to_vec())),
+    ) -> ClaimResult {
+        let [trials, successes, ties, unknown, so_far @ ..] = counts;
+        let decided = Decided { trials: so_far[0], successes: so_far[1], ties: so_far[2], unknown: so_far[3] };
+        let test = AskedTest::Predicate { arm: common::arm("a", &Point::default()), predicate: String::new(), measure: None };
+        ClaimResult {
+            trials, successes, ties, unknown, basis, interferes, verdict, decision,
+            decided: is_decided.then_some(decided), ..common::blank("", "", Judging::Rate, test)
+        }
+    }
+}
 
 prop_compose! {
     fn claim()(
         names in prop::array::uniform5(name()), reason in prop::option::of(name()), unlike in prop::collection::vec(name(), 0..3),
         judging in prop::sample::select(vec![Judging::Rate, Judging::Exact, Judging::Order]),
         margin in prop::option::of(number()), tests in prop::collection::vec(test(), 0..3),
-        verdict in prop::sample::select(VERDICTS.to_vec()), decision in prop::option::of(prop::sample::select(DECISIONS.to_vec())),
-        counts in any::<[u64; 3]>(), numbers in numbers(), rate_claimed in number(), error in number(),
+        judged in judged().boxed(), numbers in numbers(), rate_claimed in number(), error in number(),
     ) -> ClaimResult {
         let [id, says, source, source_value, experiment] = names;
-        let [trials, successes, ties] = counts;
         let [rate, rate_low, rate_high, ratio, ratio_low, ratio_high, log_e_holds, log_e_refuted, _] = numbers;
         ClaimResult {
-            id, says, source, source_value, experiment, asked: Asked { judging, margin, tests }, verdict, reason, decision,
-            trials, successes, ties, rate, rate_low, rate_high, rate_claimed, error, ratio, ratio_low, ratio_high,
-            log_e_holds, log_e_refuted, unlike,
+            id, says, source, source_value, experiment, asked: Asked { judging, margin, tests }, reason,
+            rate, rate_low, rate_high, rate_claimed, error, ratio, ratio_low, ratio_high,
+            log_e_holds, log_e_refuted, unlike, ..judged
         }
     }
 }
 
 prop_compose! {
     fn run()(
-        points in prop::collection::vec(point(), 0..5), claims in prop::collection::vec(claim(), 0..5),
+        points in prop::collection::vec(point().boxed(), 0..5), claims in prop::collection::vec(claim().boxed(), 0..5),
         threats in prop::collection::vec(name(), 0..2),
     ) -> Outcome {
         Outcome { threats, ..common::outcome(points, claims) }

@@ -200,7 +200,7 @@ fn signs_of_unlike_trials_are_a_warning() {
     claim.unlike = vec!["it drifts".into(), "runs are long.".into()];
     let warning = sentence::warning(&claim).unwrap();
     assert!(
-        warning.starts_with("Careful: it drifts; runs are long. The verdict stands for these trials;"),
+        warning.starts_with("Careful: it drifts; runs are long. The verdict stands for the trials that gave it;"),
         "{warning}"
     );
 }

@@ -18,6 +18,7 @@
 
 use crate::Tally;
 use crate::eprocess::Mixture;
+use crate::rate::Rate;
 use crate::root::{Search, last_below_zero};
 
 /// More than the padding of `ln e` near any threshold: below the threshold less this, the exact value is below it.
@@ -61,6 +62,11 @@ impl Boundary {
         boundary.draw_bound(0, 0, -threshold);
         boundary.least = boundary.bound.least_beyond(0);
         boundary
+    }
+
+    /// The boundary at the same threshold for the null's rate of favourable outcomes `rate`.
+    pub fn at(&self, rate: Rate) -> Boundary {
+        if rate == self.mixture.rate() { self.clone() } else { Boundary::new(Mixture::above(rate), self.threshold) }
     }
 
     /// The same boundary, for counts that start at zero again.

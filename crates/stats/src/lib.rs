@@ -16,13 +16,14 @@
 //! | for | take |
 //! |---|---|
 //! | a claim whose trials come in | [`Judge`], with a margin [`MarginJudge`] |
+//! | which of two is faster, from pairs of times | [`OrderJudge`] |
 //! | a count that exists or that others keep | [`verdict()`], [`log_e_holds`], [`log_e_refuted`] |
 //! | which rates are possible | [`RateSequence`], [`rate_interval`]; after one look [`credible_interval`] |
 //! | a p-value that can only be sampled, as by reshuffling | [`BettingTest`] |
 //! | the published criterion of Robbins, to compare with | [`csm_verdict`], [`csm_interval`], [`log_level`] |
 //! | between which values a quantile lies | [`quantile_ranks`] |
 //! | a summary of many values in little memory | [`Moments`], [`StreamQuantiles`] |
-//! | how long it will take | [`power()`], [`power_growth`], [`expected_growth`], [`soonest_verdict`] |
+//! | how long it will take | [`power()`], [`power_growth`], [`expected_growth`], [`soonest_verdict`], [`soonest_order_verdict`] |
 //!
 //! # Guarantee
 //!
@@ -44,8 +45,10 @@ mod error;
 mod incomplete_beta;
 mod interval;
 mod judge;
+mod magnitude;
 mod margin;
 mod moments;
+mod order;
 mod power;
 mod quantile;
 mod quantile_sequence;
@@ -66,6 +69,7 @@ pub use interval::Interval;
 pub use judge::{Judge, Verdict, soonest_verdict, verdict};
 pub use margin::MarginJudge;
 pub use moments::Moments;
+pub use order::{OrderJudge, soonest_order_verdict};
 pub use power::{Power, PowerGrowth, power, power_growth};
 pub use quantile::{median_sorted, quantile_sorted};
 pub use quantile_sequence::{QuantileRanks, quantile_ranks};

@@ -3,7 +3,7 @@
 use crate::deviance::{binomial_deviance, excess};
 
 /// A rate of success strictly between 0 and 1. The smaller field is exact: `1 − p` is a double for a double `p ≥ ½`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rate {
     /// The probability of success.
     pub success: f64,

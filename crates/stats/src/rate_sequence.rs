@@ -41,7 +41,7 @@ const FURTHEST: f64 = 700.0;
 pub fn rate_interval(tally: Tally, error_low: f64, error_high: f64) -> Result<Interval, Error> {
     let tally = tally.checked()?;
     let thresholds = (log_threshold(check_error(error_low)?), log_threshold(check_error(error_high)?));
-    Ok(invert(tally, thresholds))
+    Ok(invert(tally, 0, thresholds))
 }
 
 /// A running [`rate_interval`]: the intersection of those at every look so far.
@@ -78,8 +78,18 @@ impl RateSequence {
 
     /// Looks at a tally of all the trials so far. One that cannot be a tally says nothing.
     pub fn update(&mut self, tally: Tally) -> Interval {
-        if tally.checked().is_ok() {
-            self.interval = self.interval.intersection(invert(tally, self.thresholds));
+        self.update_with_unknown(tally, 0)
+    }
+
+    /// Looks at a tally of all the trials so far whose outcome is known, and a count of those whose outcome is not.
+    ///
+    /// As with [`Judge::observe_unknown`](crate::Judge::observe_unknown), what is unknown counts against either end: as
+    /// failures for the low one, as successes for the high one. So each end is where the worst of the possible outcomes
+    /// would have it, or farther out.
+    pub fn update_with_unknown(&mut self, tally: Tally, unknown: u64) -> Interval {
+        let all = Tally { trials: tally.trials.saturating_add(unknown), ..tally };
+        if tally.checked().and(all.checked()).is_ok() {
+            self.interval = self.interval.intersection(invert(tally, unknown, self.thresholds));
         }
         self.interval
     }
@@ -91,11 +101,11 @@ impl RateSequence {
 }
 
 /// Both ends at one look.
-fn invert(tally: Tally, (threshold_low, threshold_high): (f64, f64)) -> Interval {
-    let (successes, failures) = (tally.successes as f64, tally.failures() as f64);
-    let low = greatest_rejected(successes, failures, threshold_low);
+fn invert(tally: Tally, unknown: u64, (threshold_low, threshold_high): (f64, f64)) -> Interval {
+    let (successes, failures) = (tally.successes, tally.failures());
+    let low = greatest_rejected(successes as f64, (failures + unknown) as f64, threshold_low);
     // The high end is the low end of the rate of failures.
-    let high = greatest_rejected(failures, successes, threshold_high).map(Rate::mirrored);
+    let high = greatest_rejected(failures as f64, (successes + unknown) as f64, threshold_high).map(Rate::mirrored);
     Interval { low: low.map_or(0.0, Rate::round_down), high: high.map_or(1.0, Rate::round_up) }
 }
 

@@ -81,6 +81,19 @@ proptest! {
         }
     }
 
+    /// Each end is that of a tally in which what is unknown went against it.
+    #[test]
+    fn what_is_unknown_counts_against_both_ends(tally in tallies(), unknown in 0..1000u64, error in errors()) {
+        let mut sequence = RateSequence::new(error, error).unwrap();
+        let interval = sequence.update_with_unknown(tally, unknown);
+        let trials = tally.trials + unknown;
+        let low = rate_interval(Tally::new(trials, tally.successes).unwrap(), error, error).unwrap().low;
+        let high = rate_interval(Tally::new(trials, tally.successes + unknown).unwrap(), error, error).unwrap().high;
+        prop_assert_eq!(interval, Interval { low, high });
+        prop_assert_eq!(sequence.update(Tally { trials: Tally::MAX_TRIALS + 1, successes: 0 }), interval);
+        prop_assert_eq!(sequence.update_with_unknown(tally, u64::MAX), interval);
+    }
+
     #[test]
     fn a_credible_interval_has_its_share_in_each_tail(tally in tallies(), error in errors()) {
         if tally.trials >= 100_000 || error < 1e-6 {

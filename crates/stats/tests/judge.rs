@@ -1,6 +1,8 @@
 //! The running judge says what evaluating at every trial would, and says it once.
 
-use ascertain_stats::{Error, Judge, MarginJudge, Tally, Verdict, soonest_verdict, verdict};
+use ascertain_stats::{
+    Error, Judge, MarginJudge, Tally, Verdict, log_e_holds, log_e_refuted, soonest_verdict, verdict,
+};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -72,6 +74,60 @@ proptest! {
             if said.is_some() {
                 break;
             }
+        }
+    }
+
+    /// Each direction is the plain judge's of a stream in which what is unknown went against it.
+    #[test]
+    fn what_is_unknown_counts_against_both(rate in rates(), error_holds in errors(), error_refuted in errors(), seed: u64) {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let true_rate = rng.random::<f64>();
+        let mut judge = Judge::with_errors(rate, error_holds, error_refuted).unwrap();
+        let (mut known, mut low, mut high) = (judge.clone(), Tally::default(), Tally::default());
+        for _ in 0..150 {
+            let said = if rng.random_bool(0.1) {
+                low.add(false);
+                high.add(true);
+                judge.observe_unknown()
+            } else {
+                let success = rng.random_bool(true_rate);
+                low.add(success);
+                high.add(success);
+                known.observe(success);
+                judge.observe(success)
+            };
+            let holds = verdict(low, rate, error_holds).unwrap().filter(|&v| v == Verdict::Holds);
+            let refuted = verdict(high, rate, error_refuted).unwrap().filter(|&v| v == Verdict::Refuted);
+            prop_assert_eq!(said, holds.or(refuted), "{:?}", judge);
+            // Without the trials that were cut off the verdict is the same or was there before.
+            prop_assert!(said.is_none() || said == known.verdict());
+            prop_assert_eq!(judge.tally().trials + judge.unknown(), low.trials);
+            prop_assert_eq!(judge.log_e_holds(), log_e_holds(low, rate));
+            prop_assert_eq!(judge.log_e_refuted(), log_e_refuted(high, rate));
+            if said.is_some() {
+                break;
+            }
+        }
+    }
+
+    /// From the first trial on at which a judge of the opposite would say it, however the trials are looked at.
+    #[test]
+    fn a_verdict_is_contradicted_by_the_opposite(rate in 0.05..0.95f64, error in errors(), in_batches: bool, seed: u64) {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut judge = Judge::new(rate, error).unwrap();
+        let first = rng.random_bool(0.5);
+        while judge.observe(first).is_none() {}
+        let said = judge.verdict();
+        let mut is_contradicted = false;
+        for _ in 0..200 {
+            let success = rng.random_bool(if first { 0.02 } else { 0.98 });
+            let outcome = Tally { trials: 1, successes: u64::from(success) };
+            let still = if in_batches { judge.observe_batch(outcome) } else { judge.observe(success) };
+            prop_assert_eq!(still, said);
+            if !is_contradicted {
+                is_contradicted = verdict(judge.tally(), rate, error).unwrap().is_some_and(|now| Some(now) != said);
+            }
+            prop_assert_eq!(judge.contradicted(), is_contradicted);
         }
     }
 
@@ -179,6 +235,20 @@ fn a_margin_moves_each_direction_to_its_own_end() {
     }
 }
 
+/// With a rate within the margin both ends are rejected in the end, and either verdict is right.
+#[test]
+fn within_a_margin_no_verdict_is_contradicted() {
+    let mut judge = MarginJudge::new(0.5, 0.1, 0.001).unwrap();
+    judge.observe_batch(Tally::new(10_000, 5000).unwrap());
+    let verdict = judge.verdict();
+    judge.observe_batch(Tally::new(100_000, 50_000).unwrap());
+    assert!(judge.log_e_holds() > 100.0 && judge.log_e_refuted() > 100.0 && !judge.contradicted());
+    assert_eq!(verdict, Some(Verdict::Holds));
+    // Below the lower end it is.
+    judge.observe_batch(Tally::new(100_000, 0).unwrap());
+    assert_eq!((judge.verdict(), judge.contradicted()), (verdict, true));
+}
+
 #[test]
 fn what_nothing_can_be_said_of_is_refused() {
     for rate in [0.0, 1.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
@@ -215,4 +285,7 @@ fn what_is_no_tally_gets_no_verdict() {
     assert_eq!(judge.observe_batch(Tally { trials: 10, successes: 1000 }), None);
     let mut judge = Judge::new(0.5, 0.1).unwrap();
     assert_eq!(judge.observe_batch(Tally { trials: 1 << 60, successes: 1 << 60 }), None);
+    let mut judge = Judge::new(0.5, 0.1).unwrap();
+    judge.observe_unknown();
+    assert_eq!(judge.observe_batch(Tally { trials: 1 << 53, successes: 1 << 53 }), None);
 }

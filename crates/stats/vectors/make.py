@@ -20,7 +20,7 @@ from mpmath import exp, log, log1p, loggamma, mp, mpf, pi, sqrt
 
 mp.dps = 80
 ENOUGH = mpf(10) ** -55
-MIXTURE = (2, 20, 200)
+MIXTURE = (1, 10, 100)
 RATES = (0.5, 0.9, 0.98, 0.99, 0.999, 1e-6, 1 / 3, 0.1, 1 - 1e-9, math.nextafter(1.0, 0.0), 1e-30)
 LARGE = 1 << 48
 

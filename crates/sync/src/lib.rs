@@ -5,6 +5,7 @@
 
 pub mod barrier;
 pub mod barrierd;
+mod drop_all;
 pub mod epoch;
 pub mod event_count;
 pub mod hazard;

@@ -102,6 +102,18 @@ fn a_cpu_that_is_not_there_never_passes() {
 }
 
 #[test]
+fn a_ticket_is_its_own_daemons() {
+    let [one, other] = [Fake::new(), Fake::new()];
+    let ((first, _first), (again, _again), (second, _second)) = (one.client(), one.client(), other.client());
+    let ticket = first.ticket();
+    one.beat();
+    other.beat();
+    assert!(first.has_passed(ticket, None) && again.has_passed(ticket, None));
+    assert!(!second.has_passed(ticket, None));
+    assert!(matches!(second.wait(ticket, None, at_last()), Err(Error::OtherDaemon)));
+}
+
+#[test]
 fn a_waiter_asks_and_is_woken() {
     let fake = Fake::with_cpus(possible() + 1);
     let (client, socket) = fake.client();

@@ -20,33 +20,36 @@ use ascertain_sys::socket;
 use fake_daemon::{Fake, path};
 use reclaimed::in_child;
 
+/// A user like any other.
+const OTHER: u32 = 1_234;
+
 /// Only root can become another: one who has that privilege, and a user of that number to become.
 fn is_root() -> bool {
-    let becomes_nobody = || thread::scope(|scope| scope.spawn(become_nobody).join().unwrap());
-    privileges::effective_user() == 0 && becomes_nobody()
+    let becomes_other = || thread::scope(|scope| scope.spawn(become_other).join().unwrap());
+    privileges::effective_user() == 0 && becomes_other()
 }
 
 /// The calling thread: to the kernel it is the thread that is somebody, not the process.
-fn become_nobody() -> bool {
+fn become_other() -> bool {
     // SAFETY: numbers only. The C library would change all threads.
-    unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) == 0 }
+    unsafe { libc::syscall(libc::SYS_setresuid, OTHER, OTHER, OTHER) == 0 }
 }
 
 /// Runs `work` on a thread of another user.
-fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
-        let nobody = scope.spawn(|| {
-            assert!(become_nobody());
+        let other = scope.spawn(|| {
+            assert!(become_other());
             work()
         });
-        nobody.join().unwrap()
+        other.join().unwrap()
     })
 }
 
 /// A folder for all, if others get to where temporary files are.
 fn folder_for_all(folder: &Path) -> bool {
     fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
-    as_nobody(|| fs::metadata(folder.join(".")).is_ok())
+    as_other(|| fs::metadata(folder.join(".")).is_ok())
 }
 
 #[test]
@@ -58,11 +61,34 @@ fn a_stranger_is_not_trusted() {
     if !folder_for_all(folder.path()) {
         return;
     }
-    let _listener = as_nobody(|| UnixListener::bind(path(&folder)).unwrap());
-    assert!(matches!(Client::open(path(&folder)), Err(Error::Stranger { uid: NOBODY, .. })));
+    let _listener = as_other(|| UnixListener::bind(path(&folder)).unwrap());
+    assert!(matches!(Client::open(path(&folder)), Err(Error::Stranger { uid: OTHER, .. })));
     // To oneself one is none: it is not understood, which is another matter.
-    let of_oneself = as_nobody(|| Client::open(path(&folder)));
+    let of_oneself = as_other(|| Client::open(path(&folder)));
     assert!(matches!(of_oneself, Err(Error::NotADaemon { .. })), "{of_oneself:?}");
+}
+
+/// In a user namespace that has no number for them, all users are shown by the same one: the caller itself, and who listens.
+#[test]
+fn whoever_has_no_number_here_is_not_trusted() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    if !folder_for_all(folder.path()) {
+        return;
+    }
+    let _listener = as_other(|| UnixListener::bind(path(&folder)).unwrap());
+    fs::set_permissions(path(&folder), Permissions::from_mode(0o777)).unwrap();
+    in_child(|| {
+        // SAFETY: a number only; the child has one thread. Some kernels and containers forbid it.
+        if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
+            return true;
+        }
+        let nobody = privileges::overflow_user();
+        let is_stranger = |opened| matches!(opened, Err(Error::Stranger { uid, .. }) if uid == nobody);
+        privileges::effective_user() == nobody && is_stranger(Client::open(path(&folder)))
+    });
 }
 
 #[test]
@@ -75,7 +101,7 @@ fn everybody_trusts_root() {
         return;
     }
     fs::set_permissions(path(&fake.folder), Permissions::from_mode(0o666)).unwrap();
-    fake.sent(&fake.descriptors(), |path| as_nobody(|| Client::open(path))).0.unwrap();
+    fake.sent(&fake.descriptors(), |path| as_other(|| Client::open(path))).0.unwrap();
 }
 
 /// To start another daemon would not help.
@@ -86,7 +112,7 @@ fn who_may_not_enter_the_folder_is_told_so() {
     }
     let fake = Fake::new();
     fs::set_permissions(fake.folder.path(), Permissions::from_mode(0o700)).unwrap();
-    let denied = as_nobody(|| Client::open(path(&fake.folder))).unwrap_err();
+    let denied = as_other(|| Client::open(path(&fake.folder))).unwrap_err();
     assert!(matches!(denied, Error::Denied { .. }) && denied.is_unavailable(), "{denied}");
     assert!(!denied.to_string().contains("start it"), "{denied}");
 }

@@ -282,3 +282,36 @@ fn a_child_process_goes_on<B: Barrier>(barrier: B) {
     assert_eq!(drops.count(), 0);
 }
 with_each_barrier!(a_child_process_goes_on);
+
+fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
+    const MANY: usize = if cfg!(miri) { 1_100 } else { 3_000 };
+    let (drops, collector) = (Drops::default(), Collector::new(barrier));
+    let handle = collector.register();
+    for value in 0..MANY {
+        drop(Published::new(drops.object(value), &collector));
+        assert_eq!(handle.waiting() + drops.count(), value + 1);
+        assert!(handle.waiting() <= 1_024, "a bound that the handle, which has nothing to do, does not need");
+    }
+    // Nothing is freed while somebody is pinned, and counted all the same.
+    handle.flush();
+    let guard = handle.pin();
+    (0..MANY).for_each(|value| drop(Published::new(drops.object(value), &collector)));
+    assert_eq!((handle.waiting(), drops.count()), (MANY, MANY));
+    drop(guard);
+    handle.flush();
+    assert_eq!((handle.waiting(), drops.count()), (0, 2 * MANY));
+}
+
+with_each_barrier!(dropped_published_are_counted_and_freed);
+
+/// As where each request has a thread, and each thread a handle.
+fn handles_that_end_leave_a_bounded_number(barrier: impl Barrier) {
+    let (drops, collector) = (Drops::default(), Collector::new(barrier));
+    let published = Published::new(drops.object(0), &collector);
+    let handle = collector.register();
+    for value in 1..if cfg!(miri) { 1_100 } else { 5_000 } {
+        published.replace(drops.object(value), &collector.register());
+        assert!(handle.waiting() <= 3 * 1_024, "{} after {value}", handle.waiting());
+    }
+}
+with_each_barrier!(handles_that_end_leave_a_bounded_number);

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use ascertain_sync::event_count::{EventCount, Impatient, MultiProducer, OneWord, Polled, TwoWord, Version};
-use ascertain_sync::model::tso::{AtomicU32, Explored, Failure, explore, thread};
+use ascertain_sync::model::tso::{AtomicU32, Explored, Failure, Instant, explore, thread};
 use ascertain_sync::ring::{PopError, ring_starting_at};
 
 /// The producer writes and publishes so many times; each waiter waits until it has seen all of it.
@@ -58,6 +59,78 @@ fn no_wake_up_is_lost() {
 fn nor_by_two_waiters() {
     say("hand_over::<OneWord>(2, 1, 0)", hand_over::<OneWord>(2, 1, 0));
     say("hand_over::<MultiProducer>(2, 1, 0)", hand_over::<MultiProducer>(2, 1, 0));
+}
+
+/// Whoever comes late finds a flag that was set for the version before, and that its publication has yet to clear; another
+/// sets it anew and goes.
+macro_rules! come_late {
+    ($count:ty) => {
+        explore(|| {
+            let count = Arc::new(<$count>::stalled_at(Version::new(1)));
+            let sleeper = thread::spawn({
+                let count = count.clone();
+                move || count.wait(Version::new(1), None)
+            });
+            let passer = thread::spawn({
+                let count = count.clone();
+                move || count.announce_in_passing(Version::new(1))
+            });
+            count.go_on();
+            count.publish();
+            sleeper.join().unwrap();
+            passer.join().unwrap();
+        })
+    };
+}
+
+/// Two waiters, of whom the second gives up at a deadline if it has one, and so many publications at a time.
+fn publish_each<E: EventCount + 'static>(
+    publications: &'static [u32],
+    limit: Option<Duration>,
+) -> Result<Explored, Failure> {
+    explore(move || {
+        let count = Arc::new(E::default());
+        let waiter = |limit: Option<Duration>| {
+            let count = count.clone();
+            move || {
+                let deadline = limit.map(|limit| Instant::now() + limit);
+                count.wait(Version::new(0), deadline);
+            }
+        };
+        let waiters = [None, limit].map(|limit| thread::spawn(waiter(limit)));
+        publications.iter().for_each(|&publications| count.publish_many(publications));
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    })
+}
+
+macro_rules! say_each {
+    ($function:ident($($argument:expr),*)) => {
+        say(concat!(stringify!($function), " of one word"), $function::<OneWord>($($argument),*));
+        say(concat!(stringify!($function), " of two words"), $function::<TwoWord>($($argument),*));
+        say(concat!(stringify!($function), " of many producers"), $function::<MultiProducer>($($argument),*));
+        say(concat!(stringify!($function), " polled"), $function::<Polled>($($argument),*));
+    };
+}
+
+#[test]
+fn nor_by_who_comes_late() {
+    say("come_late to one word", come_late!(OneWord));
+    say("come_late to many producers", come_late!(MultiProducer));
+}
+
+#[test]
+fn nor_by_empty_publications() {
+    say_each!(publish_each(&[0, 1], Some(Duration::ZERO)));
+    say_each!(publish_each(&[0, 1], Some(Duration::from_millis(1))));
+    say_each!(publish_each(&[0, 0, 1], Some(Duration::ZERO)));
+}
+
+#[test]
+fn nor_by_two_waiters_of_two_publications() {
+    say_each!(publish_each(&[1, 1], Some(Duration::ZERO)));
+    say("two patient ones of one word", publish_each::<OneWord>(&[1, 1], None));
+    say("two patient ones of many producers", publish_each::<MultiProducer>(&[1, 1], None));
+    say("two patient ones, polled", publish_each::<Polled>(&[1, 1], None));
 }
 
 #[test]

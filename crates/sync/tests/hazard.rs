@@ -237,3 +237,57 @@ fn a_child_process_goes_on<B: Barrier>(barrier: B) {
     assert_eq!((elsewhere.value, drops.count()), (0, 0));
 }
 with_each_barrier!(a_child_process_goes_on);
+
+fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
+    const MANY: usize = if cfg!(miri) { 1_100 } else { 3_000 };
+    let (drops, domain) = (Drops::default(), Domain::new(barrier));
+    let (mut hazard, retirer) = (domain.hazard(), domain.retirer());
+    let first = Published::new(drops.object(7), &domain);
+    let guard = first.load(&mut hazard);
+    drop(first);
+    for value in 1..MANY {
+        drop(Published::new(drops.object(value), &domain));
+        assert_eq!(retirer.waiting() + drops.count(), value + 1);
+        assert!(retirer.waiting() <= 1_026, "a bound that the retirer, which has nothing to do, does not need");
+    }
+    assert_eq!(guard.value, 7);
+    drop((guard, retirer));
+    drop(hazard);
+    drop(domain);
+    assert_eq!(drops.count(), MANY);
+}
+
+with_each_barrier!(dropped_published_are_counted_and_freed);
+
+/// As where each request has a thread, and each thread a retirer.
+fn retirers_that_end_leave_a_bounded_number(barrier: impl Barrier) {
+    let (drops, domain) = (Drops::default(), Domain::new(barrier));
+    let published = Published::new(drops.object(0), &domain);
+    let retirer = domain.retirer();
+    for value in 1..if cfg!(miri) { 1_100 } else { 5_000 } {
+        published.replace(drops.object(value), &mut domain.retirer());
+        assert!(retirer.waiting() <= 3 * 1_024, "{} after {value}", retirer.waiting());
+    }
+}
+with_each_barrier!(retirers_that_end_leave_a_bounded_number);
+
+/// A list as long as that, whose nodes each leave more than what is too many.
+#[test]
+fn dropped_published_are_not_freed_within_one_another() {
+    struct Node {
+        _next: Option<Published<Node, Fences>>,
+        _leaves: Vec<Published<u32, Fences>>,
+    }
+    const DEPTH: u32 = if cfg!(miri) { 3 } else { 300 };
+    let domain = Domain::new(Fences);
+    let mut list = None;
+    for _ in 0..DEPTH {
+        let leaves = (0..1_100_u32).map(|leaf| Published::new(leaf, &domain)).collect();
+        list = Some(Published::new(Node { _next: list, _leaves: leaves }, &domain));
+    }
+    let dropping = std::thread::Builder::new().stack_size(1 << 17).spawn(move || drop(list));
+    dropping.unwrap().join().unwrap();
+    let mut retirer = domain.retirer();
+    retirer.flush();
+    assert_eq!(retirer.waiting(), 0);
+}

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ascertain_sync::event_count::{EventCount, MultiProducer, Polled, TwoWord, Version};
+use ascertain_sync::event_count::{EventCount, MultiProducer, OneWord, Polled, TwoWord, Version};
 use ascertain_sync::ring::{PopError, PushError, ring, ring_starting_at};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -64,19 +64,39 @@ fn what_is_polled_is_seen() {
     hand_over::<Polled>(1, 2, 0);
 }
 
-#[test]
-fn all_waiters_are_woken() {
-    bounded(|| {
-        let count = Arc::new(MultiProducer::default());
+/// Two waiters for any new version, and so many publications at a time.
+fn wake_all<E: EventCount + 'static>(publications: &'static [u32]) {
+    bounded(move || {
+        let count = Arc::new(E::default());
         let waiters = [(); 2].map(|()| {
             let count = count.clone();
             thread::spawn(move || {
                 count.wait(Version::new(0), None).expect("there is no deadline");
             })
         });
-        count.publish();
+        publications.iter().for_each(|&publications| count.publish_many(publications));
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
     });
+}
+
+#[test]
+fn all_waiters_are_woken() {
+    wake_all::<MultiProducer>(&[1]);
+    wake_all::<MultiProducer>(&[1, 1]);
+    wake_all::<MultiProducer>(&[0, 1]);
+}
+
+/// Elsewhere than on x86-64, and here, the addition is atomic.
+#[test]
+fn all_waiters_on_one_word_are_woken() {
+    wake_all::<OneWord>(&[1, 1]);
+    wake_all::<OneWord>(&[0, 1]);
+}
+
+#[test]
+fn all_waiters_on_two_words_are_woken() {
+    wake_all::<TwoWord>(&[1, 1]);
+    wake_all::<TwoWord>(&[0, 1]);
 }
 
 /// The control: who takes the snapshot after looking, rather than before, sleeps for ever.

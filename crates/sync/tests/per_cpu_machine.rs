@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method, Unavailable};
-use ascertain_sys::rseq::{Area, Count, Outcome, Stack, Yielded, possible_cpus};
+use ascertain_sys::rseq::{Area, Count, Outcome, Stacks, Yielded, possible_cpus};
 use filter::forbid_membarrier;
 use per_cpu_common::{cpus, pin};
 use reclaimed::in_child;
@@ -44,33 +44,6 @@ fn without_sequences_counts_are_lost() {
         added.add_shared(additions);
     };
     until_it_fails(work, || counts.iter().map(Count::get).sum::<u64>() != added.get());
-}
-
-/// The control: what `FreeList` does, without sequences. Each number is pushed once, so that the sum of those popped
-/// and those left must be that of those pushed.
-#[test]
-fn without_sequences_items_are_lost() {
-    let Ok(area) = Area::find() else { return };
-    let stacks: Vec<Stack> = (0..possible_cpus()).map(|_| Stack::new(64)).collect();
-    let (pushed, popped) = (Count::default(), Count::default());
-    let work = || {
-        for number in 1..300_000_usize {
-            let stack = &stacks[area.cpu().unwrap()];
-            let item = std::ptr::NonNull::new(std::ptr::without_provenance_mut(number)).unwrap();
-            if stack.push(item) {
-                pushed.add_shared(number as u64);
-            }
-            if let Some(item) = stacks[area.cpu().unwrap()].pop() {
-                popped.add_shared(item.addr().get() as u64);
-            }
-        }
-    };
-    let left =
-        || stacks.iter().flat_map(|stack| std::iter::from_fn(|| stack.pop())).map(|item| item.addr().get() as u64);
-    until_it_fails(work, || {
-        popped.add(left().sum());
-        pushed.get() != popped.get()
-    });
 }
 
 /// Everything works, and says why it is not by sequences, where the C library was told not to register threads.
@@ -173,7 +146,7 @@ fn each_sequence_is_announced_to_the_kernel() {
 #[test]
 fn a_stopped_stack_is_refused_to_sequences() {
     let Ok(area) = Area::find() else { return };
-    let stacks: Vec<Stack> = (0..possible_cpus()).map(|_| Stack::new(16)).collect();
+    let stacks = Stacks::new(possible_cpus(), 16);
     let cpu = cpus()[0];
     if !pin(cpu) {
         return;
@@ -192,11 +165,11 @@ fn a_stopped_stack_is_refused_to_sequences() {
     };
     assert_eq!(push(), Outcome::Done);
     // Kernels before Linux 5.10 can't.
-    let Ok(stopped) = stacks[cpu].stop(cpu) else { return };
-    assert!(stacks[cpu].stop(cpu).unwrap().is_none());
-    assert_eq!((push(), pop(), stacks[cpu].len()), (Outcome::Refused, false, 1));
+    let Ok(stopped) = stacks.stop(cpu) else { return };
+    assert!(stacks.stop(cpu).unwrap().is_none());
+    assert_eq!((push(), pop(), stacks.len(cpu)), (Outcome::Refused, false, 1));
     drop(stopped.unwrap());
-    assert_eq!((push(), pop(), stacks[cpu].len()), (Outcome::Done, true, 1));
+    assert_eq!((push(), pop(), stacks.len(cpu)), (Outcome::Done, true, 1));
 }
 
 /// Where the kernel can't stop sequences on other CPUs, `revoke` says so. Which also shows that it asks: a store that was

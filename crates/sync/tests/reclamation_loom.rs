@@ -8,11 +8,11 @@ mod missing;
 
 use std::sync::Arc;
 
-use ascertain_sync::barrier::{Barrier, Fences};
+use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::epoch::{Collector, Handle};
 use ascertain_sync::hazard::Domain;
 use loom::cell::UnsafeCell;
-use loom::sync::atomic::{AtomicPtr, Ordering};
+use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use loom::thread;
 
 use missing::Missing;
@@ -158,4 +158,129 @@ fn epochs_without_a_barrier_do_not() {
 #[test]
 fn a_label_is_no_older_than_what_it_is_put_on() {
     label_model(Fences);
+}
+
+/// A barrier that orders what it must and nothing else, as the light sides that are nothing do: who comes second on the
+/// word has seen what the first one did. A fence would make up for an ordering that is missing elsewhere.
+#[derive(Clone)]
+struct Exchange(Arc<AtomicU32>);
+
+impl Exchange {
+    fn new() -> Self {
+        Self(Arc::new(AtomicU32::new(0)))
+    }
+}
+
+// SAFETY: of a light and a heavy side one comes first in the word's modification order, and the other acquires it.
+unsafe impl Barrier for Exchange {
+    fn light(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn ticket(&self) -> Ticket {
+        self.0.fetch_add(1, Ordering::AcqRel);
+        Ticket::passed()
+    }
+}
+
+/// A guard is forgotten: what its hazard pointer protects next lets go of the object.
+#[test]
+fn what_was_read_comes_before_the_next_in_its_slot() {
+    loom::model(|| {
+        let shared = Shared::new();
+        let domain = Domain::new(Exchange::new());
+        let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                for _ in 0..2 {
+                    // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+                    let guard = unsafe { hazard.protect(&shared.source) }.expect("it is never null");
+                    assert_ne!(read(&guard), FREED);
+                    std::mem::forget(guard);
+                }
+                std::mem::forget(hazard);
+            }
+        });
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { retirer.retire_with(shared.replace(), free) };
+        retirer.flush();
+        reader.join().unwrap();
+    });
+}
+
+/// An object that is taken out in an epoch whose heavy side is over: who is pinned in the next finds it no more, which
+/// only the epoch tells.
+#[test]
+fn with_an_epoch_comes_what_was_taken_out_before_it() {
+    loom::model(|| {
+        let shared = Shared::new();
+        let collector = Collector::new(Exchange::new());
+        let [reading, writing, pinned] = [(); 3].map(|()| collector.register());
+        let guard = pinned.pin();
+        writing.collect();
+        // The next heavy side is over, and the epoch waits for the guard.
+        writing.collect();
+        assert_eq!(collector.epoch(), 1);
+        let reader = spawn_reader(reading, &shared);
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { writing.retire_with(shared.replace(), free) };
+        drop(guard);
+        writing.collect();
+        writing.collect();
+        reader.join().unwrap();
+    });
+}
+
+/// A reader that is pinned again and again: that it is pinned in the present epoch tells that it has read what it read
+/// before.
+#[test]
+fn what_was_read_comes_before_being_pinned_anew() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let shared = Shared::new();
+        let collector = Collector::new(Exchange::new());
+        let (reading, writing) = (collector.register(), collector.register());
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                for _ in 0..2 {
+                    let guard = reading.pin();
+                    // SAFETY: as in `spawn_reader`.
+                    let object = unsafe { guard.load(&shared.source) };
+                    assert_ne!(object.map(read), Some(FREED));
+                }
+            }
+        });
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { writing.retire_with(shared.replace(), free) };
+        writing.collect();
+        writing.collect();
+        reader.join().unwrap();
+    });
+}
+
+/// One thread writes an object and leaves it behind, another frees it.
+#[test]
+fn what_is_left_behind_comes_with_what_was_written() {
+    loom::model(|| {
+        let shared = Shared::new();
+        let domain = Domain::new(Exchange::new());
+        let (mut leaving, mut freeing) = (domain.retirer(), domain.retirer());
+        let leaver = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let object = shared.replace();
+                // SAFETY: nothing leads to it any more, and nobody else has it.
+                unsafe { (*object.cast::<Object>()).with_mut(|value| *value = 7) };
+                // SAFETY: it was taken out of the only place that leads to it.
+                unsafe { leaving.retire_with(object, free) };
+            }
+        });
+        // Loom begins with the executions in which the other is first, and does not find them all by itself.
+        thread::yield_now();
+        freeing.flush();
+        leaver.join().unwrap();
+    });
 }

@@ -196,10 +196,11 @@ impl Program {
         imp::run(self.0.as_fd(), None)
     }
 
-    /// Interrupts that CPU and runs the program there, and returns when it ran; false if the CPU is offline.
+    /// Interrupts that CPU and runs the program there, and returns when it ran; false if the CPU is offline, or the machine
+    /// has none of that number, for which the kernel says `ENXIO`.
     ///
     /// # Errors
-    /// `EINVAL` from kernels before 5.10.
+    /// `EINVAL` from kernels before 5.10. Whatever it is, it does not say that the CPU is offline.
     pub fn run_on(&self, cpu: u32) -> io::Result<bool> {
         match imp::run(self.0.as_fd(), Some(cpu)) {
             Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(false),

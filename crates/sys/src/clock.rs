@@ -46,11 +46,11 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A time-out as system calls take it; one without end is as long as they can say.
+/// A time-out as system calls take it, of 68 years at most, which every C library's seconds can say.
 #[cfg(target_os = "linux")]
 pub(crate) fn timespec(timeout: Duration) -> libc::timespec {
     libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: i32::try_from(timeout.as_secs()).unwrap_or(i32::MAX).into(),
         tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
     }
 }

@@ -10,6 +10,7 @@
 //! - [`membarrier`]: memory barriers on other threads' behalf
 //! - [`rseq`]: restartable sequences on a CPU's own data
 //! - [`affinity`]: which CPUs this thread may use
+//! - [`fork`]: telling a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes
 //! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
 //! - [`compiled`]: C and C++ of ours, compiled when it is needed
@@ -30,6 +31,7 @@ mod cpu_list;
 pub mod cpus;
 #[cfg(feature = "measuring")]
 mod error;
+pub mod fork;
 pub mod futex;
 #[cfg(feature = "measuring")]
 pub mod interrupt;

@@ -116,6 +116,35 @@ impl AsFd for Shared {
     }
 }
 
+/// The beginning of a file, to which a few words are written without a call of the kernel's. They are in the file also after
+/// this process was killed; not after a crash of the machine, unless the kernel had written them by then.
+#[derive(Debug)]
+pub struct Journal(Pages);
+
+impl Journal {
+    /// The first `bytes` of the file, which it must have. Whoever makes the file shorter ends this process (SIGBUS) with its
+    /// next access: a file of one's own.
+    ///
+    /// # Errors
+    /// As the kernel says: some file systems have no shared mappings.
+    pub fn of(file: &std::fs::File, bytes: usize) -> io::Result<Self> {
+        if file.metadata()?.len() < bytes as u64 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Pages::of(file.as_fd(), bytes, libc::PROT_READ | libc::PROT_WRITE).map(Self)
+    }
+
+    /// The eight bytes at `offset`.
+    ///
+    /// # Panics
+    /// As [`Mapping::load`].
+    #[inline]
+    #[must_use]
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
+        self.0.word(offset)
+    }
+}
+
 /// A page whose rights are taken away and given back, so that the kernel interrupts the CPUs that run threads of this
 /// process, for they may remember the page: what was used for a barrier before there was membarrier(2).
 ///
@@ -236,6 +265,18 @@ mod tests {
         assert_eq!((theirs.load(8), theirs.load_u32(4092)), (7, 9));
         assert!(!theirs.wait(4092, 9, Duration::from_millis(1)));
         assert!(theirs.wait(4092, 8, Duration::from_secs(3600)));
+    }
+
+    #[test]
+    fn what_was_written_is_in_the_file() {
+        let mut file = tempfile::tempfile().unwrap();
+        assert!(Journal::of(&file, 16).is_err(), "it is empty");
+        file.write_all(&[0; 16]).unwrap();
+        let journal = Journal::of(&file, 16).unwrap();
+        journal.word(8).store(0x0102, Ordering::Relaxed);
+        let mut bytes = [0; 16];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0).unwrap();
+        assert_eq!(bytes[8..], 0x0102_u64.to_ne_bytes());
     }
 
     #[test]

@@ -20,6 +20,14 @@ pub fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// The user that the kernel shows in place of each one who has no number in this user namespace: it stands for any number
+/// of strangers. [`NOBODY`], unless somebody said otherwise (`/proc/sys/kernel/overflowuid`).
+#[must_use]
+pub fn overflow_user() -> u32 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
+    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(NOBODY)
+}
+
 /// Becomes [`NOBODY`], without any groups, keeps the capabilities named and can never have others again, nor any
 /// program that it starts. Capabilities are the calling thread's: call it before there are other threads.
 ///
@@ -59,10 +67,10 @@ fn set_capabilities(keep: &[Capability]) -> io::Result<()> {
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE`, or in a control group that gives no real time.
 pub fn run_in_real_time() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 1 };
+    let priority: libc::c_int = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads one `sched_param`.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+    // SAFETY: the kernel reads a `sched_param`, which is one number. musl's own function refuses.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

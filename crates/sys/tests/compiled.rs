@@ -12,16 +12,20 @@ use ascertain_sys::compiled::{Language, Source, compile};
 const DOUBLE: &str = r#"
 #include <stddef.h>
 #include <stdint.h>
+ASCERTAIN(twice, double, double) {
+    if (out_count < in_count) return -1;
+    for (size_t i = 0; i < in_count; i++) out[i] = 2 * in[i];
+    return (int64_t)in_count;
+}
+ASCERTAIN(fill, int8_t, uint64_t) {
+    for (size_t i = 0; i < out_count; i++) out[i] = UINT64_MAX;
+    return 0;
+}
+ASCERTAIN(narrow, float, int16_t) { return 0; }
 #ifdef __cplusplus
 extern "C"
 #endif
-int64_t ascertain_twice(const void *input, size_t count, void *output, size_t room) {
-    const double *from = (const double *)input;
-    double *to = (double *)output;
-    if (room < count) return -1;
-    for (size_t i = 0; i < count; i++) to[i] = 2 * from[i];
-    return (int64_t)count;
-}
+int64_t ascertain_of_another_type(char *all) { return all[0]; }
 "#;
 
 #[test]
@@ -32,19 +36,30 @@ fn code_is_compiled_called_and_removed() {
             Err(Error::CompilerMissing { .. }) => continue,
             // Temporary files lie where no code may be loaded from.
             Err(Error::Load { said }) if said.contains("failed to map segment") => continue,
+            // A static program with musl, which loads nothing.
+            Err(Error::Load { said }) if said.contains("Dynamic loading not supported") => continue,
             Err(error) => panic!("{error}"),
         };
         let object = library.object();
         assert!(std::fs::read(&object).unwrap().starts_with(b"\x7fELF"));
         let was_at = std::fs::read_link(&object).unwrap();
         assert!(!was_at.parent().unwrap().exists(), "nothing is left behind, even if this process is killed now");
-        let twice = library.function("twice").unwrap();
-        drop(library);
+        let twice = library.function::<f64, f64>("twice").unwrap();
         let mut output = [0.0; 3];
         assert_eq!(twice.call(&[1.0, -2.5, 1e300], &mut output), 3);
         assert_eq!(output, [2.0, -5.0, 2e300]);
         assert_eq!(twice.call(&[1.0, 2.0], &mut output[..1]), -1);
-        assert!(twice.library().function("thrice").unwrap_err().to_string().contains("thrice"));
+        let twice_of_f32 = library.function::<f32, f64>("twice").unwrap_err().to_string();
+        assert!(twice_of_f32.contains("`twice` is from f64 to f64, not from f32 to f64"), "{twice_of_f32}");
+        // By as many bytes as there are numbers it would write past the end.
+        assert!(library.function::<i8, u64>("fill").is_ok() && library.function::<i8, u8>("fill").is_err());
+        assert!(library.function::<i8, i64>("fill").is_err() && library.function::<u8, u64>("fill").is_err());
+        assert!(library.function::<f32, i16>("narrow").is_ok() && library.function::<i32, i16>("narrow").is_err());
+        for name in ["thrice", "of_another_type", "types_twice"] {
+            assert!(library.function::<f64, f64>(name).unwrap_err().to_string().contains(name));
+        }
+        let twice = { library }.function::<f64, f64>("twice").unwrap();
+        assert_eq!(twice.call(&[3.0], &mut output), 1, "a function holds its library");
     }
 }
 

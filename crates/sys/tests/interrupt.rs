@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use ascertain_sys::process::{Output, Prepared, shell};
+use ascertain_sys::process::{Exit, Output, Prepared, shell};
 use ascertain_sys::{Error, interrupt};
 
 /// What the helper exits with when it was interrupted in order.
@@ -28,7 +28,9 @@ fn helper() {
     let mut command = shell("echo $$; exec sleep 3600");
     command.stdout = Output::File(folder.join("pid"));
     let prepared = Prepared::new(&command).unwrap();
-    assert!(matches!(prepared.run(None), Err(Error::Interrupted)));
+    let usage = prepared.run(None).unwrap();
+    assert_eq!(usage.exit, Exit::Interrupted);
+    assert!((1..3_600_000_000_000).contains(&usage.wall_ns));
     assert!(interrupt::requested());
     assert!(matches!(prepared.run(None), Err(Error::Interrupted)));
     if std::env::var("ASCERTAIN_TEST_STAYS").is_ok() {

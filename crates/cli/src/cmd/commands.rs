@@ -41,7 +41,7 @@ pub struct Starting {
     /// Show what the commands print: the same as --output inherit
     #[arg(long, conflicts_with = "output", help_heading = "Commands")]
     show_output: bool,
-    /// Stop an observation that takes longer; it counts as an infinite time
+    /// Stop an observation that takes longer: it took more than that, and no more is known of it
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Commands")]
     pub time_limit: Option<Duration>,
 }

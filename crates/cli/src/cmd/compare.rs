@@ -6,7 +6,7 @@ use anyhow::bail;
 use ascertain::claim::Claim;
 use ascertain::command::{CommandExperiment, CommandSet, NamedCommand, OnFailure};
 use ascertain::experiment::{Arm, Experiment, Point};
-use ascertain::outcome::{Decision, Outcome};
+use ascertain::outcome::{Decision, Gate, Outcome};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::run::Run;
 use ascertain_report::exports::Purpose;
@@ -112,11 +112,11 @@ enum FailIf {
     Faster,
 }
 
-impl FailIf {
-    fn decision(self) -> Decision {
-        match self {
-            FailIf::Slower => Decision::Slower,
-            FailIf::Faster => Decision::Faster,
+impl From<FailIf> for Gate {
+    fn from(fail_if: FailIf) -> Gate {
+        match fail_if {
+            FailIf::Slower => Gate::Slower,
+            FailIf::Faster => Gate::Faster,
         }
     }
 }
@@ -134,7 +134,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 impl Args {
     /// What exports say beside the results.
     pub fn purpose(&self) -> Purpose {
-        Purpose { failing: self.fail_if.map(FailIf::decision), ..Purpose::default() }
+        Purpose { failing: self.gate().map(Gate::decision), ..Purpose::default() }
     }
 
     /// What is printed of such a run, for people.
@@ -142,10 +142,15 @@ impl Args {
         output::compared(&run.outcome, &self.layout(), output::plots(run, self.plot, style), style)
     }
 
+    /// What comparisons end for as soon as it is settled.
+    pub fn gate(&self) -> Option<Gate> {
+        self.fail_if.map(Gate::from)
+    }
+
     /// The exit code of such a run.
     pub fn code(&self, run: &Run) -> Code {
         let code = exit::code(run, &[]);
-        if code == Code::Done { gate(self.fail_if, self.margin, &run.outcome) } else { code }
+        if code == Code::Done { gate(self.gate(), &run.outcome) } else { code }
     }
 
     fn layout(&self) -> Layout {
@@ -169,18 +174,13 @@ impl Args {
 }
 
 /// `--fail-if slower`: 1 when proven slower, 0 when proven not to be, 3 else.
-fn gate(fail_if: Option<FailIf>, margin: Option<f64>, outcome: &Outcome) -> Code {
-    let Some(fail_if) = fail_if else { return Code::Done };
-    // With a margin it need not be decided between faster and same: one end of the interval tells.
-    let excluded = |claim: &ascertain::outcome::ClaimResult| match (fail_if, margin) {
-        (FailIf::Slower, Some(margin)) => claim.ratio_low.is_some_and(|low| low >= 1.0 / (1.0 + margin)),
-        (FailIf::Faster, Some(margin)) => claim.ratio_high.is_some_and(|high| high <= 1.0 + margin),
-        (_, None) => matches!(claim.decision, Some(decision) if decision != Decision::Undecided),
-    };
+fn gate(gate: Option<Gate>, outcome: &Outcome) -> Code {
+    let Some(gate) = gate else { return Code::Done };
+    let mut decisions = outcome.claims.iter().map(|claim| claim.decision.unwrap_or(Decision::Undecided));
     match () {
-        () if outcome.claims.iter().any(|claim| claim.decision == Some(fail_if.decision())) => Code::GateFailed,
-        () if outcome.claims.iter().all(excluded) => Code::Done,
-        () => Code::Undecided,
+        () if decisions.clone().any(|decision| decision == gate.decision()) => Code::GateFailed,
+        () if decisions.any(|decision| decision == Decision::Undecided) => Code::Undecided,
+        () => Code::Done,
     }
 }
 
@@ -209,6 +209,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let config = Config {
         margin: args.margin,
         precision: args.precision,
+        gate: args.gate(),
         exact_trials: args.runs,
         warmup_trials: args.starting.warmup,
         table_trials: args.min_runs.or(claims.is_empty().then_some(ALONE_TRIALS)),

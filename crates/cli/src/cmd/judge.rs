@@ -25,7 +25,7 @@ pub struct Args {
     /// The chance that the verdict is wrong
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share)]
     error: f64,
-    /// The sequential test
+    /// The sequential test, whose interval is shown
     #[arg(long, value_enum, default_value_t = Method::Mixture)]
     method: Method,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
@@ -63,11 +63,10 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 
 fn judge(args: &Args) -> anyhow::Result<Judgement> {
     let Args { tally, at_least: rate, error, .. } = *args;
-    let (method, verdict) = match args.method {
-        Method::Mixture => ("mixture", stats::verdict(tally, rate, error)?),
-        Method::Csm => ("csm", stats::csm_verdict(tally, rate, error)?),
+    let (method, verdict, interval) = match args.method {
+        Method::Mixture => ("mixture", stats::verdict(tally, rate, error)?, stats::rate_interval(tally, error, error)?),
+        Method::Csm => ("csm", stats::csm_verdict(tally, rate, error)?, stats::csm_interval(tally, error)?),
     };
-    let interval = stats::rate_interval(tally, error, error)?;
     let credible = stats::credible_interval(tally, error)?;
     Ok(Judgement {
         verdict: match verdict {

@@ -59,6 +59,10 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         (plan.config.max_trials, plan.config.exact_trials) = (args.max_trials, None);
     }
     let started = Started::read(&recorded.header);
+    if let Started::Compare(Some(args)) = &started {
+        // Runs of earlier versions have it in their command line alone.
+        plan.config.gate = args.gate();
+    }
     if matches!(started, Started::Compare(_)) && args.fail_on.is_some() {
         bail!("--fail-on is for claims; this run compares commands, and its --fail-if stays what it was");
     }

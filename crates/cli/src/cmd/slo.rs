@@ -33,7 +33,7 @@ pub struct Args {
     /// The share of observations that must succeed: `99%`
     #[arg(long, value_name = "SHARE", value_parser = share)]
     at_least: f64,
-    /// A success takes at most that long: `200ms`
+    /// A success takes at most that long: `200ms`. What takes ten times as long is stopped, unless --time-limit says when
     #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
     /// What else a success is: comparisons of wall, user, system, memory_peak or exit, such as

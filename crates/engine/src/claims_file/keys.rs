@@ -93,7 +93,12 @@ pub(super) const KEYS: &[Key] = {
         key("error", Share, Rate, "The chance of a wrong verdict; an even share of the run's unless given."),
         key("max_time", Duration, Anywhere, "No new trial after that much measuring."),
         key("max_trials", Count, Anywhere, "No new trial after that many."),
-        key("time_limit", Duration, Commands, "An observation that takes longer counts as infinite."),
+        key(
+            "time_limit",
+            Duration,
+            Commands,
+            "An observation that takes longer is stopped: it took more than that, and no more is known of it.",
+        ),
         key("shell", Flag, Commands, "Whether `sh -c` runs the command lines."),
         key("setup", Line, Commands, "Run once before the first trial."),
         key("prepare", Line, Commands, "Run before each observation, untimed."),

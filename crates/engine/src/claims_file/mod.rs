@@ -85,7 +85,7 @@
 //!
 //! | key | value | |
 //! |---|---|---|
-//! | `time_limit` | `"10 s"` | an observation that takes longer is stopped, and counts as infinite |
+//! | `time_limit` | `"10 s"` | an observation that takes longer is stopped: it took more than that, and no more is known of it |
 //! | `shell` | `true`, `false` | whether `sh -c` runs the command lines |
 //! | `setup` | command line | run once before the first trial |
 //! | `prepare` | command line | run before each observation, untimed |

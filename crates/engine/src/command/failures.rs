@@ -3,6 +3,7 @@
 use super::{CommandSet, OnFailure, outcome};
 use crate::observations::{ArmValues, Observations};
 use crate::unit::Unit;
+use crate::values::Bounds;
 
 /// What a reader must know of commands whose failures were ignored, or that were stopped at their time limit: which
 /// ones, how, and how often. Their times are figures like any other, but not of what the command was to do.
@@ -16,7 +17,7 @@ pub(crate) fn threats(sets: &[CommandSet], observations: &Observations) -> Vec<S
 
 fn ignored_failures(values: &ArmValues, set: &CommandSet) -> Option<String> {
     let exits = values.by_metric.get(outcome::EXIT).filter(|_| set.on_failure == OnFailure::Ignore)?;
-    // One that met its time limit has no exit code, and an infinite time that says so.
+    // One that met its time limit has no exit code, and a time that says so.
     let failed: Vec<f64> = exits.iter().copied().filter(|exit| *exit != 0.0 && exit.is_finite()).collect();
     let first = failed.first()?;
     let code = match failed.iter().all(|exit| exit == first) {
@@ -29,11 +30,14 @@ fn ignored_failures(values: &ArmValues, set: &CommandSet) -> Option<String> {
 
 fn stopped(values: &ArmValues, set: &CommandSet) -> Option<String> {
     let times = values.by_metric.get(outcome::WALL)?;
-    let count = times.iter().filter(|time| time.is_infinite()).count();
-    let limit = Unit::Nanosecond.exact(set.time_limit?.as_nanos() as f64);
+    let limit = set.time_limit?.as_nanos() as f64;
+    let met_it = |index: &usize| times.bounds(*index) == Bounds::above(limit);
+    let count = (0..times.len()).filter(met_it).count();
+    let limit = Unit::Nanosecond.exact(limit);
     let (command, often) = (&values.arm, of_trials(count, times.len()));
-    (count > 0)
-        .then(|| format!("`{command}` was stopped at its time limit of {limit} in {often}: those times are infinite."))
+    (count > 0).then(|| {
+        format!("`{command}` was stopped at its time limit of {limit} in {often}: all that is known of those is that they take longer.")
+    })
 }
 
 /// "2 of 6 trials".

@@ -2,8 +2,8 @@
 
 use ascertain_sys::process::{Exit, Usage};
 
-use super::OnFailure;
 use super::line::Line;
+use super::{CommandSet, OnFailure};
 use crate::experiment::{Samples, Status, TargetError};
 
 /// The places of the metrics in [`metrics`](super::metrics).
@@ -13,37 +13,38 @@ const SYSTEM: usize = 2;
 const MEMORY_PEAK: usize = 3;
 pub(super) const EXIT: usize = 4;
 
-/// Notes what was seen of a command that has ended.
+/// Notes what was seen of a command that has ended, or was stopped at its time limit.
 ///
 /// # Errors
-/// When it failed, and that is to stop it.
-pub(super) fn observe(usage: &Usage, on_failure: OnFailure, line: &Line, out: &mut Samples) -> Result<(), TargetError> {
-    let timed_out = usage.exit == Exit::TimedOut;
-    let failure = failure(usage.exit).filter(|_| on_failure != OnFailure::Ignore || timed_out);
+/// When it failed, and that is to stop it. `Interrupted` when a signal came: what had been seen by then is noted.
+pub(super) fn observe(usage: &Usage, set: &CommandSet, line: &Line, out: &mut Samples) -> Result<(), TargetError> {
+    let failure = failure(usage.exit);
+    let is_stopped = matches!(usage.exit, Exit::TimedOut | Exit::Interrupted);
     let status = match failure {
-        // A time-out is an observation, whatever failures are.
-        Some(reason) if on_failure == OnFailure::Stop && !timed_out => {
+        // A time-out is an observation, whatever failures are; and all that is known of it is what had gone by.
+        _ if is_stopped => Status::Censored,
+        Some(reason) if set.on_failure == OnFailure::Stop => {
             let called = line.called();
             let message = format!("{called} {reason}; {ADVICE}, or go on all the same with -i (compare)");
             return Err(TargetError::Failed(message));
         }
-        Some(_) => Status::Failed,
-        None => Status::Ok,
+        Some(_) if set.on_failure == OnFailure::Observe => Status::Failed,
+        _ => Status::Ok,
     };
-    let (wall_ns, wall_status) = match timed_out {
-        true => (f64::INFINITY, Status::Censored),
-        false => (usage.wall_ns as f64, status),
-    };
-    let (exit, exit_status) = match usage.exit {
-        Exit::Code(code) => (f64::from(code), Status::Ok),
-        Exit::Signal(signal) => (f64::from(128 + signal), Status::Ok),
-        Exit::TimedOut => (f64::INFINITY, Status::Censored),
-    };
-    out.push_with(WALL, wall_ns, wall_status);
+    // The same of all that met it.
+    let limit_ns = set.time_limit.filter(|_| usage.exit == Exit::TimedOut).map(|limit| limit.as_nanos() as f64);
+    out.push_with(WALL, limit_ns.unwrap_or(usage.wall_ns as f64), status);
     out.push_with(USER, usage.user_ns as f64, status);
     out.push_with(SYSTEM, usage.system_ns as f64, status);
     out.push_with(MEMORY_PEAK, usage.memory_peak_bytes as f64, status);
-    out.push_with(EXIT, exit, exit_status);
+    match usage.exit {
+        Exit::Code(code) => out.push(EXIT, f64::from(code)),
+        Exit::Signal(signal) => out.push(EXIT, f64::from(128 + signal)),
+        // It has no exit code: it did not succeed in its time.
+        Exit::TimedOut => out.push_with(EXIT, 0.0, Status::Censored),
+        // Who knows how it would have ended?
+        Exit::Interrupted => return Err(TargetError::Interrupted),
+    }
     Ok(())
 }
 
@@ -52,7 +53,9 @@ pub(super) fn observe(usage: &Usage, on_failure: OnFailure, line: &Line, out: &m
 /// # Errors
 /// When it does not succeed.
 pub(super) fn run_untimed(line: &Line) -> Result<(), TargetError> {
-    match failure(line.run(None, None)?.exit) {
+    let exit = line.run(None, None)?.exit;
+    match failure(exit) {
+        _ if exit == Exit::Interrupted => Err(TargetError::Interrupted),
         None => Ok(()),
         Some(reason) => Err(TargetError::Failed(format!("{} {reason}; {ADVICE}", line.called()))),
     }
@@ -67,5 +70,6 @@ fn failure(exit: Exit) -> Option<String> {
         Exit::Code(code) => Some(format!("ended with exit code {code}")),
         Exit::Signal(signal) => Some(format!("was ended by signal {signal}")),
         Exit::TimedOut => Some("met its time limit".into()),
+        Exit::Interrupted => None,
     }
 }

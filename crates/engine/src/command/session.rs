@@ -71,6 +71,6 @@ impl Session for CommandSession<'_> {
         }
         let request = self.requests.as_mut().map(|requests| requests.of(trial.number));
         let usage = line.run(request, self.set.time_limit)?;
-        observe(&usage, self.set.on_failure, line, out)
+        observe(&usage, self.set, line, out)
     }
 }

@@ -26,7 +26,7 @@ pub struct CommandSet {
     pub input: Input,
     /// Where its standard output goes (standard error too, unless it is inherited).
     pub output: Output,
-    /// An observation that takes longer is stopped, and counts as an infinite time.
+    /// An observation that takes longer is stopped: it took more than that, and no more is known of it.
     pub time_limit: Option<Duration>,
     /// What an exit other than 0 means.
     pub on_failure: OnFailure,
@@ -90,7 +90,7 @@ pub fn metrics() -> Vec<Metric> {
 const README: &str = "\
 Command lines, each started anew for every observation; several in a fresh random order in every trial. Wall, \
 user and system time, peak memory and the exit code come from the kernel's account of the process. A \
-command that was stopped at its time limit counts as infinitely long. What is run beforehand (set-up, preparation) \
+command that was stopped at its time limit took longer than that, and no more is known of it. What is run beforehand (set-up, preparation) \
 and afterwards (clean-up) is not timed.";
 
 impl CommandSet {

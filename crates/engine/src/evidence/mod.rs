@@ -3,11 +3,12 @@
 //! | file | what | when |
 //! |---|---|---|
 //! | `run.json` | [`Header`]: machine, versions, plan, experiments as data, and at last the outcome | from the start; anew when the run ends |
-//! | `trials.jsonl` | a row for each observation, as JSON lines | at least once a second, only ever appended to |
+//! | `trials.jsonl` | a row for each observation, as JSON lines | after each trial, of fast ones ten times a second; only ever appended to |
 //! | `trials.parquet` | the same rows | when the run ends |
+//! | `begun` | which trial has been begun | while the run goes on |
 //!
 //! `run.json` and `trials.parquet` appear by renaming, so they are never seen half-written. A run that
-//! is killed loses at most its last second. A machine that crashes loses what its kernel had not written
+//! is killed loses at most its last tenth of a second, and of trials that take longer than 0.1 ms only the last. A machine that crashes loses what its kernel had not written
 //! yet: syncing to disk while measuring would disturb what is measured.
 //!
 //! # Columns
@@ -28,12 +29,14 @@
 //! | `offset_ns` | integer | when, since the measurement began; 0 for a scalar |
 //! | `value` | real | in `unit`; see below |
 //! | `unit` | text | `ns`, `B`, `B/s`, `1/s` or `1` |
-//! | `status` | text | `ok`, `censored` (cut off: the true value is worse), `failed` |
+//! | `status` | text | `ok`, `failed`, `censored` (cut off: the true value is above this one), `lost` (its trial was cut off before it was seen) |
 //! | `start_ns` | integer | when the measurement began, since the run started |
 //! | `worker` | text | who measured; empty for the machine in `run.json` |
 //!
-//! JSON has no infinity. An infinite value is `null` with the status `censored` there, and infinite in
-//! Parquet; any other `null` is a value that is not a number.
+//! What met its time limit is `censored` there, and so is what was being measured when a signal came; whatever else the
+//! trial was to hold is `lost` then. A killed run says at the end of its lines, once it is continued, which trials had been
+//! begun and not recorded: all of them are lost. Earlier versions recorded what met its limit as `null` in JSON and infinite in Parquet. Any
+//! other `null` is a value that is not a number.
 //!
 //! `run.json` has a checksum of each, so that a damaged file is not taken for data: the rows are read from
 //! `trials.parquet`, else from `trials.jsonl`, and where that was changed or is gone too it is an error. One
@@ -42,6 +45,7 @@
 //! A line of `trials.jsonl` that ends in a space ends a trial: the file may be cut anywhere behind it,
 //! and what stands before is whole. That is how a killed run is continued without half a trial.
 
+mod begun;
 mod checksum;
 mod error;
 mod folder;

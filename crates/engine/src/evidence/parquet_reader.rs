@@ -13,7 +13,7 @@ use super::checksum;
 use super::error::Error;
 use super::folder::PARQUET;
 use super::row::status_word;
-use super::trials::{Gathering, Names, NumberedRow, Trials, observed};
+use super::trials::{Gathering, Names, NumberedRow, Trials};
 use crate::experiment::Status;
 
 /// Rows that are decoded at once.
@@ -78,7 +78,7 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
                 series,
                 trial: u64::try_from(trials.values[row])?,
                 offset_ns: u64::try_from(offsets_ns.values[row])?,
-                value: observed(values.values[row], status(&statuses.values[row])?),
+                value: status(&statuses.values[row])?.bounds(values.values[row]),
             });
         }
     }
@@ -86,7 +86,7 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
 }
 
 fn status(text: &ByteArray) -> Result<Status, ParquetError> {
-    let known = [Status::Ok, Status::Censored, Status::Failed];
+    let known = [Status::Ok, Status::Censored, Status::Lost, Status::Failed];
     let status = known.into_iter().find(|&status| status_word(status).as_bytes() == text.data());
     status.ok_or_else(|| ParquetError::General("a status is none that Ascertain writes".into()))
 }

@@ -34,7 +34,8 @@ pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<ReadBack, Error
     // A run that has not ended has no other file, and one that was continued has more lines than that.
     if length.is_none() || then.is_some_and(|then| !went_on(run, then)) {
         match parquet_reader::read(&run.join(PARQUET), header.parquet_checksum.as_deref()) {
-            Ok(Some(trials)) => {
+            Ok(Some(mut trials)) => {
+                note_limits(&mut trials, header);
                 faults.extend(differs(run, then).map(|how| format!("{how}; the rows are those of {PARQUET}")));
                 return Ok(ReadBack { trials, faults, lost: None });
             }
@@ -55,7 +56,8 @@ pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<ReadBack, Error
 pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Option<Error>), Error> {
     let mut lines = Lines::open(run)?;
     let Some(then) = header.lines_then() else {
-        let (trials, whole_end) = Trials::of_lines(lines)?;
+        let (mut trials, whole_end) = Trials::of_lines(lines)?;
+        note_limits(&mut trials, header);
         return Ok((trials, whole_end, None));
     };
     if !went_on(run, then) {
@@ -66,13 +68,26 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
         }
         lines = lines.up_to(then.bytes);
     }
-    let (trials, whole_end) = Trials::of_lines(lines)?;
+    let (mut trials, whole_end) = Trials::of_lines(lines)?;
+    note_limits(&mut trials, header);
     let lost = (whole_end < then.bytes).then(|| Error::LostRows {
         run: run.to_path_buf(),
         bytes: then.bytes,
         found_bytes: whole_end,
     });
     Ok((trials, whole_end, lost))
+}
+
+/// Earlier versions did not record where a command was cut off: at its time limit, with no exit code yet.
+fn note_limits(trials: &mut Trials, header: &Header) {
+    for series in &mut trials.series {
+        let set = header.plan.commands.iter().find(|set| set.id == series.experiment);
+        match (series.metric.as_str(), set.and_then(|set| set.time_limit)) {
+            ("wall", Some(limit)) => series.values.cut_off_at(limit.as_nanos() as f64),
+            ("exit", Some(_)) => series.values.cut_off_at(0.0),
+            _ => {}
+        }
+    }
 }
 
 /// Whether the run was continued after it had ended: the lines that it had then are followed by more. Other bytes

@@ -27,8 +27,8 @@ pub struct Row {
     pub key: String,
     /// When, since the measurement began, in nanoseconds.
     pub offset_ns: u64,
-    /// The value in `unit`. A censored value that was not recorded is infinite; a value that is not a
-    /// number, or negative infinity, is read as NaN.
+    /// The value in `unit`. One that was cut off is what had been seen by then, or infinite where that was not noted; what
+    /// is not a number, or negative infinity, or was lost is read as NaN.
     pub value: f64,
     /// The value's unit.
     pub unit: Unit,
@@ -70,7 +70,7 @@ impl Line<'_> {
     pub fn value(&self) -> f64 {
         self.value.unwrap_or(match self.status {
             Status::Censored => f64::INFINITY,
-            Status::Ok | Status::Failed => f64::NAN,
+            Status::Ok | Status::Failed | Status::Lost => f64::NAN,
         })
     }
 
@@ -106,6 +106,7 @@ pub(super) fn status_word(status: Status) -> &'static str {
     match status {
         Status::Ok => "ok",
         Status::Censored => "censored",
+        Status::Lost => "lost",
         Status::Failed => "failed",
     }
 }

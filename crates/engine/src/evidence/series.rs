@@ -2,6 +2,7 @@
 
 use crate::experiment::Arm;
 use crate::unit::Unit;
+use crate::values::Values;
 
 /// The values of one metric of one arm under one key, in the order measured, column by column.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,6 @@ pub struct Series {
     pub trials: Vec<u64>,
     /// When, since the measurement began, in nanoseconds; empty where all are zero.
     pub offsets_ns: Vec<u64>,
-    /// The values in `unit`. One that was cut off is infinite; one that is not a number was not observed.
-    pub values: Vec<f64>,
+    /// The values in `unit`. One that is not a number was not observed.
+    pub values: Values,
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::trials::{NumberedRow, observed};
+use super::trials::NumberedRow;
 use crate::experiment::Status;
 
 /// What stands before each number of a line, in their order.
@@ -66,7 +66,7 @@ impl Shape {
         let (offset_ns, rest) = integer(rest.strip_prefix(offset.as_slice())?)?;
         let (value, rest) = real(rest.strip_prefix(value.as_slice())?)?;
         let (_, rest) = integer(rest.strip_prefix(start.as_slice())?)?;
-        let row = NumberedRow { series: self.series, trial, offset_ns, value: observed(value, self.status) };
+        let row = NumberedRow { series: self.series, trial, offset_ns, value: self.status.bounds(value) };
         (unmarked(rest) == tail.as_slice()).then_some(row)
     }
 }
@@ -130,7 +130,7 @@ mod tests {
     fn lines_that_differ_in_numbers_are_read() {
         let read = |line: &str| {
             let row = known().read(line.as_bytes())?;
-            Some((row.series, row.trial, row.offset_ns, row.value))
+            Some((row.series, row.trial, row.offset_ns, row.value.low))
         };
         assert_eq!(read(LINE), Some((3, 12, 5, -1.5e-3)));
         assert_eq!(read(&format!("{LINE} ")), Some((3, 12, 5, -1.5e-3)), "the mark of a trial's end");

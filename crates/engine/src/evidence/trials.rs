@@ -7,8 +7,9 @@ use super::reader::Lines;
 use super::row::Line;
 use super::series::Series;
 use super::shape::Shapes;
-use crate::experiment::{Arm, Status};
+use crate::experiment::Arm;
 use crate::unit::Unit;
+use crate::values::{Bounds, Values};
 
 /// The rows of a run's whole trials, column by column. Names are kept once, not a row.
 #[derive(Debug, Default)]
@@ -39,8 +40,7 @@ pub(crate) struct Observed {
     pub arm: usize,
     /// Index into the series.
     pub series: usize,
-    /// Infinite when it was cut off.
-    pub value: f64,
+    pub value: Bounds,
 }
 
 impl Trials {
@@ -61,7 +61,7 @@ impl Trials {
                     let line: Line = lines.parse()?;
                     let series = gathering.series(&line.names()).map_err(|reason| lines.wrong(reason))?;
                     shapes.learn(lines.text(), series, line.status);
-                    let value = observed(line.value(), line.status);
+                    let value = line.status.bounds(line.value());
                     NumberedRow { series, trial: line.trial, offset_ns: line.offset_ns, value }
                 }
             };
@@ -73,6 +73,12 @@ impl Trials {
                 whole_end = lines.end();
             }
         }
+    }
+
+    /// One more than the greatest number of a trial of the experiment.
+    pub(super) fn next_number(&self, experiment: &str) -> u64 {
+        let of_experiment = self.series.iter().filter(|series| series.experiment == experiment);
+        of_experiment.flat_map(|series| &series.trials).max().map_or(0, |last| last + 1)
     }
 
     /// How many rows there are.
@@ -104,7 +110,7 @@ impl Trials {
                 observed.clear();
             }
             current = Some(trial);
-            observed.push(Observed { arm, series, value: self.series[series].values[row] });
+            observed.push(Observed { arm, series, value: self.series[series].values.bounds(row) });
         }
         match current {
             Some((experiment, number)) => hear(&RecordedTrial { experiment, number, observed: &observed }),
@@ -121,12 +127,7 @@ pub(super) struct NumberedRow {
     pub series: u32,
     pub trial: u64,
     pub offset_ns: u64,
-    pub value: f64,
-}
-
-/// A value that was cut off is worse than any.
-pub(super) fn observed(value: f64, status: Status) -> f64 {
-    if status == Status::Censored { f64::INFINITY } else { value }
+    pub value: Bounds,
 }
 
 /// Trials while they are read.
@@ -186,7 +187,7 @@ impl Gathering {
         let unit = Unit::of_symbol(&unit).ok_or_else(|| format!("there is no unit `{unit}`"))?;
         let number = self.arm(&experiment, &arm);
         self.trials.arm_of.push(number);
-        let (trials, offsets_ns, values) = (Vec::new(), Vec::new(), Vec::new());
+        let (trials, offsets_ns, values) = (Vec::new(), Vec::new(), Values::default());
         self.trials.series.push(Series { experiment, arm, metric, unit, key, trials, offsets_ns, values });
         Ok((self.trials.series.len() - 1) as u32)
     }
@@ -236,7 +237,7 @@ impl Gathering {
         for series in trials.order.drain(self.whole..) {
             let series = &mut trials.series[series as usize];
             series.trials.pop();
-            series.values.pop();
+            series.values.truncate(series.trials.len());
             series.offsets_ns.truncate(series.trials.len());
             if series.offsets_ns.iter().all(|&offset_ns| offset_ns == 0) {
                 series.offsets_ns.clear();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ascertain_sys::clock;
 use jiff::Timestamp;
 
+use super::begun::{self, Begun, BegunTrial};
 use super::checksum;
 use super::error::Error;
 use super::folder::{LINES, PARQUET, replace};
@@ -20,19 +21,19 @@ use super::trials::Trials;
 use crate::experiment::{Arm, Sample, Spec};
 use crate::outcome::Outcome;
 
-/// Rows wait at most that long to be written.
-const FLUSH_NS: u64 = 1_000_000_000;
+/// Trials that take longer are written at once, which takes a hundredth of that.
+const SLOW_TRIAL_NS: f64 = 100_000.0;
 
 /// Keeps the evidence of one run, which no other can write to meanwhile.
 ///
 /// The thread that measures calls it: [`record`](Writer::record) only formats into memory, and
-/// [`flush_if_due`](Writer::flush_if_due), between trials, writes.
+/// [`end_trial`](Writer::end_trial), between trials, writes.
 pub struct Writer {
     run: PathBuf,
     header: Header,
     lines: File,
     rows: RowBuffer,
-    flushed_ns: u64,
+    begun: Begun,
 }
 
 /// What a run that is to be continued has recorded.
@@ -74,7 +75,8 @@ impl Writer {
         }
     }
 
-    /// Takes up a run again, after its last whole trial: what a kill left of the one behind is cut off.
+    /// Takes up a run again, after its last whole trial: what a kill left of the one behind is cut off. Those that had been
+    /// begun by then and were not recorded are recorded as lost, so that a kill can't be used to drop the slow ones.
     ///
     /// # Errors
     /// When another process is writing to the run, its files are missing, of another version or not what
@@ -91,20 +93,31 @@ impl Writer {
             return Err(lost);
         }
         lines.set_len(whole_end).map_err(Error::write(&path))?;
-        let recorded = Recorded { header: header.clone(), trials };
-        Ok((Writer::new(run.to_path_buf(), header, lines), recorded))
+        let lost = begun::read(run).filter(|begun| trials.next_number(&begun.experiment) <= begun.number);
+        let Some(lost) = lost else {
+            let writer = Writer::new(run.to_path_buf(), header.clone(), lines);
+            return Ok((writer, Recorded { header, trials }));
+        };
+        write_lost(run, &header, &lines, &lost, trials.next_number(&lost.experiment))?;
+        let writer = Writer::new(run.to_path_buf(), header.clone(), lines);
+        let (trials, ..) = read_lines(run, &header)?;
+        Ok((writer, Recorded { header, trials }))
     }
 
     pub(super) fn new(run: PathBuf, header: Header, lines: File) -> Writer {
-        let started = header.started.parse::<Timestamp>().map_or(0, |started| started.as_nanosecond() as u64);
-        let since_started_ns = clock::unix_ns().saturating_sub(started);
-        let rows = RowBuffer::new(header.run_id.clone(), since_started_ns.wrapping_sub(clock::now_ns()));
-        Writer { run, header, lines, rows, flushed_ns: 0 }
+        let (rows, begun) = (row_buffer(&header), Begun::create(&run));
+        Writer { run, header, lines, rows, begun }
     }
 
     /// Prepares the rows of an arm, and gives the number by which [`record`](Writer::record) knows it.
     pub fn add_arm(&mut self, spec: &Spec, arm: &Arm) -> usize {
+        self.begun.add_arm(&spec.id, arm);
         self.rows.add_arm(spec, arm)
+    }
+
+    /// Notes that a trial of these arms begins: should this process be killed, that is known. No call of the kernel's.
+    pub fn begin_trial(&self, trial: u64, arms: impl Iterator<Item = usize>) {
+        self.begun.begin(trial, arms);
     }
 
     /// Records what one measurement of an arm saw: the trial's number and the arm's position in it, when
@@ -113,20 +126,20 @@ impl Writer {
         self.rows.record(arm, trial, position, start_ns, samples);
     }
 
-    /// Writes what is recorded if a second has gone by since that was last done, or much has gathered.
-    /// To be called between trials only. `now_ns` is [`clock::now_ns`].
+    /// A trial has ended, and the lane's take so long: what is recorded is written at once where they are slow, so that
+    /// a kill can't undo it, and else when much has gathered.
     ///
     /// # Errors
     /// When it can't be written: the disk is full.
-    pub fn flush_if_due(&mut self, now_ns: u64) -> Result<(), Error> {
-        if now_ns.saturating_sub(self.flushed_ns) < FLUSH_NS && !self.rows.is_half_full() {
-            return Ok(());
-        }
-        self.flushed_ns = now_ns;
-        self.flush()
+    pub fn end_trial(&mut self, trial_ns: f64) -> Result<(), Error> {
+        if trial_ns < SLOW_TRIAL_NS && !self.rows.is_half_full() { Ok(()) } else { self.flush() }
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
+    /// Writes what is recorded. To be called between trials only.
+    ///
+    /// # Errors
+    /// As [`end_trial`](Writer::end_trial).
+    pub fn flush(&mut self) -> Result<(), Error> {
         self.rows.write_to(&mut self.lines).map_err(Error::write(&self.run.join(LINES)))
     }
 
@@ -150,8 +163,30 @@ impl Writer {
         self.header.lines_checksum = Some(checksum::of_file(&lines).map_err(Error::read(&lines, LINES))?);
         self.header.parquet_checksum = Some(checksum::of_file(&path).map_err(Error::read(&path, PARQUET))?);
         write_header(&self.run, &self.header)?;
+        begun::remove(&self.run);
         Ok(self.run)
     }
+}
+
+/// Records the trials that a killed run had begun and not recorded, from a number on: all that is known of them is that.
+fn write_lost(run: &Path, header: &Header, mut lines: &File, lost: &BegunTrial, from: u64) -> Result<(), Error> {
+    let Some(spec) = header.experiments.iter().find(|spec| spec.id == lost.experiment) else { return Ok(()) };
+    let samples: Vec<Sample> = (0..spec.metrics.len()).map(Sample::lost).collect();
+    let mut rows = row_buffer(header);
+    let arms: Vec<usize> = lost.arms.iter().map(|arm| rows.add_arm(spec, arm)).collect();
+    for number in from..=lost.number {
+        for (position, &arm) in arms.iter().enumerate() {
+            rows.record(arm, number, position as u32, clock::now_ns(), &samples);
+        }
+        rows.write_to(&mut lines).map_err(Error::write(&run.join(LINES)))?;
+    }
+    lines.sync_data().map_err(Error::write(&run.join(LINES)))
+}
+
+fn row_buffer(header: &Header) -> RowBuffer {
+    let started = header.started.parse::<Timestamp>().map_or(0, |started| started.as_nanosecond() as u64);
+    let since_started_ns = clock::unix_ns().saturating_sub(started);
+    RowBuffer::new(header.run_id.clone(), since_started_ns.wrapping_sub(clock::now_ns()))
 }
 
 /// Whether a process is writing to the run. Finding that out changes nothing, and needs no more than to

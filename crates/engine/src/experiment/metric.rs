@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::unit::Unit;
+use crate::values::{Bounds, Values};
 
 /// Something that is observed of an arm in a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,16 @@ pub enum Better {
     Lower,
     /// More is better: a throughput.
     Higher,
+}
+
+impl Reduce {
+    /// What is known of the number that a trial's samples come to; none where there are no samples.
+    pub fn of(self, samples: &Values) -> Option<Bounds> {
+        match self {
+            Reduce::Value => samples.len().checked_sub(1).map(|last| samples.bounds(last)),
+            Reduce::Quantile(q) => samples.sorted().nearest_rank(q),
+        }
+    }
 }
 
 /// How a trial's samples of one metric become one number.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::values::Bounds;
+
 /// The value of one metric of one arm in one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
@@ -25,10 +27,38 @@ pub struct Sample {
 pub enum Status {
     /// The value was observed.
     Ok,
-    /// It was cut off: the true value is worse than what was seen. Its value is infinite.
+    /// It was cut off: the true value is above the one that was seen until then. An infinite one says that this is not
+    /// known either.
     Censored,
+    /// Its trial was cut off before it was seen: it could be anything.
+    Lost,
     /// The target failed; the value is what was seen until then.
     Failed,
+}
+
+impl Sample {
+    /// What is not known of a metric, for its trial was cut off.
+    pub(crate) fn lost(metric: usize) -> Sample {
+        Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value: f64::NAN, status: Status::Lost }
+    }
+
+    /// What is known of the value.
+    pub fn bounds(&self) -> Bounds {
+        self.status.bounds(self.value)
+    }
+}
+
+impl Status {
+    /// What is known of a value with this status.
+    pub fn bounds(self, value: f64) -> Bounds {
+        match self {
+            Status::Lost => Bounds::UNKNOWN,
+            Status::Censored if value.is_finite() => Bounds::above(value),
+            Status::Censored => Bounds::CUT_OFF,
+            Status::Ok | Status::Failed if value == f64::INFINITY => Bounds::CUT_OFF,
+            Status::Ok | Status::Failed => Bounds::exact(value),
+        }
+    }
 }
 
 /// Where a session puts what it saw; the engine empties it between measurements.
@@ -36,6 +66,11 @@ pub enum Status {
 pub struct Samples(pub(crate) Vec<Sample>);
 
 impl Samples {
+    /// What was put there.
+    pub fn iter(&self) -> std::slice::Iter<'_, Sample> {
+        self.0.iter()
+    }
+
     /// Adds a scalar that was observed.
     pub fn push(&mut self, metric: usize, value: f64) {
         self.push_with(metric, value, Status::Ok);

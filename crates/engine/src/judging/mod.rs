@@ -6,15 +6,15 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-use ascertain_stats::{RateSequence, Tally};
+use ascertain_stats::RateSequence;
 
 use crate::bound::BoundTests;
 use crate::claim::Claim;
 use crate::likeness::Likeness;
-use crate::outcome::Asked;
+use crate::outcome::{Asked, Decided, Gate};
 use crate::paired::Paired;
 use crate::recorded::PathRecorder;
-use rule::{Answer, Rule};
+use rule::{Answer, Outcomes, Rule};
 
 /// A claim while it is judged.
 #[derive(Clone)]
@@ -25,13 +25,20 @@ pub(crate) struct ClaimJudge {
     precision: Option<f64>,
     tests: BoundTests,
     rule: Rule,
-    answer: Option<Answer>,
+    /// The first answer, which stands, and the trials that gave it.
+    answer: Option<(Answer, Decided)>,
     exact_trials: bool,
     trials: u64,
     successes: u64,
     ties: u64,
+    /// Trials that what was cut off leaves open.
+    unknown: u64,
+    /// Whether some of those met a time limit.
+    has_met_limit: bool,
+    /// Ties of two that met it.
+    stopped_ties: u64,
     /// Outcomes since the last look, when the claim looks at sets of trials.
-    unseen: Tally,
+    unseen: Outcomes,
     paired: Option<Paired>,
     rate: RateSequence,
     likeness: Likeness,
@@ -47,6 +54,7 @@ pub(crate) struct Terms {
     pub error: f64,
     pub margin: Option<f64>,
     pub precision: Option<f64>,
+    pub gate: Option<Gate>,
     /// Trials are counted, not stopped.
     pub exact_trials: bool,
 }

@@ -2,17 +2,18 @@
 
 use ascertain_stats::{RateSequence, Tally};
 
-use super::rule::Rule;
+use super::rule::{Answer, Outcomes, Rule};
 use super::{ClaimJudge, Closed, Terms};
 use crate::bound::{BoundTests, Seen, TrialValues};
 use crate::claim::{Bound, Claim, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
 use crate::likeness::Likeness;
-use crate::outcome::Asked;
+use crate::outcome::{Asked, Decided};
 use crate::paired::Paired;
 use crate::recorded::PathRecorder;
 use crate::slots::Slots;
+use crate::values::Bounds;
 
 impl ClaimJudge {
     /// A claim at its start.
@@ -21,7 +22,7 @@ impl ClaimJudge {
         let error = terms.error;
         let end_error = direction_error(claim, error);
         Ok(ClaimJudge {
-            rule: Rule::new(claim, error, terms.margin).map_err(invalid)?,
+            rule: Rule::new(claim, terms).map_err(invalid)?,
             paired: paired_quantile(claim).map(|quantile| Paired::new(quantile, end_error, end_error)),
             rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
             claim: claim.clone(),
@@ -34,7 +35,10 @@ impl ClaimJudge {
             trials: 0,
             successes: 0,
             ties: 0,
-            unseen: Tally::default(),
+            unknown: 0,
+            has_met_limit: false,
+            stopped_ties: 0,
+            unseen: Outcomes::default(),
             likeness: Likeness::default(),
             next_look: 1,
             spent_ns: 0,
@@ -65,32 +69,49 @@ impl ClaimJudge {
             return;
         }
         match self.tests.evaluate(trial) {
-            Ok(seen) => self.count(&seen, trial.number, elapsed_ns),
+            // Nothing had been learnt that a verdict could hang on.
+            Ok(seen) if trial.says_nothing && seen.success.is_none() => {}
+            Ok(seen) => self.count(&seen, trial, elapsed_ns),
             Err(error) => self.close(Closed::Failed(error.to_string())),
         }
     }
 
-    fn count(&mut self, seen: &Seen, number: u64, elapsed_ns: u64) {
+    fn count(&mut self, seen: &Seen, trial: &TrialValues, elapsed_ns: u64) {
         self.trials += 1;
         self.spent_ns += elapsed_ns;
         if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic.or(seen.value)) {
             paired.push(value);
         }
-        let success = (self.claim.judging != Judging::Order || !seen.tie).then_some(seen.success);
+        let is_order = self.claim.judging == Judging::Order;
+        let is_tie = is_order && seen.tie;
+        // Whoever interrupts a pair chooses how large its difference seems: no coin's outcome given that size.
+        let is_known =
+            !(is_order && trial.is_interrupted && seen.statistic.is_some_and(|ratio| ratio.value().is_none()));
+        let success = seen.success.filter(|_| is_known);
         match success {
-            None => self.ties += 1,
+            _ if is_tie => {
+                self.ties += 1;
+                self.stopped_ties += u64::from(seen.statistic.is_some_and(|ratio| ratio.value().is_none()));
+            }
+            None => {
+                self.unknown += 1;
+                self.has_met_limit |= !trial.is_interrupted;
+            }
             Some(success) => {
                 self.successes += u64::from(success);
                 self.likeness.push(success);
-                self.judge(success);
             }
+        }
+        self.likeness.end_trial(self.tests.candidate_is_last(trial));
+        if !is_tie {
+            self.judge(success, seen.statistic);
         }
         if self.look_is_due() {
             self.look();
         }
         if let Some(path) = &mut self.path {
-            path.count(number, success, seen.statistic);
-            if self.unseen.trials == 0 {
+            path.count(trial.number, success.filter(|_| !is_tie), seen.statistic);
+            if self.unseen.trials() == 0 {
                 path.look(self.answer.is_some(), || self.rule.log_e());
             }
         }
@@ -101,40 +122,58 @@ impl ClaimJudge {
         }
     }
 
-    fn judge(&mut self, success: bool) {
-        self.unseen.add(success);
-        if self.unseen.trials < self.claim.look_every {
+    fn judge(&mut self, success: Option<bool>, ratio: Option<Bounds>) {
+        match success {
+            Some(success) => self.unseen.known.add(success),
+            None => self.unseen.unknown += 1,
+        }
+        if self.unseen.trials() < self.claim.look_every {
             return;
         }
-        let answer = self.rule.observe(std::mem::take(&mut self.unseen));
-        if answer.is_some() && self.answer.is_none() {
-            self.answer = answer;
+        let answer = self.rule.observe(std::mem::take(&mut self.unseen), ratio);
+        if let (Some(answer), None) = (answer, self.answer) {
+            self.decide(answer);
             self.look();
         }
+    }
+
+    /// The first answer is the one that stands, with the trials that gave it.
+    fn decide(&mut self, answer: Answer) {
+        let Outcomes { known, unknown } = self.seen();
+        let (trials, successes) = (known.trials + unknown + self.ties, known.successes);
+        self.answer = Some((answer, Decided { trials, successes, ties: self.ties, unknown }));
     }
 
     /// Intervals are costly beside a trial of a microsecond: they are brought up to date at every trial
     /// of the first hundred when something waits for them, and else each time a twentieth is added.
     fn look_is_due(&self) -> bool {
-        let live = self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(_));
+        let live = self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(..));
         self.trials >= self.next_look || (live && self.trials <= 100)
     }
 
     /// Brings the intervals up to date.
     pub fn look(&mut self) {
         self.next_look = self.trials + 1 + self.trials / 20;
-        self.rate.update(self.seen());
+        let Outcomes { known, unknown } = self.seen();
+        self.rate.update_with_unknown(known, unknown);
         let Some(paired) = &mut self.paired else { return };
         paired.look();
-        if self.answer.is_none() && !paired.is_empty() {
-            self.answer = self.rule.read(paired.interval());
+        if self.answer.is_none()
+            && !paired.is_empty()
+            && let Some(answer) = self.rule.read(paired.interval())
+        {
+            self.decide(answer);
         }
     }
 
-    /// The outcomes that have been looked at.
-    pub(super) fn seen(&self) -> Tally {
-        let (trials, successes) = (self.trials - self.ties, self.successes);
-        Tally { trials: trials - self.unseen.trials, successes: successes - self.unseen.successes }
+    /// The outcomes that have been looked at, ties aside.
+    pub(super) fn seen(&self) -> Outcomes {
+        let known = Tally { trials: self.trials - self.ties - self.unknown, successes: self.successes };
+        let Outcomes { known: unseen, unknown } = self.unseen;
+        Outcomes {
+            known: Tally { trials: known.trials - unseen.trials, successes: known.successes - unseen.successes },
+            unknown: self.unknown - unknown,
+        }
     }
 
     /// Whether more trials could still change what is said of the claim.
@@ -169,7 +208,7 @@ impl ClaimJudge {
 
     /// The log-evidence that a trial is expected to add, in nats.
     pub fn expected_growth(&self) -> f64 {
-        let decided = (self.trials - self.ties) as f64;
+        let decided = (self.trials - self.ties - self.unknown) as f64;
         let growth = self.rule.expected_growth((self.successes as f64 + 0.5) / (decided + 1.0));
         // What so many trials say of the growth may be off by about a nat among all of them: a claim
         // that began unluckily gets another chance before one that hardly moves has all of the time.

@@ -1,12 +1,13 @@
 //! A verdict and an interval out.
 
-use super::rule::{Answer, Rule};
+use super::rule::{Answer, Outcomes, Rule};
 use super::{ClaimJudge, Closed};
 use crate::claim::{Judging, Scale};
-use crate::outcome::{AskedTest, ClaimResult, Decision, NOT_ALIKE, Verdict};
+use crate::outcome::{AskedTest, ClaimResult, Decision, Gate, NOT_ALIKE, Verdict};
 use crate::paired::Paired;
 use crate::recorded::ClaimPath;
 use crate::unit::significant;
+use crate::values::Bounds;
 
 /// The quantile of the paired statistic, and its interval as far as it is known.
 struct Estimate {
@@ -20,8 +21,8 @@ struct Estimate {
 impl ClaimJudge {
     /// How the claim stands, in a few words, for progress.
     pub fn headline(&self) -> String {
-        let rate = self.successes as f64 / (self.trials - self.ties).max(1) as f64;
-        let estimate = self.paired.as_ref().and_then(Paired::estimate);
+        let rate = self.successes as f64 / (self.trials - self.ties - self.unknown).max(1) as f64;
+        let estimate = self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate);
         let estimate = estimate.map(|value| format!(", {}", self.shown(value)));
         format!("{} trials, {:.1} %{}", self.trials, rate * 100.0, estimate.unwrap_or_default())
     }
@@ -42,9 +43,11 @@ impl ClaimJudge {
         if self.trials > 0 {
             self.look();
         }
-        let seen = self.seen();
-        let is_rate = !matches!(self.rule, Rule::Exact) && seen.trials > 0;
-        let rate = (seen.trials > 0).then(|| seen.successes as f64 / seen.trials as f64);
+        let Outcomes { known, unknown } = self.seen();
+        let is_rate = !matches!(self.rule, Rule::Exact) && known.trials > 0;
+        // What is left open is no success.
+        let counted = (known.trials + unknown) as f64;
+        let rate = (known.trials > 0).then(|| known.successes as f64 / counted);
         let rates = Some(self.rate.interval()).filter(|rates| is_rate && !rates.is_empty());
         let rate_strays = rates.zip(rate).is_some_and(|(rates, rate)| rate < rates.low || rate > rates.high);
         let rates = rates.filter(|_| !rate_strays);
@@ -61,9 +64,13 @@ impl ClaimJudge {
             verdict,
             reason,
             decision: (self.claim.judging == Judging::Order).then(|| self.decision()),
-            trials: seen.trials + self.ties,
-            successes: seen.successes,
+            trials: known.trials + unknown + self.ties,
+            successes: known.successes,
             ties: self.ties,
+            unknown,
+            decided: self.answer.map(|(_, decided)| decided),
+            basis: self.standing_answer().and(self.rule.basis()),
+            interferes: self.claim.judging == Judging::Order && self.likeness.interference().is_some(),
             rate,
             rate_low: rates.map(|rates| rates.low),
             rate_high: rates.map(|rates| rates.high),
@@ -80,7 +87,7 @@ impl ClaimJudge {
 
     fn estimate(&self) -> Estimate {
         let finite = |value: f64| value.is_finite().then_some(value);
-        let value = self.paired.as_ref().and_then(Paired::estimate).and_then(finite);
+        let value = self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate).and_then(finite);
         let interval = self.paired.as_ref().filter(|paired| !paired.is_empty()).map(Paired::interval);
         let (low, high) = interval.map_or((None, None), |(low, high)| (finite(low), finite(high)));
         // The interval is what all looks so far allow. Trials that drift leave it behind.
@@ -116,35 +123,82 @@ impl ClaimJudge {
     /// How the claim came to its [result](Self::result), as far as its trials are judged; empty when it
     /// was not asked for.
     pub fn take_path(&mut self) -> ClaimPath {
-        let seen = self.seen().trials + self.ties;
+        let seen = self.seen().trials() + self.ties;
         let path = self.path.take();
         path.map(|path| path.finish(seen, self.answer.is_some(), || self.rule.log_e())).unwrap_or_default()
     }
 
-    /// A latched answer stands whatever closed the claim later.
+    /// The answer, whatever closed the claim later, unless later trials contradict it: then they are not alike, and there
+    /// is none.
+    fn standing_answer(&self) -> Option<Answer> {
+        let (answer, _) = self.answer?;
+        (!self.rule.contradicts(answer, self.seen().known, self.paired.as_ref())).then_some(answer)
+    }
+
     fn verdict(&self) -> (Verdict, Option<String>) {
-        match (self.answer, &self.closed) {
-            (Some(Answer::Holds | Answer::Same), _) => (Verdict::Holds, None),
+        match (self.standing_answer(), &self.closed) {
+            (Some(Answer::Holds | Answer::Same | Answer::Passes(_)), _) => (Verdict::Holds, None),
             (Some(Answer::Refuted), _) => (Verdict::Refuted, None),
             (None, Some(Closed::Unavailable(reason))) => (Verdict::Unavailable, Some(reason.clone())),
             (None, Some(Closed::Failed(reason))) => (Verdict::Failed, Some(reason.clone())),
             (None, Some(Closed::Deferred(reason))) => (Verdict::Deferred, Some(reason.clone())),
-            (None, None | Some(Closed::Spent)) => (Verdict::Undecided, self.cut_off()),
+            (None, None | Some(Closed::Spent)) => {
+                let reasons: Vec<String> = match self.withdrawn() {
+                    Some(withdrawn) => vec![withdrawn],
+                    None => self.left_open().into_iter().chain(self.cut_off()).collect(),
+                };
+                (Verdict::Undecided, (!reasons.is_empty()).then(|| reasons.join("; ")))
+            }
         }
+    }
+
+    /// Why an answer was taken back.
+    fn withdrawn(&self) -> Option<String> {
+        let (answer, decided) = self.answer?;
+        let (said, trials) =
+            (self.decision_of(answer).map_or_else(|| self.word(answer), Decision::word), decided.trials);
+        Some(format!(
+            "{NOT_ALIKE}after {trials} of them the answer was \u{201c}{said}\u{201d}, which later ones contradict, so it is withdrawn"
+        ))
+    }
+
+    /// What was cut off may be why there is no answer.
+    fn left_open(&self) -> Option<String> {
+        if self.stopped_ties > 0 && self.unknown == 0 {
+            let (stopped, trials) = (self.stopped_ties, self.trials);
+            let longer = "which longer ones would tell apart";
+            return Some(format!("in {stopped} of {trials} pairs both were stopped at their time limits, {longer}"));
+        }
+        let (unknown, trials) = (self.unknown, self.trials);
+        let are = if unknown == 1 { "is" } else { "are" };
+        let longer = if self.has_met_limit { "; a longer time limit would tell more" } else { "" };
+        (unknown > 0).then(|| {
+            format!("{unknown} of {trials} trials {are} left open by what was cut off, which counts against either answer{longer}")
+        })
     }
 
     /// Trials that are not judged, since the set that they belong to was not finished.
     fn cut_off(&self) -> Option<String> {
-        let (cut, set) = (self.unseen.trials, self.claim.look_every);
+        let (cut, set) = (self.unseen.trials(), self.claim.look_every);
         (cut > 0).then(|| format!("a set of {set} trials is judged at its end, and the last one ended after {cut}"))
     }
 
     fn decision(&self) -> Decision {
-        match self.answer {
-            Some(Answer::Holds) => Decision::Faster,
-            Some(Answer::Refuted) => Decision::Slower,
-            Some(Answer::Same) => Decision::Same,
-            None => Decision::Undecided,
-        }
+        self.standing_answer().and_then(|answer| self.decision_of(answer)).unwrap_or(Decision::Undecided)
+    }
+
+    /// The answer to a comparison.
+    fn decision_of(&self, answer: Answer) -> Option<Decision> {
+        (self.claim.judging == Judging::Order).then_some(match answer {
+            Answer::Holds => Decision::Faster,
+            Answer::Refuted => Decision::Slower,
+            Answer::Same => Decision::Same,
+            Answer::Passes(Gate::Slower) => Decision::NotSlower,
+            Answer::Passes(Gate::Faster) => Decision::NotFaster,
+        })
+    }
+
+    fn word(&self, answer: Answer) -> &'static str {
+        if answer == Answer::Refuted { Verdict::Refuted.word() } else { Verdict::Holds.word() }
     }
 }

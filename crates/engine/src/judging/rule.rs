@@ -1,50 +1,90 @@
 //! How outcomes become an answer.
 
-use ascertain_stats::{self as stats, Judge, MarginJudge, Tally};
+use ascertain_stats::{self as stats, Judge, MarginJudge, OrderJudge, Tally};
 
-use crate::claim::{Claim, Judging};
+use crate::claim::{Bound, Claim, Judging};
+use crate::outcome::{Basis, Gate};
+use crate::paired::Paired;
+use crate::values::Bounds;
+
+use super::Terms;
 
 #[derive(Clone)]
 pub(super) enum Rule {
     Rate(Judge),
     Margin(MarginJudge),
     /// Ties dropped; the verdict is read as faster or slower.
-    Order(Judge),
-    /// The answer is read from the ratio's interval, by this margin.
-    OrderWithin(f64),
+    Order(Box<OrderJudge>),
+    /// The answer is read from the ratio's interval, by this margin; what gates may need one end of it alone.
+    OrderWithin(f64, Option<Gate>),
     /// The first outcome is the answer.
     Exact,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Answer {
     Holds,
     Refuted,
     Same,
+    /// Not what the gate would fail for, and no more was asked.
+    Passes(Gate),
+}
+
+impl Answer {
+    /// The ratios of which it is true, where it is by a margin.
+    fn ratios(self, margin: f64) -> Bound {
+        let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
+        match self {
+            // By more than the margin.
+            Answer::Holds => Bound::AtLeast(most.next_up()),
+            Answer::Refuted => Bound::AtMost(least.next_down()),
+            Answer::Same => Bound::Within(least, most),
+            Answer::Passes(Gate::Slower) => Bound::AtLeast(least),
+            Answer::Passes(Gate::Faster) => Bound::AtMost(most),
+        }
+    }
+}
+
+/// What one trial, or a set that is looked at together, says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcomes {
+    /// Of those whose outcome is known.
+    pub known: Tally,
+    pub unknown: u64,
+}
+
+impl Outcomes {
+    pub fn trials(&self) -> u64 {
+        self.known.trials + self.unknown
+    }
 }
 
 impl Rule {
-    /// The rule of a claim; `run_margin` is what comparisons without a margin of their own have.
-    pub fn new(claim: &Claim, error: f64, run_margin: Option<f64>) -> Result<Rule, stats::Error> {
+    /// The rule of a claim in a run; comparisons without a margin of their own have the run's.
+    pub fn new(claim: &Claim, terms: &Terms) -> Result<Rule, stats::Error> {
+        let error = terms.error;
         Ok(match (claim.judging, claim.margin) {
             (Judging::Exact, _) => Rule::Exact,
-            (Judging::Order, margin) => match margin.or(run_margin) {
-                Some(margin) => Rule::OrderWithin(margin),
-                None => Rule::Order(Judge::with_errors(0.5, error / 2.0, error / 2.0)?),
+            (Judging::Order, margin) => match margin.or(terms.margin) {
+                Some(margin) => Rule::OrderWithin(margin, terms.gate),
+                None => Rule::Order(Box::new(OrderJudge::new(error / 2.0, error / 2.0)?)),
             },
             (Judging::Rate, Some(margin)) => Rule::Margin(MarginJudge::new(claim.rate, margin, error)?),
             (Judging::Rate, None) => Rule::Rate(Judge::new(claim.rate, error)?),
         })
     }
 
-    /// Takes outcomes in that are looked at together. The answer, once they give one.
-    pub fn observe(&mut self, outcomes: Tally) -> Option<Answer> {
+    /// Takes in outcomes that are looked at together, and the ratio if it is of one pair. The answer, once they give one.
+    pub fn observe(&mut self, outcomes: Outcomes, ratio: Option<Bounds>) -> Option<Answer> {
+        let Outcomes { known, unknown } = outcomes;
         let verdict = match self {
-            Rule::Rate(judge) | Rule::Order(judge) if outcomes.trials == 1 => judge.observe(outcomes.successes == 1),
-            Rule::Rate(judge) | Rule::Order(judge) => judge.observe_batch(outcomes),
-            Rule::Margin(judge) => judge.observe_batch(outcomes),
-            Rule::OrderWithin(_) => None,
-            Rule::Exact if outcomes.failures() == 0 => Some(stats::Verdict::Holds),
+            Rule::Rate(judge) => observe(judge, outcomes),
+            Rule::Margin(judge) => observe(judge, outcomes),
+            Rule::Order(judge) if unknown > 0 => judge.observe_unknown(),
+            Rule::Order(judge) => judge.observe(ratio.map_or(0.0, log_ratio)),
+            Rule::OrderWithin(..) => None,
+            Rule::Exact if unknown > 0 => None,
+            Rule::Exact if known.failures() == 0 => Some(stats::Verdict::Holds),
             Rule::Exact => Some(stats::Verdict::Refuted),
         };
         verdict.map(|verdict| match verdict {
@@ -55,22 +95,50 @@ impl Rule {
 
     /// What the ratio's interval answers, where the rule asks it.
     pub fn read(&self, (low, high): (f64, f64)) -> Option<Answer> {
-        let Rule::OrderWithin(margin) = self else { return None };
-        let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
-        match () {
-            () if low > most => Some(Answer::Holds),
-            () if high < least => Some(Answer::Refuted),
-            () if low >= least && high <= most => Some(Answer::Same),
-            () => None,
+        let Rule::OrderWithin(margin, gate) = *self else { return None };
+        let answers = [Answer::Same, Answer::Holds, Answer::Refuted].into_iter().chain(gate.map(Answer::Passes));
+        let interval = Bounds { low, high };
+        answers.into_iter().find(|answer| interval.keeps_to(answer.ratios(margin)) == Some(true))
+    }
+
+    /// Whether what came after an answer contradicts it: the other one crossed its threshold as well, or the share of
+    /// all trials is on the other side. Of an answer from the ratio's interval: the median of all trials lies elsewhere,
+    /// whatever those were that were cut off.
+    pub fn contradicts(&self, answer: Answer, known: Tally, paired: Option<&Paired>) -> bool {
+        let share = known.successes as f64 / known.trials.max(1) as f64;
+        let is_beyond = |rate: f64, margin: f64| match answer {
+            Answer::Holds => share < rate - margin,
+            _ => share > rate + margin,
+        };
+        match self {
+            Rule::Rate(judge) => judge.contradicted() || is_beyond(judge.rate(), 0.0),
+            Rule::Margin(judge) => judge.contradicted() || is_beyond(judge.rate(), judge.margin()),
+            Rule::Order(judge) => judge.contradicted(),
+            Rule::OrderWithin(margin, _) => {
+                let median = paired.and_then(Paired::estimate);
+                median.is_some_and(|median| median.keeps_to(answer.ratios(*margin)) == Some(false))
+            }
+            Rule::Exact => false,
+        }
+    }
+
+    /// What the answer to a comparison rests on.
+    pub fn basis(&self) -> Option<Basis> {
+        match self {
+            Rule::Order(judge) if judge.sign_alone() => Some(Basis::Signs),
+            Rule::Order(_) => Some(Basis::Magnitudes),
+            Rule::OrderWithin(..) => Some(Basis::Interval),
+            Rule::Rate(_) | Rule::Margin(_) | Rule::Exact => None,
         }
     }
 
     /// The evidence for each direction, as logarithms, where there is evidence that grows.
     pub fn log_e(&self) -> Option<(f64, f64)> {
         match self {
-            Rule::Rate(judge) | Rule::Order(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
+            Rule::Rate(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
             Rule::Margin(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
-            Rule::OrderWithin(_) | Rule::Exact => None,
+            Rule::Order(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
+            Rule::OrderWithin(..) | Rule::Exact => None,
         }
     }
 
@@ -83,7 +151,8 @@ impl Rule {
                 let ends = [judge.rate() - judge.margin(), judge.rate() + judge.margin()];
                 ends.map(|end| stats::soonest_verdict(end, error, error)).into_iter().min().unwrap_or(1)
             }
-            Rule::Order(_) | Rule::OrderWithin(_) => stats::soonest_verdict(0.5, error / 2.0, error / 2.0),
+            Rule::Order(_) => stats::soonest_order_verdict(error / 2.0, error / 2.0),
+            Rule::OrderWithin(..) => stats::soonest_verdict(0.5, error / 2.0, error / 2.0),
             Rule::Exact => 1,
         }
     }
@@ -93,8 +162,23 @@ impl Rule {
         match self {
             Rule::Rate(judge) => stats::expected_growth(judge.rate(), true_rate),
             Rule::Margin(judge) => stats::expected_growth(judge.rate(), true_rate),
-            Rule::Order(_) | Rule::OrderWithin(_) => stats::expected_growth(0.5, true_rate),
+            Rule::Order(_) | Rule::OrderWithin(..) => stats::expected_growth(0.5, true_rate),
             Rule::Exact => f64::MAX,
         }
     }
+}
+
+fn observe(judge: &mut Judge, Outcomes { known, unknown }: Outcomes) -> Option<stats::Verdict> {
+    (0..unknown).for_each(|_| _ = judge.observe_unknown());
+    match known.trials {
+        0 => judge.verdict(),
+        1 => judge.observe(known.successes == 1),
+        _ => judge.observe_batch(known),
+    }
+}
+
+/// The logarithm of a ratio that is known to be above 1, or below. Where one of two was stopped at the limit that both have,
+/// it is that of the times as far as they were seen, which treats the two alike.
+fn log_ratio(ratio: Bounds) -> f64 {
+    if ratio.low > 1.0 { ratio.low.ln() } else { ratio.high.ln() }
 }

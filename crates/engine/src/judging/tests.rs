@@ -2,22 +2,43 @@ use super::*;
 use crate::bound::TrialValues;
 use crate::claim::{Bound, Judging, Scale, Test};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
-use crate::outcome::Verdict;
+use crate::outcome::{Decision, Gate, Verdict};
 use crate::predicate::Predicate;
 use crate::unit::Unit;
+use crate::values::Bounds;
 
 fn spec() -> Spec {
     let metric = Metric::new("time", "", Unit::Nanosecond, Better::Lower);
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
+const TERMS: Terms = Terms { error: 0.001, margin: None, precision: None, gate: None, exact_trials: false };
+
+/// A trial of one metric, of as many arms as there are values.
+fn trial(values: &[Bounds]) -> TrialValues<'_> {
+    let held = (0..values.len()).collect();
+    TrialValues { number: 0, values, metrics: 1, held, last: None, is_interrupted: false, says_nothing: false }
+}
+
+fn arm(variant: &str) -> Arm {
+    Arm { variant: variant.into(), point: Point::default() }
+}
+
+/// A claim that compares `a` with `b`, whose trials are counted, not stopped.
+fn versus(scale: Scale, bound: Bound) -> ClaimJudge {
+    let tests = vec![Test::Versus { metric: 0, candidate: arm("a"), baseline: arm("b"), scale, bound }];
+    let claim = Claim { judging: Judging::Rate, tests, ..Claim::order("judged", &arm("a"), &arm("b")) };
+    let mut judge = ClaimJudge::new(&claim, &spec(), &Terms { exact_trials: true, ..TERMS }).unwrap();
+    judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
+    judge
+}
+
 fn judge(rate: f64, margin: Option<f64>, look_every: u64) -> ClaimJudge {
-    let arm = Arm { variant: "a".into(), point: Point::default() };
+    let arm = arm("a");
     let predicate = Predicate::parse("time <= 1 ns", &spec().metrics).unwrap();
     let claim = Claim { rate, margin, look_every, ..Claim::order("judged", &arm, &arm) };
     let claim = Claim { judging: Judging::Rate, tests: vec![Test::Predicate { arm, predicate }], ..claim };
-    let terms = Terms { error: 0.001, margin: None, precision: None, exact_trials: false };
-    let mut judge = ClaimJudge::new(&claim, &spec(), &terms).unwrap();
+    let mut judge = ClaimJudge::new(&claim, &spec(), &TERMS).unwrap();
     judge.bind(&spec(), |_| 0);
     judge
 }
@@ -29,9 +50,8 @@ fn the_soonest_verdict_is_known_beforehand() {
         for look_every in [1, 7] {
             let trials = [0.0, 2.0].map(|time| {
                 let mut judge = judge(rate, margin, look_every);
-                let held = [0].into_iter().collect();
                 while judge.is_open() && judge.trials < 100_000 {
-                    judge.observe(&TrialValues { number: 0, values: &[time], metrics: 1, held }, 0);
+                    judge.observe(&trial(&[Bounds::exact(time)]), 0);
                 }
                 judge.trials
             });
@@ -59,11 +79,9 @@ fn what_few_trials_say_does_not_starve_a_claim() {
 fn an_exact_predicate_tells_its_value() {
     for (time, verdict) in [(0.25, Verdict::Holds), (2.0, Verdict::Refuted)] {
         let rated = judge(0.5, None, 1).claim;
-        let terms = Terms { error: 0.001, margin: None, precision: None, exact_trials: false };
-        let mut judge = ClaimJudge::new(&Claim { judging: Judging::Exact, ..rated }, &spec(), &terms).unwrap();
+        let mut judge = ClaimJudge::new(&Claim { judging: Judging::Exact, ..rated }, &spec(), &TERMS).unwrap();
         judge.bind(&spec(), |_| 0);
-        let held = [0].into_iter().collect();
-        judge.observe(&TrialValues { number: 0, values: &[time], metrics: 1, held }, 0);
+        judge.observe(&trial(&[Bounds::exact(time)]), 0);
         let result = judge.result();
         assert_eq!((result.verdict, result.ratio), (verdict, Some(time)));
         assert_eq!((result.ratio_low, result.ratio_high), (None, None), "one value bounds nothing");
@@ -73,29 +91,20 @@ fn an_exact_predicate_tells_its_value() {
 /// A difference is no ratio: it has a unit, and no "x".
 #[test]
 fn a_difference_is_said_as_one() {
-    let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
-    let versus = |scale, bound| {
-        let (candidate, baseline) = (arm("a"), arm("b"));
-        let tests = vec![Test::Versus { metric: 0, candidate, baseline, scale, bound }];
-        let claim = Claim { judging: Judging::Rate, tests, ..Claim::order("judged", &arm("a"), &arm("b")) };
-        let terms = Terms { error: 0.001, margin: None, precision: None, exact_trials: true };
-        let mut judge = ClaimJudge::new(&claim, &spec(), &terms).unwrap();
-        judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
+    let said = |scale, bound| {
+        let mut judge = versus(scale, bound);
         let observe = |judge: &mut ClaimJudge, baseline: f64, trials: u64| {
-            for number in 0..trials {
-                let held = [0, 1].into_iter().collect();
-                judge.observe(&TrialValues { number, values: &[1e6, baseline], metrics: 1, held }, 0);
-            }
+            (0..trials).for_each(|_| judge.observe(&trial(&[1e6, baseline].map(Bounds::exact)), 0));
         };
         observe(&mut judge, 3e6, 200);
         let headline = judge.headline();
         observe(&mut judge, 9e6, 2000);
         (headline, judge.result().unlike)
     };
-    let (headline, unlike) = versus(Scale::Difference, Bound::AtLeast(1e6));
+    let (headline, unlike) = said(Scale::Difference, Bound::AtLeast(1e6));
     assert_eq!(headline, "200 trials, 100.0 %, 2.000 ms");
     assert!(unlike.iter().any(|sign| sign.contains("no one difference fits")), "{unlike:?}");
-    let (headline, unlike) = versus(Scale::Ratio, Bound::AtLeast(2.0));
+    let (headline, unlike) = said(Scale::Ratio, Bound::AtLeast(2.0));
     assert_eq!(headline, "200 trials, 100.0 %, 3.000x");
     assert!(unlike.iter().any(|sign| sign.contains("no one ratio fits")), "{unlike:?}");
 }
@@ -105,10 +114,9 @@ fn a_difference_is_said_as_one() {
 fn a_rate_that_left_its_interval_has_none() {
     let mut judge = judge(0.5, None, 1);
     judge.exact_trials = true;
-    let held = [0].into_iter().collect();
     let mut observe = |time: f64, trials: u64| {
-        for number in 0..trials {
-            judge.observe(&TrialValues { number, values: &[time], metrics: 1, held }, 0);
+        for _ in 0..trials {
+            judge.observe(&trial(&[Bounds::exact(time)]), 0);
         }
         judge.result()
     };
@@ -119,4 +127,176 @@ fn a_rate_that_left_its_interval_has_none() {
     assert_eq!((gone.rate_low, gone.rate_high), (None, None), "{gone:?}");
     assert!(gone.unlike[0].contains("their rate left the interval") && !gone.has_lost_interval(false), "{gone:?}");
     assert!(gone.rate.is_some());
+}
+
+fn comparison(margin: Option<f64>, gate: Option<Gate>, exact_trials: bool) -> ClaimJudge {
+    let claim = Claim::order("judged", &arm("a"), &arm("b"));
+    let mut judge = ClaimJudge::new(&claim, &spec(), &Terms { margin, gate, exact_trials, ..TERMS }).unwrap();
+    judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
+    judge
+}
+
+/// Trials of the candidate's time and the baseline's, as far as the claim is open.
+fn compare(judge: &mut ClaimJudge, trials: impl IntoIterator<Item = (Bounds, Bounds)>) {
+    for (candidate, baseline) in trials {
+        judge.observe(&trial(&[candidate, baseline]), 0);
+    }
+}
+
+/// A command of 1 ms for 20 runs and of 60 ms thereafter, against a steady 30 ms.
+#[test]
+fn an_answer_that_later_trials_contradict_is_withdrawn() {
+    let steady = |times: u64, time: f64| {
+        let jitter = move |run: u64| 1.0 + 0.001 * (run * 7 % 10) as f64;
+        (0..times).map(move |run| (Bounds::exact(time * jitter(run)), Bounds::exact(30.0)))
+    };
+    for margin in [None, Some(0.05)] {
+        let mut judge = comparison(margin, None, true);
+        compare(&mut judge, steady(20, 1.0));
+        let result = judge.result();
+        assert_eq!((result.decision, result.verdict), (Some(Decision::Faster), Verdict::Holds));
+        let then = result.decided.unwrap();
+        assert!(then.trials <= 20 && then.successes == then.trials);
+        compare(&mut judge, steady(100, 60.0));
+        let result = judge.result();
+        assert_eq!((result.decision, result.verdict), (Some(Decision::Undecided), Verdict::Undecided), "{margin:?}");
+        assert_eq!((result.decided, result.successes, result.trials), (Some(then), 20, 120));
+        let reason = result.reason.unwrap();
+        assert!(reason.contains("not alike") && reason.contains("faster") && reason.contains("withdrawn"), "{reason}");
+    }
+    // Where the later ones were stopped, the median is known to be below.
+    let stopped = (0..60).map(|_| (Bounds::above(60.0), Bounds::exact(30.0)));
+    for gate in [None, Some(Gate::Slower)] {
+        let mut judge = comparison(Some(0.05), gate, true);
+        compare(&mut judge, steady(20, 1.0));
+        assert_eq!(judge.result().verdict, Verdict::Holds);
+        compare(&mut judge, stopped.clone());
+        assert_eq!(judge.result().decision, Some(Decision::Undecided), "{gate:?}");
+    }
+    // What goes on as it began stands, and is quoted as it was decided.
+    let mut judge = comparison(None, None, true);
+    compare(&mut judge, steady(120, 1.0));
+    let result = judge.result();
+    assert_eq!((result.decision, result.trials), (Some(Decision::Faster), 120));
+    assert!(result.decisive().trials < 30);
+}
+
+/// The same of a rate: true of the first trials and of few of those that follow.
+#[test]
+fn a_rate_that_later_trials_contradict_is_withdrawn() {
+    let mut judge = judge(0.9, None, 1);
+    judge.exact_trials = true;
+    let mut observe = |time: f64, trials: u64| {
+        for _ in 0..trials {
+            judge.observe(&trial(&[Bounds::exact(time)]), 0);
+        }
+        judge.result()
+    };
+    assert_eq!(observe(0.0, 200).verdict, Verdict::Holds);
+    let result = observe(2.0, 200);
+    assert_eq!(result.verdict, Verdict::Undecided);
+    assert!(result.reason.unwrap().contains("\u{201c}holds\u{201d}"));
+}
+
+/// `sleep 1` against `sleep 5` with a limit of 20 ms: both were stopped, so that nothing is known.
+#[test]
+fn two_time_outs_decide_nothing() {
+    let stopped = Bounds::above(20e6);
+    for margin in [None, Some(0.05)] {
+        let mut judge = comparison(margin, None, true);
+        compare(&mut judge, (0..500).map(|_| (stopped, stopped)));
+        let result = judge.result();
+        assert_eq!((result.decision, result.ties), (Some(Decision::Undecided), 500), "{margin:?}");
+        assert_eq!((result.ratio, result.ratio_high), (None, None));
+        assert!(result.ratio_low.is_none_or(|low| low == 0.0));
+    }
+}
+
+/// `sleep 0.015` against `sleep 0.05` with a limit of 40 ms: more than 2.67 times as fast, and 8 times, who knows?
+#[test]
+fn a_time_out_is_no_more_than_its_limit() {
+    let verdict = |bound: Bound, limit: f64| {
+        let mut judge = versus(Scale::Ratio, bound);
+        compare(&mut judge, (0..500).map(|_| (Bounds::exact(15e6), Bounds::above(limit))));
+        let result = judge.result();
+        if result.verdict == Verdict::Undecided {
+            assert_eq!(result.unknown, 500);
+            assert!(result.reason.unwrap().contains("500 of 500 trials are left open"));
+        }
+        assert_eq!((result.ratio, result.ratio_low, result.ratio_high), (None, Some(limit / 15e6), None));
+        result.verdict
+    };
+    assert_eq!(verdict(Bound::AtLeast(8.0), 40e6), Verdict::Undecided);
+    assert_eq!(verdict(Bound::AtLeast(2.5), 40e6), Verdict::Holds);
+    assert_eq!(verdict(Bound::AtMost(2.5), 40e6), Verdict::Refuted);
+    assert_eq!(verdict(Bound::AtLeast(8.0), 120e6), Verdict::Holds);
+    assert_eq!(verdict(Bound::Within(2.0, 8.0), 40e6), Verdict::Undecided);
+}
+
+/// A gate needs to know that it is not slower by more than the margin, and not whether it is faster or the same.
+#[test]
+fn a_gate_ends_when_its_end_is_settled() {
+    // 6 % faster: beyond 3 %, but not so that 40 pairs could say on which side of 5 %.
+    let trials = |count: u64| {
+        let spread = |pair: u64| 1.0 + 0.01 * ((pair * 7 % 11) as f64 - 5.0);
+        (0..count).map(move |pair| (Bounds::exact(100.0), Bounds::exact(105.0 * spread(pair))))
+    };
+    let settled = |gate| {
+        let mut judge = comparison(Some(0.05), gate, false);
+        (1..2000).find(|_| {
+            compare(&mut judge, trials(11));
+            !judge.is_open()
+        });
+        let result = judge.result();
+        (result.decision.unwrap(), result.trials)
+    };
+    let (decision, pairs) = settled(Some(Gate::Slower));
+    assert_eq!(decision, Decision::NotSlower);
+    let (undecided, more) = settled(None);
+    assert!(undecided != Decision::NotSlower && more > 2 * pairs, "{undecided:?} after {more}, not {pairs}");
+    // It fails as soon as that is settled.
+    let mut judge = comparison(Some(0.05), Some(Gate::Slower), false);
+    compare(&mut judge, (0..200).map(|_| (Bounds::exact(110.0), Bounds::exact(100.0))));
+    assert_eq!(judge.result().decision, Some(Decision::Slower));
+}
+
+/// What is left open counts against either answer: whoever stops trials that look bad gains nothing.
+#[test]
+fn trials_that_were_cut_off_count_against_either_answer() {
+    let pairs = |cut_off: u64| {
+        let mut judge = comparison(None, None, false);
+        compare(&mut judge, (0..cut_off).map(|_| (Bounds::UNKNOWN, Bounds::exact(2.0))));
+        compare(&mut judge, (0..200).map(|_| (Bounds::exact(1.0), Bounds::exact(2.0))));
+        let result = judge.result();
+        (result.decision.unwrap(), result.trials - result.unknown)
+    };
+    let (decision, undisturbed) = pairs(0);
+    assert_eq!(decision, Decision::Faster);
+    let (decision, disturbed) = pairs(3);
+    assert!(decision == Decision::Faster && disturbed > undisturbed, "{disturbed} and {undisturbed}");
+}
+
+/// Who cuts off the loser of a pair just behind the winner chooses the size of its loss: the pair counts against both.
+#[test]
+fn the_size_of_an_interrupted_pair_is_nobodys_coin() {
+    let mut judge = comparison(None, None, true);
+    for _ in 0..50 {
+        let values = [Bounds::exact(1.0), Bounds::above(1.001)];
+        judge.observe(&TrialValues { is_interrupted: true, ..trial(&values) }, 0);
+    }
+    let result = judge.result();
+    assert_eq!((result.decision, result.unknown), (Some(Decision::Undecided), 50));
+    assert!(!result.reason.unwrap().contains("time limit"), "nothing met one");
+}
+
+/// A trial that was cut off before anything had been learnt is void, unless what had gone by decides it.
+#[test]
+fn what_says_nothing_is_void_unless_it_decides() {
+    let mut judge = judge(0.5, None, 1);
+    for cut_off_at in [0.5, 2.0] {
+        let values = [Bounds::above(cut_off_at)];
+        judge.observe(&TrialValues { is_interrupted: true, says_nothing: true, ..trial(&values) }, 0);
+    }
+    let result = judge.result();
+    assert_eq!((result.trials, result.successes, result.unknown), (1, 0, 0), "`time <= 1 ns` is false of one");
 }

@@ -49,11 +49,11 @@ impl Contrast {
             (_, Alternative::Greater) => (low, high),
             (_, Alternative::Less) => (-high, -low),
             (Comparison::Difference, Alternative::TwoSided) => {
-                let (below, above) = (self.expected - low, high - self.expected);
-                ((-above).max(-below).max(0.0).next_down(), above.max(below).next_up())
+                let Enclosure { low, high, .. } = compared.less(Enclosure::exact(self.expected));
+                (low.max(-high).max(0.0), high.max(-low))
             }
             (Comparison::Ratio, Alternative::TwoSided) => {
-                let expected = Enclosure { low: self.expected, value: self.expected, high: self.expected };
+                let expected = Enclosure::exact(self.expected);
                 let (above, below) = (compared.divided_by(expected), expected.divided_by(compared));
                 (above.low.max(below.low), above.high.max(below.high))
             }

@@ -1,6 +1,9 @@
 //! A number as it was computed, and two that the exact one lies between.
 
-/// From `low` to `high`, both included. Every operation rounds them outward.
+use super::pool;
+
+/// From `low` to `high`, both included. Every operation rounds them outward, but differences and multiples that are doubles
+/// are left as they are: what is exact remains a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Enclosure {
     pub low: f64,
@@ -10,8 +13,15 @@ pub(super) struct Enclosure {
 }
 
 impl Enclosure {
+    pub fn exact(value: f64) -> Enclosure {
+        Enclosure { low: value, value, high: value }
+    }
+
     /// A value that is off by at most `error`.
     pub fn around(value: f64, error: f64) -> Enclosure {
+        if error == 0.0 {
+            return Enclosure::exact(value);
+        }
         Enclosure { low: (value - error).next_down(), value, high: (value + error).next_up() }
     }
 
@@ -26,15 +36,30 @@ impl Enclosure {
     }
 
     pub fn less(self, other: Enclosure) -> Enclosure {
+        let ((low, lost_low), (high, lost_high)) = (pool::less(self.low, other.high), pool::less(self.high, other.low));
         Enclosure {
-            low: (self.low - other.high).next_down(),
+            low: if lost_low == 0.0 { low } else { low.next_down() },
             value: self.value - other.value,
-            high: (self.high - other.low).next_up(),
+            high: if lost_high == 0.0 { high } else { high.next_up() },
+        }
+    }
+
+    /// So many times, for a positive whole number.
+    pub fn times(self, factor: f64) -> Enclosure {
+        let (low, high) = (self.low * factor, self.high * factor);
+        let is_exact = |x: f64, product: f64| x.mul_add(factor, -product) == 0.0;
+        Enclosure {
+            low: if is_exact(self.low, low) { low } else { low.next_down() },
+            value: self.value * factor,
+            high: if is_exact(self.high, high) { high } else { high.next_up() },
         }
     }
 
     /// The quotient of two numbers that are known not to be negative; it is unbounded where the divisor may be zero.
     pub fn divided_by(self, other: Enclosure) -> Enclosure {
+        if self.low == self.high && self.low == other.low && self.low == other.high && self.low > 0.0 {
+            return Enclosure::exact(1.0);
+        }
         let low = if other.high > 0.0 { (self.low.max(0.0) / other.high).next_down() } else { 0.0 };
         let high = if other.low > 0.0 { (self.high / other.low).next_up() } else { f64::INFINITY };
         Enclosure { low, value: self.value / other.value, high }

@@ -27,22 +27,35 @@
 //!
 //! # Rounding
 //!
-//! Reshuffles that tie with the data count as exceedances, and rounding must not undo a tie: the same values added up in
-//! another order, or `0.3 − 0.2` against `0.2 − 0.1`. So each statistic comes with a bound of its rounding error, where each
-//! value is taken to be known to half a unit in its last place, and a reshuffle is an exceedance unless it certainly differs
-//! less than the data. That can only make a p-value larger.
+//! A reshuffle that ties with the data counts as an exceedance, and rounding neither makes a tie nor undoes one. Statistics
+//! are first calculated with bounds of their rounding errors. Where these leave open how a reshuffle compares with the data,
+//! both are compared without rounding: sums and sums of squares by [`ascertain_numeric::sum::Exact`], and what is made of
+//! them in whole numbers of any size. That covers all statistics, differences and ratios, one-sided and two-sided, of two
+//! samples and more. A difference of standard deviations is compared by squaring until no root is left.
+//!
+//! The numbers are what was given: decimals of up to 15 digits where each value is the double nearest to one, so that
+//! 0.3 − 0.2 ties with 0.2 − 0.1; else the doubles themselves. A shift or a scale is undone before that. Where that has to
+//! be rounded, or where it does not cancel (a scale with a difference, a shift with a ratio of means or quantiles), and for
+//! standard deviations of values other than 0 below 2^−480, the bounds decide alone, and what they leave open counts as an
+//! exceedance: that can only make a p-value larger.
 //!
 //! # Speed
 //!
 //! For two samples a reshuffle is a bit mask over pooled values that stay where they are: random bits, made an exactly
 //! uniform subset of the second sample's size. Means and standard deviations then are masked sums, quantiles ranks in the
-//! mask. Three samples and more are really shuffled; that is also the reference that the mask is tested against.
+//! mask. Sums of small whole numbers, of decimals and of other multiples of one power of two are exact as they are, and
+//! leave little in doubt. At worst, where a value is so much greater than the others that it hides what these add up to,
+//! each reshuffle is done again without rounding, which for standard deviations takes up to some 60 times as long as usual
+//! (of two samples of 2,000: 55 µs instead of 1 µs on a Zen 5 virtual machine). Three samples and more are really shuffled; that is also the reference that the mask is tested against.
 
 mod column;
 mod contrast;
 mod decide;
+mod dyadic;
 mod enclosure;
 mod error;
+mod exactly;
+mod pool;
 mod precision;
 mod question;
 mod recorded;

@@ -53,7 +53,7 @@ pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<Reco
     }
     let sample = |Series { experiment, arm, unit, values, .. }| {
         let (run_id, faults) = (header.run_id.clone(), read.faults.clone());
-        RecordedSample { run_id, experiment, arm, unit, values, faults }
+        RecordedSample { run_id, experiment, arm, unit, values: values.to_vec(), faults }
     };
     let found = found.into_iter().map(sample).collect();
     let sample = select(found, arm).map_err(&wrong)?;

@@ -72,6 +72,17 @@ impl RandomSubset {
         }
         &self.words
     }
+
+    /// The subset that was drawn last.
+    pub fn drawn(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// As if this subset had been drawn.
+    #[cfg(test)]
+    pub(super) fn set(&mut self, words: Vec<u64>) {
+        self.words = words;
+    }
 }
 
 /// A word each of whose bits is set with the chance `numerator / 2^bits`: from the last binary digit of the chance on, a

@@ -1,5 +1,7 @@
 //! The way of a claim to its verdict.
 
+use crate::values::Values;
+
 /// How a claim came to its verdict, trial by trial: recorded trials judged again in their order.
 ///
 /// It has as many trials as the claim's result. One that was open beyond its verdict, since trials were
@@ -9,11 +11,12 @@
 pub struct ClaimPath {
     /// The numbers of the trials that were counted, in order.
     pub trials: Vec<u64>,
-    /// Whether the claim's tests were true of the trial; `None` for a tie that was dropped.
+    /// Whether the claim's tests were true of the trial; `None` for a tie that was dropped, and where what was
+    /// cut off leaves it open.
     pub successes: Vec<Option<bool>>,
     /// The paired ratio or difference of each counted trial, larger when the candidate is better; empty
     /// for a claim that compares nothing.
-    pub statistics: Vec<f64>,
+    pub statistics: Values,
     /// The evidence after some of the trials: all of the first ones, then ever fewer, and the last; at
     /// most 2,000. Empty where the claim is not judged by evidence that grows (an exact claim; `compare`
     /// with a margin).

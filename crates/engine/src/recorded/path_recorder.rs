@@ -1,6 +1,7 @@
 //! Keeps a claim's path, thinning out its evidence.
 
 use super::path::{ClaimPath, EvidencePoint};
+use crate::values::Bounds;
 
 /// Points of evidence that are kept, the last one aside.
 const MOST_POINTS: usize = 1_999;
@@ -21,11 +22,11 @@ impl PathRecorder {
         PathRecorder { path, dense: 1 << 11, next: 1 }
     }
 
-    /// Counts a trial, `success` being `None` for a tie that was dropped.
-    pub fn count(&mut self, number: u64, success: Option<bool>, statistic: Option<f64>) {
+    /// Counts a trial, `success` being `None` for a tie that was dropped, and for one that is left open.
+    pub fn count(&mut self, number: u64, success: Option<bool>, statistic: Option<Bounds>) {
         self.path.trials.push(number);
         self.path.successes.push(success);
-        self.path.statistics.extend(statistic);
+        statistic.into_iter().for_each(|value| self.path.statistics.push(value));
     }
 
     /// Looks at the evidence after a trial, where a point is due or it has decided.
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn a_path_ends_with_what_is_judged() {
         let mut recorder = PathRecorder::new(7.0, 7.0);
-        (0..8).for_each(|trial| recorder.count(trial, Some(true), Some(1.0)));
+        (0..8).for_each(|trial| recorder.count(trial, Some(true), Some(Bounds::exact(1.0))));
         let path = recorder.finish(5, false, || Some((1.0, 2.0)));
         assert_eq!((path.trials.len(), path.successes.len(), path.statistics.len()), (5, 5, 5));
         assert_eq!((path.evidence.len(), path.evidence[0].counted, path.decided_after), (1, 5, None));

@@ -3,8 +3,8 @@
 
 use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
 use ascertain::experiment::{
-    Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable,
-    Variant,
+    Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial,
+    Unavailable, Variant,
 };
 use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan};
@@ -140,7 +140,11 @@ impl Session for Playing {
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        out.push(0, (self.script)(&self.variants[arm], trial)?);
+        match (self.script)(&self.variants[arm], trial)? {
+            // It met a time limit of 30 ns.
+            f64::INFINITY => out.push_with(0, 30.0, Status::Censored),
+            time => out.push(0, time),
+        }
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use ascertain::experiment::{TargetError, Trial};
 use ascertain::outcome::{ClaimResult, Decision, Verdict};
 use ascertain::plan::Config;
 use ascertain::recorded::{ClaimPath, EvidencePoint};
-use ascertain_stats::{Tally, log_e_holds, log_e_refuted};
+use ascertain_stats::{OrderJudge, Tally, log_e_holds, log_e_refuted};
 use proptest::prelude::*;
 
 use super::common::{Scripted, noisy, plan, versus};
@@ -20,9 +20,9 @@ fn chance(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     })
 }
 
-/// What the path says that claim came to, by a route of its own: the rates that are rejected, and how
-/// many trials a look has.
-fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: (f64, f64), look_every: u64, error: f64) {
+/// What the path says that claim came to, by a route of its own: the rates that are rejected, or none where order is judged,
+/// and how many trials a look has.
+fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: Option<(f64, f64)>, look_every: u64, error: f64) {
     assert_eq!((path.trials.len(), path.successes.len()), (result.trials as usize, result.trials as usize));
     assert_eq!(path.successes.iter().filter(|success| success.is_none()).count() as u64, result.ties);
     let threshold = (1.0 / error).ln();
@@ -31,6 +31,7 @@ fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: (f64, f64), look_e
     );
     let (mut tally, mut decided_after) = (Tally::default(), None);
     let mut evidence = path.evidence.iter().peekable();
+    let mut order = OrderJudge::new(error, error).unwrap();
     for (index, success) in path.successes.iter().enumerate() {
         let counted = index as u64 + 1;
         if let Some(success) = success {
@@ -38,8 +39,15 @@ fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: (f64, f64), look_e
             tally.successes += u64::from(*success);
         }
         if counted.is_multiple_of(look_every) {
-            let log_e = (log_e_holds(tally, rates.0), log_e_refuted(tally, rates.1));
-            if log_e.0.max(log_e.1) >= threshold {
+            let is_decided = match rates {
+                Some(rates) => log_e_holds(tally, rates.0).max(log_e_refuted(tally, rates.1)) >= threshold,
+                None => order.observe(path.statistics[index].ln()).is_some(),
+            };
+            let log_e = match rates {
+                Some(rates) => (log_e_holds(tally, rates.0), log_e_refuted(tally, rates.1)),
+                None => (order.log_e_holds(), order.log_e_refuted()),
+            };
+            if is_decided {
                 decided_after = decided_after.or(Some(counted));
             }
             let point = evidence.next_if(|point| point.counted == counted);
@@ -51,7 +59,9 @@ fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: (f64, f64), look_e
     }
     assert!(evidence.next().is_none() && path.evidence.len() <= 2_000);
     assert_eq!(path.decided_after, decided_after);
-    assert_eq!(decided_after.is_some(), [Verdict::Holds, Verdict::Refuted].contains(&result.verdict));
+    assert_eq!(decided_after, result.decided.map(|decided| decided.trials));
+    // An answer may be withdrawn.
+    assert!(result.decided.is_some() || result.verdict == Verdict::Undecided);
     if let Some(last) = path.evidence.last() {
         assert_eq!((Some(last.log_e_holds), Some(last.log_e_refuted)), (result.log_e_holds, result.log_e_refuted));
         assert_eq!(last.counted, result.trials);
@@ -86,14 +96,14 @@ proptest! {
         let read = ran.read();
         let [of_rate, of_margin, of_ratio, of_order] = &read.paths[..] else { panic!() };
         let claims = &read.outcome.claims;
-        assert_path(of_rate, &claims[0], (rate, rate), look_every, 0.01);
-        assert_path(of_margin, &claims[1], (rate - 0.04, rate + 0.04), look_every, 0.01);
-        assert_path(of_ratio, &claims[2], (0.5, 0.5), 1, 0.01);
-        assert_path(of_order, &claims[3], (0.5, 0.5), 1, 0.005);
+        assert_path(of_rate, &claims[0], Some((rate, rate)), look_every, 0.01);
+        assert_path(of_margin, &claims[1], Some((rate - 0.04, rate + 0.04)), look_every, 0.01);
+        assert_path(of_ratio, &claims[2], Some((0.5, 0.5)), 1, 0.01);
+        assert_path(of_order, &claims[3], None, 1, 0.005);
         prop_assert!(of_rate.statistics.is_empty());
         for path in [of_ratio, of_order] {
             prop_assert_eq!(path.statistics.len(), path.trials.len());
-            for (success, statistic) in path.successes.iter().zip(&path.statistics) {
+            for (success, statistic) in path.successes.iter().zip(path.statistics.iter()) {
                 prop_assert_eq!(success.unwrap_or(true), *statistic >= 1.0);
             }
         }
@@ -125,7 +135,7 @@ fn a_long_path_is_thinned() {
     let config = Config { exact_trials: Some(20_000), ..Config::default() };
     let read = record_one(&experiment, &plan(vec![claim], config)).read();
     let path = &read.paths[0];
-    assert_path(path, &read.outcome.claims[0], (0.56, 0.56), 1, 0.001);
+    assert_path(path, &read.outcome.claims[0], Some((0.56, 0.56)), 1, 0.001);
     assert_eq!(path.trials.len(), 20_000);
     assert!(path.evidence.len() > 1_000, "{}", path.evidence.len());
     let gaps: Vec<u64> = path.evidence.windows(2).map(|pair| pair[1].counted - pair[0].counted).collect();

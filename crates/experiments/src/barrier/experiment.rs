@@ -24,12 +24,13 @@ pub(super) const IDLE: &str = "idle";
 pub(super) const BUSY: &str = "busy";
 pub(super) const SPACED: &str = "spaced";
 
-const VARIANTS: [(&str, &str); 7] = [
+const VARIANTS: [(&str, &str); 8] = [
     ("heartbeat", "sync::barrierd: wait for interrupts, which the daemon makes while somebody waits"),
     ("interrupts", "sync::barrierd: look, by virtual time, whether each CPU happens to have been interrupted"),
     ("interrupts-clock", "the same by CLOCK_MONOTONIC, as the source's daemon first did; to be timed only"),
     ("plain", "membarrier, which waits for the scheduler"),
     ("expedited", "membarrier by interrupts, expedited"),
+    ("asked", "limit: no barrier, a thread in real time is asked over a socket, as the daemon is, and answers"),
     ("mprotect", "a page's rights taken away and given back; no barrier, to be timed only"),
     ("none", "no barrier: what measuring takes, and what the others are held against at load=spaced"),
 ];

@@ -9,10 +9,11 @@ use ascertain_sys::mapping::Shootdown;
 use ascertain_sys::{clock, membarrier};
 
 use super::daemon::Connection;
+use super::limit::Asked;
 use super::program::Counted;
 
 /// Barriers take milliseconds; who waits that long has met something else.
-const WAIT_MAX: Duration = Duration::from_secs(10);
+pub const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The first pause between two looks, which grow by a tenth of the time that has gone: as much is added at most.
 const PAUSE_MIN_NS: u64 = 20_000;
 /// When the source's daemon looked at /proc/stat: a CPU without ticks, or one that was taken offline.
@@ -25,6 +26,7 @@ pub enum Method {
     InterruptsByClock(Rc<Connection>),
     Plain,
     Expedited,
+    Asked(Asked),
     Mprotect(Shootdown),
     None,
 }
@@ -77,6 +79,7 @@ impl Method {
                 membarrier::register_private_expedited().map_err(|error| error.to_string())?;
                 Self::Expedited
             }
+            "asked" => Self::Asked(Asked::new().map_err(|error| error.to_string())?),
             "mprotect" => Self::Mprotect(Shootdown::new().map_err(|error| error.to_string())?),
             "none" => Self::None,
             _ => return Err(format!("no way to a barrier is called {variant}")),
@@ -102,6 +105,7 @@ impl Method {
             }
             Self::Plain => membarrier::global().map_err(said),
             Self::Expedited => membarrier::private_expedited().map_err(said),
+            Self::Asked(another) => another.wait(),
             Self::Mprotect(page) => page.shoot().map_err(said),
             Self::None => Ok(()),
         }
@@ -113,7 +117,7 @@ impl Method {
         match self {
             Self::Expedited => 3_000,
             Self::Heartbeat(_) | Self::Interrupts(_) | Self::Plain => 3,
-            Self::InterruptsByClock(_) | Self::Mprotect(_) | Self::None => 0,
+            Self::InterruptsByClock(_) | Self::Mprotect(_) | Self::Asked(_) | Self::None => 0,
         }
     }
 

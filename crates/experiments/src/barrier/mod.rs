@@ -2,6 +2,7 @@
 
 mod daemon;
 mod experiment;
+mod limit;
 mod load;
 mod methods;
 mod program;

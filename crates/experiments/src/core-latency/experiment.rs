@@ -24,6 +24,9 @@ pub(super) const AGREEMENT: usize = 3;
 /// The usual tool, by its name on the command line.
 pub(super) const PEER: &str = "core-to-core-latency";
 
+/// The shortest window, by its variant's name.
+pub(super) const SHORTEST: &str = "cas-shortest";
+
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let variant = |name: &str, about: &str| Variant { name: name.into(), about: about.into() };
     let latency = Metric::new("latency", "from a CPU to another, one way", Unit::Nanosecond, Better::Lower);
@@ -33,6 +36,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         readme: include_str!("README.md").into(),
         variants: vec![
             variant("cas", "compare-and-swap, to hand over and to wait"),
+            variant(SHORTEST, "limit: as cas, of the shortest window instead of the median: what nothing disturbed"),
             variant("load-store", "a store to hand over, loads to wait"),
             variant(PEER, "the command of that name, which takes the mean; one cache line only"),
         ],

@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::experiment::{AGREEMENT, KERNEL_LEVELS, LATENCY, LEVELS, PEER, level};
+use super::experiment::{AGREEMENT, KERNEL_LEVELS, LATENCY, LEVELS, PEER, SHORTEST, level};
 use super::load::Load;
 use super::peer;
 use super::ping_pong::{Means, Passed, between};
@@ -21,6 +21,8 @@ const GROUP: usize = 4;
 struct Target {
     /// None: the usual tool's.
     means: Option<Means>,
+    /// The shortest window's latency, not the median one's.
+    is_shortest: bool,
     lines: usize,
     load_per_cpu: usize,
 }
@@ -40,10 +42,11 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
         };
         let means = match arm.variant.as_str() {
             PEER => None,
-            "cas" => Some(Means::CompareAndSwap),
+            "cas" | SHORTEST => Some(Means::CompareAndSwap),
             _ => Some(Means::LoadStore),
         };
-        Ok(Target { means, lines: whole("lines")?, load_per_cpu: whole("load_per_cpu")? })
+        let is_shortest = arm.variant == SHORTEST;
+        Ok(Target { means, is_shortest, lines: whole("lines")?, load_per_cpu: whole("load_per_cpu")? })
     };
     let targets = arms.iter().map(target).collect::<Result<_, TargetError>>()?;
     let mut cpus = affinity::allowed();
@@ -75,19 +78,20 @@ impl Target {
         let pairs = cpus.iter().enumerate().flat_map(|(at, from)| cpus[at + 1..].iter().map(move |to| [*from, *to]));
         let one = |pair: [usize; 2]| {
             let passed = between(pair, means, self.lines).map_err(TargetError::Failed)?;
-            Ok((pair, checked(&passed)?))
+            checked(&passed)?;
+            Ok((pair, if self.is_shortest { passed.shortest_ns } else { passed.latency_ns }))
         };
         pairs.map(one).collect()
     }
 }
 
 /// Each message arrived once: both sides counted as many.
-fn checked(passed: &Passed) -> Result<f64, TargetError> {
+fn checked(passed: &Passed) -> Result<(), TargetError> {
     let [asked, answered] = passed.round_trips;
     if asked != answered {
         return Err(TargetError::WrongAnswer(format!("{asked} messages were sent and {answered} answered")));
     }
-    Ok(passed.latency_ns)
+    Ok(())
 }
 
 impl Session for Targets {
@@ -154,10 +158,12 @@ mod tests {
             for lines in [1, 2] {
                 // On one CPU too, where each waits until the other is let in.
                 let passed = between([cpus[0], *cpus.last().unwrap()], means, lines).unwrap();
-                assert!(checked(&passed).unwrap() > 0.0 && passed.round_trips[0] >= 11 * 50);
+                checked(&passed).unwrap();
+                assert!(0.0 < passed.shortest_ns && passed.shortest_ns <= passed.latency_ns);
+                assert!(passed.round_trips[0] >= 11 * 50);
             }
         }
-        let lost = Passed { latency_ns: 1.0, round_trips: [2, 1] };
+        let lost = Passed { latency_ns: 1.0, shortest_ns: 1.0, round_trips: [2, 1] };
         assert!(matches!(checked(&lost), Err(TargetError::WrongAnswer(_))));
     }
 }

@@ -8,12 +8,11 @@ const LIBC: &str = r#"
 #include <stddef.h>
 #include <stdio.h>
 
-int64_t ascertain_each(const void *input, size_t count, void *output, size_t room) {
-    const uint64_t *values = input;
+ASCERTAIN(each, uint64_t, uint8_t) {
     int64_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        bytes += snprintf(output, room, "%" PRIu64, values[i]);
-        __asm__ volatile("" : : "r"(output) : "memory");
+    for (size_t i = 0; i < in_count; i++) {
+        bytes += snprintf((char *)out, out_count, "%" PRIu64, in[i]);
+        __asm__ volatile("" : : "r"(out) : "memory");
     }
     return bytes;
 }
@@ -24,13 +23,12 @@ const TO_CHARS: &str = r#"
 #include <cstddef>
 #include <cstdint>
 
-extern "C" int64_t ascertain_each(const void *input, size_t count, void *output, size_t room) {
-    auto values = static_cast<const uint64_t *>(input);
-    auto text = static_cast<char *>(output);
+ASCERTAIN(each, uint64_t, uint8_t) {
+    auto text = reinterpret_cast<char *>(out);
     int64_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        bytes += std::to_chars(text, text + room, values[i]).ptr - text;
-        __asm__ volatile("" : : "r"(output) : "memory");
+    for (size_t i = 0; i < in_count; i++) {
+        bytes += std::to_chars(text, text + out_count, in[i]).ptr - text;
+        __asm__ volatile("" : : "r"(out) : "memory");
     }
     return bytes;
 }
@@ -42,15 +40,15 @@ const FMT: &str = r#"
 #include <cstdint>
 #include <fmt/format.h>
 
-extern "C" int64_t ascertain_each(const void *input, size_t count, void *output, size_t room) {
-    auto values = static_cast<const uint64_t *>(input);
-    auto text = static_cast<char *>(output);
+ASCERTAIN(each, uint64_t, uint8_t) {
+    auto text = reinterpret_cast<char *>(out);
     int64_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        fmt::format_int formatted(values[i]);
+    for (size_t i = 0; i < in_count; i++) {
+        fmt::format_int formatted(in[i]);
+        if (formatted.size() > out_count) return -1;
         __builtin_memcpy(text, formatted.data(), formatted.size());
         bytes += static_cast<int64_t>(formatted.size());
-        __asm__ volatile("" : : "r"(output) : "memory");
+        __asm__ volatile("" : : "r"(out) : "memory");
     }
     return bytes;
 }
@@ -62,23 +60,26 @@ const STRINGSTREAM: &str = r#"
 #include <cstring>
 #include <sstream>
 
-extern "C" int64_t ascertain_each(const void *input, size_t count, void *output, size_t room) {
-    auto values = static_cast<const uint64_t *>(input);
+ASCERTAIN(each, uint64_t, uint8_t) {
     int64_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < in_count; i++) {
         std::ostringstream stream;
-        stream << values[i];
+        stream << in[i];
         const std::string text = stream.str();
-        std::memcpy(output, text.data(), text.size());
+        if (text.size() > out_count) return -1;
+        std::memcpy(out, text.data(), text.size());
         bytes += static_cast<int64_t>(text.size());
-        __asm__ volatile("" : : "r"(output) : "memory");
+        __asm__ volatile("" : : "r"(out) : "memory");
     }
     return bytes;
 }
 "#;
 
+/// A peer's function, or why there is none.
+pub type Compiled = Result<Function<u64, u8>, Unavailable>;
+
 /// The function of a peer by its variant's name: it writes one value after the other to the front of the output.
-pub fn function(variant: &str) -> Option<Result<Function, Unavailable>> {
+pub fn function(variant: &str) -> Option<Compiled> {
     let source = match variant {
         "libc" => Source::new(Language::C, LIBC),
         "to-chars" => Source::new(Language::Cpp, TO_CHARS).options(&["-O3", "-march=native", "-std=c++17"]),

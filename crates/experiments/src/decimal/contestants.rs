@@ -8,9 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use ascertain::black_box;
 use ascertain::experiment::Unavailable;
 use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
-use ascertain_sys::compiled::Function;
 
-use super::compiled;
+use super::{compiled, limits};
 
 /// Writes the values, one after the other into the same bytes or all in a column, and returns how many bytes they
 /// are together without delimiters.
@@ -19,7 +18,7 @@ pub type Each = Box<dyn FnMut(&[u64]) -> usize>;
 pub type Lines = Box<dyn FnMut(&[u64], &mut Vec<u8>)>;
 
 /// Variants besides those of `numeric::decimal`.
-pub const OTHERS: [(&str, &str); 15] = [
+pub const OTHERS: [(&str, &str); 17] = [
     ("plain", "numeric::decimal, the call for everybody: a table below 1,000, then the best that the CPU has"),
     ("column", "numeric::decimal, a column with delimiters"),
     ("column-itoa", "the itoa crate, its text appended with a delimiter"),
@@ -34,7 +33,9 @@ pub const OTHERS: [(&str, &str); 15] = [
     ("radix-10-reversed", "a digit at a time, then reversed (stringencoders)"),
     ("radix-100", "two digits at a time after a galloping search for their number (Facebook)"),
     ("radix-100-fixed", "two digits at a time, left at the buffer's end"),
-    ("nothing", "the loop alone"),
+    ("store", "limit: texts that are ready, each stored to the same bytes"),
+    ("column-store", "limit: texts that are ready, stored behind one another"),
+    ("nothing", "limit: the loop alone"),
 ];
 
 /// A variant's way to write.
@@ -87,6 +88,8 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
         "radix-10-reversed" => one_by_one(historical::radix_10_reversed),
         "radix-100" => one_by_one(historical::radix_100),
         "radix-100-fixed" => one_by_one(historical::radix_100_fixed),
+        "store" => limits::one_by_one(),
+        "column-store" => limits::column(),
         "nothing" => Contestant { lines: None, ..one_by_one(|value, _| 0..(value & 1) as usize) },
         _ => {
             let function = compiled_function(variant)?;
@@ -97,9 +100,9 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
     Ok(Contestant { code_bytes: historical::code_bytes(&variant.replace('-', "_")), ..contestant })
 }
 
-fn compiled_function(variant: &str) -> Result<Function, Unavailable> {
+fn compiled_function(variant: &str) -> compiled::Compiled {
     /// What is compiled lasts as long as the program: a run asks several times.
-    static COMPILED: Mutex<BTreeMap<String, Result<Function, Unavailable>>> = Mutex::new(BTreeMap::new());
+    static COMPILED: Mutex<BTreeMap<String, compiled::Compiled>> = Mutex::new(BTreeMap::new());
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = compiled.get(variant) {
         return known.clone();

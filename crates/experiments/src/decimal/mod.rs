@@ -5,6 +5,7 @@ mod compiled;
 pub(super) mod contestants;
 mod distribution;
 mod experiment;
+mod limits;
 mod session;
 
 pub use experiment::Decimal;

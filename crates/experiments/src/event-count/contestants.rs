@@ -46,7 +46,7 @@ pub struct Variant {
 pub const VARIANTS: &[Variant] = &[
     Variant {
         name: "polled",
-        about: "a release store: whoever waits looks again and again",
+        about: "limit: a release store; whoever waits looks again and again",
         signal: || Arc::new(Counted(Polled::default())),
         ring: Some(indexed::<Polled>),
     },

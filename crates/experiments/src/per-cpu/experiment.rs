@@ -20,15 +20,16 @@ pub(super) const RESTARTS: usize = 2;
 pub(super) const SWITCHES_SEEN: usize = 3;
 pub(super) const INTERRUPTS_SEEN: usize = 4;
 
-const VARIANTS: [(&str, &str); 14] = [
+const VARIANTS: [(&str, &str); 15] = [
     ("counter", "per_cpu::Counter by restartable sequences: add 1"),
     ("counter-sharded", "per_cpu::Counter by sharded atomics"),
     ("thread-local", "a thread_local! number"),
-    ("plain", "a number of each thread's own, found once: as fast as adding in memory gets"),
+    ("plain", "limit: a number of each thread's own, found once: as fast as adding in memory gets"),
     ("atomic", "an atomic of each thread's own: the LOCK prefix, and nobody else"),
     ("atomic-shared", "one atomic for all threads"),
     ("free-list", "per_cpu::FreeList by restartable sequences: pop 64 bytes and push them"),
     ("free-list-sharded", "per_cpu::FreeList by sharded locks"),
+    ("stack", "limit: a stack of each thread's own, found once, in C: pop and push, and nothing is looked at"),
     ("box", "Rust's global allocator: allocate 64 bytes and free them"),
     ("malloc", "malloc and free of the C library"),
     ("lock", "per_cpu::Lock by restartable sequences: acquire, and store twice"),

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use ascertain::experiment::Unavailable;
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method};
-use ascertain_sys::compiled::{Function, Language, Source, compile};
+use ascertain_sys::compiled::{Function, Language, Library, Source, compile};
 
 /// On cache lines of its own.
 #[derive(Default)]
@@ -26,7 +26,8 @@ pub enum Target {
     AtomicShared(Padded<AtomicU64>),
     FreeList(FreeList<Item>),
     Box,
-    Malloc(Function),
+    /// In C: malloc and free, or a stack of the thread's own.
+    Compiled(Function<u64, u64>),
     Lock(Lock),
     Mutex,
 }
@@ -58,7 +59,7 @@ pub fn target(variant: &str) -> Result<Target, Unavailable> {
         "free-list" => free_list(Method::Restartable),
         "free-list-sharded" => free_list(Method::Sharded),
         "box" => Ok(Target::Box),
-        "malloc" => malloc().map(Target::Malloc),
+        "malloc" | "stack" => compiled(variant).map(Target::Compiled),
         "lock" => Lock::with_method(Method::Restartable).map(Target::Lock).map_err(lacks),
         "mutex" => Ok(Target::Mutex),
         _ => Err(Unavailable("there is no such variant".into())),
@@ -94,7 +95,9 @@ impl Target {
                 list.push(item);
             }),
             Target::Box => repeat.for_each(|_| drop(black_box(Box::new(Item::uninit())))),
-            Target::Malloc(malloc_and_free) => _ = malloc_and_free.call::<u64, u64>(&[operations], &mut []),
+            Target::Compiled(repeated) => {
+                return u64::try_from(repeated.call(&[operations], &mut [])).unwrap_or(0);
+            }
             Target::Lock(lock) => repeat.for_each(|_| while commit(lock, one).is_none() {}),
             Target::Mutex => {
                 let own = Padded(Mutex::new([Cell::new(0_u64), Cell::new(0)]));
@@ -115,8 +118,8 @@ impl Target {
             Target::Counter(counter) => Some(counter.sum()),
             Target::AtomicShared(shared) => Some(shared.0.load(Relaxed)),
             Target::Lock(lock) => Some(lock.words().map(|words| words[0]).sum()),
-            Target::ThreadLocal | Target::Plain | Target::Atomic | Target::Mutex => Some(0),
-            Target::FreeList(_) | Target::Box | Target::Malloc(_) => None,
+            Target::ThreadLocal | Target::Plain | Target::Atomic | Target::Mutex | Target::Compiled(_) => Some(0),
+            Target::FreeList(_) | Target::Box => None,
         }
     }
 }
@@ -128,28 +131,43 @@ fn commit(lock: &Lock, one: u64) -> Option<()> {
     held.store(0, held.load(0) + one).ok()
 }
 
-/// The compiler knows what the two functions do: what it can't see happens to the pointer in between.
-const MALLOC: &str = r#"
+/// Loops that return how often they went round. The compiler knows what malloc and free do: what it can't see happens to
+/// the pointer in between. Nor can it see who looks at the stack, which therefore is in memory between two steps.
+const IN_C: &str = r#"
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-int64_t ascertain_malloc_and_free(const void *input, size_t one, void *output, size_t none) {
-    uint64_t left = *(const uint64_t *)input;
-    while (left--) {
+ASCERTAIN(malloc, uint64_t, uint64_t) {
+    const uint64_t times = in_count ? in[0] : 0;
+    for (uint64_t i = 0; i < times; i++) {
         void *memory = malloc(64);
         __asm__ volatile("" : "+r"(memory));
         free(memory);
     }
-    return 0;
+    return times;
+}
+
+ASCERTAIN(stack, uint64_t, uint64_t) {
+    const uint64_t times = in_count ? in[0] : 0;
+    uint64_t memory[8];
+    struct { size_t length; void *items[64]; } own = {1, {memory}}, *found = &own;
+    __asm__ volatile("" : "+r"(found) : : "memory");
+    for (uint64_t i = 0; i < times; i++) {
+        void *item = found->items[--found->length];
+        __asm__ volatile("" : "+r"(item) : : "memory");
+        found->items[found->length++] = item;
+        __asm__ volatile("" : : : "memory");
+    }
+    return own.length == 1 && own.items[0] == memory ? times : 0;
 }
 "#;
 
-fn malloc() -> Result<Function, Unavailable> {
-    static COMPILED: LazyLock<Result<Function, Unavailable>> = LazyLock::new(|| {
-        let compiled = compile(&Source::new(Language::C, MALLOC).options(&["-O2"]));
-        let function = compiled.and_then(|library| library.function("malloc_and_free"));
-        function.map_err(|error| Unavailable(format!("needs a C compiler: {error}")))
+fn compiled(name: &str) -> Result<Function<u64, u64>, Unavailable> {
+    static COMPILED: LazyLock<Result<Library, Unavailable>> = LazyLock::new(|| {
+        let compiled = compile(&Source::new(Language::C, IN_C).options(&["-O2"]));
+        compiled.map_err(|error| Unavailable(format!("needs a C compiler: {error}")))
     });
-    COMPILED.clone()
+    let function = COMPILED.as_ref().map_err(Unavailable::clone)?.function(name);
+    function.map_err(|error| Unavailable(error.to_string()))
 }

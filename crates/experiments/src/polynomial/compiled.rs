@@ -15,23 +15,19 @@ pub const LEVELS: [(&str, &[&str]); 5] =
     [("O0", &["-O0"]), ("O1", &["-O1"]), ("O2", &["-O2"]), ("O3", &["-O3"]), ("O3-native", &["-O3", "-march=native"])];
 
 const TEXT: &str = r"
-#include <stddef.h>
-#include <stdint.h>
-
-int64_t ascertain_multiplications(const void *input, size_t none, void *output, size_t count) {
+ASCERTAIN(multiplications, double, double) {
     const double A = 1.1, B = 2.2, C = 3.3;
-    double *data = output;
     int i;
-    for (i = 0; i < (int)count; i++) data[i] = A * i * i + B * i + C;
+    for (i = 0; i < (int)out_count; i++) out[i] = A * i * i + B * i + C;
     return 0;
 }
 
-int64_t ascertain_additions(const void *input, size_t none, void *output, size_t count) {
+ASCERTAIN(additions, double, double) {
     const double A = 1.1, B = 2.2, C = 3.3, twice = A + A;
-    double *data = output, value = C, rise = A + B;
+    double value = C, rise = A + B;
     int i;
-    for (i = 0; i < (int)count; i++) {
-        data[i] = value;
+    for (i = 0; i < (int)out_count; i++) {
+        out[i] = value;
         value += rise;
         rise += twice;
     }
@@ -39,21 +35,24 @@ int64_t ascertain_additions(const void *input, size_t none, void *output, size_t
 }
 ";
 
+/// A loop, or why there is none.
+type Compiled = Result<Function<f64, f64>, Unavailable>;
+
 /// Whether the machine has the arm's compiler.
 pub fn available(arm: &Arm) -> Result<(), Unavailable> {
     function(arm).map(|_| ())
 }
 
 /// The arm's loop, compiled as its point says.
-pub fn function(arm: &Arm) -> Result<Function, Unavailable> {
+pub fn function(arm: &Arm) -> Compiled {
     /// What is compiled lasts as long as the program: a run asks several times.
-    static COMPILED: Mutex<BTreeMap<Arm, Result<Function, Unavailable>>> = Mutex::new(BTreeMap::new());
+    static COMPILED: Mutex<BTreeMap<Arm, Compiled>> = Mutex::new(BTreeMap::new());
     let key = Arm { variant: arm.variant.clone(), point: arm.point.clone().with("elements", 0) };
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     compiled.entry(key).or_insert_with(|| compile_anew(arm)).clone()
 }
 
-fn compile_anew(arm: &Arm) -> Result<Function, Unavailable> {
+fn compile_anew(arm: &Arm) -> Compiled {
     let word = |factor: &str| arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
     let (compiler, level) = (word("compiler"), word("level"));
     let options = LEVELS.iter().find(|(name, _)| *name == level).map(|(_, options)| *options);

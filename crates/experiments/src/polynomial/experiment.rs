@@ -24,13 +24,20 @@ pub(super) const WIDTH: usize = 3;
 pub(super) const INSTRUCTIONS: usize = 4;
 pub(super) const VALUES: usize = 5;
 
+/// The call for everybody, under its name.
+pub(super) const FILL: &str = "fill";
+
 /// The levels that the source tells figures of.
 const SOURCE_LEVELS: [&str; 3] = ["O0", "O1", "O3"];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let words = |words: &[&str]| Accepts::OneOf(words.iter().map(|&word| word.into()).collect());
     let ours = VARIANTS.iter().map(|v| (v.name, v.about));
-    let variants = compiled::LOOPS.iter().copied().chain(ours);
+    let variants = compiled::LOOPS
+        .iter()
+        .copied()
+        .chain([(FILL, "the call for everybody: the first of direct-… that the CPU has")])
+        .chain(ours);
     Spec {
         id: "polynomial".into(),
         title: "A quadratic at 0, 1, 2 …: multiplications against additions".into(),
@@ -77,7 +84,8 @@ impl Experiment for Polynomial {
         let arm =
             |name: &str, level: &str| Arm { variant: name.into(), point: SPEC.default_point().with("level", level) };
         let in_c = compiled::LOOPS.iter().flat_map(|(name, _)| SOURCE_LEVELS.map(|level| arm(name, level)));
-        in_c.chain(VARIANTS.iter().map(|variant| arm(variant.name, "O3"))).collect()
+        let ours = [FILL].into_iter().chain(VARIANTS.iter().map(|variant| variant.name));
+        in_c.chain(ours.map(|name| arm(name, "O3"))).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
@@ -85,6 +93,7 @@ impl Experiment for Polynomial {
             Some(variant) => {
                 variant.is_available().map_err(|feature| Unavailable(format!("needs {feature}, which this CPU lacks")))
             }
+            None if arm.variant == FILL => Ok(()),
             None => compiled::available(arm),
         }
     }

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use ascertain::batch::{self, Timed};
 use ascertain::black_box;
 use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
-use ascertain_numeric::polynomial::VARIANTS;
+use ascertain_numeric::polynomial::{VARIANTS, fill};
 
 use super::compiled;
-use super::experiment::{ERROR, INSTRUCTIONS, THROUGHPUT, TIME, VALUES, WIDTH, elements};
+use super::experiment::{ERROR, FILL, INSTRUCTIONS, THROUGHPUT, TIME, VALUES, WIDTH, elements};
 use super::machine_code::{Loop, main_loop};
 
 /// C, B and A of the source.
@@ -59,12 +59,13 @@ fn target(arm: &Arm, slice: Rc<RefCell<Vec<f64>>>) -> Result<Target, TargetError
             let function = function.ok_or_else(|| TargetError::Failed(format!("{arm}: this machine can't run it")))?;
             (Rc::new(move |out: &mut [f64]| function(black_box(&COEFFICIENTS), out)), variant.is_polynomial, None)
         }
+        None if arm.variant == FILL => (Rc::new(|out: &mut [f64]| fill(black_box(&COEFFICIENTS), out)), true, None),
         None => {
             let function = compiled::function(arm).map_err(|error| TargetError::Failed(error.to_string()))?;
             let name = arm.variant.trim_start_matches("c-");
             let code = main_loop(&function.library().object(), name);
             let fill = move |out: &mut [f64]| {
-                function.call::<f64, f64>(&[], out);
+                function.call(&[], out);
             };
             (Rc::new(fill), true, code)
         }

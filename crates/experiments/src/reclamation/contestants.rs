@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ascertain::experiment::Unavailable;
 use ascertain_sync::barrier::{Barrier, Method, Visitor, choose};
 
-use super::{ours, peers};
+use super::{limits, ours, peers};
 
-pub const VARIANTS: [(&str, &str); 14] = [
-    ("bare", "a load, with nothing replaced: what reading costs anyway"),
+pub const VARIANTS: [(&str, &str); 15] = [
+    ("bare", "limit: a load, with nothing replaced: what reading costs anyway"),
+    ("announced", "limit: bare, and what no protection goes without: a store before, a second look, a store after"),
     ("hazard-expedited", "sync::hazard over expedited membarrier"),
     ("hazard-interrupts", "sync::hazard over barrierd's interrupt generations"),
     ("hazard-plain", "sync::hazard over plain membarrier"),
@@ -121,7 +122,8 @@ pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Una
         return Ok(choose(&[method], Ours { is_hazard, ring }));
     }
     Ok(match variant {
-        "bare" => Box::new(ours::Bare::new(ring)),
+        "bare" => Box::new(limits::Bare::new(ring)),
+        "announced" => Box::new(limits::Announced::new(ring)),
         "haphazard" => Box::new(peers::Haphazard::new(ring)),
         "crossbeam-epoch" => Box::new(peers::CrossbeamEpoch::new(ring)),
         "seize" => Box::new(peers::Seize::new(ring)),

@@ -2,6 +2,7 @@
 
 mod contestants;
 mod experiment;
+mod limits;
 mod ours;
 mod peers;
 mod session;

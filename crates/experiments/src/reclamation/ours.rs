@@ -1,33 +1,9 @@
-//! `sync::hazard` and `sync::epoch`, and the bare load that they are held against.
+//! `sync::hazard` and `sync::epoch`.
 
-use ascertain_sync::barrier::{Barrier, Fences};
+use ascertain_sync::barrier::Barrier;
 use ascertain_sync::{epoch, hazard};
 
 use super::contestants::{Dropped, Object, Readers, Reclaimer};
-
-/// A load of the pointer and one of the object.
-pub struct Bare(Vec<hazard::Published<Object, Fences>>);
-
-impl Bare {
-    pub fn new(ring: &[usize]) -> Self {
-        let (domain, dropped) = (hazard::Domain::new(Fences), Dropped::default());
-        Self(ring.iter().map(|&next| hazard::Published::new(dropped.object(next), &domain)).collect())
-    }
-}
-
-impl Readers for Bare {
-    fn each(&mut self) -> usize {
-        self.0.iter_mut().map(|published| published.get().next).sum()
-    }
-
-    fn sum(&mut self) -> usize {
-        (0..self.0.len()).sum()
-    }
-
-    fn chain(&mut self) -> Option<usize> {
-        Some((0..self.0.len()).fold(0, |at, _| self.0[at].get().next))
-    }
-}
 
 pub struct Hazards<B: Barrier> {
     objects: Vec<hazard::Published<Object, B>>,

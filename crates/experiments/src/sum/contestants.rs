@@ -7,8 +7,15 @@ use std::sync::{Mutex, PoisonError};
 use accurate::sum::OnlineExactSum;
 use accurate::traits::SumAccumulator;
 use ascertain::experiment::Unavailable;
-use ascertain_numeric::sum::Element;
-use ascertain_sys::compiled::{Function, Language, Plain, Source, compile};
+use ascertain_numeric::sum::{self, Element};
+use ascertain_sys::compiled::{Function, Language, Library, Plain, Source, compile};
+
+/// The plain calls, which take what is fastest on this machine of what has the same bits.
+pub const DEFAULTS: [(&str, &str); 3] = [
+    ("default", "sum(): the block-twosum that it takes on this machine"),
+    ("default-exact", "exact(), as it is taken on this machine"),
+    ("default-dot", "dot(): the dot2 that it takes on this machine"),
+];
 
 /// Those that are not ours.
 pub const OTHERS: [(&str, &str); 5] = [
@@ -26,19 +33,28 @@ pub type Sum<T> = Rc<dyn Fn(&[T]) -> f64>;
 pub enum Contestant<T: 'static> {
     /// Sums them.
     Sum(Sum<T>),
-    /// Only loads them.
-    Load(fn(&[T]) -> f64),
+    /// Loads them, and perhaps does as much with them as a sum would.
+    Limit(fn(&[T]) -> f64),
     /// Multiplies two arrays.
     Dot(fn(&[T], &[T]) -> f64),
+    /// Loads two arrays, and does as much with them as a dot product would.
+    LimitOfDot(fn(&[T], &[T]) -> f64),
 }
 
 /// The contestant of this name, or why this machine hasn't got it. Only ours heed the number of accumulators, and of
-/// those not the dot products.
+/// those neither the plain calls nor the dot products.
 pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<Contestant<T>, Unavailable> {
     let lacks = |feature: &str| Unavailable(format!("needs {feature}, which this CPU lacks"));
+    match name {
+        "default" => return Ok(Contestant::Sum(Rc::new(sum::sum::<T>))),
+        "default-exact" => return Ok(Contestant::Sum(Rc::new(sum::exact::<T>))),
+        "default-dot" => return Ok(Contestant::Dot(sum::dot::<T>)),
+        _ => {}
+    }
     if let Some(variant) = T::DOT_VARIANTS.iter().find(|variant| variant.name == name) {
         variant.is_available().map_err(lacks)?;
-        return variant.function().map(Contestant::Dot).ok_or_else(|| lacks("another architecture"));
+        let function = variant.function().ok_or_else(|| lacks("another architecture"))?;
+        return Ok(if variant.is_product { Contestant::Dot(function) } else { Contestant::LimitOfDot(function) });
     }
     if let Some(variant) = T::variant(name) {
         variant.is_available().map_err(lacks)?;
@@ -46,18 +62,18 @@ pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<C
             let known: Vec<String> = variant.accumulators.iter().map(u32::to_string).collect();
             Unavailable(format!("comes with {} accumulators", known.join(", ")))
         })?;
-        return Ok(if variant.is_sum { Contestant::Sum(Rc::new(function)) } else { Contestant::Load(function) });
+        return Ok(if variant.is_sum { Contestant::Sum(Rc::new(function)) } else { Contestant::Limit(function) });
     }
     if name == "accurate-exact" {
         return Ok(Contestant::Sum(Rc::new(accurate_exact)));
     }
-    let function = fast_math(name, size_of::<T>() == 8)?;
-    let sum = move |xs: &[T]| {
+    let function = fast_math::<T>(name)?;
+    let compiled = move |xs: &[T]| {
         let mut sum = [0.0_f64];
         function.call(xs, &mut sum);
         sum[0]
     };
-    Ok(Contestant::Sum(Rc::new(sum)))
+    Ok(Contestant::Sum(Rc::new(compiled)))
 }
 
 fn accurate_exact<T: Element>(xs: &[T]) -> f64 {
@@ -80,26 +96,23 @@ const FAST_MATH: &[&str] = &[
 
 const TEXT: &str = r"
 #include <stddef.h>
-#include <stdint.h>
 
 #define LOOPS(type) \
-    int64_t ascertain_naive_##type(const void *input, size_t count, void *output, size_t one) { \
-        const type *numbers = input; \
+    ASCERTAIN(naive_##type, type, double) { \
         double sum = 0; \
-        for (size_t i = 0; i < count; i++) sum += numbers[i]; \
-        *(double *)output = sum; \
+        for (size_t i = 0; i < in_count; i++) sum += in[i]; \
+        if (out_count) out[0] = sum; \
         return 0; \
     } \
-    int64_t ascertain_kahan_##type(const void *input, size_t count, void *output, size_t one) { \
-        const type *numbers = input; \
+    ASCERTAIN(kahan_##type, type, double) { \
         double sum = 0, excess = 0; \
-        for (size_t i = 0; i < count; i++) { \
-            double wanted = numbers[i] - excess; \
+        for (size_t i = 0; i < in_count; i++) { \
+            double wanted = in[i] - excess; \
             double next = sum + wanted; \
             excess = (next - sum) - wanted; \
             sum = next; \
         } \
-        *(double *)output = sum; \
+        if (out_count) out[0] = sum; \
         return 0; \
     }
 
@@ -108,19 +121,17 @@ LOOPS(double)
 ";
 
 /// The loop of this name, `c-[kahan-]fast-math-COMPILER`, compiled once for as long as the program runs.
-fn fast_math(name: &str, double: bool) -> Result<Function, Unavailable> {
-    static COMPILED: Mutex<BTreeMap<(String, bool), Result<Function, Unavailable>>> = Mutex::new(BTreeMap::new());
+fn fast_math<T: Plain>(name: &str) -> Result<Function<T, f64>, Unavailable> {
+    static COMPILED: Mutex<BTreeMap<String, Result<Library, Unavailable>>> = Mutex::new(BTreeMap::new());
     let unknown = || Unavailable("there is no such variant".into());
     let (method, compiler) = name.strip_prefix("c-").and_then(|c| c.split_once("fast-math-")).ok_or_else(unknown)?;
     let method = if method.is_empty() { "naive" } else { "kahan" };
-    let kind = if double { "double" } else { "float" };
-    let anew = || {
-        let source = Source::new(Language::C, TEXT).compiler(compiler).options(FAST_MATH);
-        let function = compile(&source).and_then(|library| library.function(&format!("{method}_{kind}")));
-        function.map_err(|error| Unavailable(format!("needs a C compiler: {error}")))
-    };
+    let kind = if size_of::<T>() == 8 { "double" } else { "float" };
+    let missing = |error: ascertain_sys::Error| Unavailable(format!("needs a C compiler: {error}"));
+    let anew = || compile(&Source::new(Language::C, TEXT).compiler(compiler).options(FAST_MATH)).map_err(missing);
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    compiled.entry((name.into(), double)).or_insert_with(anew).clone()
+    let library = compiled.entry(compiler.into()).or_insert_with(anew).clone()?;
+    library.function(&format!("{method}_{kind}")).map_err(missing)
 }
 
 #[cfg(test)]

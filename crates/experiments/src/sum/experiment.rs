@@ -11,7 +11,7 @@ use ascertain::unit::Unit;
 use ascertain_numeric::sum::Element;
 use ascertain_sys::machine::Machine;
 
-use super::contestants::{OTHERS, contestant};
+use super::contestants::{DEFAULTS, OTHERS, contestant};
 use super::session;
 use crate::common::factor;
 
@@ -29,8 +29,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     // The names are the same for each type.
     let ours = f32::VARIANTS.iter().map(|v| (v.name, v.about));
     let dots = f32::DOT_VARIANTS.iter().map(|v| (v.name, v.about));
-    let variants =
-        ours.chain(OTHERS).chain(dots).map(|(name, about)| Variant { name: name.into(), about: about.into() });
+    let variants = ours
+        .chain(DEFAULTS)
+        .chain(OTHERS)
+        .chain(dots)
+        .map(|(name, about)| Variant { name: name.into(), about: about.into() });
     Spec {
         id: "sum".into(),
         title: "Adding up floating-point numbers: speed and error".into(),
@@ -46,7 +49,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
             factor(
                 "accumulators",
-                "independent chains of additions; nothing to the peers and the dot products",
+                "independent chains of additions; nothing to the plain calls, the peers and the dot products",
                 1,
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),

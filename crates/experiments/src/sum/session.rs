@@ -20,7 +20,7 @@ struct Target {
     size: Size,
     timed: Timed<'static>,
     result: Rc<dyn Fn() -> f64>,
-    /// What the result should be, for each array; none where there is only loading.
+    /// What the result should be, for each array; none where nothing is summed.
     exact: Option<Rc<[f64]>>,
     error: f64,
     bytes: f64,
@@ -75,15 +75,17 @@ fn same_data(a: &Size, b: &Size) -> bool {
 fn target<T: Element + Plain>(arm: &Arm, size: Size, array: Array<T>) -> Result<Target, TargetError> {
     let found = contestant::<T>(&arm.variant, size.accumulators);
     let (sums, dots, place) = (Rc::clone(&array.sums), Rc::clone(&array.dots), Rc::clone(&array.place));
-    let (result, exact): (Rc<dyn Fn() -> f64>, _) =
+    let of_two = |function: fn(&[T], &[T]) -> f64| -> Rc<dyn Fn() -> f64> {
+        let array = array.clone();
+        Rc::new(move || function(black_box(array.forward()), black_box(array.backward())))
+    };
+    let (result, exact, arrays): (Rc<dyn Fn() -> f64>, _, _) =
         match found.map_err(|error| TargetError::Failed(format!("{arm}: {error}")))? {
-            Contestant::Sum(function) => (Rc::new(move || function(black_box(array.forward()))), Some(sums)),
-            Contestant::Load(function) => (Rc::new(move || function(black_box(array.forward()))), None),
-            Contestant::Dot(function) => {
-                (Rc::new(move || function(black_box(array.forward()), black_box(array.backward()))), Some(dots))
-            }
+            Contestant::Sum(function) => (Rc::new(move || function(black_box(array.forward()))), Some(sums), 1.0),
+            Contestant::Limit(function) => (Rc::new(move || function(black_box(array.forward()))), None, 1.0),
+            Contestant::Dot(function) => (of_two(function), Some(dots), 2.0),
+            Contestant::LimitOfDot(function) => (of_two(function), None, 2.0),
         };
-    let arrays = if T::DOT_VARIANTS.iter().any(|variant| variant.name == arm.variant) { 2.0 } else { 1.0 };
     let error_at = |(at, exact): (usize, &f64)| {
         place.set(at);
         ((result() - exact) / exact).abs()

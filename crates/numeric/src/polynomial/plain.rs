@@ -11,7 +11,11 @@ const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-neon", "direc
 /// The variant that [`fill`] takes on this machine: the first of `direct-avx512`, `direct-avx2`, `direct-neon` and `direct`
 /// that it has.
 pub fn chosen() -> &'static Variant {
-    let named = |name: &&str| VARIANTS.iter().find(|variant| variant.name == *name && variant.function().is_some());
+    first_that_runs(|variant| variant.function().is_some())
+}
+
+fn first_that_runs(runs: impl Fn(&Variant) -> bool) -> &'static Variant {
+    let named = |name: &&str| VARIANTS.iter().find(|variant| variant.name == *name && runs(variant));
     CHOICES.iter().find_map(named).expect("the plain variant runs on every machine")
 }
 
@@ -32,4 +36,22 @@ pub fn fill(coefficients: &[f64], out: &mut [f64]) {
     static CHOSEN: OnceLock<Fill> = OnceLock::new();
     let choose = || chosen().function().expect("it was chosen because it has one");
     CHOSEN.get_or_init(choose)(coefficients, out);
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::first_that_runs;
+    use crate::features::first_that_lacks;
+
+    #[test]
+    fn a_machine_that_lacks_a_feature_takes_the_next() {
+        let taken = |masked: &[&str]| {
+            let has = |feature: &str| !masked.contains(&feature);
+            first_that_runs(|variant| first_that_lacks(variant.requires, has).is_none()).name
+        };
+        assert_eq!(taken(&[]), "direct-avx512");
+        assert_eq!(taken(&["avx512f"]), "direct-avx2");
+        assert_eq!(taken(&["avx512f", "fma"]), "direct");
+        assert_eq!(taken(&["avx512f", "avx2"]), "direct");
+    }
 }

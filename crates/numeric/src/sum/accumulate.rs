@@ -15,8 +15,26 @@ pub trait Accumulator<V: Vector>: Copy {
     /// Adds one number to each lane.
     unsafe fn push(&mut self, terms: V);
 
+    /// As [`Accumulator::push`], to the `turn`-th of several accumulators, which may divide the CPU's units among them.
+    #[inline(always)]
+    unsafe fn push_in_turn(&mut self, _turn: usize, terms: V) {
+        // SAFETY: the same contract.
+        unsafe { self.push(terms) }
+    }
+
     /// The sum of both, lane by lane.
     unsafe fn merge(self, other: Self) -> Self;
+
+    /// Adds whole rounds of `N` registers, of which each accumulator takes one.
+    #[inline(always)]
+    unsafe fn push_rounds<T: Element, const N: usize>(accumulators: &mut [Self; N], rounds: &[T]) {
+        for round in rounds.chunks_exact(N * V::LANES) {
+            for (i, accumulator) in accumulators.iter_mut().enumerate() {
+                // SAFETY: the same contract; a round has N × LANES numbers.
+                unsafe { accumulator.push_in_turn(i, T::load(round.as_ptr().add(i * V::LANES))) }
+            }
+        }
+    }
 }
 
 /// Adds up all numbers, lane by lane, with `N` accumulators that take turns, so that an addition
@@ -96,16 +114,11 @@ where
     V: Vector,
     T: Element,
 {
-    // SAFETY: the caller vouches for the instructions; every load is inside its block: a whole one
-    // has N × LANES numbers, and of the rest only the `count` that are there are loaded.
+    // SAFETY: the caller vouches for the instructions; of the rest only the `count` numbers that
+    // are there are loaded.
     unsafe {
-        let mut blocks = xs.chunks_exact(N * V::LANES);
-        for block in &mut blocks {
-            for (i, accumulator) in accumulators.iter_mut().enumerate() {
-                accumulator.push(T::load(block.as_ptr().add(i * V::LANES)));
-            }
-        }
-        let rest = blocks.remainder();
+        let (rounds, rest) = xs.split_at(xs.len() / (N * V::LANES) * (N * V::LANES));
+        A::push_rounds(&mut accumulators, rounds);
         for (i, accumulator) in accumulators.iter_mut().enumerate() {
             let start = i * V::LANES;
             if start < rest.len() {

@@ -1,26 +1,41 @@
-//! The functions that the plain calls take on this machine.
+//! The functions that the plain calls take on this machine: of those that give the same bits, the fastest.
+
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::Instant;
 
 use super::arch;
 #[cfg(target_arch = "aarch64")]
 use super::arch::NEON;
 #[cfg(target_arch = "x86_64")]
 use super::arch::{AVX2, AVX512};
-use super::dot::DotVariant;
+use super::dot::{Dot, DotVariant};
 use super::element::Element;
 use super::exact::Exact;
 use super::variant::Variant;
 use crate::features::first_missing;
 
-/// What [`sum`](super::sum()) takes, the first that the machine has: accurate first, fast second. The names are those of
-/// both types; for `f64` the blocks are single numbers.
-const SUMS: &[&str] = &["block-twosum-avx512-bits", "block-twosum-avx2", "block-twosum-neon", "block-twosum"];
+/// What [`sum`](super::sum()) chooses from. All give the same bits; of equally fast ones the first is taken. For `f64`,
+/// which needs no widening, `-bits` is the same code as `-fma`.
+const SUMS: &[&str] = &[
+    "block-twosum-avx512-bits",
+    "block-twosum-avx512-fma",
+    "block-twosum-avx512",
+    "block-twosum-avx2-fma",
+    "block-twosum-avx2",
+    "block-twosum-neon",
+];
+/// What it takes where the machine has none of those.
+const PLAIN_SUM: &str = "block-twosum";
 
-/// What [`dot`](super::dot()) takes, likewise.
-const DOTS: &[&str] = &["dot2-avx512", "dot2-avx2", "dot2-neon", "dot2"];
+/// What [`dot`](super::dot()) chooses from, likewise.
+const DOTS: &[&str] = &["dot2-avx512", "dot2-avx2", "dot2-neon"];
+/// What it takes where the machine has none of those.
+const PLAIN_DOT: &str = "dot2";
 
-/// The variant that [`sum`](super::sum()) takes on this machine, and with how many accumulators: the first of
-/// `block-twosum-avx512-bits`, `block-twosum-avx2`, `block-twosum-neon` and `block-twosum` that it has, with 2 for `f32` and
-/// 4 for `f64`. By these names any machine that has its instructions gives the same bits.
+/// The variant that [`sum`](super::sum()) takes on this machine, and with how many accumulators: the fastest of the
+/// `block-twosum` variants that it can run, with 1 accumulator for `f32` and 4 for `f64`. As all of them give the same bits,
+/// it does not matter to a result which it is.
 ///
 /// ```
 /// use ascertain_numeric::sum::{Element, chosen, sum};
@@ -30,83 +45,194 @@ const DOTS: &[&str] = &["dot2-avx512", "dot2-avx2", "dot2-neon", "dot2"];
 /// assert_eq!(variant.function(accumulators).unwrap()(&xs).to_bits(), sum(&xs).to_bits());
 ///
 /// // What a machine without vectors gives.
-/// let elsewhere = f64::variant("block-twosum").unwrap().function(4).unwrap();
-/// assert_eq!(elsewhere(&xs), 0.6);
+/// let elsewhere = f64::variant("block-twosum").unwrap().function(accumulators).unwrap();
+/// assert_eq!(elsewhere(&xs).to_bits(), sum(&xs).to_bits());
 /// ```
 pub fn chosen<T: Element>() -> (&'static Variant<T>, u32) {
-    chosen_on(is_here)
+    (T::chosen().sum_variant().0, accumulators::<T>())
 }
 
-/// The variant that [`dot`](super::dot()) takes on this machine: the first of `dot2-avx512`, `dot2-avx2`, `dot2-neon` and
-/// `dot2` that it has.
+/// The variant that [`dot`](super::dot()) takes on this machine: the fastest of the `dot2` variants that it can run, all
+/// of which give the same bits.
 pub fn chosen_dot<T: Element>() -> &'static DotVariant<T> {
-    chosen_dot_on(is_here)
+    T::chosen().dot_variant().0
+}
+
+/// A block is chain enough.
+fn accumulators<T: Element>() -> u32 {
+    if T::BLOCK > 1 { 1 } else { 4 }
+}
+
+type Sum<T> = fn(&[T]) -> f64;
+type AddExactly<T> = fn(&mut Exact, &[T]);
+type Distances<T> = fn(&[T], f64) -> (f64, f64);
+
+/// One function for each plain call, chosen when it is first called.
+pub struct Chosen<T: 'static> {
+    sum: OnceLock<(&'static Variant<T>, Sum<T>)>,
+    dot: OnceLock<(&'static DotVariant<T>, Dot<T>)>,
+    add_exactly: OnceLock<AddExactly<T>>,
+    distances: OnceLock<Distances<T>>,
+}
+
+impl<T: Element> Chosen<T> {
+    /// Nothing is chosen yet.
+    pub const fn new() -> Self {
+        Chosen { sum: OnceLock::new(), dot: OnceLock::new(), add_exactly: OnceLock::new(), distances: OnceLock::new() }
+    }
+
+    pub fn sum(&self) -> Sum<T> {
+        self.sum_variant().1
+    }
+
+    pub fn dot(&self) -> Dot<T> {
+        self.dot_variant().1
+    }
+
+    pub fn add_exactly(&self) -> AddExactly<T> {
+        *self.add_exactly.get_or_init(|| {
+            fastest_on(&exact_sums(is_here), |add_exactly, xs| {
+                let mut sum = Exact::new();
+                add_exactly(&mut sum, xs);
+                sum
+            })
+        })
+    }
+
+    pub fn distances(&self) -> Distances<T> {
+        *self.distances.get_or_init(|| fastest_on(&all_distances(is_here), |distances, xs| distances(xs, 0.5)))
+    }
+
+    fn sum_variant(&self) -> (&'static Variant<T>, Sum<T>) {
+        *self.sum.get_or_init(|| fastest_on(&sums(is_here), |(_, sum), xs| sum(xs)))
+    }
+
+    fn dot_variant(&self) -> (&'static DotVariant<T>, Dot<T>) {
+        *self.dot.get_or_init(|| fastest_on(&dots(is_here), |(_, dot), xs| dot(xs, xs)))
+    }
 }
 
 fn is_here(required: &[&'static str]) -> bool {
     first_missing(required).is_none()
 }
 
-/// One function for each plain call.
-pub struct Chosen<T: 'static> {
-    pub sum: fn(&[T]) -> f64,
-    pub add_exactly: fn(&mut Exact, &[T]),
-    pub dot: fn(&[T], &[T]) -> f64,
-    pub distances: fn(&[T], f64) -> (f64, f64),
-}
-
-/// The functions of an instruction set, which the machine has.
-macro_rules! with {
-    ($arch:ident, $sum:expr, $dot:expr) => {
-        Chosen {
-            sum: $sum,
-            dot: $dot,
-            // SAFETY: the machine has the instructions, here as below.
-            add_exactly: |sum, xs| unsafe { arch::$arch::add_exactly(sum, xs) },
-            // SAFETY: as above.
-            distances: |xs, centre| unsafe { arch::$arch::distances(xs, centre) },
-        }
+/// What there is to choose from for a machine that has the features that `has` says, all of which this one must have.
+fn sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static Variant<T>, Sum<T>)> {
+    let named = |name: &&str| {
+        let variant = T::variant(name).filter(|variant| has(variant.requires))?;
+        Some((variant, variant.function(accumulators::<T>())?))
     };
+    let is_another = |name: &&&str| T::BLOCK > 1 || !name.ends_with("-bits");
+    let found: Vec<_> = SUMS.iter().filter(is_another).filter_map(named).collect();
+    if found.is_empty() { named(&PLAIN_SUM).into_iter().collect() } else { found }
 }
 
-impl<T: Element> Chosen<T> {
-    /// For this machine.
-    pub fn new() -> Self {
-        Chosen::on(is_here)
-    }
+/// As [`sums`].
+fn dots<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static DotVariant<T>, Dot<T>)> {
+    let named = |name: &&str| {
+        let variant = T::DOT_VARIANTS.iter().find(|variant| variant.name == *name && has(variant.requires))?;
+        Some((variant, variant.function()?))
+    };
+    let found: Vec<_> = DOTS.iter().filter_map(named).collect();
+    if found.is_empty() { named(&PLAIN_DOT).into_iter().collect() } else { found }
+}
 
-    /// For a machine that has the features that `has` says, all of which this one must have.
-    fn on(has: impl Fn(&[&'static str]) -> bool) -> Self {
-        let (variant, accumulators) = chosen_on::<T>(&has);
-        let sum = variant.function(accumulators).expect("the machine has it, and all come with so many");
-        let dot = chosen_dot_on::<T>(&has).function().expect("the machine has it");
-        #[cfg(target_arch = "x86_64")]
-        {
-            if has(AVX512) {
-                return with!(avx512, sum, dot);
-            }
-            if has(AVX2) {
-                return with!(avx2, sum, dot);
-            }
+/// As [`sums`].
+fn exact_sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<AddExactly<T>> {
+    let mut found: Vec<AddExactly<T>> = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        if has(AVX512) {
+            // SAFETY: the machine has the instructions, here as below.
+            found.push(|sum, xs| unsafe { arch::avx512::add_exactly(sum, xs) });
         }
-        #[cfg(target_arch = "aarch64")]
-        if has(NEON) {
-            return with!(neon, sum, dot);
+        if has(AVX2) {
+            // SAFETY: as above.
+            found.push(|sum, xs| unsafe { arch::avx2::add_exactly(sum, xs) });
         }
-        Chosen { sum, dot, add_exactly: arch::scalar::add_exactly, distances: arch::scalar::distances }
     }
+    #[cfg(target_arch = "aarch64")]
+    if has(NEON) {
+        // SAFETY: as above.
+        found.push(|sum, xs| unsafe { arch::neon::add_exactly(sum, xs) });
+    }
+    if found.is_empty() {
+        found.push(arch::scalar::add_exactly);
+    }
+    found
 }
 
-fn chosen_on<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> (&'static Variant<T>, u32) {
-    let mut variants = SUMS.iter().filter_map(|name| T::variant(name));
-    let variant = variants.find(|variant| has(variant.requires)).expect("the scalar variant runs on every machine");
-    // A block is chain enough.
-    (variant, if T::BLOCK > 1 { 2 } else { 4 })
+/// As [`sums`].
+fn all_distances<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<Distances<T>> {
+    let mut found: Vec<Distances<T>> = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        if has(AVX512) {
+            // SAFETY: the machine has the instructions, here as below.
+            found.push(|xs, centre| unsafe { arch::avx512::distances(xs, centre) });
+        }
+        if has(AVX2) {
+            // SAFETY: as above.
+            found.push(|xs, centre| unsafe { arch::avx2::by_eight::distances(xs, centre) });
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if has(NEON) {
+        // SAFETY: as above.
+        found.push(|xs, centre| unsafe { arch::neon::by_eight::distances(xs, centre) });
+    }
+    if found.is_empty() {
+        found.push(arch::scalar::by_eight::distances);
+    }
+    found
 }
 
-fn chosen_dot_on<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> &'static DotVariant<T> {
-    let mut variants = DOTS.iter().filter_map(|name| T::DOT_VARIANTS.iter().find(|variant| variant.name == *name));
-    variants.find(|variant| has(variant.requires)).expect("the scalar variant runs on every machine")
+/// Bytes that candidates are timed with: half of the smallest L1 that a CPU with vectors has.
+const TIMED_BYTES: usize = 16 << 10;
+/// How often they are gone through between two looks at the clock, which may tick every 10 ns or more.
+const TIMED_CALLS: u32 = 4;
+
+/// The candidate that calculates `work` in the shortest time.
+fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], work: impl Fn(C, &[T]) -> R) -> C {
+    if let [only] = candidates {
+        return *only;
+    }
+    let count = TIMED_BYTES / size_of::<T>();
+    let numbers = vec![T::ONE; count + 32];
+    // A quarter of a cache line off, as memory allocators place large arrays.
+    let first = numbers.as_ptr().align_offset(64) % 16 + 16 / size_of::<T>();
+    let numbers = &numbers[first..][..count];
+    fastest(candidates, |candidate| {
+        let start = Instant::now();
+        for _ in 0..TIMED_CALLS {
+            black_box(work(candidate, black_box(numbers)));
+        }
+        start.elapsed().as_nanos() as u64
+    })
+}
+
+/// Times are taken until they come to this.
+const ENOUGH_NS: u64 = 24_000;
+/// Rounds in which each candidate is timed once.
+const ROUNDS: std::ops::RangeInclusive<u32> = 5..=40;
+
+/// The candidate with the shortest of its times, which are taken by turns, so that what slows the machine slows all. Those
+/// that come first are taken unless another is faster by more than clocks err.
+fn fastest<C: Copy>(candidates: &[C], mut time_ns: impl FnMut(C) -> u64) -> C {
+    let mut shortest_ns = vec![u64::MAX; candidates.len()];
+    let mut all_ns = 0_u64;
+    for round in 1..=*ROUNDS.end() {
+        for (shortest_ns, &candidate) in shortest_ns.iter_mut().zip(candidates) {
+            let ns = time_ns(candidate);
+            *shortest_ns = ns.min(*shortest_ns);
+            all_ns = all_ns.saturating_add(ns);
+        }
+        if round >= *ROUNDS.start() && all_ns >= ENOUGH_NS {
+            break;
+        }
+    }
+    let is_faster = |a: usize, b: usize| shortest_ns[a] < shortest_ns[b] - shortest_ns[b] / 50;
+    candidates[(1..candidates.len()).fold(0, |best, other| if is_faster(other, best) { other } else { best })]
 }
 
 #[cfg(test)]
@@ -114,35 +240,107 @@ mod tests {
     use super::*;
     use crate::sum::exact;
 
-    /// Machines of less, as far as this one can play them: what they lack is not called, and what they call is right.
+    /// A machine of less: this one without some features.
+    fn lacking(mask: &'static [&'static str]) -> impl Fn(&[&'static str]) -> bool + Copy {
+        move |required| is_here(required) && !required.iter().any(|feature| mask.contains(feature))
+    }
+
+    const MASKS: &[&[&str]] = &[&[], &["avx512f"], &["avx512f", "fma"], &["avx512f", "avx2"]];
+
     #[test]
-    fn a_machine_without_an_instruction_set_takes_the_next() {
-        let lacking = |mask: &'static [&'static str]| {
-            move |required: &[&'static str]| {
-                first_missing(required).is_none() && !required.iter().any(|feature| mask.contains(feature))
+    fn a_machine_without_an_instruction_set_chooses_from_the_others() {
+        for mask in MASKS {
+            let names: Vec<_> = sums::<f32>(lacking(mask)).iter().map(|(variant, _)| variant.name).collect();
+            let dots: Vec<_> = dots::<f32>(lacking(mask)).iter().map(|(variant, _)| variant.name).collect();
+            match *mask {
+                _ if cfg!(target_arch = "aarch64") => {
+                    assert_eq!((names, dots), (vec!["block-twosum-neon"], vec!["dot2-neon"]))
+                }
+                [] if is_here(&["avx512f", "avx512dq", "avx2", "fma"]) => {
+                    assert_eq!(names, SUMS[..5]);
+                    assert_eq!(dots, DOTS[..2]);
+                }
+                ["avx512f"] if is_here(&["avx2", "fma"]) => {
+                    assert_eq!(names, SUMS[3..5]);
+                    assert_eq!(dots, DOTS[1..2]);
+                }
+                _ => {
+                    assert!(names.iter().chain(&dots).all(|name| mask.is_empty() || !name.contains("avx")), "{names:?}")
+                }
             }
-        };
-        for mask in [&[] as &[&str], &["avx512f"], &["avx512f", "fma"], &["avx512f", "avx2"]] {
-            let name = chosen_on::<f32>(lacking(mask)).0.name;
-            let dot = chosen_dot_on::<f32>(lacking(mask)).name;
-            assert_eq!(name.replace("block-twosum", "dot2").replace("-bits", ""), dot, "{mask:?}");
-            match mask {
-                _ if cfg!(target_arch = "aarch64") => assert_eq!(name, "block-twosum-neon"),
-                _ if cfg!(not(target_arch = "x86_64")) => {}
-                [] => {}
-                ["avx512f"] => assert!(!name.contains("avx512"), "{name}"),
-                _ => assert_eq!(name, "block-twosum", "{mask:?}"),
-            }
-            let chosen = Chosen::<f64>::on(lacking(mask));
-            let xs: Vec<f64> = (0..5000).map(|i| f64::from(i) * 0.37).collect();
-            assert_eq!((chosen.sum)(&xs), exact(&xs), "{mask:?}");
-            let mut sum = Exact::new();
-            (chosen.add_exactly)(&mut sum, &xs);
-            assert_eq!(sum.round(), exact(&xs), "{mask:?}");
-            let ones = vec![1.0; xs.len()];
-            assert_eq!((chosen.dot)(&xs, &ones), exact(&xs), "{mask:?}");
-            let (distances, squares) = (chosen.distances)(&ones, 0.5);
-            assert_eq!((distances, squares), (2500.0, 1250.0), "{mask:?}");
         }
+        let f64_names: Vec<_> = sums::<f64>(is_here).iter().map(|(variant, _)| variant.name).collect();
+        assert!(!f64_names.contains(&"block-twosum-avx512-bits"), "the same code twice");
+    }
+
+    /// Whatever a machine has and whichever is fastest there, the results have the same bits.
+    fn is_the_same_on_all<T: Element>(numbers: impl Fn(usize) -> T) {
+        for length in [0, 1, 7, 8, 9, 33, 255, 256, 300, 1111, 5000] {
+            let xs: Vec<T> = (0..length).map(&numbers).collect();
+            let ys: Vec<T> = (0..length).map(|i| numbers(3 * i + 1)).collect();
+            let bits = |(a, b): (f64, f64)| (a.to_bits(), b.to_bits());
+            let here = T::chosen();
+            let expected_sum = (here.sum())(&xs).to_bits();
+            let expected_dot = (here.dot())(&xs, &ys).to_bits();
+            let expected_distances = bits((here.distances())(&xs, 0.3));
+            for mask in MASKS {
+                let has = lacking(mask);
+                for (variant, sum) in sums::<T>(has) {
+                    assert_eq!(sum(&xs).to_bits(), expected_sum, "{}, {length}", variant.name);
+                }
+                for (variant, dot) in dots::<T>(has) {
+                    assert_eq!(dot(&xs, &ys).to_bits(), expected_dot, "{}, {length}", variant.name);
+                }
+                for distances in all_distances::<T>(has) {
+                    assert_eq!(bits(distances(&xs, 0.3)), expected_distances, "without {mask:?}, {length}");
+                }
+                for add_exactly in exact_sums::<T>(has) {
+                    let mut sum = Exact::new();
+                    add_exactly(&mut sum, &xs);
+                    assert_eq!(sum.round().to_bits(), exact(&xs).to_bits(), "without {mask:?}, {length}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_choice_changes_no_bit() {
+        // Over 80 powers of two and both signs, so that every addition rounds off.
+        let number = |i: usize| ((i * 7919 % 1000) as f64 - 400.3) * 2_f64.powi((i * 31 % 80) as i32 - 40);
+        is_the_same_on_all(number);
+        is_the_same_on_all(|i| number(i) as f32);
+    }
+
+    /// Machines of other speeds, by the times that they would take.
+    #[test]
+    fn the_fastest_is_chosen_and_of_equals_the_first() {
+        let chosen = |times: &[u64]| {
+            let candidates: Vec<usize> = (0..times.len()).collect();
+            fastest(&candidates, |candidate| times[candidate])
+        };
+        assert_eq!(chosen(&[700]), 0);
+        assert_eq!(chosen(&[600, 700, 800]), 0);
+        // AVX-512 that is there and slow, and a little faster by chance.
+        assert_eq!(chosen(&[900, 800, 850, 700, 720]), 3);
+        assert_eq!(chosen(&[700, 695, 690]), 0);
+        assert_eq!(chosen(&[0, 0]), 0);
+    }
+
+    #[test]
+    fn interruptions_change_nothing() {
+        let mut calls = 0;
+        let chosen = fastest(&[800, 700], |usual: u64| {
+            calls += 1;
+            if calls % 3 == 0 { usual } else { 100_000 + 10 * calls }
+        });
+        assert_eq!(chosen, 700);
+        assert!(calls >= 2 * u64::from(*ROUNDS.start()) && calls <= 2 * u64::from(*ROUNDS.end()));
+        // A clock that does not tick ends it all the same.
+        let mut calls = 0;
+        fastest(&[0, 1], |_| {
+            calls += 1;
+            0
+        });
+        assert_eq!(calls, 2 * *ROUNDS.end());
     }
 }

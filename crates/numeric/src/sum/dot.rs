@@ -4,17 +4,23 @@ use super::accumulate::Accumulator;
 use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
 use super::element::Element;
 use super::exact::Exact;
+#[cfg(target_arch = "x86_64")]
+use super::method::Work;
 use super::method::{Pair, lanes_total};
+#[cfg(target_arch = "x86_64")]
+use super::vector::Fma;
 use super::vector::Vector;
 use crate::features::first_missing;
+use crate::simd::Register;
 
 /// Σ x·y of two slices of one length, as accurate as if it were calculated in twice the precision of the numbers and
 /// rounded once. For `f64` the error is at most u·|Σxy| + (2n·u)²·Σ|xy|, u = 2⁻⁵³, unless a product is below 2^−969,
 /// whose own error then underflows (by at most 2^−1074 each). Products of `f32` are exact in `f64`, and added plainly by
 /// fours: 3u·Σ|xy| more.
 ///
-/// The last bit may differ from machine to machine: [`chosen_dot`](super::chosen_dot) tells which variant is taken, and
-/// [`dot_of`](super::dot_of) gives the same bits everywhere.
+/// The result has the same bits on every machine, as that of [`sum()`](super::sum()) has, and the first call finds out
+/// which instructions are the fastest here; [`chosen_dot`](super::chosen_dot) tells. [`dot_of`](super::dot_of) gives the
+/// same bits in any order of the products.
 ///
 /// A product beyond `f64::MAX` counts as an infinity; NaN and infinities give what [`exact`](super::exact) gives for
 /// the products. A result of zero is +0.0, as is that of nothing. Ogita, Rump and Oishi 2005, "Accurate sum and dot
@@ -30,7 +36,7 @@ use crate::features::first_missing;
 /// ```
 pub fn dot<T: Element>(xs: &[T], ys: &[T]) -> f64 {
     assert_eq!(xs.len(), ys.len(), "a dot product needs as many numbers on the right as on the left");
-    (T::chosen().dot)(xs, ys)
+    T::chosen().dot()(xs, ys)
 }
 
 /// A way to multiply slices with registers `V`.
@@ -122,38 +128,86 @@ impl<V: Vector> DotMethod<V> for Dot2 {
 
 impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
     #[inline(always)]
-    unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
-        // SAFETY: the same contract.
-        unsafe {
-            let products = xs.mul(ys);
-            self.push(products);
-            if !T::EXACT_PRODUCTS {
-                self.correction = self.correction.add(xs.mul_sub(ys, products));
-            }
+    unsafe fn push_products<T: Element>(&mut self, mut xs: V, mut ys: V) {
+        for (part, (&mut xs, &mut ys)) in xs.parts().iter_mut().zip(ys.parts()).enumerate() {
+            // SAFETY: the same contract.
+            unsafe { push_part_products::<V, T>(self, part, xs, ys) }
         }
     }
 
     /// Exact products (of `f32`) are first added plainly.
     #[inline(always)]
     unsafe fn push_block<T: Element>(&mut self, xs: *const T, ys: *const T) {
-        // SAFETY: the same contract.
-        unsafe {
-            let load = |i: usize| (T::load::<V>(xs.add(i * V::LANES)), T::load::<V>(ys.add(i * V::LANES)));
-            if !T::EXACT_PRODUCTS {
-                for i in 0..BLOCK {
-                    let (xs, ys) = load(i);
-                    self.push_products::<T>(xs, ys);
+        for part in 0..V::PARTS {
+            let load = |i: usize| {
+                let from = i * V::LANES + part * V::Part::LANES;
+                // SAFETY: the same contract.
+                unsafe { (T::load::<V::Part>(xs.add(from)), T::load::<V::Part>(ys.add(from))) }
+            };
+            // SAFETY: the same contract.
+            unsafe {
+                if !T::EXACT_PRODUCTS {
+                    for i in 0..BLOCK {
+                        let (xs, ys) = load(i);
+                        push_part_products::<V, T>(self, part, xs, ys);
+                    }
+                    continue;
                 }
-                return;
+                let (xs, ys) = load(0);
+                let mut products = xs.mul(ys);
+                for i in 1..BLOCK {
+                    let (xs, ys) = load(i);
+                    products = xs.mul_add(ys, products);
+                }
+                self.push_part(part, part, products);
             }
-            let (xs, ys) = load(0);
-            let mut products = xs.mul(ys);
-            for i in 1..BLOCK {
-                let (xs, ys) = load(i);
-                products = xs.mul_add(ys, products);
-            }
-            self.push(products);
         }
+    }
+}
+
+/// Adds a product to each lane of a part.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn push_part_products<V: Vector, T: Element>(
+    to: &mut Pair<V, V::Subtraction>,
+    part: usize,
+    xs: V::Part,
+    ys: V::Part,
+) {
+    // SAFETY: the same contract.
+    unsafe {
+        let products = xs.mul(ys);
+        to.push_part(part, part, products);
+        if !T::EXACT_PRODUCTS {
+            let correction = &mut to.correction.parts()[part];
+            *correction = correction.add(xs.mul_sub(ys, products));
+        }
+    }
+}
+
+/// The limit of [`Dot2`] of `f64`: its ten operations for each pair of registers, which wait for nothing. Not a dot product:
+/// the result is 0.
+#[cfg(target_arch = "x86_64")]
+pub struct LimitOfDot2;
+
+#[cfg(target_arch = "x86_64")]
+impl<V: Fma> DotMethod<V> for LimitOfDot2 {
+    #[inline(always)]
+    unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
+        // SAFETY: the same contract.
+        std::hint::black_box(unsafe { products::<Work<V, 9>, V, T, N>(xs, ys) });
+        0.0
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<V: Fma> Products<V> for Work<V, 9> {
+    #[inline(always)]
+    unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
+        // SAFETY: the same contract.
+        unsafe { self.push(xs.mul(ys)) }
     }
 }
 
@@ -219,13 +273,16 @@ pub struct DotVariant<T: 'static> {
     pub about: &'static str,
     /// The CPU features that it needs.
     pub requires: &'static [&'static str],
+    /// Whether its result is the dot product. It isn't where as much work is done that waits for nothing, to show what the
+    /// machine can do.
+    pub is_product: bool,
     /// None where the architecture is another.
     kernel: Option<DotKernel<T>>,
 }
 
 type DotKernel<T> = unsafe fn(&[T], &[T]) -> f64;
 /// A kernel that this machine can run.
-type Dot<T> = fn(&[T], &[T]) -> f64;
+pub(super) type Dot<T> = fn(&[T], &[T]) -> f64;
 
 impl<T> DotVariant<T> {
     /// Whether this machine can run it.
@@ -247,9 +304,9 @@ impl<T> DotVariant<T> {
 
 /// A method with an instruction set, where the architecture has it.
 macro_rules! on {
-    ($architecture:literal, $method:ident, $arch:ident) => {{
+    ($architecture:literal, $method:ident, $($arch:ident)::+, $accumulators:literal) => {{
         #[cfg(target_arch = $architecture)]
-        let kernel: Option<DotKernel<T>> = Some(arch::$arch::dot::<$method, T, 4>);
+        let kernel: Option<DotKernel<T>> = Some(arch::$($arch)::+::dot::<$method, T, $accumulators>);
         #[cfg(not(target_arch = $architecture))]
         let kernel: Option<DotKernel<T>> = None;
         kernel
@@ -261,13 +318,14 @@ pub(super) const fn variants<T: Element>() -> &'static [DotVariant<T>] {
     const {
         &[
             new("dot", SCALAR, Some(arch::scalar::dot::<NaiveDot, T, 4>), "multiply and add"),
-            new("dot-avx2", AVX2, on!("x86_64", NaiveDot, avx2), "multiply and add, 4 lanes"),
-            new("dot-avx512", AVX512, on!("x86_64", NaiveDot, avx512), "multiply and add, 8 lanes"),
-            new("dot-neon", NEON, on!("aarch64", NaiveDot, neon), "multiply and add, 2 lanes"),
-            new("dot2", SCALAR, Some(arch::scalar::dot::<Dot2, T, 4>), "twice the working precision"),
-            new("dot2-avx2", AVX2, on!("x86_64", Dot2, avx2), "twice the working precision, 4 lanes"),
-            new("dot2-avx512", AVX512, on!("x86_64", Dot2, avx512), "twice the working precision, 8 lanes"),
-            new("dot2-neon", NEON, on!("aarch64", Dot2, neon), "twice the working precision, 2 lanes"),
+            new("dot-avx2", AVX2, on!("x86_64", NaiveDot, avx2, 4), "multiply and add, 4 lanes"),
+            new("dot-avx512", AVX512, on!("x86_64", NaiveDot, avx512, 4), "multiply and add, 8 lanes"),
+            new("dot-neon", NEON, on!("aarch64", NaiveDot, neon, 4), "multiply and add, 2 lanes"),
+            new("dot2", SCALAR, Some(arch::scalar::by_eight::dot::<Dot2, T, 2>), "twice the working precision"),
+            new("dot2-avx2", AVX2, on!("x86_64", Dot2, avx2::by_eight, 2), "twice the working precision, 4 lanes"),
+            new("dot2-avx512", AVX512, on!("x86_64", Dot2, avx512, 2), "twice the working precision, 8 lanes"),
+            new("dot2-neon", NEON, on!("aarch64", Dot2, neon::by_eight, 2), "twice the working precision, 2 lanes"),
+            DotVariant { is_product: false, ..new("limit-dot2-avx512", AVX512, on!("x86_64", LimitOfDot2, avx512, 2), "not a dot product: loads, and the ten operations of dot2, which wait for nothing") },
         ]
     }
 }
@@ -278,5 +336,5 @@ const fn new<T>(
     kernel: Option<DotKernel<T>>,
     about: &'static str,
 ) -> DotVariant<T> {
-    DotVariant { name, about, requires, kernel }
+    DotVariant { name, about, requires, is_product: true, kernel }
 }

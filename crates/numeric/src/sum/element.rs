@@ -1,7 +1,5 @@
 //! The types of number that can be summed.
 
-use std::sync::OnceLock;
-
 use super::chosen::Chosen;
 use super::dot::{self, DotVariant};
 use super::exact::{Exponents, UnitSum};
@@ -78,6 +76,9 @@ terms!(f32, f64);
 
 /// The part of [`Element`] that is not for users, which also keeps others from implementing it.
 pub trait Load: Copy + 'static {
+    /// 1.
+    const ONE: Self;
+
     /// How many registers may be added plainly before the error is looked at: a power of two. One where every addition
     /// rounds off.
     const BLOCK: usize;
@@ -124,6 +125,7 @@ pub trait Load: Copy + 'static {
 }
 
 impl Load for f32 {
+    const ONE: f32 = 1.0;
     const SIGNIFICAND_BITS: i32 = f32::MANTISSA_DIGITS as i32;
 
     #[inline(always)]
@@ -145,7 +147,7 @@ impl Load for f32 {
         unsafe { V::sum_units_f32(xs, unit) }
     }
 
-    const BLOCK: usize = 16;
+    const BLOCK: usize = 32;
     const EXACT_PRODUCTS: bool = true;
 
     #[inline(always)]
@@ -168,12 +170,13 @@ impl Load for f32 {
     }
 
     fn chosen() -> &'static Chosen<f32> {
-        static CHOSEN: OnceLock<Chosen<f32>> = OnceLock::new();
-        CHOSEN.get_or_init(Chosen::new)
+        static CHOSEN: Chosen<f32> = Chosen::new();
+        &CHOSEN
     }
 }
 
 impl Load for f64 {
+    const ONE: f64 = 1.0;
     const SIGNIFICAND_BITS: i32 = f64::MANTISSA_DIGITS as i32;
 
     #[inline(always)]
@@ -212,7 +215,7 @@ impl Load for f64 {
     }
 
     fn chosen() -> &'static Chosen<f64> {
-        static CHOSEN: OnceLock<Chosen<f64>> = OnceLock::new();
-        CHOSEN.get_or_init(Chosen::new)
+        static CHOSEN: Chosen<f64> = Chosen::new();
+        &CHOSEN
     }
 }

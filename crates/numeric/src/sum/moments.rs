@@ -48,6 +48,8 @@ pub(super) fn mean_of_sum<I: Iterator<Item = f64>>(
 /// corrected for what the mean was rounded. Where the standard deviation is at least u·|mean|, the relative error is
 /// at most 10u, u = 2⁻⁵³; below that it grows with n·u²·mean² / variance.
 ///
+/// The result has the same bits on every machine, as that of [`sum()`] has.
+///
 /// NaN where a number is not finite. Squares of distances must stay within the range of a double: distances between
 /// 1e-140 and 1e150.
 ///
@@ -59,7 +61,7 @@ pub(super) fn mean_of_sum<I: Iterator<Item = f64>>(
 /// ```
 pub fn variance<T: Element>(xs: &[T]) -> Option<f64> {
     let centre = mean(xs)?;
-    let (distances, squares) = (T::chosen().distances)(xs, centre);
+    let (distances, squares) = T::chosen().distances()(xs, centre);
     variance_of_sums(distances, squares, xs.len())
 }
 

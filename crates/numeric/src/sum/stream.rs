@@ -61,7 +61,7 @@ pub fn variance_of<T: Term>(xs: impl IntoIterator<Item = T, IntoIter: Clone>) ->
         if block.is_empty() {
             return variance_of_sums(distances.round(), squares.round(), count);
         }
-        let (block_distances, block_squares) = (T::Element::chosen().distances)(&block, centre);
+        let (block_distances, block_squares) = T::Element::chosen().distances()(&block, centre);
         distances.add(block_distances);
         squares.add(block_squares);
         count += block.len();

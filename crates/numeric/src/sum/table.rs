@@ -10,12 +10,12 @@ const ACCUMULATORS: &[u32] = &[1, 2, 4, 8];
 
 /// A method with an instruction set, one function for each of [`ACCUMULATORS`].
 macro_rules! each {
-    ($method:ident, $arch:ident) => {
+    ($method:ty, $($arch:ident)::+) => {
         &[
-            arch::$arch::sum::<$method, T, 1>,
-            arch::$arch::sum::<$method, T, 2>,
-            arch::$arch::sum::<$method, T, 4>,
-            arch::$arch::sum::<$method, T, 8>,
+            arch::$($arch)::+::sum::<$method, T, 1>,
+            arch::$($arch)::+::sum::<$method, T, 2>,
+            arch::$($arch)::+::sum::<$method, T, 4>,
+            arch::$($arch)::+::sum::<$method, T, 8>,
         ]
     };
 }
@@ -23,13 +23,13 @@ macro_rules! each {
 /// As [`each`], and nothing on other architectures, where the names exist all the same.
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86 {
-    ($method:ident, $arch:ident) => {
-        each!($method, $arch)
+    ($method:ty, $($arch:ident)::+) => {
+        each!($method, $($arch)::+)
     };
 }
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! x86 {
-    ($method:ident, $arch:ident) => {
+    ($method:ty, $($arch:ident)::+) => {
         &[]
     };
 }
@@ -37,13 +37,13 @@ macro_rules! x86 {
 /// As [`x86`], for the other architecture.
 #[cfg(target_arch = "aarch64")]
 macro_rules! arm {
-    ($method:ident, $arch:ident) => {
-        each!($method, $arch)
+    ($method:ty, $($arch:ident)::+) => {
+        each!($method, $($arch)::+)
     };
 }
 #[cfg(not(target_arch = "aarch64"))]
 macro_rules! arm {
-    ($method:ident, $arch:ident) => {
+    ($method:ty, $($arch:ident)::+) => {
         &[]
     };
 }
@@ -75,19 +75,25 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
             new("babuska-avx512", AVX512, x86!(Babuska, avx512), "Babuška, 8 lanes"),
             new("babuska-avx512-fma", AVX512, x86!(BabuskaFma, avx512), "Babuška, 8 lanes, half of the additions on the multipliers"),
             new("babuska-neon", NEON, arm!(Babuska, neon), "Babuška, 2 lanes"),
-            new("block-twosum", SCALAR, each!(BlockTwoSum, scalar), "error-free additions of blocks (f32) or numbers (f64)"),
-            new("block-twosum-avx2", AVX2, x86!(BlockTwoSum, avx2), "error-free additions of blocks, 4 lanes"),
-            new("block-twosum-avx2-fma", AVX2, x86!(BlockTwoSumFma, avx2), "error-free additions of blocks, 4 lanes, half of them on the multipliers"),
+            new("block-twosum", SCALAR, each!(BlockTwoSum, scalar::by_eight), "error-free additions of blocks (f32) or numbers (f64)"),
+            new("block-twosum-avx2", AVX2, x86!(BlockTwoSum, avx2::by_eight), "error-free additions of blocks, 4 lanes"),
+            new("block-twosum-avx2-fma", AVX2, x86!(BlockTwoSumFma, avx2::by_eight), "error-free additions of blocks, 4 lanes, half of them on the multipliers"),
             new("block-twosum-avx512", AVX512, x86!(BlockTwoSum, avx512), "error-free additions of blocks, 8 lanes"),
             new("block-twosum-avx512-fma", AVX512, x86!(BlockTwoSumFma, avx512), "error-free additions of blocks, 8 lanes, half of them on the multipliers"),
             new("block-twosum-avx512-bits", AVX512, x86!(BlockTwoSumBits, avx512), "the same, half of the f32 widened by integer operations"),
-            new("block-twosum-neon", NEON, arm!(BlockTwoSum, neon), "error-free additions of blocks, 2 lanes"),
+            new("block-twosum-neon", NEON, arm!(BlockTwoSum, neon::by_eight), "error-free additions of blocks, 2 lanes"),
             new("exact", SCALAR, each!(ExactSum, scalar), "the nearest double to the true sum, in any order"),
             new("exact-avx2", AVX2, x86!(ExactSum, avx2), "exact, 4 lanes"),
             new("exact-avx512", AVX512, x86!(ExactSum, avx512), "exact, 8 lanes"),
             new("exact-neon", NEON, arm!(ExactSum, neon), "exact, 2 lanes"),
             Variant { is_sum: false, ..new("load-avx2", AVX2, x86!(LoadOnly, avx2), "not a sum: only loads, 32 bytes at a time") },
             Variant { is_sum: false, ..new("load-avx512", AVX512, x86!(LoadOnly, avx512), "not a sum: only loads, 64 bytes at a time") },
+            Variant { is_sum: false, ..new("limit-4-avx2", AVX2, x86!(Limit<4>, avx2), "not a sum: loads, and 4 operations a register that wait for nothing") },
+            Variant { is_sum: false, ..new("limit-5-avx2", AVX2, x86!(Limit<5>, avx2), "not a sum: loads, and 5 operations a register that wait for nothing") },
+            Variant { is_sum: false, ..new("limit-7-avx2", AVX2, x86!(Limit<7>, avx2), "not a sum: loads, and 7 operations a register that wait for nothing") },
+            Variant { is_sum: false, ..new("limit-4-avx512", AVX512, x86!(Limit<4>, avx512), "not a sum: loads, and 4 operations a register that wait for nothing") },
+            Variant { is_sum: false, ..new("limit-5-avx512", AVX512, x86!(Limit<5>, avx512), "not a sum: loads, and 5 operations a register that wait for nothing") },
+            Variant { is_sum: false, ..new("limit-7-avx512", AVX512, x86!(Limit<7>, avx512), "not a sum: loads, and 7 operations a register that wait for nothing") },
         ]
     }
 }

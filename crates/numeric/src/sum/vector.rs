@@ -2,12 +2,22 @@
 
 use super::exact::UnitSum;
 use super::method::Subtract;
-use crate::simd::Register;
+use crate::simd::{Eight, Register};
 
 /// A register to sum in.
 pub trait Vector: Register {
+    /// What it consists of: itself, unless it takes several of the CPU's registers.
+    type Part: Vector<Part = Self::Part>;
+
+    /// How many they are.
+    const PARTS: usize = Self::LANES / Self::Part::LANES;
+
     /// On which units the exact subtractions of a loop run best.
-    type Subtraction: Subtract<Self>;
+    type Subtraction: Subtract<Self::Part>;
+
+    /// Its parts, the first numbers in the first. A loop that takes one after the other has fewer numbers under way than
+    /// one that does each operation for all, and they have to fit into the CPU's registers.
+    fn parts(&mut self) -> &mut [Self::Part];
 
     /// The sum of all numbers (at most 4,096) in units of 2^unit (−127 to 126), of which each should be a whole number,
     /// below 2^63: its exponents tell whether it is. None where the CPU has nothing to do so fast.
@@ -20,9 +30,19 @@ pub trait Vector: Register {
     }
 }
 
+impl<V: Vector<Part = V>, const PARTS: usize> Vector for Eight<V, PARTS> {
+    type Part = V;
+    type Subtraction = V::Subtraction;
+
+    #[inline(always)]
+    fn parts(&mut self) -> &mut [V] {
+        &mut self.0
+    }
+}
+
 /// A register whose CPU multiplies and adds in one instruction, perhaps on other ports than it adds.
 #[cfg(target_arch = "x86_64")]
-pub trait Fma: Vector {}
+pub trait Fma: Vector<Part = Self> {}
 
 /// A register as plain bytes.
 #[cfg(target_arch = "x86_64")]

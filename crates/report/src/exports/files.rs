@@ -3,6 +3,7 @@ use std::path::Path;
 use ascertain::observations::Observations;
 use ascertain::outcome::Outcome;
 use ascertain::run::{Observer, Progress};
+use ascertain::values::Values;
 use ascertain_sys::clock;
 
 use super::kind::Kind;
@@ -24,7 +25,7 @@ pub struct Files {
     files: Vec<ExportFile>,
     purpose: Purpose,
     /// What came of the runs so far, and the values behind each of its points.
-    kept: Option<(Outcome, Vec<Vec<f64>>)>,
+    kept: Option<(Outcome, Vec<Values>)>,
     next_ns: u64,
     asked_ns: u64,
 }
@@ -81,7 +82,7 @@ impl Files {
     /// When a file can't be written; the others are all the same.
     pub fn finish(&self) -> Result<(), Error> {
         let Some((outcome, values)) = &self.kept else { return Ok(()) };
-        let values = values.iter().map(Vec::as_slice).collect();
+        let values = values.iter().map(|values| &**values).collect();
         self.write(&Results { outcome, values, purpose: &self.purpose, is_final: true })
     }
 
@@ -118,7 +119,7 @@ impl Observer for Files {
         if let Some((earlier, values)) = &self.kept {
             all = joined(earlier, outcome);
             results.outcome = &all;
-            results.values.splice(..0, values.iter().map(Vec::as_slice));
+            results.values.splice(..0, values.iter().map(|values| &**values));
         }
         // A run is not ended for it: if one still can't be written at the end, that is said then.
         let _ = self.write(&results);

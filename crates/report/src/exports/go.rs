@@ -58,8 +58,8 @@ fn configuration(outcome: &Outcome) -> String {
     format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
 }
 
-/// A line for each trial. A metric that was observed less often than others is missing from the last lines, and what is
-/// infinite from its own.
+/// A line for each trial. A metric that was observed less often than others is missing from the last lines, and what was
+/// cut off from its own.
 fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     let trials = arm.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let line = |trial: usize| {

@@ -23,8 +23,8 @@ pub struct Purpose {
 pub struct Results<'a> {
     /// What came of it.
     pub outcome: &'a Outcome,
-    /// The values behind each of the outcome's points, in the order measured. An infinite time met its
-    /// time limit.
+    /// The values behind each of the outcome's points, in the order measured. One that was cut
+    /// off is infinite.
     pub values: Vec<&'a [f64]>,
     /// What it is for.
     pub purpose: &'a Purpose,
@@ -62,7 +62,7 @@ impl<'a> Results<'a> {
     /// The results of an outcome and the observations that it is of.
     pub fn new(outcome: &'a Outcome, observations: &'a Observations, purpose: &'a Purpose, is_final: bool) -> Self {
         // The outcome has a point for each metric of each arm, in this order.
-        let values = observations.arms().iter().flat_map(|arm| arm.by_metric.iter().map(Vec::as_slice));
+        let values = observations.arms().iter().flat_map(|arm| arm.by_metric.iter().map(|values| &**values));
         Results { outcome, values: values.collect(), purpose, is_final }
     }
 

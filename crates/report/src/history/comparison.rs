@@ -107,15 +107,15 @@ pub struct ClaimSide {
     pub trials: u64,
     /// The ratio, or the difference in the metric's unit.
     pub ratio: Option<f64>,
-    /// The lower end of its interval, at the claim's error.
+    /// The lower end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub ratio_low: Option<f64>,
-    /// The upper end of its interval, at the claim's error.
+    /// The upper end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub ratio_high: Option<f64>,
     /// The share of trials in which it was true.
     pub rate: Option<f64>,
-    /// The lower end of its interval, at the claim's error.
+    /// The lower end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub rate_low: Option<f64>,
-    /// The upper end of its interval, at the claim's error.
+    /// The upper end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub rate_high: Option<f64>,
     /// The figure as people read it: `6.1x (5.9 to 6.3)`.
     pub figure: String,

@@ -1,13 +1,13 @@
 //! What a verdict rests on: the line of figures, and what it says and does not say.
 
 use ascertain::claim::{Judging, Scale};
-use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
+use ascertain::outcome::{AskedTest, Basis, ClaimResult, Verdict};
 use ascertain::recorded::{ClaimPath, State};
 
 use crate::clause::{ClaimFigure, rate_figure};
 use crate::figure::{chance, exact_percent};
 use crate::pictures;
-use crate::sentence::marked;
+use crate::sentence::{marked, overshoot};
 
 /// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its
 /// interval, the evidence with its threshold, the error, and what makes the verdict valid. Empty where
@@ -19,7 +19,8 @@ pub(super) fn figures(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<Stri
     let mut parts = vec![counts(claim)];
     parts.extend(estimate(claim));
     parts.extend(path.and_then(|path| evidence(claim, path)));
-    parts.push(format!("error {}", chance(claim.error)));
+    let each_end = if claim.asked.judging == Judging::Rate { ", and as much at each end of an interval" } else { "" };
+    parts.push(format!("error {}{each_end}", chance(claim.error)));
     parts.push(validity(claim).into());
     parts
 }
@@ -78,6 +79,10 @@ fn evidence(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
 
 fn validity(claim: &ClaimResult) -> &'static str {
     match (claim.asked.judging, claim.asked.margin) {
+        (Judging::Order, None) if claim.interferes => "as if a coin decided each trial, which these do not look like",
+        (Judging::Order, None) if claim.basis == Some(Basis::Magnitudes) => {
+            "exact by randomisation that the two differ, and which way"
+        }
         (Judging::Order, None) => "exact by randomisation",
         (Judging::Order, Some(_)) => "read from the interval, if trials are alike",
         _ => "valid for the average rate of these trials, independent or not",
@@ -99,6 +104,17 @@ pub(super) fn reach(claim: &ClaimResult, state: State) -> String {
             "The answer was read from the ratio’s interval, which takes the trials to be alike: unlike “wins more \
              often than it loses”, this is not exact by randomisation. It is about this machine while it was measured."
         }
+        (_, Judging::Order) if claim.interferes => {
+            "The verdict takes it that nothing which lasts belongs to one of the two, so that the coin that drew each trial's \
+             order decides its outcome where they do not differ. Here what a trial ended with shows in the next one: \
+             let --prepare bring the machine into one state before each observation."
+        }
+        (_, Judging::Order) if claim.basis == Some(Basis::Magnitudes) => {
+            "The two differ, and the one that is called faster wins more of these pairs, or wins by more. A coin drew the order \
+             in each trial, so that they differ, and which way, is exact, whatever else the machine did; that it wins more \
+             often, the count of the pairs that gave the verdict does not show. How big the difference is, the ratio’s interval says, for trials that \
+             are alike. That it will be so on another day or another machine is your inference."
+        }
         (_, Judging::Order) => {
             "Faster means that it wins more often than it loses, slower that it loses more often. A coin drew the order in each trial, so for the trials \
              measured this is exact, whatever else the machine did. How big the difference is, the ratio’s interval \
@@ -110,7 +126,10 @@ pub(super) fn reach(claim: &ClaimResult, state: State) -> String {
              interval or a quantile beyond these trials takes trials that are alike."
         }
     };
-    text.into()
+    match overshoot(std::slice::from_ref(claim)) {
+        Some(note) => format!("{text} {note}"),
+        None => text.into(),
+    }
 }
 
 fn undecided(state: State) -> String {

@@ -69,6 +69,14 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> String {
                 claim.asked.margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
             format!("{one} is as {good} as {other}{within}: median {of_one} against {of_other}; {sure}")
         }
+        Some(decision @ (Decision::NotSlower | Decision::NotFaster)) => {
+            let word = if *decision == Decision::NotSlower { worse(measure) } else { better };
+            let by = claim
+                .asked
+                .margin
+                .map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
+            format!("{one} is not {word} than {other}{by}: median {of_one} against {of_other}; {sure}")
+        }
         Some(Decision::Undecided) => {
             format!("Undecided which is {better}: {one} has a median of {of_one}, {other} of {of_other}")
         }
@@ -91,6 +99,8 @@ fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
         (Some(Decision::Faster), format!("{better} than {whose} reference")),
         (Some(Decision::Slower), format!("{} than {whose} reference", worse(measure))),
         (Some(Decision::Same), format!("as {good} as {whose} reference")),
+        (Some(Decision::NotSlower), format!("not {} than {whose} reference", worse(measure))),
+        (Some(Decision::NotFaster), format!("not {better} than {whose} reference")),
         (Some(Decision::Undecided), "undecided".to_string()),
         (None, "not compared".to_string()),
     ];

@@ -6,6 +6,7 @@ use std::ops::Range as Span;
 use ascertain::experiment::{Arm, Metric, Spec};
 use ascertain::recorded::{RecordedRun, Series};
 use ascertain::unit::Unit;
+use ascertain::values::Values;
 use ascertain_stats::median_sorted;
 
 use super::measured::{Estimate, Medians, is_taken_back, scale_for};
@@ -53,7 +54,7 @@ fn curve(series: &Series) -> Option<Curve<'_>> {
     let mut trials = series.trials.clone();
     trials.dedup();
     let place = place(series, trials.len());
-    for ((trial, offset_ns), value) in series.trials.iter().zip(&series.offsets_ns).zip(&series.values) {
+    for ((trial, offset_ns), value) in series.trials.iter().zip(&series.offsets_ns).zip(series.values.iter()) {
         if !value.is_nan() {
             places.entry(place(*offset_ns)).or_default().entry(*trial).or_default().push(*value);
         }
@@ -64,8 +65,9 @@ fn curve(series: &Series) -> Option<Curve<'_>> {
     };
     let mut medians = Medians::default();
     let at = places.into_iter().map(|(offset_ns, by_trial)| {
-        let of_trials = by_trial.into_values().filter_map(|values| median_sorted(&in_order(values))).collect();
-        (offset_ns as f64, medians.of(&in_order(of_trials)))
+        let of_trials: Vec<f64> =
+            by_trial.into_values().filter_map(|values| median_sorted(&in_order(values))).collect();
+        (offset_ns as f64, medians.of(&Values::from(of_trials).sorted()))
     });
     let at: Vec<(f64, Estimate)> = at.collect();
     (at.len() > 1).then_some(Curve { key: &series.key, at, trials: trials.len() })

@@ -8,7 +8,8 @@ use ascertain::observations::Observations;
 use ascertain::outcome::{Outcome, PointSummary};
 use ascertain::recorded::{RecordedRun, Series};
 use ascertain::unit::Unit;
-use ascertain_stats::{QuantileRanks, median_sorted, quantile_ranks, quantile_sorted};
+use ascertain::values::{Bounds, Sorted, Values};
+use ascertain_stats::{QuantileRanks, quantile_ranks, quantile_sorted};
 
 use super::names;
 use crate::figure::Figure;
@@ -42,13 +43,13 @@ pub(super) struct Row<'a> {
     /// The trials' numbers; empty where they are not known.
     pub trials: Cow<'a, [u64]>,
     /// The trials' values in the order measured: none of them NaN, infinite where cut off.
-    pub values: Cow<'a, [f64]>,
-    pub sorted: Vec<f64>,
+    pub values: Cow<'a, Values>,
+    pub sorted: Sorted,
     pub median: Estimate,
 }
 
 /// An arm, a key, the trials' numbers and their values.
-type Values<'a> = (&'a Arm, &'a str, Cow<'a, [u64]>, Cow<'a, [f64]>);
+type OfArm<'a> = (&'a Arm, &'a str, Cow<'a, [u64]>, Cow<'a, Values>);
 
 /// Medians with their intervals. The ranks of an interval's ends are looked up once for so many values.
 #[derive(Default)]
@@ -91,19 +92,18 @@ impl<'a> Measured<'a> {
                     && summary.at == observed.arm.point
             });
             let index = of_arm.position(|summary| summary.metric == point.metric)?;
-            let values = observed.by_metric.get(index)?.as_slice();
+            let values = observed.by_metric.get(index)?;
             Some((&observed.arm, "", Cow::Borrowed(&[][..]), Cow::Borrowed(values)))
         });
         Measured::new(&point.metric, point.unit, of_metric.collect())
     }
 
-    fn new(metric: &'a str, unit: Unit, mut rows: Vec<Values<'a>>) -> Self {
+    fn new(metric: &'a str, unit: Unit, mut rows: Vec<OfArm<'a>>) -> Self {
         rows.retain(|(.., values)| !values.is_empty());
         let names = names::of_rows(&rows.iter().map(|(arm, key, ..)| (*arm, *key)).collect::<Vec<_>>());
         let mut medians = Medians::default();
         let rows = names.into_iter().zip(rows).map(|(name, (arm, key, trials, values))| {
-            let mut sorted = values.to_vec();
-            sorted.sort_unstable_by(f64::total_cmp);
+            let sorted = values.sorted();
             Row { name, arm, key, trials, values, median: medians.of(&sorted), sorted }
         });
         Measured { metric, unit, at: String::new(), limit: None, rows: rows.collect() }
@@ -142,7 +142,8 @@ impl<'a> Measured<'a> {
 
     /// The one value of all trials that were not cut off, if there is no other and some were.
     pub fn but_for_stopped(&self) -> Option<f64> {
-        let mut finite = self.rows.iter().flat_map(|row| row.sorted.iter().copied()).filter(|value| value.is_finite());
+        let mut finite =
+            self.rows.iter().flat_map(|row| row.sorted.as_slice().iter().copied()).filter(|value| value.is_finite());
         let first = finite.next()?;
         (self.censored() > 0 && finite.all(|value| value == first)).then_some(first)
     }
@@ -160,7 +161,7 @@ impl<'a> Measured<'a> {
 
     /// Whether no row's values differ.
     pub fn is_constant(&self) -> bool {
-        self.rows.iter().all(|row| row.sorted.first() == row.sorted.last())
+        self.rows.iter().map(|row| row.sorted.as_slice()).all(|sorted| sorted.first() == sorted.last())
     }
 
     /// The one value of all trials of all rows, if there is no other.
@@ -207,21 +208,21 @@ impl<'a> Measured<'a> {
 
 impl Row<'_> {
     pub fn n(&self) -> u64 {
-        self.sorted.len() as u64
+        self.values.len() as u64
     }
 
     pub fn censored(&self) -> usize {
-        self.sorted.iter().filter(|value| value.is_infinite()).count()
+        self.values.iter().filter(|value| value.is_infinite()).count()
     }
 
     pub fn quantile(&self, q: f64) -> f64 {
-        quantile_sorted(&self.sorted, q).unwrap_or(f64::NAN)
+        quantile_sorted(self.sorted.as_slice(), q).unwrap_or(f64::NAN)
     }
 
     /// The least value that so large a share of the values does not exceed.
     pub fn reached(&self, q: f64) -> f64 {
-        let rank = (q * self.sorted.len() as f64 - 1e-9).ceil().max(1.0) as usize;
-        self.sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
+        let rank = (q * self.values.len() as f64 - 1e-9).ceil().max(1.0) as usize;
+        self.sorted.as_slice().get(rank - 1).copied().unwrap_or(f64::NAN)
     }
 
     /// The trial's value.
@@ -244,10 +245,12 @@ impl Estimate {
 
 impl Medians {
     /// The median of sorted values and its interval.
-    pub fn of(&mut self, sorted: &[f64]) -> Estimate {
-        let ranks = *self.ranks.entry(sorted.len() as u64).or_insert_with_key(|n| ranks(*n, 0.5));
-        let (low, high) = ranks.map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| ranks.of(sorted));
-        Estimate { value: median_sorted(sorted).unwrap_or(f64::NAN), low, high }
+    pub fn of(&mut self, sorted: &Sorted) -> Estimate {
+        let values = sorted.as_slice();
+        let ranks = *self.ranks.entry(values.len() as u64).or_insert_with_key(|n| ranks(*n, 0.5));
+        let (low, high) = ranks.map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks));
+        let value = sorted.quantile(0.5).map_or(f64::NAN, |median| median.estimate().unwrap_or(median.high));
+        Estimate { value, low, high }
     }
 }
 
@@ -258,7 +261,10 @@ pub(super) fn ranks(n: u64, q: f64) -> Option<QuantileRanks> {
 
 /// The one value of all trials of these rows, if there is no other.
 pub(super) fn everywhere<'a>(mut rows: impl Iterator<Item = &'a Row<'a>>) -> Option<f64> {
-    let one = |row: &Row| row.sorted.first().filter(|first| row.sorted.last() == Some(first)).copied();
+    let one = |row: &Row| {
+        let sorted = row.sorted.as_slice();
+        sorted.first().filter(|first| sorted.last() == Some(first)).copied()
+    };
     let first = one(rows.next()?)?;
     rows.all(|row| one(row) == Some(first)).then_some(first)
 }
@@ -287,27 +293,18 @@ pub(super) fn is_taken_back(outcome: &Outcome, series: &Series) -> bool {
 }
 
 /// A series with one number a trial, as claims judge it.
-fn by_trial(series: &Series, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, [f64]>) {
+fn by_trial(series: &Series, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, Values>) {
     let is_scalar = series.trials.is_sorted_by(|a, b| a < b) && !series.values.iter().any(|value| value.is_nan());
-    if is_scalar {
+    let is_seen = |index: &usize| series.values.bounds(*index) != Bounds::UNKNOWN;
+    let is_whole = (0..series.values.len()).all(|index| is_seen(&index));
+    if is_scalar && is_whole {
         return (Cow::Borrowed(&series.trials), Cow::Borrowed(&series.values));
     }
-    let mut samples: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (trial, value) in series.trials.iter().zip(&series.values) {
-        samples.entry(*trial).or_default().push(*value);
+    let mut samples: BTreeMap<u64, Values> = BTreeMap::new();
+    for index in (0..series.values.len()).filter(is_seen) {
+        samples.entry(series.trials[index]).or_default().push(series.values.bounds(index));
     }
-    let reduced = samples.into_iter().map(|(trial, samples)| (trial, reduced(samples, reduce)));
-    let (trials, values): (Vec<u64>, Vec<f64>) = reduced.filter(|(_, value)| !value.is_nan()).unzip();
+    let reduced = samples.into_iter().filter_map(|(trial, samples)| Some((trial, reduce.of(&samples)?)));
+    let (trials, values): (Vec<u64>, Values) = reduced.filter(|(_, value)| !value.is_none()).unzip();
     (Cow::Owned(trials), Cow::Owned(values))
-}
-
-fn reduced(mut samples: Vec<f64>, reduce: Reduce) -> f64 {
-    let rank = match reduce {
-        Reduce::Value => samples.len(),
-        Reduce::Quantile(q) => {
-            samples.sort_by(f64::total_cmp);
-            ((q * samples.len() as f64).ceil() as usize).clamp(1, samples.len().max(1))
-        }
-    };
-    samples.get(rank - 1).copied().unwrap_or(f64::NAN)
 }

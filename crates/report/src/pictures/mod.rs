@@ -1,9 +1,8 @@
 //! Pictures of runs: what was recorded, turned into [`Plot`]s, each with a small table that says the same in
 //! numbers.
 //!
-//! A picture is there only if it has something to show. Values that were cut off are infinite: they take part in
-//! every rank, their quantiles and ends are drawn as unbounded, and where they can't be drawn the title says how
-//! many there are. Intervals and bands are those of a quantile at 95 % each ([`ascertain_stats::quantile_ranks`]),
+//! A picture is there only if it has something to show. Values that were cut off are known to be above what was seen:
+//! they take part in every rank, are drawn there as rings, and quantiles and ends that only they bound are unbounded above. Intervals and bands are those of a quantile at 95 % each ([`ascertain_stats::quantile_ranks`]),
 //! but for those of claims, which are at the claim's own error.
 
 mod bounds;

@@ -4,7 +4,8 @@ use ascertain::claim::{Bound, Judging, Scale as Compared};
 use ascertain::outcome::{AskedTest, ClaimResult};
 use ascertain::recorded::ClaimPath;
 use ascertain::unit::Unit;
-use ascertain_stats::{quantile_ranks, quantile_sorted};
+use ascertain::values::{Bounds, Values};
+use ascertain_stats::quantile_ranks;
 
 use super::bounds::Versus;
 use super::claim::said;
@@ -22,15 +23,19 @@ const LOOK_EVERY_SHARE: usize = 8;
 pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
     let versus = Versus::of(claim)?;
     let is_ratio = versus.scale == Compared::Ratio;
-    let has_place = |value: &f64| value.is_finite() && (!is_ratio || *value > 0.0);
-    let drawn = path.statistics.iter().copied().filter(has_place).count();
+    // One that was cut off has its place where it is known to lie beyond.
+    let place = |index: usize| {
+        let Bounds { low, high } = path.statistics.bounds(index);
+        let ends = if low < high && high.is_infinite() { [low, high] } else { [high, low] };
+        ends.into_iter().find(|value| value.is_finite() && (!is_ratio || *value > 0.0))
+    };
+    let drawn = (0..path.statistics.len()).filter_map(place).count();
     if drawn == 0 {
         return None;
     }
     let of_outcome = |outcome: Option<bool>| -> Vec<[f64; 2]> {
-        let trials = path.statistics.iter().zip(&path.successes).enumerate();
-        let wanted = trials.filter(|(_, (value, success))| **success == outcome && has_place(value));
-        wanted.map(|(index, (value, _))| [index as f64 + 1.0, *value]).collect()
+        let wanted = (0..path.statistics.len()).filter(|&index| path.successes[index] == outcome);
+        wanted.filter_map(|index| Some([index as f64 + 1.0, place(index)?])).collect()
     };
     let mut series: Vec<String> = versus.sides(claim).into();
     let dots = |series, outcome| Layer::Dots { series, points: of_outcome(outcome), hollow: outcome.is_none() };
@@ -38,7 +43,7 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
     let ties = path.successes.iter().filter(|success| success.is_none()).count();
     if ties > 0 {
         layers.push(dots(Some(series.len()), None));
-        series.push("tie, not counted".into());
+        series.push(open_ones(claim).into());
     }
     if let Some(quantile) = quantile(claim) {
         layers.splice(0..0, running(claim, path, quantile, series.len()));
@@ -81,23 +86,23 @@ fn quantile_name(quantile: f64) -> String {
 fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) -> [Layer; 2] {
     let error = if claim.asked.judging == Judging::Order { claim.error / 2.0 } else { claim.error };
     let all = path.statistics.len();
-    let (mut sorted, mut points, mut ranges) = (Vec::with_capacity(all), Vec::new(), Vec::new());
+    let (mut seen, mut points, mut ranges) = (Values::default(), Vec::new(), Vec::new());
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
     let mut look = 1;
     loop {
         let n = look.min(all);
-        sorted.extend_from_slice(&path.statistics[sorted.len()..n]);
-        // Most of it is in order already: the stable sort takes that as it is.
-        sorted.sort_by(f64::total_cmp);
+        (seen.len()..n).for_each(|index| seen.push(path.statistics.bounds(index)));
+        let sorted = seen.sorted();
         if let Ok(ranks) = quantile_ranks(n as u64, quantile, error, error) {
-            low = ranks.low.map_or(low, |rank| low.max(sorted[rank as usize]));
-            high = ranks.high.map_or(high, |rank| high.min(sorted[rank as usize]));
+            let ends = sorted.between(ranks);
+            (low, high) = (low.max(ends.0), high.min(ends.1));
         }
         if n == all {
             low = claim.ratio_low.map_or(low, |end| low.max(end));
             high = claim.ratio_high.map_or(high, |end| high.min(end));
         }
-        points.push([n as f64, quantile_sorted(&sorted, quantile).unwrap_or(f64::NAN)]);
+        let estimate = sorted.quantile(quantile).and_then(Bounds::estimate);
+        points.push([n as f64, estimate.unwrap_or(f64::NAN)]);
         // There is none before it has two ends, and none from where the trials are not alike.
         if low <= high && low.is_finite() && high.is_finite() {
             ranges.push(Range { x: n as f64, low, high });
@@ -116,12 +121,20 @@ fn count(path: &ClaimPath, outcome: Option<bool>) -> usize {
     path.successes.iter().filter(|success| **success == outcome).count()
 }
 
+/// What trials without an outcome are.
+fn open_ones(claim: &ClaimResult) -> &'static str {
+    if claim.unknown > 0 { "cut off or a tie" } else { "tie, not counted" }
+}
+
 fn in_words(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> String {
     let [kept, missed] = versus.sides(claim);
     let mut text = format!("{} {kept}, {} {missed}", count(path, Some(true)), count(path, Some(false)));
     let ties = count(path, None);
     if ties > 0 {
-        text += &format!(", {}", names::counted(ties, "tie"));
+        text += &match claim.unknown {
+            0 => format!(", {}", names::counted(ties, "tie")),
+            _ => format!(", {ties} {}", open_ones(claim)),
+        };
     }
     let figure = ClaimFigure::of(claim).map(|figure| format!("; {}", plain(&figure.clause)));
     format!("of {}, {text}{}.", names::counted(path.successes.len(), "trial"), figure.unwrap_or_default())
@@ -131,16 +144,16 @@ fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
     let [kept, missed] = versus.sides(claim);
     let mut table = Table::new(&["", ""]);
     let mut row = |name: &str, cell: String| table.rows.push(vec![names::capitalised(name), cell]);
-    let mut sorted = path.statistics.clone();
-    sorted.sort_unstable_by(f64::total_cmp);
+    let sorted = path.statistics.sorted();
     row("trials", path.successes.len().to_string());
     row(&kept, count(path, Some(true)).to_string());
     row(&missed, count(path, Some(false)).to_string());
     if count(path, None) > 0 {
-        row("ties", count(path, None).to_string());
+        row(if claim.unknown > 0 { "cut off or ties" } else { "ties" }, count(path, None).to_string());
     }
     for (name, q) in [("least", 0.0), ("p25", 0.25), ("median", 0.5), ("p75", 0.75), ("greatest", 1.0)] {
-        row(name, quantile_sorted(&sorted, q).map_or_else(|| "-".into(), |value| versus.unit().human(value)));
+        let value = sorted.quantile(q).and_then(Bounds::estimate);
+        row(name, value.map_or_else(|| "-".into(), |value| versus.unit().human(value)));
     }
     if let Some(figure) = ClaimFigure::of(claim) {
         row("the claim's figure", figure.short);

@@ -29,7 +29,7 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
     }
     let (shown, selected) = enough.selection(MOST_LINES);
     // All alike: it is the metric that has few values.
-    let steps = shown.rows.iter().any(|row| recur(&row.sorted));
+    let steps = shown.rows.iter().any(|row| recur(row.sorted.as_slice()));
     let mut by_n = BTreeMap::new();
     let mut bands = Vec::new();
     let mut lines = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
         let supported = by_n.entry(row.n()).or_insert_with_key(|n| supported(*n));
         // A band that reaches to the edge on one side would hide the others and say little.
         let ranges = supported.iter().filter_map(|&(q, ranks)| {
-            let (low, high) = ranks.of(&row.sorted);
+            let (low, high) = row.sorted.between(ranks);
             (low.is_finite() && high.is_finite()).then_some(Range { x: q, low, high })
         });
         let ranges: Vec<Range> = ranges.collect();
@@ -93,8 +93,8 @@ fn in_steps(ranges: &[Range]) -> Vec<Range> {
 pub(super) fn cut_off(measured: &Measured) -> String {
     match measured.censored() {
         0 => String::new(),
-        1 => " One value was cut off and counts as infinite.".into(),
-        count => format!(" {count} values were cut off and count as infinite."),
+        1 => " One value was cut off: it is above where it is drawn.".into(),
+        count => format!(" {count} values were cut off: they are above where they are drawn."),
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     if let (Some(low), Some(high)) = (claim.rate_low, claim.rate_high) {
         let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high }];
         layers.push(Layer::Intervals { series: Some(1), rows });
-        series.push(format!("interval at error {}", chance(claim.error)));
+        series.push(format!("interval, each end wrong with a chance of at most {}", chance(claim.error)));
     }
     let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
     let failures = tally.trials - tally.successes;
@@ -64,8 +64,8 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         ("Rate", percent(rate)),
         ("Its interval, in percent", range),
         ("Claimed", claimed),
-        ("Error", chance(claim.error)),
-        ("Credible interval at that error, in percent", likely),
+        ("Error, and of each end of the interval", chance(claim.error)),
+        ("Credible interval, both ends at that error, in percent", likely),
     ] {
         table.rows.push(vec![name.into(), cell]);
     }

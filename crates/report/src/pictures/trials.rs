@@ -1,6 +1,7 @@
 //! Values in the order measured: whether anything drifts.
 
 use ascertain::unit::Unit;
+use ascertain::values::Bounds;
 use ascertain_stats::median_sorted;
 
 use super::measured::Measured;
@@ -16,23 +17,28 @@ pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Pic
     if shown.rows.iter().all(|row| row.n() < 2) {
         return None;
     }
-    // What was cut off is a ring at the limit; where that is not known, above all that is.
+    // What was cut off is a ring where it was; where that is not known, above all that is.
     let top = shown.limit.unwrap_or(greatest * 1.1).max(greatest);
     let stopped = shown.censored();
     let dots = shown.rows.iter().enumerate().flat_map(|(index, row)| {
         let layer = move |hollow: bool| {
-            let placed = row.trials.iter().zip(row.values.iter()).filter(|(_, value)| value.is_infinite() == hollow);
+            let placed = row.trials.iter().zip(0..).map(|(trial, index)| (trial, row.values.bounds(index)));
+            let placed = placed.filter(|(_, value)| value.high.is_infinite() == hollow);
+            let at = |value: Bounds| match value {
+                Bounds { low, high } if high.is_infinite() && low > Bounds::CUT_OFF.low => low,
+                Bounds { high, .. } => high.min(top),
+            };
             // As people count.
-            let points = placed.map(|(trial, value)| [*trial as f64 + 1.0, value.min(top)]).collect();
+            let points = placed.map(|(trial, value)| [*trial as f64 + 1.0, at(value)]).collect();
             Layer::Dots { series: Some(index), points, hollow }
         };
-        let (all, stopped) = (row.sorted.len(), row.censored());
+        let (all, stopped) = (row.values.len(), row.censored());
         [(stopped < all, false), (stopped > 0, true)]
             .into_iter()
             .filter(|(are, _)| *are)
             .map(move |(_, hollow)| layer(hollow))
     });
-    let label = format!("hollow: stopped at the limit ({stopped})");
+    let label = format!("hollow: stopped ({stopped})");
     let limit = (stopped > 0).then_some(Layer::Rule { on: Which::Y, at: top, label });
     let plot = Plot {
         id,

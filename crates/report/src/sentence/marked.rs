@@ -2,7 +2,7 @@
 
 use ascertain::claim::Judging;
 use ascertain::experiment::Arm;
-use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
+use ascertain::outcome::{AskedTest, ClaimResult, Decided, Verdict};
 
 use super::order;
 use crate::clause::{ClaimFigure, Clause, rate_figure};
@@ -30,7 +30,15 @@ pub fn claim(claim: &ClaimResult) -> String {
 /// What speaks against the trials being alike.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
     let signs: Vec<String> = claim.unlike.iter().map(|sign| harmless(sign.trim().trim_end_matches('.'))).collect();
-    let so = "The verdict stands for these trials; intervals need trials that are alike.";
+    let so = match claim.verdict {
+        _ if claim.interferes => {
+            "The verdict takes it that a coin decides each trial; intervals need trials that are alike."
+        }
+        Verdict::Holds | Verdict::Refuted => {
+            "The verdict stands for the trials that gave it; intervals need trials that are alike."
+        }
+        _ => "Intervals need trials that are alike.",
+    };
     (!signs.is_empty()).then(|| format!("Careful: {}. {so}", signs.join("; ")))
 }
 
@@ -61,23 +69,24 @@ fn judged(claim: &ClaimResult) -> String {
     let holds = claim.verdict == Verdict::Holds;
     let opening = if holds { "Holds" } else { "Refuted" };
     let only = if holds { "" } else { "only " };
-    let seen = in_trials(claim.successes, counted(claim), only);
+    let seen = in_trials(claim, claim.decisive(), only);
     let so = if at_median(claim).is_some() { String::new() } else { format!(", so {}", time_share(claim, holds)) };
     format!("{opening}: {subject} was {complement} {seen}{}{so}; {}.", figure_clause(claim), wrong(claim))
 }
 
 fn undecided(claim: &ClaimResult) -> String {
     let Clause { subject, complement } = Clause::of(&claim.asked);
-    let seen = in_trials(claim.successes, counted(claim), "");
+    let seen = in_trials(claim, claim.judged(), "");
     let question = match at_median(claim) {
         Some(_) => String::new(),
         None => format!(" whether at least {}", of_the_time(claim.rate_claimed)),
     };
-    format!(
-        "Undecided: {subject} was {complement} {seen}{}: too little to tell at error {}{question}.",
-        figure_clause(claim),
-        chance(claim.error)
-    )
+    let why = match claim.decided {
+        // The reason that follows says why the answer was withdrawn.
+        Some(_) => String::new(),
+        None => format!(": too little to tell at error {}{question}", chance(claim.error)),
+    };
+    format!("Undecided: {subject} was {complement} {seen}{}{why}.", figure_clause(claim))
 }
 
 fn exact(claim: &ClaimResult) -> String {
@@ -95,15 +104,18 @@ pub(crate) fn counted(claim: &ClaimResult) -> u64 {
     claim.trials.saturating_sub(claim.ties)
 }
 
-/// "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials".
-fn in_trials(successes: u64, trials: u64, only: &str) -> String {
-    match (successes, trials) {
-        (1, 1) => "in the only trial".into(),
-        (0, 1) => "not in the only trial".into(),
-        (s, n) if s == n => format!("in all {n} trials"),
-        (0, n) => format!("in none of {n} trials"),
-        (s, n) => format!("in {only}{s} of {n} trials"),
-    }
+/// "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials", "in 17 of the first 18 trials".
+fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
+    let first = if of.trials < claim.trials { "the first " } else { "" };
+    let seen = match (of.successes, of.trials.saturating_sub(of.ties)) {
+        (1, 1) if first.is_empty() => "in the only trial".into(),
+        (0, 1) if first.is_empty() && claim.unknown == 0 => "in 0 of 1 trial".into(),
+        (s, n) if s == n => format!("in all {}{n} trials", if first.is_empty() { "" } else { "of the first " }),
+        (0, n) => format!("in none of {first}{n} trials"),
+        (s, n) => format!("in {only}{s} of {first}{n} trials"),
+    };
+    // Also those after the verdict.
+    if claim.unknown > 0 { format!("{seen} ({} left open)", claim.unknown) } else { seen }
 }
 
 /// What a decided claim says of the rate: "at least half of the time".

@@ -1,8 +1,8 @@
 //! The sentence of a comparison of two commands.
 
-use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure};
+use ascertain::outcome::{AskedTest, Basis, ClaimResult, Decided, Decision, Measure};
 
-use super::marked::{counted, wrong};
+use super::marked::wrong;
 use crate::clause::{self, adjective, arm_names, in_metric, worse};
 use crate::figure::{chance, exact_percent};
 use crate::text::quoted;
@@ -16,11 +16,13 @@ struct Sides<'a> {
 
 /// Whether `compare`'s command is faster than its reference.
 pub(super) fn sentence(claim: &ClaimResult) -> String {
-    let Some(sides) = sides(claim) else { return format!("{}.", counts_of(claim, "won")) };
+    let Some(sides) = sides(claim) else { return format!("{}.", counts_of(claim, claim.judged(), "won")) };
     let decision = claim.decision.unwrap_or(Decision::Undecided);
     match (decision, claim.asked.margin) {
         (Decision::Undecided, _) => undecided(claim, &sides),
         (Decision::Same, margin) => same(claim, &sides, margin),
+        (Decision::NotSlower, margin) => not_beyond(claim, &sides, false, margin),
+        (Decision::NotFaster, margin) => not_beyond(claim, &sides, true, margin),
         (Decision::Faster, margin) => different(claim, &sides, true, margin),
         (Decision::Slower, margin) => different(claim, &sides, false, margin),
     }
@@ -33,15 +35,23 @@ fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
 }
 
 fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> String {
-    let counts = counts_of(claim, if faster { "won" } else { "lost" });
+    let counts = counts_of(claim, claim.decisive(), if faster { "won" } else { "lost" });
     let how = match (margin, times(claim, sides).filter(|_| agrees(claim, faster))) {
-        (None, Some(times)) => format!("{times}, having {counts}; {}", wrong(claim)),
-        (None, None) => format!("it {counts}; {}", wrong(claim)),
+        (None, Some(times)) => format!("{times}, having {counts}; {}", judged_by(claim)),
+        (None, None) => format!("it {counts}; {}", judged_by(claim)),
         (Some(_), Some(times)) => format!("{times}; {}", by_interval(claim)),
         (Some(_), None) => format!("it {counts}; {}", by_interval(claim)),
     };
     let beyond = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
     format!("{}{beyond}: {how}.", plainly(sides, faster))
+}
+
+/// What else than the count decided it, where it did, and how sure that is.
+fn judged_by(claim: &ClaimResult) -> String {
+    match claim.basis {
+        Some(Basis::Magnitudes) => format!("judged by who won and by how much, {}", wrong(claim)),
+        _ => wrong(claim),
+    }
 }
 
 /// Whether the ratio says so as well. Ties and skewed ratios can leave the median on the other side of 1: then only who
@@ -79,6 +89,15 @@ fn same(claim: &ClaimResult, sides: &Sides, margin: Option<f64>) -> String {
     format!("{candidate} is as {good} as {baseline}{}{within}: {times}{}.", in_metric(measure), by_interval(claim))
 }
 
+/// A gate asked no more than that.
+fn not_beyond(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> String {
+    let Sides { measure, candidate, baseline } = sides;
+    let word = if faster { adjective(measure).1 } else { worse(measure) };
+    let by_more = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
+    let times = times(claim, sides).map_or_else(String::new, |times| format!("{times}; "));
+    format!("{candidate} is not {word} than {baseline}{}{by_more}: {times}{}.", in_metric(measure), by_interval(claim))
+}
+
 fn undecided(claim: &ClaimResult, sides: &Sides) -> String {
     let Sides { measure, candidate, baseline } = sides;
     let (_, better) = adjective(measure);
@@ -92,21 +111,28 @@ fn undecided(claim: &ClaimResult, sides: &Sides) -> String {
         Some(times) => (format!("{candidate} is {times},"), "having won"),
         None => (format!("against {baseline}{}, {candidate}", in_metric(measure)), "won"),
     };
-    let counts = counts_of(claim, won);
-    format!("Undecided: {is} {counts}: too little to tell at error {} {question}.", chance(claim.error))
+    let counts = counts_of(claim, claim.judged(), won);
+    match claim.decided {
+        // The reason that follows says why the answer was withdrawn.
+        Some(_) => format!("Undecided: {is} {counts}."),
+        None => format!("Undecided: {is} {counts}: too little to tell at error {} {question}.", chance(claim.error)),
+    }
 }
 
-/// "won 41 of 43 pairs, 1 tie".
-fn counts_of(claim: &ClaimResult, won_or_lost: &str) -> String {
+/// "won 41 of 43 pairs, 1 tie"; "won 20 of the first 20 pairs", where more were measured after the verdict.
+fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let number = match won_or_lost {
-        "lost" => counted(claim).saturating_sub(claim.successes),
-        _ => claim.successes,
+        "lost" => of.trials.saturating_sub(of.ties).saturating_sub(of.unknown).saturating_sub(of.successes),
+        _ => of.successes,
     };
-    let pairs = if claim.trials == 1 { "pair" } else { "pairs" };
-    let ties = match claim.ties {
+    let first = if of.trials < claim.trials { "the first " } else { "" };
+    let pairs = if of.trials == 1 { "pair" } else { "pairs" };
+    let ties = match of.ties {
         0 => String::new(),
         1 => ", 1 tie".into(),
         ties => format!(", {ties} ties"),
     };
-    format!("{won_or_lost} {number} of {} {pairs}{ties}", claim.trials)
+    // Also those after the verdict.
+    let unknown = if claim.unknown > 0 { format!(", {} left open", claim.unknown) } else { String::new() };
+    format!("{won_or_lost} {number} of {first}{} {pairs}{ties}{unknown}", of.trials)
 }

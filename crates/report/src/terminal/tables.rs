@@ -3,7 +3,7 @@
 use ascertain::outcome::{ClaimResult, Outcome, Verdict};
 
 use super::draw::Style;
-use crate::figure::{Figure, chance};
+use crate::figure::Figure;
 use crate::grids;
 use crate::judgement::Judgement;
 use crate::layout::Layout;
@@ -68,7 +68,8 @@ pub fn sentences(outcome: &Outcome, style: &Style) -> String {
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
         name + &brief(&marked::claim(claim), style) + &warning
     });
-    paragraphs.collect::<Vec<_>>().join("\n")
+    let overshoot = sentence::overshoot(&outcome.claims).map(|note| style.paragraph(note));
+    paragraphs.chain(overshoot).collect::<Vec<_>>().join("\n")
 }
 
 /// The sentence, with long names shortened where it takes more than two lines.
@@ -102,12 +103,12 @@ fn uncapitalised(text: &str) -> String {
 
 /// What `judge` prints: the verdict as a sentence, and the intervals.
 pub fn judgement(judgement: &Judgement, style: &Style) -> String {
-    let Judgement { rate, rate_low, rate_high, credible_low, credible_high, rate_claimed, error, .. } = judgement;
+    let Judgement { rate, rate_low, rate_high, credible_low, credible_high, rate_claimed, .. } = judgement;
     let share = Figure::of_share(*rate, *rate_low, *rate_high, *rate_claimed);
     let credible = Figure::of_share(*rate, *credible_low, *credible_high, *rate_claimed);
     let mut text = style.sentence(&judgement.sentence());
     if rate.is_some() {
-        text += &style.paragraph(&format!("Rate: {share}, at error {}.", chance(*error)));
+        text += &style.paragraph(&format!("Rate: {share}, {}.", judgement.of_interval()));
     }
     if credible_low.is_some() || credible_high.is_some() {
         let note = "equal-tailed, outside of the error budget";

@@ -75,6 +75,10 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: AskedTest) -> ClaimRe
         trials: 0,
         successes: 0,
         ties: 0,
+        unknown: 0,
+        decided: None,
+        basis: None,
+        interferes: false,
         rate: None,
         rate_low: None,
         rate_high: None,
@@ -201,6 +205,7 @@ fn summary(experiment: &str, variant: &str, at: Point, measure: &Measure, median
         max: Some(median * 1.4),
         censored: 0,
         limit: None,
+        seen: None,
     }
 }
 
@@ -276,7 +281,7 @@ pub fn decided(mut claim: ClaimResult, decision: Decision, won: u64, pairs: u64,
     claim.ties = ties;
     claim.decision = Some(decision);
     let verdict = match decision {
-        Decision::Faster | Decision::Same => Verdict::Holds,
+        Decision::Faster | Decision::Same | Decision::NotSlower | Decision::NotFaster => Verdict::Holds,
         Decision::Slower => Verdict::Refuted,
         Decision::Undecided => Verdict::Undecided,
     };
@@ -305,8 +310,8 @@ pub fn judgement() -> Judgement {
         log_e_holds: Some(9.25),
         log_e_refuted: None,
         rate: Some(0.993),
-        rate_low: Some(0.98714),
-        rate_high: Some(0.99671),
+        rate_low: Some(0.984_175_52),
+        rate_high: Some(0.997_725_32),
         credible_low: Some(0.987_526_32),
         credible_high: Some(0.996_376_92),
     }

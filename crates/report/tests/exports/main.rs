@@ -72,6 +72,7 @@ fn point(experiment: &str, variant: &str, metric: &str, unit: Unit) -> PointSumm
         max: None,
         censored: 0,
         limit: None,
+        seen: None,
     }
 }
 

@@ -24,7 +24,7 @@ fn quantiles_meet_the_summaries() {
 }
 
 #[test]
-fn values_that_were_cut_off_are_at_the_top() {
+fn values_that_were_cut_off_are_where_they_were() {
     let shape = SHAPES.iter().map(|shape| shape()).find(|shape| shape.name == "censored").unwrap();
     let run = read(&shape);
     let pictures = all(&run);
@@ -34,14 +34,17 @@ fn values_that_were_cut_off_are_at_the_top() {
     assert!(hangs.iter().all(|point| point[1].is_finite() == (point[0] < 0.745)), "{hangs:?}");
     let trials = &with_id(&pictures, "example-time-trials").plot;
     assert_eq!(trials.title, "Time trial by trial");
-    assert!(trials.alt.ends_with("23 values were cut off and count as infinite."), "{}", trials.alt);
-    // Those are rings at the top.
+    assert!(trials.alt.ends_with("23 values were cut off: they are above where they are drawn."), "{}", trials.alt);
+    // Those are rings at the limit.
     assert_eq!(dots(trials).iter().map(|points| points.len()).collect::<Vec<_>>(), [90, 67, 23]);
     let (_, top, label) = rules(trials)[0];
-    assert!(label.ends_with("stopped at the limit (23)") && dots(trials)[2].iter().all(|point| point[1] == top));
-    // A ratio against what was cut off is infinite too.
+    assert_eq!((label, top), ("hollow: stopped (23)", 20e6));
+    assert!(dots(trials)[2].iter().all(|point| point[1] == top));
+    // A ratio against what was cut off is at least what had gone by makes of it.
     let ratios = &with_id(&pictures, "censored-steady-ratios").plot;
-    assert!(ratios.title.contains("cut off"), "{}", ratios.title);
+    assert!(!ratios.title.contains("not drawn"), "{}", ratios.title);
+    let highest = dots(ratios)[0].iter().map(|point| point[1]).fold(0.0, f64::max);
+    assert!(highest > 1.5 && highest < 20.0, "{highest}");
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn a_sweep_that_is_the_same_everywhere_is_said() {
     for series in &mut wide {
         let n = series.arm.point.get("n").unwrap().integer().unwrap();
         series.arm.point = series.arm.point.clone().with("width", 2);
-        series.values.fill(n as f64);
+        series.values = vec![n as f64; series.values.len()].into();
     }
     run.series.extend(wide);
     let pictures = all(&run);

@@ -68,16 +68,20 @@ fn commands(random: &mut Random, wall_ns: f64) -> Vec<Sample> {
     values.into_iter().enumerate().map(sample).collect()
 }
 
+fn cut_off(at: f64) -> Sample {
+    Sample { status: Status::Censored, ..scalar(at) }
+}
+
 fn censored() -> Shape {
     Shape::of_functions("censored", &["steady", "hangs"], 90, |trial, arm, random| {
         let time_ns = random.time_ns(5e6, 0.1);
-        vec![scalar(if arm.variant == "hangs" && trial % 4 == 1 { f64::INFINITY } else { time_ns })]
+        vec![if arm.variant == "hangs" && trial % 4 == 1 { cut_off(20e6) } else { scalar(time_ns) }]
     })
     .claiming("censored.steady", "steady", "hangs", 1.0)
 }
 
 fn all_censored() -> Shape {
-    let shape = Shape::of_functions("all-censored", &["hangs"], 20, |_, _, _| vec![scalar(f64::INFINITY)]);
+    let shape = Shape::of_functions("all-censored", &["hangs"], 20, |_, _, _| vec![cut_off(10e3)]);
     shape.claiming_rate("censored.in-time", "hangs", "time <= 2 us", 0.9)
 }
 

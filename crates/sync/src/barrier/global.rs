@@ -1,12 +1,12 @@
 //! membarrier(2) by waiting for the scheduler.
 
 use std::io;
-use std::process;
 use std::ptr;
 use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
+use ascertain_sys::fork::generation;
 use ascertain_sys::membarrier;
 
 use super::unavailable::{Method, Unavailable};
@@ -72,14 +72,14 @@ pub(super) fn check(errno: Option<i32>) {
 /// A call of membarrier(2) for all tickets that were taken before it began.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// The process of its thread.
-    pid: u32,
+    /// The process of its thread, as [`generation`] tells them apart.
+    process: u64,
     done: OnceLock<Result<(), i32>>,
 }
 
 /// The rounds of a process.
 struct Rounds {
-    pid: u32,
+    process: u64,
     /// The round that has not begun, which tickets join.
     next: Mutex<Option<Arc<Round>>>,
     /// Held while a round is under way: they come one after the other.
@@ -92,14 +92,14 @@ impl Rounds {
     /// This process's, which are never freed. A child made by fork(2) has rounds of its own: its parent's threads, which
     /// may hold the parent's locks, are not in it.
     fn here() -> &'static Self {
-        let pid = process::id();
+        let process = generation();
         let mut found = ROUNDS.load(Ordering::Acquire);
         loop {
             // SAFETY: null, or leaked.
-            if let Some(rounds) = unsafe { found.as_ref() }.filter(|rounds| rounds.pid == pid) {
+            if let Some(rounds) = unsafe { found.as_ref() }.filter(|rounds| rounds.process == process) {
                 return rounds;
             }
-            let new = Box::into_raw(Box::new(Self { pid, next: Mutex::default(), turn: Mutex::default() }));
+            let new = Box::into_raw(Box::new(Self { process, next: Mutex::default(), turn: Mutex::default() }));
             found = match ROUNDS.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => new,
                 Err(other) => {
@@ -129,7 +129,7 @@ impl Round {
         if let Some(round) = &*next {
             return Arc::clone(round);
         }
-        let round = Arc::new(Self { pid: rounds.pid, done: OnceLock::new() });
+        let round = Arc::new(Self { process: rounds.process, done: OnceLock::new() });
         *next = Some(Arc::clone(&round));
         drop(next);
         if thread::Builder::new().name("membarrier".into()).spawn(|| rounds.run_next()).is_err() {
@@ -141,7 +141,7 @@ impl Round {
     pub(super) fn is_passed(&self) -> bool {
         match self.done.get() {
             Some(done) => check(done.err()),
-            None if self.pid == process::id() => return false,
+            None if self.process == generation() => return false,
             None => {}
         }
         fence(Ordering::SeqCst);

@@ -1,7 +1,9 @@
 //! For programs that want to know when each CPU has been interrupted. No privilege is needed.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{Ordering, fence};
@@ -29,6 +31,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Client {
     shared: SharedWords,
+    /// Which daemon's: no other page has this number while a client maps it.
+    page: u64,
     cpus: u32,
     socket: UnixStream,
     /// While somebody has them, the programs run that note which CPUs are idle, and which come online.
@@ -53,10 +57,11 @@ impl Words for SharedWords {
     }
 }
 
-/// A moment on one client's machine: see [`Client::ticket`].
+/// A moment in one daemon's virtual time: see [`Client::ticket`]. To other daemons it means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     virtual_time: u64,
+    page: u64,
     /// The CPU that the taker was on, so that it need not be waited for.
     cpu: Option<u32>,
 }
@@ -81,7 +86,8 @@ impl Client {
     pub(super) fn over(socket: UnixStream, path: &Path) -> Result<Self, Error> {
         let not_a_daemon = |why: &dyn std::fmt::Display| Error::NotADaemon { path: path.into(), why: why.to_string() };
         let uid = socket::peer(&socket).map_err(|error| not_a_daemon(&error))?.uid;
-        if uid != 0 && uid != privileges::effective_user() {
+        let is_one_of_many = uid == privileges::overflow_user();
+        if uid != 0 && (uid != privileges::effective_user() || is_one_of_many) {
             return Err(Error::Stranger { path: path.into(), uid });
         }
         let answer = socket.set_read_timeout(Some(ANSWER_MAX)).and_then(|()| socket::receive(&socket));
@@ -108,7 +114,8 @@ impl Client {
         }
         let mapped = |fd: &OwnedFd, bytes| Mapping::of(fd.as_fd(), bytes).map_err(|error| not_a_daemon(&error));
         let shared = SharedWords { map: mapped(&map, map::bytes(cpus))?, page: mapped(&page, page::bytes(cpus))? };
-        Ok(Self { shared, cpus, socket, _events: [idleness, coming] })
+        let page = File::from(page).metadata().map_err(|error| not_a_daemon(&error))?.ino();
+        Ok(Self { shared, page, cpus, socket, _events: [idleness, coming] })
     }
 
     /// The present moment, after everything that the caller wrote before.
@@ -117,7 +124,7 @@ impl Client {
     pub fn ticket(&self) -> Ticket {
         fence(Ordering::SeqCst);
         let virtual_time = self.shared.map.load(map::VIRTUAL_TIME);
-        Ticket { virtual_time, cpu: cpus::current() }
+        Ticket { virtual_time, page: self.page, cpu: cpus::current() }
     }
 
     /// Whether each of the CPUs (all, if none are named) has been interrupted, idle or offline since the ticket was
@@ -128,11 +135,11 @@ impl Client {
     ///
     /// True once is enough. For the same ticket it may be false later, when a CPU that was idle runs a program again:
     /// leaving idleness makes no time pass, for a shared word that each CPU increments whenever it wakes would cost all
-    /// of them. A CPU that this machine does not have never passes.
+    /// of them. A CPU that this machine does not have never passes, nor does a ticket of another daemon's client.
     #[inline]
     #[must_use]
     pub fn has_passed(&self, ticket: Ticket, cpus: Option<&[u32]>) -> bool {
-        self.missing(ticket, cpus).is_none()
+        ticket.page == self.page && self.missing(ticket, cpus).is_none()
     }
 
     fn missing(&self, ticket: Ticket, cpus: Option<&[u32]>) -> Option<u32> {
@@ -177,8 +184,12 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Late`] after the deadline, [`Error::Gone`] as soon as the daemon has ended: use another barrier then.
-    /// The ticket may still pass.
+    /// The ticket may still pass. [`Error::OtherDaemon`] if the ticket is of another daemon's client, or of the same path's
+    /// before the daemon there was started anew.
     pub fn wait(&self, ticket: Ticket, cpus: Option<&[u32]>, deadline: Instant) -> Result<(), Error> {
+        if ticket.page != self.page {
+            return Err(Error::OtherDaemon);
+        }
         loop {
             // Read before the look at the CPUs: a heartbeat in between changes it, and the sleep ends at once.
             let beats = self.shared.page.load_u32(page::BEATS);

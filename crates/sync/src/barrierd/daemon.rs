@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ascertain_sys::bpf::{Map, Program};
 use ascertain_sys::clock;
-use ascertain_sys::cpus::{self, Online};
+use ascertain_sys::cpus;
 use ascertain_sys::futex::{self, Scope};
 use ascertain_sys::mapping::{Mapping, Shared};
 use ascertain_sys::privileges::{self, Capability};
@@ -40,7 +40,6 @@ const UNPRIVILEGED: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
 pub struct Daemon {
     memory: Memory,
     interrupt: Program,
-    online: Online,
     /// The program runs at these for as long as they are held.
     _events: [Option<OwnedFd>; 2],
     period: Duration,
@@ -95,13 +94,19 @@ impl Daemon {
         }
         refuse_unprivileged()?;
         let period = period.min(PERIOD_MAX);
-        let file = |source| Error::File { path: "/sys/devices/system/cpu".into(), source };
+        let file = |source| Error::File { path: "/sys/devices/system/cpu/possible".into(), source };
         let cpus = cpus::possible().map_err(file)?.min(CPUS_MAX);
-        let mut online = Online::new(cpus).map_err(file)?;
         let map = Map::new(map::bytes(cpus)).map_err(refused("no map in the kernel"))?;
         let loaded = |instructions: &[_]| Program::new(instructions).map_err(refused("no program in the kernel"));
         let interrupt = loaded(&programs::interrupt(map.as_fd(), cpus))?;
         let idle = loaded(&programs::idle(map.as_fd(), cpus))?;
+        let is_online = |cpu| interrupt.run_on(cpu).map_err(refused("no CPU can be interrupted at will"));
+        // Whom the list leaves out would never be waited for.
+        for cpu in cpus..CPUS_MAX {
+            if is_online(cpu)? {
+                return Err(file(io::Error::other(format!("{cpus} CPUs, it says; and yet there is CPU {cpu}"))));
+            }
+        }
         // Clients get a descriptor of the map; none of them shall write.
         map.freeze().map_err(refused("a program's memory can't be frozen"))?;
         let memory = Memory {
@@ -113,8 +118,10 @@ impl Daemon {
             coming: interrupt.attach(COMING).map_err(refused("no event at coming online"))?,
         };
         // After that event is noted.
-        for (cpu, _) in (0..).zip(online.read().map_err(file)?).filter(|(_, is_online)| !**is_online) {
-            memory.page.word(page::offline(cpu)).store(ABSENT, Ordering::Relaxed);
+        for cpu in 0..cpus {
+            if !is_online(cpu)? {
+                memory.page.word(page::offline(cpu)).store(ABSENT, Ordering::Relaxed);
+            }
         }
         memory.page.word(page::MAGIC).store(MAGIC, Ordering::Relaxed);
         memory.page.half(page::VERSION).store(VERSION, Ordering::Relaxed);
@@ -122,9 +129,8 @@ impl Daemon {
         memory.page.word(page::PERIOD_NS).store(period.as_nanos() as u64, Ordering::Release);
         let timer = interrupt.attach(TIMER).map_err(refused("no event at the timer's interrupts"))?;
         let events = [Some(timer), interrupt.attach(RESCHEDULE).ok()];
-        interrupt.run_here().map_err(refused("a program can't be run at will"))?;
         let (connections, place) = (Connections::default(), None);
-        Ok(Self { memory, interrupt, online, _events: events, period, connections, place })
+        Ok(Self { memory, interrupt, _events: events, period, connections, place })
     }
 
     /// Lets clients in at `path`. Folders that are missing are made.
@@ -228,16 +234,10 @@ impl Daemon {
         // This CPU runs the daemon, nobody else. And time goes on.
         self.interrupt.run_here()?;
         let now = map.load(map::VIRTUAL_TIME);
-        let is_online = self.online.read()?;
-        for (cpu, &is_online) in (0..*cpus).zip(is_online) {
-            if has_passed(&self.memory, cpu, before) {
-                continue;
-            }
-            if !is_online {
+        for cpu in 0..*cpus {
+            // Only the kernel's own answer counts: what files say of CPUs may be a container's.
+            if !has_passed(&self.memory, cpu, before) && !self.interrupt.run_on(cpu)? {
                 page.word(page::offline(cpu)).store(now, Ordering::Release);
-            } else {
-                // False if it went offline just now, which will be seen at the next heartbeat.
-                self.interrupt.run_on(cpu)?;
             }
         }
         page.word(page::BEAT_NS).store(clock::now_ns(), Ordering::Relaxed);

@@ -34,7 +34,8 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
-    /// Whoever listens there is neither root nor the caller's own user.
+    /// Whoever listens there is neither root nor the caller's own user, or is shown by the number that stands for all
+    /// users whom the caller's user namespace has no number for.
     Stranger {
         /// The path.
         path: PathBuf,
@@ -57,6 +58,8 @@ pub enum Error {
     },
     /// The daemon has ended.
     Gone,
+    /// The ticket was given by another daemon's client.
+    OtherDaemon,
     /// The time ran out. The daemon may be stopped, or a CPU not be reached.
     Late {
         /// A CPU that is missing.
@@ -144,6 +147,7 @@ impl fmt::Display for Error {
                 write!(f, "{}; let daemon and program be of one release", super::file::VERSION)
             }
             Self::Gone => f.write_str("barrierd has ended"),
+            Self::OtherDaemon => f.write_str("the ticket is another barrierd's, or of one that was started anew since"),
             Self::Late { cpu, cpus, .. } if cpu >= cpus => {
                 write!(f, "CPU {cpu} never passes: this machine may have {cpus}, of which 0 is the first")
             }

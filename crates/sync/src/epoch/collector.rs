@@ -1,12 +1,14 @@
 //! The epoch, who is pinned in it, and what waits for it.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use super::Handle;
 use crate::barrier::{Barrier, Ticket};
+use crate::drop_all::drop_all;
 use crate::primitives::{AtomicBool, AtomicU64, Ordering, UnsafeCell, fence};
-use crate::reclaim::{Orphans, Reclaimer, Records, Retired};
+use crate::reclaim::{Leavable, Orphans, Reclaimer, Records, Retired, Turn};
 
 /// Epochs are even, so that a participant's one word tells that it is pinned by its last bit. The epoch after the
 /// last is 0.
@@ -40,20 +42,22 @@ pub(super) struct Bag {
     pub(super) objects: Vec<Retired>,
 }
 
+impl Leavable for Bag {
+    fn objects(&self) -> usize {
+        self.objects.len()
+    }
+}
+
+impl Drop for Bag {
+    fn drop(&mut self) {
+        drop_all(mem::take(&mut self.objects));
+    }
+}
+
 /// The heavy side that the next epoch waits for.
 struct Advance {
     is_busy: AtomicBool,
     state: UnsafeCell<State>,
-}
-
-/// Gives `is_busy` back also when the barrier panics: who comes next panics too, and does not go on in silence with nothing
-/// ever freed.
-struct Turn<'a>(&'a AtomicBool);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
 }
 
 enum State {
@@ -125,6 +129,7 @@ impl<B: Barrier> Collector<B> {
     /// Whether the epoch has advanced twice since the label was put on. At the first time everybody was pinned in the
     /// label's epoch or not at all; at the second those had ended.
     pub(super) fn is_ripe(&self, bag: &Bag) -> bool {
+        // A label would look new again 2^63 epochs later, which takes centuries.
         // Acquire: what participants did while they were pinned comes before what is freed now.
         self.0.epoch.load(Ordering::Acquire).wrapping_sub(bag.epoch) >= 2 * STEP
     }
@@ -133,10 +138,7 @@ impl<B: Barrier> Collector<B> {
     /// earlier one. Returns whether the epoch advanced here.
     pub(super) fn advance(&self, is_blocking: bool) -> bool {
         let advance = &self.0.advance;
-        if advance.is_busy.swap(true, Ordering::Acquire) {
-            return false;
-        }
-        let _turn = Turn(&advance.is_busy);
+        let Some(_turn) = Turn::take(&advance.is_busy) else { return false };
         let step = |state: *mut State| {
             // SAFETY: `is_busy` was false, and everybody else finds it true until it is given back.
             let state = unsafe { &mut *state };
@@ -186,6 +188,13 @@ impl<B: Barrier> Clone for Collector<B> {
     }
 }
 
+impl<B: Barrier> Collector<B> {
+    /// For who has left some objects: frees where there are too many by now.
+    pub(super) fn free_if_many(&self) {
+        self.0.orphans.free_if_many(|| self.register().free_ripe());
+    }
+}
+
 impl<B: Barrier> fmt::Debug for Collector<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Collector").field("epoch", &self.epoch()).finish_non_exhaustive()
@@ -200,5 +209,6 @@ impl<B: Barrier> Reclaimer for Collector<B> {
 
     fn adopt(&self, retired: Retired) {
         self.0.orphans.add(vec![self.bag(vec![retired])]);
+        self.free_if_many();
     }
 }

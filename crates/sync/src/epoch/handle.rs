@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 use super::Published;
 use super::collector::{Bag, Collector, PINNED, Participant, UNPINNED};
 use crate::barrier::Barrier;
+use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, Ordering};
 use crate::reclaim::{Record, Retired};
 
@@ -47,23 +48,31 @@ impl<B: Barrier> Handle<B> {
     /// Keeps everything that can be reached from being freed while the guard lives. Guards nest.
     ///
     /// A load, a store, and the barrier's light side; a store when the last guard is dropped.
+    ///
+    /// # Panics
+    /// If there are `usize::MAX` guards, which takes forgotten ones.
     #[inline]
     pub fn pin(&self) -> Guard<'_, B> {
         let depth = self.depth.get();
         // Constants where they are known: a counter that is read back would make each pin wait for the one before.
         if depth == 0 {
             self.depth.set(1);
+            // Acquire: what was taken out before the epoch began is not found. A light side that is nothing does not see to
+            // that: the heavy side before the epoch may have been over when it was taken out.
             let epoch = self.collector.current().load(Ordering::Acquire);
             // Release: what was read while pinned before comes before the epochs that this one lets begin.
             self.word().store(epoch | PINNED, Ordering::Release);
             self.collector.barrier().light();
         } else {
-            self.depth.set(depth + 1);
+            self.depth.set(deeper(depth));
         }
         Guard { handle: self }
     }
 
     /// As [`pin`](Self::pin), with a guard that the handle goes into.
+    ///
+    /// # Panics
+    /// As of [`pin`](Self::pin).
     #[must_use]
     pub fn into_pinned(self) -> OwnedGuard<B> {
         mem::forget(self.pin());
@@ -125,7 +134,13 @@ impl<B: Barrier> Handle<B> {
     /// for somebody who is pinned (this thread, perhaps), or another thread is advancing the epoch at the moment.
     pub fn flush(&self) {
         // What was freed may have left others.
-        while self.step(true) && (self.waiting() > 0 || !self.collector.orphans().is_empty()) {}
+        while self.step(true) && (self.own() > 0 || !self.collector.orphans().is_empty()) {}
+    }
+
+    /// Frees what was left behind, if nobody is pinned who may have found it, blocking for heavy sides; how many are left.
+    pub(super) fn free_ripe(&self) -> usize {
+        let _ = self.step(true) && self.step(true);
+        self.own()
     }
 
     /// Returns whether the epoch has advanced.
@@ -135,7 +150,7 @@ impl<B: Barrier> Handle<B> {
         let is_ripe = |bag: &mut Bag| self.collector.is_ripe(bag);
         let ripe: Vec<_> = self.garbage.borrow_mut().bags.extract_if(.., is_ripe).collect();
         // Not while the garbage is borrowed: an object's destructor may retire others.
-        drop(ripe);
+        drop_all(ripe);
         has_advanced
     }
 
@@ -145,16 +160,21 @@ impl<B: Barrier> Handle<B> {
         if garbage.fresh.is_empty() {
             return;
         }
-        let bag = self.collector.bag(mem::take(&mut garbage.fresh));
+        let mut bag = self.collector.bag(mem::take(&mut garbage.fresh));
         match garbage.bags.last_mut().filter(|last| last.epoch == bag.epoch) {
-            Some(last) => last.objects.extend(bag.objects),
+            Some(last) => last.objects.append(&mut bag.objects),
             None => garbage.bags.push(bag),
         }
     }
 
-    /// How many objects this handle has not freed yet.
+    /// How many objects wait that this handle would free: those that were retired with it, and what dropped
+    /// [`Published`] and handles left to the collector.
     #[must_use]
     pub fn waiting(&self) -> usize {
+        self.own() + self.collector.orphans().objects()
+    }
+
+    fn own(&self) -> usize {
         let garbage = self.garbage.borrow();
         garbage.fresh.len() + garbage.bags.iter().map(|bag| bag.objects.len()).sum::<usize>()
     }
@@ -166,6 +186,13 @@ impl<B: Barrier> Handle<B> {
     }
 }
 
+/// Where guards that are forgotten would make the count wrap, as 2^32 of them do on 32 bits in seconds, the last one dropped
+/// would leave the others without protection.
+#[inline(always)]
+fn deeper(depth: usize) -> usize {
+    depth.checked_add(1).expect("more guards than can be counted")
+}
+
 impl<B: Barrier> Drop for Handle<B> {
     /// Guards borrow the handle: one that has not been dropped was forgotten, and protects nobody.
     fn drop(&mut self) {
@@ -174,6 +201,7 @@ impl<B: Barrier> Drop for Handle<B> {
         self.word().store(UNPINNED, Ordering::Release);
         // SAFETY: the record lives as long as the collector.
         unsafe { self.participant.as_ref() }.release();
+        self.collector.free_if_many();
     }
 }
 
@@ -252,5 +280,26 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     pub fn replace(&self, object: T, handle: &Handle<B>) {
         self.check(&handle.collector);
         handle.add(self.swap(object));
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::barrier::Fences;
+
+    #[test]
+    fn guards_are_counted_or_refused() {
+        let collector = Collector::new(Fences);
+        let handle = collector.register();
+        let guard = handle.pin();
+        handle.depth.set(usize::MAX);
+        assert!(catch_unwind(AssertUnwindSafe(|| mem::forget(handle.pin()))).is_err());
+        // The one that was refused has changed nothing, and those that are there protect.
+        assert_eq!(handle.depth.get(), usize::MAX);
+        drop(guard);
+        assert_ne!(handle.word().load(Ordering::Relaxed), UNPINNED);
     }
 }

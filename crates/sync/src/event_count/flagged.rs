@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::contract::{EventCount, SLEEPERS, Version, sealed};
-use super::sleep::{Sleepers, wait};
+use super::sleep::{Announcement, Sleepers, wait};
 use super::unlocked;
-use crate::primitives::{Futex, Instant, Ordering};
+use crate::primitives::{AtomicU32, Futex, Instant, Ordering};
 
 /// For a single producer: version and sleepers' flag in one word, to which the producer adds in one instruction
 /// without LOCK.
@@ -24,7 +24,10 @@ pub type MultiProducer = Flagged<Locked>;
 
 /// Version and sleepers' flag in one word: [`OneWord`] or [`MultiProducer`].
 pub struct Flagged<A> {
-    word: Futex,
+    word: AtomicU32,
+    /// How often sleepers were woken, and what they sleep on. 2^32 times are told from none where one of them falls
+    /// asleep meanwhile: all of them are system calls of producers.
+    wakes: Futex,
     addition: PhantomData<A>,
 }
 
@@ -34,7 +37,7 @@ pub(crate) trait Addition: Send + Sync + 'static {
     const IS_PROMPT: bool;
 
     /// Whether the word had the flag before.
-    fn add(word: &Futex, count: u32) -> bool;
+    fn add(word: &AtomicU32, count: u32) -> bool;
 }
 
 /// In one instruction, by the only one who adds.
@@ -49,7 +52,7 @@ impl Addition for Unlocked {
     const IS_PROMPT: bool = false;
 
     #[inline(always)]
-    fn add(word: &Futex, count: u32) -> bool {
+    fn add(word: &AtomicU32, count: u32) -> bool {
         match count {
             1 => unlocked::add_one(word),
             _ => unlocked::add(word, count),
@@ -61,20 +64,55 @@ impl Addition for Locked {
     const IS_PROMPT: bool = true;
 
     #[inline(always)]
-    fn add(word: &Futex, count: u32) -> bool {
+    fn add(word: &AtomicU32, count: u32) -> bool {
         word.fetch_add(count, Ordering::Release) & SLEEPERS != 0
     }
 }
 
-impl<A> Default for Flagged<A> {
+impl<A: Addition> Default for Flagged<A> {
     fn default() -> Self {
-        Self { word: Futex::default(), addition: PhantomData }
+        Self::starting_at(Version::new(0))
     }
 }
 
 impl<A> fmt::Debug for Flagged<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Flagged").field(&self.word).finish()
+        f.debug_struct("Flagged").field("word", &self.word).field("wakes", &self.wakes).finish()
+    }
+}
+
+impl<A> Flagged<A> {
+    /// Wakes all, after the flag is cleared: who announces itself from now on is seen by the next publication.
+    ///
+    /// Another may set the flag again between the two steps. Who sleeps because of the flag that was cleared is woken all
+    /// the same, before this producer publishes again, and has patience with the new one.
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        self.word.fetch_and(!SLEEPERS, Ordering::Relaxed);
+        self.wakes.fetch_add(1, Ordering::Release);
+        self.wakes.wake_all();
+    }
+}
+
+/// Parts of what it does, where the whole is too much to explore.
+#[cfg(model = "tso")]
+#[allow(private_bounds)] // as `EventCount` has it
+impl<A: Addition> Flagged<A> {
+    /// As if its producer stood still after the addition that made `version`, with a sleeper's flag to clear.
+    #[must_use]
+    pub fn stalled_at(version: Version) -> Self {
+        Self { word: AtomicU32::new(version.get() | SLEEPERS), wakes: Futex::new(0), addition: PhantomData }
+    }
+
+    /// What its producer does next.
+    pub fn go_on(&self) {
+        self.wake();
+    }
+
+    /// What a sleeper does that gives up at once.
+    pub fn announce_in_passing(&self, seen: Version) {
+        self.announce(seen);
     }
 }
 
@@ -82,7 +120,7 @@ impl<A> sealed::Sealed for Flagged<A> {}
 
 impl<A: Addition> EventCount for Flagged<A> {
     fn starting_at(version: Version) -> Self {
-        Self { word: Futex::new(version.get()), addition: PhantomData }
+        Self { word: AtomicU32::new(version.get()), wakes: Futex::new(0), addition: PhantomData }
     }
 
     #[inline]
@@ -92,8 +130,9 @@ impl<A: Addition> EventCount for Flagged<A> {
 
     #[inline]
     fn publish_many(&self, count: u32) {
-        if A::add(&self.word, count) {
-            wake(&self.word);
+        // Adding 0 could overwrite a flag without a new version, and who has waited for that to be over would not know.
+        if count > 0 && A::add(&self.word, count) {
+            self.wake();
         }
     }
 
@@ -110,28 +149,22 @@ impl<A: Addition> Sleepers for Flagged<A> {
         Version::new(self.word.load(Ordering::Acquire))
     }
 
-    /// Sets the flag.
-    fn announce(&self, seen: Version) -> bool {
+    /// Sets the flag, unless it is there already: another's, or one that a publication before `seen` has yet to clear.
+    fn announce(&self, seen: Version) -> Option<Announcement> {
+        // Acquire: whoever sees that sleepers were woken does not find the flag that was cleared for it.
+        let announcement = Announcement(self.wakes.load(Ordering::Acquire));
         let announced = seen.get() | SLEEPERS;
         match self.word.compare_exchange(seen.get(), announced, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => true,
-            Err(other) => other == announced,
+            Ok(_) => Some(announcement),
+            Err(other) => (other == announced).then_some(announcement),
         }
     }
 
-    fn is_announced(&self, seen: Version) -> bool {
-        self.word.load(Ordering::Relaxed) == seen.get() | SLEEPERS
+    fn is_announced(&self, seen: Version, Announcement(wakes): Announcement) -> bool {
+        self.word.load(Ordering::Relaxed) == seen.get() | SLEEPERS && self.wakes.load(Ordering::Relaxed) == wakes
     }
 
-    fn sleep(&self, seen: Version, timeout: Option<Duration>) {
-        self.word.wait(seen.get() | SLEEPERS, timeout);
+    fn sleep(&self, Announcement(wakes): Announcement, timeout: Option<Duration>) {
+        self.wakes.wait(wakes, timeout);
     }
-}
-
-/// Wakes all, after the flag is cleared: who announces itself from now on is seen by the next publication.
-#[cold]
-#[inline(never)]
-fn wake(word: &Futex) {
-    word.fetch_and(!SLEEPERS, Ordering::Relaxed);
-    word.wake_all();
 }

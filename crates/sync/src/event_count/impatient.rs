@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::contract::{EventCount, Version, sealed};
-use super::sleep::{Sleepers, wait};
+use super::sleep::{Announcement, Sleepers, wait};
 use super::{OneWord, TwoWord};
 use crate::primitives::Instant;
 
@@ -44,16 +44,16 @@ macro_rules! impatient {
                 self.0.version()
             }
 
-            fn announce(&self, seen: Version) -> bool {
+            fn announce(&self, seen: Version) -> Option<Announcement> {
                 self.0.announce(seen)
             }
 
-            fn is_announced(&self, seen: Version) -> bool {
-                self.0.is_announced(seen)
+            fn is_announced(&self, seen: Version, announcement: Announcement) -> bool {
+                self.0.is_announced(seen, announcement)
             }
 
-            fn sleep(&self, seen: Version, timeout: Option<Duration>) {
-                self.0.sleep(seen, timeout);
+            fn sleep(&self, announcement: Announcement, timeout: Option<Duration>) {
+                self.0.sleep(announcement, timeout);
             }
         }
     )* };

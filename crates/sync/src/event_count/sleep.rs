@@ -20,20 +20,29 @@ pub(super) trait Sleepers {
 
     fn version(&self) -> Version;
 
-    /// Says that somebody will sleep. False if the version is not `seen` any more.
-    fn announce(&self, seen: Version) -> bool;
+    /// Says that somebody will sleep; none if the version is not `seen` any more.
+    fn announce(&self, seen: Version) -> Option<Announcement>;
 
     /// Whether the version is `seen` and the announcement stands. Where it does not, somebody has just published.
-    fn is_announced(&self, seen: Version) -> bool;
+    fn is_announced(&self, seen: Version, announcement: Announcement) -> bool;
 
-    /// Sleeps if [`is_announced`](Sleepers::is_announced), for `timeout` at most.
-    fn sleep(&self, seen: Version, timeout: Option<Duration>);
+    /// Sleeps until somebody takes the announcement back, for `timeout` at most; not at all if that has happened.
+    fn sleep(&self, announcement: Announcement, timeout: Option<Duration>);
 }
+
+/// What the word on which threads sleep held when the announcement was made. Whoever takes the announcement back
+/// changes it before the next publication begins, so that another's announcement is not mistaken for one's own: it may
+/// be overlooked for longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Announcement(pub(super) u32);
 
 pub(super) fn wait<S: Sleepers>(sleepers: &S, seen: Version, deadline: Option<Instant>) -> Option<Version> {
     loop {
-        let may_sleep = spin(sleepers, seen) && sleepers.announce(seen) && spin(sleepers, seen);
-        if may_sleep && !sleep(sleepers, seen, deadline) {
+        let announcement = if spin(sleepers, seen) { sleepers.announce(seen) } else { None };
+        if let Some(announcement) = announcement
+            && spin(sleepers, seen)
+            && !sleep(sleepers, seen, announcement, deadline)
+        {
             return None;
         }
         let version = sleepers.version();
@@ -55,14 +64,20 @@ fn spin(sleepers: &impl Sleepers, seen: Version) -> bool {
 }
 
 /// Sleeps as long as the announcement stands. False when the deadline has passed.
-fn sleep<S: Sleepers>(sleepers: &S, seen: Version, deadline: Option<Instant>) -> bool {
-    let mut patience = (!S::IS_PROMPT).then(|| Naps { end: Instant::now() + PATIENCE, next: FIRST_NAP });
-    while sleepers.is_announced(seen) {
-        let nap = patience.as_mut().and_then(Naps::next);
+fn sleep<S: Sleepers>(sleepers: &S, seen: Version, announced: Announcement, deadline: Option<Instant>) -> bool {
+    let mut now = Instant::now();
+    let mut patience = (!S::IS_PROMPT).then(|| Naps { end: now + PATIENCE, next: FIRST_NAP });
+    loop {
+        let nap = patience.as_mut().and_then(|naps| naps.next(now));
         if nap.is_none() {
             patience = None;
         }
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // After the look at the clock: when patience has ended, what was published without regard to the announcement
+        // has been seen.
+        if !sleepers.is_announced(seen, announced) {
+            return true;
+        }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
         if left == Some(Duration::ZERO) {
             return false;
         }
@@ -70,9 +85,9 @@ fn sleep<S: Sleepers>(sleepers: &S, seen: Version, deadline: Option<Instant>) ->
             (Some(nap), Some(left)) => Some(nap.min(left)),
             (either, other) => either.or(other),
         };
-        sleepers.sleep(seen, timeout);
+        sleepers.sleep(announced, timeout);
+        now = Instant::now();
     }
-    true
 }
 
 /// Growing sleeps, until an end.
@@ -82,8 +97,8 @@ struct Naps {
 }
 
 impl Naps {
-    fn next(&mut self) -> Option<Duration> {
-        let left = self.end.saturating_duration_since(Instant::now());
+    fn next(&mut self, now: Instant) -> Option<Duration> {
+        let left = self.end.saturating_duration_since(now);
         let nap = self.next.min(left);
         self.next *= 2;
         (!nap.is_zero()).then_some(nap)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::contract::{EventCount, Version, sealed};
-use super::sleep::{Sleepers, wait};
+use super::sleep::{Announcement, Sleepers, wait};
 use crate::primitives::{AtomicBool, Futex, Instant, Ordering, compiler_fence, fence};
 
 /// For a single producer, on any machine: the version in a word that only the producer writes, the sleepers' flag in
@@ -36,6 +36,10 @@ impl EventCount for TwoWord {
 
     #[inline]
     fn publish_after(&self, version: Version, count: u32) {
+        // Without a new version there is nobody to wake, and the flag must stay.
+        if count == 0 {
+            return;
+        }
         // Cleared before the version changes, never after: who announces itself then waits for the next version.
         let had_sleepers = self.has_sleepers.load(Ordering::Relaxed);
         if had_sleepers {
@@ -77,17 +81,18 @@ impl Sleepers for TwoWord {
         Version::new(self.version.load(Ordering::Acquire))
     }
 
-    fn announce(&self, seen: Version) -> bool {
+    /// Who takes the flag back then changes the version, on which threads sleep.
+    fn announce(&self, seen: Version) -> Option<Announcement> {
         self.has_sleepers.swap(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        self.version() == seen
+        (self.version() == seen).then_some(Announcement(seen.get()))
     }
 
-    fn is_announced(&self, seen: Version) -> bool {
+    fn is_announced(&self, seen: Version, _: Announcement) -> bool {
         self.has_sleepers.load(Ordering::Relaxed) && self.version() == seen
     }
 
-    fn sleep(&self, seen: Version, timeout: Option<Duration>) {
-        self.version.wait(seen.get(), timeout);
+    fn sleep(&self, Announcement(version): Announcement, timeout: Option<Duration>) {
+        self.version.wait(version, timeout);
     }
 }

@@ -13,10 +13,10 @@
 mod imp {
     use std::arch::asm;
 
-    use crate::primitives::Futex;
+    use crate::primitives::AtomicU32;
 
     #[inline(always)]
-    pub(crate) fn add_one(word: &Futex) -> bool {
+    pub(crate) fn add_one(word: &AtomicU32) -> bool {
         // Bit 31 was set: then the sum is negative, or zero after 2^32 - 1. One branch tells: less or equal. After
         // 2^31 - 1 it is not taken, as the signed addition overflows: the bit that it sets is found next time.
         //
@@ -36,7 +36,7 @@ mod imp {
     }
 
     #[inline(always)]
-    pub(crate) fn add(word: &Futex, count: u32) -> bool {
+    pub(crate) fn add(word: &AtomicU32, count: u32) -> bool {
         // Bit 31 was set: then it still is, or the sum wrapped and left a carry.
         //
         // SAFETY: as above.
@@ -58,19 +58,19 @@ mod imp {
 #[cfg(not(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable")))))]
 mod imp {
     use crate::event_count::contract::SLEEPERS;
-    use crate::primitives::Futex;
+    use crate::primitives::AtomicU32;
 
-    pub(crate) fn add_one(word: &Futex) -> bool {
+    pub(crate) fn add_one(word: &AtomicU32) -> bool {
         add(word, 1)
     }
 
     #[cfg(model = "tso")]
-    pub(crate) fn add(word: &Futex, count: u32) -> bool {
+    pub(crate) fn add(word: &AtomicU32, count: u32) -> bool {
         word.add_unlocked(count).wrapping_sub(count) & SLEEPERS != 0
     }
 
     #[cfg(not(model = "tso"))]
-    pub(crate) fn add(word: &Futex, count: u32) -> bool {
+    pub(crate) fn add(word: &AtomicU32, count: u32) -> bool {
         word.fetch_add(count, crate::primitives::Ordering::Release) & SLEEPERS != 0
     }
 }
@@ -81,12 +81,12 @@ pub(super) use imp::{add, add_one};
 mod tests {
     use super::*;
     use crate::event_count::contract::SLEEPERS;
-    use crate::primitives::{Futex, Ordering};
+    use crate::primitives::{AtomicU32, Ordering};
 
     const EDGES: [u32; 9] = [0, 1, 41, SLEEPERS - 2, SLEEPERS - 1, SLEEPERS, SLEEPERS + 1, u32::MAX - 1, u32::MAX];
 
-    fn check(before: u32, count: u32, add: impl FnOnce(&Futex) -> bool) {
-        let word = Futex::new(before);
+    fn check(before: u32, count: u32, add: impl FnOnce(&AtomicU32) -> bool) {
+        let word = AtomicU32::new(before);
         let had_sleepers = add(&word);
         let after = word.load(Ordering::Relaxed);
         assert_eq!(after, before.wrapping_add(count));

@@ -76,6 +76,14 @@ impl<B: Barrier> Clone for Domain<B> {
     }
 }
 
+impl<B: Barrier> Domain<B> {
+    /// Leaves objects for whoever frees next, and frees where there are too many by now.
+    pub(super) fn leave(&self, retired: Vec<Retired>) {
+        self.0.orphans.add(retired);
+        self.0.orphans.free_if_many(|| self.retirer().free_unprotected());
+    }
+}
+
 impl<B: Barrier> fmt::Debug for Domain<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Domain").field("slots", &self.slots()).finish_non_exhaustive()
@@ -89,6 +97,6 @@ impl<B: Barrier> Reclaimer for Domain<B> {
     }
 
     fn adopt(&self, retired: Retired) {
-        self.0.orphans.add(vec![retired]);
+        self.leave(vec![retired]);
     }
 }

@@ -5,6 +5,7 @@ use std::mem;
 
 use super::Domain;
 use crate::barrier::{Barrier, Ticket};
+use crate::drop_all::drop_all;
 use crate::reclaim::Retired;
 
 /// Objects that wait for a heavy side together, at least.
@@ -84,21 +85,31 @@ impl<B: Barrier> Retirer<B> {
 
     /// Frees everything retired so far that nobody protects, blocking for a heavy side.
     pub fn flush(&mut self) {
-        loop {
-            self.seal();
-            let Some(ticket) = &self.ticket else { return };
-            ticket.wait();
-            self.scan();
-            // What was freed may have left others.
-            if self.domain.orphans().is_empty() {
-                return;
-            }
+        self.free_unprotected();
+        // What was freed may have left others.
+        while !self.domain.orphans().is_empty() {
+            self.free_unprotected();
         }
     }
 
-    /// How many objects this retirer has not freed yet.
+    /// As [`flush`](Self::flush), once; how many are left of those that were there.
+    pub(super) fn free_unprotected(&mut self) -> usize {
+        self.seal();
+        if let Some(ticket) = &self.ticket {
+            ticket.wait();
+            self.scan();
+        }
+        self.own()
+    }
+
+    /// How many objects wait that this retirer would free: those that were retired with it, and what dropped
+    /// [`Published`](super::Published) and retirers left to the domain.
     #[must_use]
     pub fn waiting(&self) -> usize {
+        self.own() + self.domain.orphans().objects()
+    }
+
+    fn own(&self) -> usize {
         self.fresh.len() + self.sealed.len()
     }
 
@@ -108,10 +119,12 @@ impl<B: Barrier> Retirer<B> {
 
     /// Begins a heavy side for everything there is.
     fn seal(&mut self) {
-        self.sealed.append(&mut self.fresh);
-        self.domain.orphans().take(&mut self.sealed);
-        if !self.sealed.is_empty() {
-            self.ticket = Some(self.domain.barrier().ticket());
+        self.domain.orphans().take(&mut self.fresh);
+        if self.own() > 0 {
+            // Before anything is moved: should this panic, an older ticket is not one for what is fresh.
+            let ticket = self.domain.barrier().ticket();
+            self.sealed.append(&mut self.fresh);
+            self.ticket = Some(ticket);
         }
     }
 
@@ -121,21 +134,72 @@ impl<B: Barrier> Retirer<B> {
         let (protected, slots) = self.domain.protected();
         self.batch = BATCH + 2 * slots;
         self.look_at = self.batch;
-        // Should an object's destructor panic, it is out of the list and the others are in it.
         let is_free = |retired: &mut Retired| protected.binary_search(&retired.object()).is_err();
-        self.sealed.extract_if(.., is_free).for_each(drop);
+        drop_all(self.sealed.extract_if(.., is_free));
     }
 }
 
 impl<B: Barrier> Drop for Retirer<B> {
     fn drop(&mut self) {
         self.sealed.append(&mut self.fresh);
-        self.domain.orphans().add(mem::take(&mut self.sealed));
+        self.domain.leave(mem::take(&mut self.sealed));
     }
 }
 
 impl<B: Barrier> fmt::Debug for Retirer<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Retirer").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::barrier::Fences;
+
+    thread_local! {
+        static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
+        static FREED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// As when a filter of system calls is installed.
+    #[derive(Clone)]
+    struct Refused;
+
+    // SAFETY: as of `Fences`; none is given where it panics.
+    unsafe impl Barrier for Refused {
+        fn light(&self) {
+            Fences.light();
+        }
+
+        fn ticket(&self) -> Ticket {
+            assert!(!IS_REFUSED.get(), "refused");
+            Fences.ticket()
+        }
+    }
+
+    #[test]
+    fn a_ticket_that_is_refused_leaves_the_older_one_what_it_is_for() {
+        unsafe fn free(_: *mut ()) {
+            FREED.set(FREED.get() + 1);
+        }
+        let domain = Domain::new(Refused);
+        let mut retirer = domain.retirer();
+        // SAFETY: freeing it is counting it.
+        let retire = |retirer: &mut Retirer<_>| unsafe { retirer.retire_with(std::ptr::null_mut(), free) };
+        retire(&mut retirer);
+        retirer.seal();
+        retire(&mut retirer);
+        IS_REFUSED.set(true);
+        assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
+        // The first one's ticket has passed; for the second there is none.
+        retirer.collect();
+        assert_eq!((FREED.get(), retirer.waiting()), (1, 1));
+        IS_REFUSED.set(false);
+        retirer.flush();
+        assert_eq!((FREED.get(), retirer.waiting()), (2, 0));
     }
 }

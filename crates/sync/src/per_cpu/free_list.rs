@@ -1,15 +1,19 @@
 //! Boxes to be used again, by the CPU that they were last used on.
 
 use std::cell::Cell;
+use std::mem;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use ascertain_sys::rseq::{Area, Outcome, Stack, Unavailable, Yielded};
+use ascertain_sys::rseq::{Area, Outcome, Stacks, Unavailable, Yielded, possible_cpus};
 
 use super::Method;
-use super::shard::{Shard, of_cpus, of_threads, own};
+use super::shard::{Shard, of_threads, own};
+use crate::drop_all::drop_all;
 
+/// A CPU's stack holds a multiple of so many: a cache line or two of them.
+const LINE: usize = 16;
 /// How often a thread looks for boxes that somebody else is just taking, which takes some microseconds.
 const LOOKS: usize = 100;
 
@@ -32,17 +36,15 @@ const LOOKS: usize = 100;
 #[derive(Debug)]
 pub struct FreeList<T> {
     area: Option<Area>,
-    of_cpus: Box<[Stack]>,
-    shards: Box<[Shard<Stack>]>,
+    /// Of boxes of `T`, each of which goes to one thread.
+    of_cpus: Stacks,
+    shards: Box<[Shard<Vec<Box<T>>>]>,
+    /// Of a CPU's stack, and of a shard.
+    capacity: usize,
     /// Elsewhere, so that taking the lock does not touch what each push and pop reads, nor keeps a compiler from having
     /// that in registers.
     shared: Box<Mutex<Vec<Box<T>>>>,
 }
-
-// SAFETY: the stacks hold boxes of `T`, each of which goes to one thread.
-unsafe impl<T: Send> Send for FreeList<T> {}
-// SAFETY: as above; nobody gets a reference to a `T` in the list.
-unsafe impl<T: Send> Sync for FreeList<T> {}
 
 impl<T> FreeList<T> {
     /// An empty list with the best method here. Each CPU's stack holds `capacity`, rounded up to a multiple of 16.
@@ -63,18 +65,22 @@ impl<T> FreeList<T> {
     /// As [`new`](Self::new).
     pub fn with_method(capacity: usize, method: Method) -> Result<Self, Unavailable> {
         let area = method.area()?;
-        let of_cpus = of_cpus(area, || Stack::new(capacity));
+        let capacity = capacity.div_ceil(LINE).max(1).saturating_mul(LINE);
+        let of_cpus = Stacks::new(if area.is_some() { possible_cpus() } else { 0 }, capacity);
         // Where there are sequences, what those leave goes to the shared list.
         let shards =
-            if area.is_some() { Box::default() } else { of_threads(area, || Shard::new(Stack::new(capacity))) };
-        Ok(Self { area, of_cpus, shards, shared: Box::default() })
+            if area.is_some() { Box::default() } else { of_threads(area, || Shard::new(Vec::with_capacity(capacity))) };
+        Ok(Self { area, of_cpus, shards, capacity, shared: Box::default() })
     }
 
     /// Keeps the box for somebody's [`pop`](Self::pop).
     #[inline]
     pub fn push(&self, item: Box<T>) {
-        let item = NonNull::from(Box::leak(item)).cast();
-        if !self.push_own(item) {
+        let left = match self.area {
+            Some(area) => self.push_own(area, item),
+            None => self.push_shard(item),
+        };
+        if let Some(item) = left {
             self.push_shared(item);
         }
     }
@@ -85,27 +91,31 @@ impl<T> FreeList<T> {
     #[inline]
     #[must_use]
     pub fn pop(&self) -> Option<Box<T>> {
-        self.pop_own().map_or_else(|| self.pop_elsewhere(), |item| Some(self.boxed(item)))
+        let own = match self.area {
+            Some(area) => self.pop_own(area),
+            None => self.pop_shard(),
+        };
+        own.or_else(|| self.pop_elsewhere())
     }
 
+    /// The box again where the CPU's stack does not take it.
     #[inline]
-    fn push_own(&self, item: NonNull<()>) -> bool {
-        let Some(area) = self.area else { return self.push_shard(item) };
+    fn push_own(&self, area: Area, item: Box<T>) -> Option<Box<T>> {
+        let item = NonNull::from(Box::leak(item)).cast();
         loop {
             match area.push(&self.of_cpus, item) {
-                Outcome::Done => return true,
-                Outcome::Refused => return false,
+                Outcome::Done => return None,
+                Outcome::Refused => return Some(Self::boxed(item)),
                 Outcome::Aborted => (),
             }
         }
     }
 
     #[inline]
-    fn pop_own(&self) -> Option<NonNull<()>> {
-        let Some(area) = self.area else { return self.pop_shard() };
+    fn pop_own(&self, area: Area) -> Option<Box<T>> {
         loop {
             match area.pop(&self.of_cpus) {
-                Yielded::Done(item) => return Some(item),
+                Yielded::Done(item) => return Some(Self::boxed(item)),
                 Yielded::Refused => return None,
                 Yielded::Aborted => (),
             }
@@ -114,22 +124,22 @@ impl<T> FreeList<T> {
 
     /// Not inlined: it would be most of the code where there are sequences.
     #[inline(never)]
-    fn push_shard(&self, item: NonNull<()>) -> bool {
-        let shard = own(&self.shards);
-        let _lock = shard.lock();
-        shard.data.push(item)
+    fn push_shard(&self, item: Box<T>) -> Option<Box<T>> {
+        let mut shard = own(&self.shards).lock();
+        if shard.len() == self.capacity {
+            return Some(item);
+        }
+        shard.push(item);
+        None
     }
 
     #[inline(never)]
-    fn pop_shard(&self) -> Option<NonNull<()>> {
-        let shard = own(&self.shards);
-        let _lock = shard.lock();
-        shard.data.pop()
+    fn pop_shard(&self) -> Option<Box<T>> {
+        own(&self.shards).lock().pop()
     }
 
     #[cold]
-    fn push_shared(&self, item: NonNull<()>) {
-        let item = self.boxed(item);
+    fn push_shared(&self, item: Box<T>) {
         self.shared().push(item);
     }
 
@@ -153,33 +163,30 @@ impl<T> FreeList<T> {
 
     /// From the shared list, one and half a stack more.
     fn take_shared(&self) -> Vec<Box<T>> {
-        let stack = self.of_cpus.first().or(self.shards.first().map(|shard| &shard.data));
-        let wanted = 1 + stack.map_or(0, |stack| stack.capacity() / 2);
         let mut shared = self.shared();
-        let kept = shared.len().saturating_sub(wanted);
+        let kept = shared.len().saturating_sub(1 + self.capacity / 2);
         shared.split_off(kept)
     }
 
     /// Half of the first other stack that has any; and whether somebody else is at one of them.
     fn steal(&self, is_busy: &Cell<bool>) -> Vec<Box<T>> {
-        let half = |stack: &Stack| -> Vec<Box<T>> {
-            let wanted = stack.len().div_ceil(2);
-            (0..wanted).map_while(|_| stack.pop()).map(|item| self.boxed(item)).collect()
-        };
-        let of_cpus = self.of_cpus.iter().enumerate().filter(|(_, stack)| !stack.is_empty()).map(|(cpu, stack)| {
-            match stack.stop(cpu) {
-                Ok(Some(_stopped)) => half(stack),
-                Ok(None) => {
-                    is_busy.set(true);
-                    Vec::new()
-                }
-                // Where the kernel can't stop a CPU's sequences, its stack is its own.
-                Err(_) => Vec::new(),
+        let with_items = (0..self.of_cpus.cpus()).filter(|&cpu| self.of_cpus.len(cpu) > 0);
+        let of_cpus = with_items.map(|cpu| match self.of_cpus.stop(cpu) {
+            Ok(Some(mut stack)) => {
+                let wanted = stack.len().div_ceil(2);
+                (0..wanted).map_while(|_| stack.pop()).map(|item| Self::boxed(item)).collect()
             }
+            Ok(None) => {
+                is_busy.set(true);
+                Vec::new()
+            }
+            // Where the kernel can't stop a CPU's sequences, its stack is its own.
+            Err(_) => Vec::new(),
         });
         let of_shards = self.shards.iter().map(|shard| {
-            let _lock = shard.lock();
-            half(&shard.data)
+            let mut shard = shard.lock();
+            let kept = shard.len() / 2;
+            shard.split_off(kept)
         });
         of_cpus.chain(of_shards).find(|items| !items.is_empty()).unwrap_or_default()
     }
@@ -189,7 +196,7 @@ impl<T> FreeList<T> {
     }
 
     /// What came off a stack, or did not get on one.
-    fn boxed(&self, item: NonNull<()>) -> Box<T> {
+    fn boxed(item: NonNull<()>) -> Box<T> {
         // SAFETY: each item is a box's of this type that `push` leaked, and whoever has it has it alone: a stack gives
         // each back once.
         unsafe { Box::from_raw(item.cast().as_ptr()) }
@@ -198,7 +205,8 @@ impl<T> FreeList<T> {
 
 impl<T> Drop for FreeList<T> {
     fn drop(&mut self) {
-        let stacks = self.of_cpus.iter().chain(self.shards.iter().map(|shard| &shard.data));
-        stacks.for_each(|stack| std::iter::from_fn(|| stack.pop()).for_each(|item| drop(self.boxed(item))));
+        let shared = mem::take(&mut *self.shared());
+        let of_shards = self.shards.iter().flat_map(|shard| mem::take(&mut *shard.lock()));
+        drop_all(self.of_cpus.drain().map(Self::boxed).chain(of_shards).chain(shared));
     }
 }

@@ -44,7 +44,7 @@ use super::shard::{Shard, of_cpus, of_threads, own};
 pub struct Lock {
     area: Option<Area>,
     of_cpus: Box<[Owned]>,
-    shards: Box<[Shard<Owned>]>,
+    shards: Box<[OwnedShard]>,
 }
 
 /// The lock on one CPU's words, until somebody else takes it.
@@ -59,7 +59,14 @@ pub struct Held<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Place<'a> {
     Cpu(Area, usize, &'a Owned),
-    Shard(&'a Shard<Owned>),
+    Shard(&'a OwnedShard),
+}
+
+/// A shard's words, which are read without its lock: that only keeps updates from being lost.
+#[derive(Debug, Default)]
+struct OwnedShard {
+    lock: Shard<()>,
+    owned: Owned,
 }
 
 /// No acquirer is ever given this number.
@@ -83,7 +90,7 @@ impl Lock {
     /// Why the method can't be had.
     pub fn with_method(method: Method) -> Result<Self, Unavailable> {
         let area = method.area()?;
-        Ok(Self { area, of_cpus: of_cpus(area, Owned::default), shards: of_threads(area, Shard::default) })
+        Ok(Self { area, of_cpus: of_cpus(area, Owned::default), shards: of_threads(area, OwnedShard::default) })
     }
 
     /// Takes the lock of the CPU that this thread is on, at once.
@@ -93,8 +100,8 @@ impl Lock {
         let (place, owner) = self.acquire_of_cpu().unwrap_or_else(|| {
             // No sequences, or none for this thread.
             let shard = own(&self.shards);
-            let _lock = shard.lock();
-            (Place::Shard(shard), shard.data.acquire())
+            let _lock = shard.lock.lock();
+            (Place::Shard(shard), shard.owned.acquire())
         });
         Held { place, owner, not_send: PhantomData }
     }
@@ -120,15 +127,15 @@ impl Lock {
     pub fn revoke(&self) -> io::Result<()> {
         self.of_cpus.iter().for_each(Owned::disown);
         for shard in &self.shards {
-            let _lock = shard.lock();
-            shard.data.disown();
+            let _lock = shard.lock.lock();
+            shard.owned.disown();
         }
         if self.of_cpus.is_empty() { Ok(()) } else { rseq::fence(None) }
     }
 
     /// Each CPU's words as they are now, one by one.
     pub fn words(&self) -> impl Iterator<Item = [u64; WORDS]> {
-        let all = self.of_cpus.iter().chain(self.shards.iter().map(|shard| &shard.data));
+        let all = self.of_cpus.iter().chain(self.shards.iter().map(|shard| &shard.owned));
         all.map(|owned| owned.words.each_ref().map(|word| word.load(Relaxed)))
     }
 }
@@ -168,8 +175,8 @@ impl Held<'_> {
                 }
             },
             Place::Shard(shard) => {
-                let _lock = shard.lock();
-                shard.data.store(self.owner, word, value)
+                let _lock = shard.lock.lock();
+                shard.owned.store(self.owner, word, value)
             }
         };
         if !is_stored {
@@ -181,7 +188,7 @@ impl Held<'_> {
     fn owned(&self) -> &Owned {
         match self.place {
             Place::Cpu(_, _, owned) => owned,
-            Place::Shard(shard) => &shard.data,
+            Place::Shard(shard) => &shard.owned,
         }
     }
 }

@@ -8,20 +8,16 @@ use ascertain_sys::rseq::{Area, possible_cpus};
 /// A shard's data, on cache lines of its own, for whoever holds its lock.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Shard<T> {
-    mutex: Mutex<()>,
-    /// Atomic in itself: the lock only keeps updates from being lost.
-    pub(super) data: T,
-}
+pub(super) struct Shard<T>(Mutex<T>);
 
 impl<T> Shard<T> {
     pub(super) fn new(data: T) -> Self {
-        Self { mutex: Mutex::new(()), data }
+        Self(Mutex::new(data))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
         // Nothing is left half done where a holder panics: nothing in its care can.
-        self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -40,6 +36,7 @@ pub(super) fn of_threads<T>(area: Option<Area>, new: impl Fn() -> T) -> Box<[T]>
 /// The calling thread's shard: threads take turns as they first ask.
 #[inline]
 pub(super) fn own<T>(shards: &[T]) -> &T {
+    // May wrap: two threads with one number only share a shard sooner.
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static NUMBER: usize = THREADS.fetch_add(1, Relaxed);

@@ -4,8 +4,10 @@ mod orphans;
 mod published;
 mod records;
 mod retired;
+mod turn;
 
-pub(crate) use orphans::Orphans;
+pub(crate) use orphans::{Leavable, Orphans};
 pub use published::{Published, Reclaimer};
 pub(crate) use records::{Record, Records};
 pub use retired::Retired;
+pub(crate) use turn::Turn;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::Leavable;
+
 /// An object that was taken out of the shared structure. Dropping this frees the object.
 pub struct Retired {
     object: *mut (),
@@ -32,6 +34,12 @@ impl Retired {
 
     pub(crate) fn object(&self) -> *mut () {
         self.object
+    }
+}
+
+impl Leavable for Retired {
+    fn objects(&self) -> usize {
+        1
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::PopError;
 use super::shared::Shared;
+use crate::drop_all::drop_all;
 use crate::event_count::{EventCount, SingleProducer, Version};
 use crate::primitives::Instant;
 
@@ -17,7 +18,8 @@ pub struct Consumer<T: Send, P: EventCount = SingleProducer, C: EventCount = Sin
     pushed: Version,
     /// The count that the producer had published then: one more if it was gone.
     count: Version,
-    /// How many of the last items were taken without the producer having been told: none, unless there is a batch.
+    /// How many of the last items were taken without the producer having been told: none, unless there is a batch, and
+    /// never more than the ring holds, since the producer finds no room for others.
     untold: u32,
 }
 
@@ -162,7 +164,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
 impl<T: Send, P: EventCount, C: EventCount> Drop for Consumer<T, P, C> {
     fn drop(&mut self) {
         let closing = Closing(self);
-        closing.0.pop_batch(usize::MAX).for_each(drop);
+        drop_all(closing.0.pop_batch(usize::MAX));
     }
 }
 

@@ -1,9 +1,11 @@
 //! What producer and consumer share.
 
+use std::iter;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use super::{Consumer, Producer};
+use crate::drop_all::drop_all;
 use crate::event_count::{EventCount, Version};
 use crate::primitives::{AtomicU32, Ordering, UnsafeCell};
 
@@ -77,11 +79,12 @@ impl<T, P: EventCount, C: EventCount> Drop for Shared<T, P, C> {
         let (Some(mut first), Some(end)) = (self.popped.closed_at(), self.pushed.closed_at()) else {
             return; // a side that panicked before it was made
         };
-        while first != end {
-            // SAFETY: it was pushed and not popped, and both sides are gone.
-            self.slot(first).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
-            first = first.after(1);
-        }
+        drop_all(iter::from_fn(|| {
+            let index = first;
+            first = first.after(u32::from(index != end));
+            // SAFETY: it was pushed and not popped, both sides are gone, and each index comes once.
+            (index != end).then(|| self.slot(index).with(|slot| unsafe { (*slot).assume_init_read() }))
+        }));
     }
 }
 

@@ -24,7 +24,8 @@ pub enum Language {
 pub struct Source {
     /// Its language.
     pub language: Language,
-    /// The code. It is part of this program: what it does with memory is this program's doing.
+    /// The code, with functions defined as the [module](super) says. It is part of this program: what it does with memory
+    /// is this program's doing.
     pub text: &'static str,
     /// The compiler's command: `gcc`, `clang++`. At first the machine's own, `cc` or `c++`.
     pub compiler: String,
@@ -72,6 +73,25 @@ impl Source {
     }
 }
 
+/// Comes before each source. What it notes of a type, [`Plain`](super::Plain) says too. It needs nothing included.
+const PRELUDE: &str = r#"
+#ifdef __cplusplus
+#define ASCERTAIN_IN_C(declarations) extern "C" { declarations }
+#else
+#define ASCERTAIN_IN_C(declarations) declarations
+#endif
+#define ASCERTAIN_KIND(type) ((type)0.5 != 0 ? 'f' : (type)-1 < 0 ? 'i' : 'u')
+#define ASCERTAIN(name, input, output) \
+    ASCERTAIN_IN_C( \
+        extern const unsigned char ascertain_types_##name[4]; \
+        __INT64_TYPE__ ascertain_##name(const input *, __SIZE_TYPE__, output *, __SIZE_TYPE__); \
+    ) \
+    const unsigned char ascertain_types_##name[4] = \
+        {ASCERTAIN_KIND(input), sizeof(input), ASCERTAIN_KIND(output), sizeof(output)}; \
+    __INT64_TYPE__ ascertain_##name(const input *in, __SIZE_TYPE__ in_count, output *out, __SIZE_TYPE__ out_count)
+#line 1
+"#;
+
 /// Compiles a source into a shared object and loads it.
 ///
 /// # Errors
@@ -86,7 +106,7 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
         Language::C => "source.c",
         Language::Cpp => "source.cpp",
     });
-    fs::write(&file, source.text).map_err(Error::system("writing code to be compiled"))?;
+    fs::write(&file, [PRELUDE, source.text].concat()).map_err(Error::system("writing code to be compiled"))?;
     let command = Command {
         program: source.compiler.clone().into(),
         args: ["-shared".into(), "-fPIC".into(), "-o".into(), object.clone().into(), file.into()]
@@ -105,6 +125,7 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
     match prepared.run(Some(source.time_limit))?.exit {
         // What is loaded stays: nothing is left behind, however the program ends.
         Exit::Code(0) => Library::load(&object),
+        Exit::Interrupted => Err(Error::Interrupted),
         Exit::TimedOut => {
             Err(Error::CompileTimeout { compiler: source.compiler.clone(), limit_s: source.time_limit.as_secs_f64() })
         }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::Error;
 
-/// The one interface.
-type Signature = unsafe extern "C" fn(*const c_void, usize, *mut c_void, usize) -> i64;
+/// The one interface, of functions that `ASCERTAIN` defines.
+type Signature<I, O> = unsafe extern "C" fn(*const I, usize, *mut O, usize) -> i64;
 
 /// Compiled code that is loaded. Clones share it.
 #[derive(Clone, Debug)]
@@ -47,20 +47,31 @@ impl Library {
         Ok(Library(Arc::new(Loaded { handle, object: file })))
     }
 
-    /// The function of this name, which in the source has `ascertain_` before it.
+    /// The function that is defined by this name and these types: see the [module](super).
     ///
     /// # Errors
     /// [`Error::Load`] when the library has none.
-    pub fn function(&self, name: &str) -> Result<Function, Error> {
+    pub fn function<I: Plain, O: Plain>(&self, name: &str) -> Result<Function<I, O>, Error> {
+        let missing = || Error::Load { said: format!("it has no function `{name}` defined by ASCERTAIN") };
+        let types = self.symbol(&format!("types_{name}"))?.ok_or_else(missing)?;
+        // SAFETY: what has such a name is four bytes, says `ASCERTAIN`, and lasts as long as the library.
+        let types: [u8; 4] = unsafe { types.cast().read() };
+        let wanted = [I::KIND, size_of::<I>() as u8, O::KIND, size_of::<O>() as u8];
+        if types != wanted {
+            let [theirs, ours] = [types, wanted].map(shown);
+            return Err(Error::Load { said: format!("its function `{name}` is from {theirs}, not from {ours}") });
+        }
+        let address = self.symbol(name)?.ok_or_else(missing)?;
+        // SAFETY: beside those bytes `ASCERTAIN` has declared a function of this signature, of these types.
+        let pointer = unsafe { std::mem::transmute::<NonNull<c_void>, Signature<I, O>>(address) };
+        Ok(Function { pointer, library: self.clone() })
+    }
+
+    /// What has the name in the object, with `ascertain_` before it.
+    fn symbol(&self, name: &str) -> Result<Option<NonNull<c_void>>, Error> {
         let text = CString::new(format!("ascertain_{name}")).map_err(|_| Error::Nul { text: name.into() })?;
         // SAFETY: the handle is open, the name is a C string.
-        let address = unsafe { libc::dlsym(self.0.handle.as_ptr(), text.as_ptr()) };
-        if address.is_null() {
-            return Err(Error::Load { said: format!("it has no function `{name}`") });
-        }
-        // SAFETY: every function of our sources whose name begins so has this signature (see the module's docs).
-        let pointer = unsafe { std::mem::transmute::<*mut c_void, Signature>(address) };
-        Ok(Function { pointer, library: self.clone() })
+        Ok(NonNull::new(unsafe { libc::dlsym(self.0.handle.as_ptr(), text.as_ptr()) }))
     }
 
     /// The shared object, for tools that read machine code, also in other processes; there for as long as the library is,
@@ -78,19 +89,26 @@ fn last_error() -> String {
     }
 }
 
-/// A compiled function.
+/// Two types as Rust has them.
+fn shown(types: [u8; 4]) -> String {
+    let [from, from_bytes, to, to_bytes] = types;
+    let shown = |kind, bytes| format!("{}{}", char::from(kind), 8 * u32::from(bytes));
+    format!("{} to {}", shown(from, from_bytes), shown(to, to_bytes))
+}
+
+/// A compiled function from `I` to `O`.
 #[derive(Clone, Debug)]
-pub struct Function {
-    pointer: Signature,
+pub struct Function<I, O> {
+    pointer: Signature<I, O>,
     library: Library,
 }
 
-impl Function {
+impl<I: Plain, O: Plain> Function<I, O> {
     /// Calls it. What the slices hold and what the result means is the function's affair.
-    pub fn call<I: Plain, O: Plain>(&self, input: &[I], output: &mut [O]) -> i64 {
-        // SAFETY: both slices are alive and of the lengths given, and any bits are a value of their types.
-        // That the function keeps to them is a matter of its source, which is part of this program.
-        unsafe { (self.pointer)(input.as_ptr().cast(), input.len(), output.as_mut_ptr().cast(), output.len()) }
+    pub fn call(&self, input: &[I], output: &mut [O]) -> i64 {
+        // SAFETY: both slices are alive, of the lengths given and of the types that the function is for, of which any bits
+        // are a value. That it keeps to them is a matter of its source, which is part of this program.
+        unsafe { (self.pointer)(input.as_ptr(), input.len(), output.as_mut_ptr(), output.len()) }
     }
 
     /// The library that it is in.
@@ -103,13 +121,18 @@ impl Function {
 pub trait Plain: Copy + sealed::Sealed {}
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed {
+        /// The letter before the type's bits: what `ASCERTAIN` notes of a type.
+        const KIND: u8;
+    }
 }
 
 macro_rules! plain {
-    ($($number:ty),*) => {
-        $(impl sealed::Sealed for $number {}
-        impl Plain for $number {})*
+    ($($kind:literal: $($number:ty),*;)*) => {
+        $($(impl sealed::Sealed for $number {
+            const KIND: u8 = $kind;
+        }
+        impl Plain for $number {})*)*
     };
 }
-plain!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
+plain!(b'u': u8, u16, u32, u64; b'i': i8, i16, i32, i64; b'f': f32, f64;);

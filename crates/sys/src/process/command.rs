@@ -80,6 +80,9 @@ pub enum Exit {
     Signal(i32),
     /// It reached its time limit, and its process group was killed.
     TimedOut,
+    /// A signal asked us for the end (see [`interrupt::install`](crate::interrupt::install)), and its process group was
+    /// killed.
+    Interrupted,
 }
 
 /// What a run took, by the kernel's account.
@@ -90,7 +93,8 @@ pub enum Exit {
 pub struct Usage {
     /// How it ended.
     pub exit: Exit,
-    /// From just before the process is made to when the kernel reports its end.
+    /// From just before the process is made to when the kernel reports its end; to when it was killed, if it was
+    /// interrupted.
     pub wall_ns: u64,
     /// Time on a CPU in user mode. Many kernels know the sum with `system_ns` exactly, but split it
     /// by samples some milliseconds apart: for a short command only the sum means something.

@@ -42,7 +42,7 @@ pub(super) struct Launcher {
     request: OwnedFd,
     pid: libc::pid_t,
     /// The process that made it, and the only one that may end it: not a fork of that.
-    owner: u32,
+    owner: u64,
     alive: bool,
 }
 
@@ -70,7 +70,7 @@ impl Launcher {
             // SAFETY: this is the copy, where nothing else runs.
             0 => unsafe { serve(&image, request.as_raw_fd(), parent) },
             1.. => {
-                let owner = std::process::id();
+                let owner = crate::fork::generation();
                 let pid = pid as libc::pid_t;
                 let mut launcher = Self { image, request, pid, owner, alive: true };
                 launcher.await_reply(0)?;
@@ -138,7 +138,7 @@ impl Launcher {
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        if self.alive && self.owner == std::process::id() {
+        if self.alive && self.owner == crate::fork::generation() {
             // SAFETY: `pid` is our child and was not waited for yet, so the number is still its.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
             // Nothing can be done about a child that can't be waited for.
@@ -166,13 +166,13 @@ fn image(path: &Path, command: &Command) -> Result<Image, Error> {
 
 /// A descriptor of this process, which is readable when it has ended; made once a process.
 fn own_pidfd() -> io::Result<RawFd> {
-    static OWN: Mutex<Option<(u32, OwnedFd)>> = Mutex::new(None);
-    let id = std::process::id();
+    static OWN: Mutex<Option<(u64, OwnedFd)>> = Mutex::new(None);
+    let id = crate::fork::generation();
     let mut own = OWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match &*own {
         Some((owner, pidfd)) if *owner == id => Ok(pidfd.as_raw_fd()),
         _ => {
-            let pidfd = pidfd_open(id as libc::pid_t)?;
+            let pidfd = pidfd_open(std::process::id() as libc::pid_t)?;
             let number = pidfd.as_raw_fd();
             *own = Some((id, pidfd));
             Ok(number)

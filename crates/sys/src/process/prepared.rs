@@ -78,14 +78,14 @@ impl Prepared {
 
     /// Runs the command and waits for its end; runs of one `Prepared` follow one another.
     ///
-    /// At the time limit its process group is killed, and the end still waited for. What left the
+    /// At the time limit, and when a signal arrives, its process group is killed, and the end still waited for. What left the
     /// group (a daemon) is not found. Descendants that outlive a command that ended by itself are
     /// left alone.
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`] when a signal arrived (see [`interrupt::install`]), the group having
-    /// been killed; [`Error::InputFile`] and [`Error::OutputFile`] for the command's files; the
+    /// [`Error::Interrupted`] when a signal had arrived (see [`interrupt::install`]) before the command was started;
+    /// [`Error::InputFile`] and [`Error::OutputFile`] for the command's files; the
     /// reason why the program could not be started. That is never an [`Exit`], whose code 127 can
     /// only be the command's own.
     ///

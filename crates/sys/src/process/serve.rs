@@ -54,26 +54,33 @@ pub(super) unsafe fn serve(control: &Control, request: RawFd, parent: RawFd) -> 
 /// `nohup`, except SIGPIPE, which Rust ignores. SIGTTIN and SIGTTOU are ignored: a command in the
 /// background of a terminal would be stopped by them for ever.
 unsafe fn reset_signals() {
-    // SAFETY: `sigaction` and `sigset_t` are plain data for which zeros are valid, and mean the
-    // default action and the empty set; all pointers are to locals. Numbers that can't be changed
-    // are refused by the kernel, which is as well.
+    // SAFETY: the set is plain data for which zeros are valid, and mean the empty one; the pointer is to a local.
     unsafe {
-        let mut default: libc::sigaction = mem::zeroed();
-        default.sa_sigaction = libc::SIG_DFL;
-        let mut ignore = default;
-        ignore.sa_sigaction = libc::SIG_IGN;
-        for signal in 1..=libc::SIGRTMAX() {
-            let mut present: libc::sigaction = mem::zeroed();
-            libc::sigaction(signal, ptr::null(), &raw mut present);
-            if present.sa_sigaction != libc::SIG_IGN || signal == libc::SIGPIPE {
-                libc::sigaction(signal, &raw const default, ptr::null_mut());
+        for signal in 1..=SIGNALS {
+            if action(signal, None) != libc::SIG_IGN || signal == libc::SIGPIPE {
+                action(signal, Some(libc::SIG_DFL));
             }
         }
-        libc::sigaction(libc::SIGTTIN, &raw const ignore, ptr::null_mut());
-        libc::sigaction(libc::SIGTTOU, &raw const ignore, ptr::null_mut());
+        action(libc::SIGTTIN, Some(libc::SIG_IGN));
+        action(libc::SIGTTOU, Some(libc::SIG_IGN));
         let none: libc::sigset_t = mem::zeroed();
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
     }
+}
+
+/// Those of the kernel.
+const SIGNALS: c_int = 64;
+
+/// What is done at a signal so far, and sets it. By the kernel's own call: musl's function takes a lock, which another thread
+/// of our process may have held when the copy was made.
+unsafe fn action(signal: c_int, new: Option<libc::sighandler_t>) -> libc::sighandler_t {
+    // The kernel's `sigaction`: the handler first; then flags, a restorer and a set of signals, which are all zero here.
+    let (new, mut old) = (new.map(|handler| [handler, 0, 0, 0, 0]), [0; 5]);
+    let given = new.as_ref().map_or(ptr::null(), |new| new.as_ptr());
+    // SAFETY: it is at most five words on 32 bits and four on 64; what is there lives. Numbers that can't be
+    // changed are refused by the kernel, which is as well.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, given, old.as_mut_ptr(), SIGNALS / 8) };
+    old[0]
 }
 
 /// Gives back the memory that was copied from our process, and forgets how much it was.

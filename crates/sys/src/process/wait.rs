@@ -63,20 +63,17 @@ pub(super) fn wait(mut running: Running, time_limit: Option<Duration>, buffer: &
             Some(deadline_ns) if now_ns >= deadline_ns => Some(Killed::TimedOut),
             _ => None,
         };
-        if cause.is_some() {
+        if let Some(cause) = cause {
             // SAFETY: the command leads its group and was not waited for, so that the number is
             // still that of its group.
             unsafe { libc::kill(-running.pid, libc::SIGKILL) };
-            killed = cause;
+            killed = Some((cause, now_ns));
         }
         if has_output && !drain(&mut running.reader, buffer) {
             running.reader = None;
         }
     };
-    if killed == Some(Killed::Interrupted) {
-        return Err(Error::Interrupted);
-    }
-    Ok(usage(&remains, killed, end_ns - running.start_ns))
+    Ok(usage(&remains, killed, end_ns, running.start_ns))
 }
 
 /// Waits for one child: what it left behind; nothing yet if `WNOHANG` is among the options.
@@ -175,18 +172,18 @@ fn drain(reader: &mut Option<PipeReader>, buffer: &mut [u8]) -> bool {
     }
 }
 
-fn usage(remains: &Remains, killed: Option<Killed>, wall_ns: u64) -> Usage {
+fn usage(remains: &Remains, killed: Option<(Killed, u64)>, end_ns: u64, start_ns: u64) -> Usage {
     let Remains { status, usage } = remains;
-    let exit = if killed.is_some() {
-        Exit::TimedOut
-    } else if libc::WIFSIGNALED(*status) {
-        Exit::Signal(libc::WTERMSIG(*status))
-    } else {
-        Exit::Code(libc::WEXITSTATUS(*status))
+    let (exit, end_ns) = match killed {
+        Some((Killed::TimedOut, _)) => (Exit::TimedOut, end_ns),
+        // It was seen to run until then; how long it would have is not known.
+        Some((Killed::Interrupted, killed_ns)) => (Exit::Interrupted, killed_ns),
+        None if libc::WIFSIGNALED(*status) => (Exit::Signal(libc::WTERMSIG(*status)), end_ns),
+        None => (Exit::Code(libc::WEXITSTATUS(*status)), end_ns),
     };
     Usage {
         exit,
-        wall_ns,
+        wall_ns: end_ns - start_ns,
         user_ns: nanoseconds(usage.ru_utime),
         system_ns: nanoseconds(usage.ru_stime),
         memory_peak_bytes: memory_peak_bytes(usage),

@@ -1,9 +1,7 @@
 //! Sequences on other CPUs, brought to an end.
 
 use std::io;
-use std::sync::atomic::Ordering;
 
-use super::Stack;
 use crate::membarrier;
 
 /// When it returns, whatever sequence was under way on a CPU (on `cpu`, or on each) when it was called has committed,
@@ -22,31 +20,4 @@ pub fn fence(cpu: Option<usize>) -> io::Result<()> {
     // The process has not said yet that it will use the command.
     membarrier::register_restart_sequences()?;
     membarrier::restart_sequences(cpu)
-}
-
-/// A CPU's stack that no sequence can touch while this exists.
-#[derive(Debug)]
-pub struct Stopped<'a>(&'a Stack);
-
-impl Stack {
-    /// Stops the sequences on this stack, that of the CPU, and waits for one that is under way: the caller has it to
-    /// itself until it drops what it gets. None where somebody else has it.
-    ///
-    /// # Errors
-    /// Those of [`fence`]. Sequences go on, then.
-    pub fn stop(&self, cpu: usize) -> io::Result<Option<Stopped<'_>>> {
-        if self.is_stopped.swap(true, Ordering::Acquire) {
-            return Ok(None);
-        }
-        self.admit(false);
-        let stopped = Stopped(self);
-        fence(Some(cpu)).map(|()| Some(stopped))
-    }
-}
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.admit(true);
-        self.0.is_stopped.store(false, Ordering::Release);
-    }
 }

@@ -14,7 +14,7 @@
 //! | what | sequence | in plain Rust |
 //! |---|---|---|
 //! | add to a number | [`Area::add`] | [`Count::add`] |
-//! | a stack of pointers | [`Area::push`], [`Area::pop`] | [`Stack::push`], [`Stack::pop`] |
+//! | a stack of pointers | [`Area::push`], [`Area::pop`] | [`Stopped::push`], [`Stopped::pop`] |
 //! | words that have an owner | [`Area::acquire`], [`Area::store`] | [`Owned::acquire`], [`Owned::store`] |
 //!
 //! The plain ones do the same for a caller who has the data to itself (a lock, or [`fence`]); they are what runs where
@@ -40,6 +40,8 @@
 
 mod area;
 mod fence;
+#[cfg(all(test, target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
+mod model;
 pub mod null_gs;
 mod plain;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
@@ -48,13 +50,15 @@ mod sequences;
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri))))]
 #[path = "nowhere.rs"]
 mod sequences;
+mod stacks;
 #[cfg(test)]
 mod tests;
 
 pub use area::{Unavailable, possible_cpus};
 pub use fence::fence;
-pub use plain::{Count, Owned, Stack, WORDS};
+pub use plain::{Count, Owned, WORDS};
 pub use sequences::Area;
+pub use stacks::{Stacks, Stopped};
 
 /// What became of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

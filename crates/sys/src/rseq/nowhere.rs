@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::ptr::NonNull;
 
-use super::{Count, Outcome, Owned, Stack, Unavailable, Yielded};
+use super::{Count, Outcome, Owned, Stacks, Unavailable, Yielded};
 
 /// See the same on Linux and x86-64; here there is none.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +27,11 @@ impl Area {
         match self.0 {}
     }
 
-    pub fn push(self, _stacks: &[Stack], _item: NonNull<()>) -> Outcome {
+    pub fn push(self, _stacks: &Stacks, _item: NonNull<()>) -> Outcome {
         match self.0 {}
     }
 
-    pub fn pop(self, _stacks: &[Stack]) -> Yielded<NonNull<()>> {
+    pub fn pop(self, _stacks: &Stacks) -> Yielded<NonNull<()>> {
         match self.0 {}
     }
 

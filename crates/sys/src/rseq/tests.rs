@@ -3,6 +3,7 @@
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::stacks::Stack;
 use super::*;
 
 fn item(number: usize) -> NonNull<()> {
@@ -12,12 +13,12 @@ fn item(number: usize) -> NonNull<()> {
 #[test]
 fn a_plain_stack_gives_back_what_it_was_given_from_the_top() {
     let stack = Stack::new(1);
-    let capacity = stack.capacity();
+    let capacity = 16;
     assert!((1..=capacity).all(|number| stack.push(item(number))));
     assert!(!stack.push(item(99)));
     assert!((1..=capacity).rev().all(|number| stack.pop() == Some(item(number))));
     assert_eq!(stack.pop(), None);
-    assert!(stack.is_empty());
+    assert_eq!(stack.len(), 0);
 }
 
 #[test]
@@ -34,12 +35,15 @@ fn plain_words_obey_their_last_acquirer() {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 mod sequences {
+    use std::io;
+    use std::sync::atomic::AtomicBool;
     use std::thread;
     use std::time::{Duration, Instant};
 
     use proptest::prelude::*;
 
     use super::*;
+    use crate::affinity;
 
     /// Calls `f` until it was neither aborted nor on another CPU in the end than in the beginning.
     fn on_one_cpu<T>(area: Area, mut f: impl FnMut(usize) -> Option<T>) -> T {
@@ -67,8 +71,8 @@ mod sequences {
     fn nothing_happens_on_a_cpu_that_has_no_data() {
         let Some(area) = area() else { return };
         assert_eq!(area.add(&[], 1), Outcome::Refused);
-        assert_eq!(area.push(&[], item(1)), Outcome::Refused);
-        assert_eq!(area.pop(&[]), Yielded::Refused);
+        assert_eq!(area.push(&Stacks::new(0, 1), item(1)), Outcome::Refused);
+        assert_eq!(area.pop(&Stacks::new(0, 1)), Yielded::Refused);
         assert_eq!(area.acquire(&[]), Yielded::Refused);
         assert_eq!(area.store(usize::MAX >> 32, &Owned::default(), 0, 0, 1), Outcome::Refused);
     }
@@ -97,7 +101,7 @@ mod sequences {
     /// What the sequences work on: for each CPU, and once more in plain Rust.
     struct Both {
         counts: Vec<Count>,
-        stacks: Vec<Stack>,
+        stacks: Stacks,
         owned: Vec<Owned>,
         plain: (Count, Stack, Owned),
     }
@@ -114,7 +118,7 @@ mod sequences {
                 let each = 0..possible_cpus();
                 let both = Both {
                     counts: each.clone().map(|_| Count::new(u64::MAX)).collect(),
-                    stacks: each.clone().map(|_| Stack::new(3)).collect(),
+                    stacks: Stacks::new(possible_cpus(), 3),
                     owned: each.map(|_| Owned::default()).collect(),
                     plain: (Count::new(u64::MAX), Stack::new(3), Owned::default()),
                 };
@@ -124,7 +128,7 @@ mod sequences {
                 }
                 let words = |owned: &Owned| owned.words.each_ref().map(|word| word.load(Relaxed));
                 assert_eq!(both.counts[cpu].get(), both.plain.0.get());
-                assert_eq!(both.stacks[cpu].len(), both.plain.1.len());
+                assert_eq!(both.stacks.len(cpu), both.plain.1.len());
                 assert_eq!(words(&both.owned[cpu]), words(&both.plain.2));
                 Some(())
             });
@@ -227,6 +231,83 @@ mod sequences {
         assert!(aborted >= ENOUGH, "only {aborted} sequences were aborted");
     }
 
+    type Stop = for<'a> fn(&'a Stacks, usize) -> io::Result<Option<Stopped<'a>>>;
+
+    /// A thread on one CPU pushes and pops; one on another stops the stack so often, and looks whether it stays as it is.
+    /// In which round it did not; nothing worse, so that nothing gets out of bounds where the stack is not stopped.
+    fn moved_while_stopped(area: Area, [here, there]: [usize; 2], rounds: u64, stop: Stop) -> Option<u64> {
+        let (stacks, is_over) = (Stacks::new(possible_cpus(), 64), AtomicBool::new(false));
+        let work = || {
+            affinity::pin_current_thread(there).unwrap();
+            while !is_over.load(Relaxed) {
+                let _ = (area.push(&stacks, item(8)), area.push(&stacks, item(8)), area.pop(&stacks));
+                while stacks.len(there) > 32 {
+                    let _ = area.pop(&stacks);
+                }
+            }
+        };
+        let look = || {
+            affinity::pin_current_thread(here).unwrap();
+            let start = Instant::now();
+            let mut rounds = (0..rounds).take_while(|_| start.elapsed() < Duration::from_secs(60));
+            let moved = rounds.find(|_| {
+                let stopped = stop(&stacks, there).unwrap_or_default();
+                stopped.is_some_and(|stopped| {
+                    let len = stopped.len();
+                    (0..30).any(|_| stopped.len() != len)
+                })
+            });
+            is_over.store(true, Relaxed);
+            moved
+        };
+        thread::scope(|scope| {
+            scope.spawn(work);
+            scope.spawn(look).join().unwrap()
+        })
+    }
+
+    /// The control, which does not ask the kernel to end the sequences under way, says how long one must look.
+    #[test]
+    fn no_sequence_commits_on_a_stopped_stack() {
+        const SEEN: usize = 8;
+        let Some(area) = area() else { return };
+        let allowed = affinity::allowed();
+        let &[here, .., there] = &allowed[..] else { return };
+        // Kernels before Linux 5.10 can't, nor can some filters of system calls.
+        if fence(None).is_err() || thread::spawn(move || affinity::pin_current_thread(there)).join().unwrap().is_err() {
+            return;
+        }
+        let moved = |rounds, stop| moved_while_stopped(area, [here, there], rounds, stop);
+        let without = || moved(u64::MAX, |stacks, cpu| stacks.stop_by(cpu, |_| Ok(()))).expect("seen in a minute") + 1;
+        let rounds = 3 * (0..SEEN).map(|_| without()).sum::<u64>();
+        assert_eq!(moved(rounds, Stacks::stop), None, "a sequence committed on a stack that was stopped");
+    }
+
+    /// The control: what the sequences do, in plain Rust on the stack of the CPU that the thread was on a moment ago. Each
+    /// number is pushed once, so that the sum of those popped and those left must be that of those pushed.
+    #[test]
+    fn without_sequences_items_are_lost() {
+        let Some(area) = area() else { return };
+        let mut stacks = Stacks::new(possible_cpus(), 64);
+        let (pushed, popped, start) = (Count::default(), Count::default(), Instant::now());
+        let work = |stacks: &Stacks| {
+            for number in 1..300_000 {
+                if stacks.of_cpus[area.cpu().unwrap()].push(item(number)) {
+                    pushed.add_shared(number as u64);
+                }
+                if let Some(item) = stacks.of_cpus[area.cpu().unwrap()].pop() {
+                    popped.add_shared(item.addr().get() as u64);
+                }
+            }
+        };
+        while pushed.get() == popped.get() {
+            assert!(start.elapsed() < Duration::from_secs(60), "nothing was lost in a minute");
+            let shared = &stacks;
+            thread::scope(|scope| (0..4 * possible_cpus()).for_each(|_| drop(scope.spawn(|| work(shared)))));
+            popped.add(stacks.drain().map(|item| item.addr().get() as u64).sum());
+        }
+    }
+
     #[test]
     fn every_abort_handler_is_run_and_leaves_nothing_behind() {
         let Some(area) = area() else { return };
@@ -240,9 +321,9 @@ mod sequences {
         });
         assert_eq!(counts.iter().map(Count::get).sum::<u64>(), added.get());
 
-        let stacks: Vec<Stack> = each.clone().map(|_| Stack::new(16)).collect();
+        let stacks = Stacks::new(possible_cpus(), 16);
         let (pushed, popped) = (Count::default(), Count::default());
-        let held = || stacks.iter().map(|stack| stack.len() as u64).sum::<u64>();
+        let held = || (0..stacks.cpus()).map(|cpu| stacks.len(cpu) as u64).sum::<u64>();
         let push = || {
             let outcome = area.push(&stacks, item(8));
             pushed.add(u64::from(outcome == Outcome::Done));
@@ -269,26 +350,6 @@ mod sequences {
         abort(|| match area.acquire(&owned) {
             Yielded::Done((cpu, owner)) => area.store(cpu, &owned[cpu], owner, 3, 1) == Outcome::Aborted,
             _ => false,
-        });
-    }
-
-    #[test]
-    fn a_stopped_stack_refuses_and_goes_on_afterwards() {
-        let Some(area) = area() else { return };
-        on_one_cpu(area, |cpu| {
-            let stacks: Vec<Stack> = (0..possible_cpus()).map(|_| Stack::new(16)).collect();
-            let stopped = match stacks[cpu].stop(cpu) {
-                Ok(stopped) => stopped.expect("nobody else knows of it"),
-                // An old kernel, or a filter.
-                Err(_) => return Some(()),
-            };
-            assert!(stacks[cpu].stop(cpu).unwrap().is_none());
-            let refused = (area.push(&stacks, item(8)), area.pop(&stacks));
-            drop(stopped);
-            let pushed = area.push(&stacks, item(8));
-            (area.cpu() == Some(cpu) && pushed != Outcome::Aborted).then_some(())?;
-            assert_eq!((refused, pushed), ((Outcome::Refused, Yielded::Refused), Outcome::Done));
-            Some(())
         });
     }
 }

@@ -12,8 +12,9 @@ use std::num::NonZeroIsize;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use super::plain::{STRIDE_SHIFT, Slot};
-use super::{Count, Outcome, Owned, Stack, Unavailable, WORDS, Yielded};
+use super::plain::STRIDE_SHIFT;
+use super::stacks::{Slot, Stack};
+use super::{Count, Outcome, Owned, Stacks, Unavailable, WORDS, Yielded};
 
 /// Where the kernel keeps what a thread must know: as far from the thread's pointer in all threads. The first fields have
 /// been there from the start: `cpu_id_start` (4 bytes), `cpu_id` (4), `rseq_cs` (8), `flags` (4).
@@ -74,6 +75,67 @@ macro_rules! own {
         )
     };
 }
+
+/// The sequences that depend on an order, one instruction a line: the assembler gets them, and the tests' model takes them one
+/// by one.
+macro_rules! text {
+    (push) => {
+        concat!(
+            own!("{refused}"),
+            "\n",
+            // Before the top: once sequences are admitted again, the top is what their stopper left.
+            "mov {limit}, qword ptr [{stacks} + {cpu} + {ceiling}]\n",
+            "mov {slot}, qword ptr [{stacks} + {cpu} + {top}]\n",
+            "cmp {slot}, {limit}\n",
+            "jae {refused}\n",
+            "mov qword ptr [{slot}], {item}\n",
+            "add qword ptr [{stacks} + {cpu} + {top}], {slot_bytes}",
+        )
+    };
+    (pop) => {
+        concat!(
+            own!("6f"),
+            "\n",
+            // Before the top, as in a push.
+            "mov {limit}, qword ptr [{stacks} + {cpu} + {floor}]\n",
+            "mov {item}, qword ptr [{stacks} + {cpu} + {top}]\n",
+            "cmp {item}, {limit}\n",
+            "jbe 6f\n",
+            "mov {item}, qword ptr [{item} - {slot_bytes}]\n",
+            "sub qword ptr [{stacks} + {cpu} + {top}], {slot_bytes}",
+        )
+    };
+    (acquire) => {
+        concat!(
+            "mov {cpu:e}, dword ptr fs:[{area} + 4]\n",
+            "cmp {cpu}, {end}\n",
+            "jae 6f\n",
+            "mov {at}, {cpu}\n",
+            "shl {at}, {shift}\n",
+            "mov {owner}, qword ptr [{owned} + {at} + {generation}]\n",
+            "inc {owner}\n",
+            "mov qword ptr [{owned} + {at} + {generation}], {owner}",
+        )
+    };
+    (store) => {
+        concat!(
+            "cmp {wanted:e}, dword ptr fs:[{area} + 4]\n",
+            "jne {refused}\n",
+            "cmp {owner}, qword ptr [{generation}]\n",
+            "jne {refused}\n",
+            "mov qword ptr [{word}], {value}",
+        )
+    };
+}
+
+#[cfg(test)]
+pub(super) const PUSH: &str = text!(push);
+#[cfg(test)]
+pub(super) const POP: &str = text!(pop);
+#[cfg(test)]
+pub(super) const ACQUIRE: &str = text!(acquire);
+#[cfg(test)]
+pub(super) const STORE: &str = text!(store);
 
 impl Area {
     /// The area of this program's threads, if the C library registers them.
@@ -146,30 +208,23 @@ impl Area {
 
     /// Pushes on the stack of the CPU that the thread is on. Refused where that CPU has none, it is full, or stopped.
     #[inline]
-    pub fn push(self, stacks: &[Stack], item: NonNull<()>) -> Outcome {
+    pub fn push(self, stacks: &Stacks, item: NonNull<()>) -> Outcome {
         // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs on,
-        // whose index is below `stacks.len()`, the first slot that is not in use (below `ceiling`, so one of the stack's),
+        // whose index is below `cpus()`, the first slot that is not in use (below `ceiling`, so one of the stack's),
         // and then, as its last instruction, `top`, one slot more. Before that the slot is nobody's; an aborted push
         // that wrote it has changed nothing. All are atomic in Rust. No registers but those named, no stack.
         unsafe {
             sequence!(
                 self,
                 [
-                    own!("{refused}"),
-                    // Before the top: once sequences are admitted again, the top is what their stopper left.
-                    "mov {limit}, qword ptr [{stacks} + {cpu} + {ceiling}]",
-                    "mov {slot}, qword ptr [{stacks} + {cpu} + {top}]",
-                    "cmp {slot}, {limit}",
-                    "jae {refused}",
-                    "mov qword ptr [{slot}], {item}",
-                    "add qword ptr [{stacks} + {cpu} + {top}], {slot_bytes}",
+                    text!(push),
                 ],
                 aborted: ["jmp {aborted}",],
                 cpu = out(reg) _,
                 limit = out(reg) _,
                 slot = out(reg) _,
-                end = in(reg) stacks.len(),
-                stacks = in(reg) stacks.as_ptr(),
+                end = in(reg) stacks.of_cpus.len(),
+                stacks = in(reg) stacks.of_cpus.as_ptr(),
                 item = in(reg) item.as_ptr(),
                 shift = const STRIDE_SHIFT,
                 top = const offset_of!(Stack, top),
@@ -184,10 +239,10 @@ impl Area {
 
     /// Pops from the stack of the CPU that the thread is on. Refused where that CPU has none, it is empty, or stopped.
     #[inline]
-    pub fn pop(self, stacks: &[Stack]) -> Yielded<NonNull<()>> {
+    pub fn pop(self, stacks: &Stacks) -> Yielded<NonNull<()>> {
         let item: *mut ();
         // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs on,
-        // whose index is below `stacks.len()`, as its last instruction `top`, one slot less; it yields the item in the
+        // whose index is below `cpus()`, as its last instruction `top`, one slot less; it yields the item in the
         // slot that is thereby left (above `floor`, so one of the stack's). Refused yields null, aborted -1, neither of
         // which an item can be: it is not null, and no object begins at the last address. All are atomic in Rust. No
         // registers but those named, no stack.
@@ -195,21 +250,14 @@ impl Area {
             sequence!(
                 self,
                 [
-                    own!("6f"),
-                    // Before the top, as in a push.
-                    "mov {limit}, qword ptr [{stacks} + {cpu} + {floor}]",
-                    "mov {item}, qword ptr [{stacks} + {cpu} + {top}]",
-                    "cmp {item}, {limit}",
-                    "jbe 6f",
-                    "mov {item}, qword ptr [{item} - {slot_bytes}]",
-                    "sub qword ptr [{stacks} + {cpu} + {top}], {slot_bytes}",
+                    text!(pop),
                 ],
                 aborted: ["mov {item}, -1", "jmp 3b", "6:", "xor {item:e}, {item:e}", "jmp 3b",],
                 cpu = out(reg) _,
                 limit = out(reg) _,
                 item = out(reg) item,
-                end = in(reg) stacks.len(),
-                stacks = in(reg) stacks.as_ptr(),
+                end = in(reg) stacks.of_cpus.len(),
+                stacks = in(reg) stacks.of_cpus.as_ptr(),
                 shift = const STRIDE_SHIFT,
                 top = const offset_of!(Stack, top),
                 floor = const offset_of!(Stack, floor),
@@ -236,14 +284,7 @@ impl Area {
             sequence!(
                 self,
                 [
-                    "mov {cpu:e}, dword ptr fs:[{area} + 4]",
-                    "cmp {cpu}, {end}",
-                    "jae 6f",
-                    "mov {at}, {cpu}",
-                    "shl {at}, {shift}",
-                    "mov {owner}, qword ptr [{owned} + {at} + {generation}]",
-                    "inc {owner}",
-                    "mov qword ptr [{owned} + {at} + {generation}], {owner}",
+                    text!(acquire),
                 ],
                 aborted: ["mov {owner}, -1", "jmp 3b", "6:", "xor {owner:e}, {owner:e}", "jmp 3b",],
                 cpu = out(reg) cpu,
@@ -277,11 +318,7 @@ impl Area {
             sequence!(
                 self,
                 [
-                    "cmp {wanted:e}, dword ptr fs:[{area} + 4]",
-                    "jne {refused}",
-                    "cmp {owner}, qword ptr [{generation}]",
-                    "jne {refused}",
-                    "mov qword ptr [{word}], {value}",
+                    text!(store),
                 ],
                 aborted: ["jmp {aborted}",],
                 cpu = out(reg) _,

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use ascertain::claim::Scale;
 use ascertain::experiment::{Better, Metric, Point};
 use ascertain::outcome::PointSummary;
 use ascertain::recorded::Series;
+use ascertain::values::{Bounds, Values};
 use ascertain_report::history::trend::{Estimate, TrendLine, TrendPoint, Versus};
-use ascertain_stats::{median_sorted, quantile_ranks};
+use ascertain_stats::quantile_ranks;
 
 /// An arm's figure in one run.
 pub struct ArmFigure {
@@ -39,7 +41,7 @@ pub fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &Ver
     let baselines = of(&versus.baseline);
     let pair = |candidate: &Series| {
         let baseline = baselines.iter().find(|baseline| baseline.arm.point == candidate.arm.point)?;
-        let estimate = estimate(paired(candidate, baseline, metric.better));
+        let estimate = estimate(&paired(candidate, baseline, metric.better));
         (estimate.n > 0).then(|| ArmFigure {
             variant: versus.candidate.clone(),
             at: candidate.arm.point.clone(),
@@ -49,35 +51,27 @@ pub fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &Ver
     of(&versus.candidate).into_iter().filter_map(pair).collect()
 }
 
-/// The ratio of each trial that has both, larger when the candidate is better. Values of zero or below have none;
-/// two that were cut off are equal.
-fn paired(candidate: &Series, baseline: &Series, better: Better) -> Vec<f64> {
-    let baseline: BTreeMap<u64, f64> = by_trial(baseline);
-    let ratio = |(trial, candidate): (u64, f64)| {
-        let baseline = *baseline.get(&trial)?;
-        let (worse, best) = match better {
-            Better::Lower => (baseline, candidate),
-            Better::Higher => (candidate, baseline),
-        };
-        let ratio = if worse == best { 1.0 } else { worse / best };
-        (worse > 0.0 && best > 0.0).then_some(ratio)
-    };
+/// The ratio of each trial that has both, as far as it is known, larger when the candidate is better. Values of zero or
+/// below have none.
+fn paired(candidate: &Series, baseline: &Series, better: Better) -> Values {
+    let baseline: BTreeMap<u64, Bounds> = by_trial(baseline);
+    let ratio = |(trial, candidate): (u64, Bounds)| Scale::Ratio.compare(better, candidate, *baseline.get(&trial)?);
     by_trial(candidate).into_iter().filter_map(ratio).collect()
 }
 
 /// Of several values in a trial the last, as claims judge it.
-fn by_trial(series: &Series) -> BTreeMap<u64, f64> {
-    series.trials.iter().copied().zip(series.values.iter().copied()).collect()
+fn by_trial(series: &Series) -> BTreeMap<u64, Bounds> {
+    let values = (0..series.values.len()).map(|index| series.values.bounds(index));
+    series.trials.iter().copied().zip(values).filter(|(_, value)| !value.is_none()).collect()
 }
 
 /// The median with its interval at 95 %, as summaries have it.
-fn estimate(mut values: Vec<f64>) -> Estimate {
-    values.sort_by(f64::total_cmp);
-    let n = values.len() as u64;
+fn estimate(values: &Values) -> Estimate {
+    let (n, sorted) = (values.len() as u64, values.sorted());
     let (low, high) =
-        quantile_ranks(n, 0.5, 0.025, 0.025).map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| ranks.of(&values));
+        quantile_ranks(n, 0.5, 0.025, 0.025).map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks));
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-    Estimate { n, median: median_sorted(&values).and_then(finite), low: finite(low), high: finite(high) }
+    Estimate { n, median: sorted.quantile(0.5).and_then(Bounds::estimate), low: finite(low), high: finite(high) }
 }
 
 /// The figures of several runs, the oldest first, by arm: those of the latest run that has any, or of all.
@@ -118,7 +112,7 @@ mod tests {
     use ascertain::experiment::Arm;
     use ascertain::unit::Unit;
 
-    fn series(trials: &[u64], values: &[f64]) -> Series {
+    fn series(trials: &[u64], values: &[Bounds]) -> Series {
         Series {
             experiment: "e".into(),
             arm: Arm { variant: "a".into(), point: Point::default() },
@@ -127,26 +121,31 @@ mod tests {
             key: String::new(),
             trials: trials.into(),
             offsets_ns: Vec::new(),
-            values: values.into(),
+            values: values.iter().copied().collect(),
         }
     }
 
     #[test]
     fn ratios_are_paired_by_trial() {
-        let inf = f64::INFINITY;
-        let candidate = series(&[0, 1, 2, 3, 4, 5, 6], &[2.0, 4.0, inf, inf, 0.0, f64::NAN, 9.0]);
-        let baseline = series(&[1, 2, 3, 4, 5, 7], &[8.0, inf, 5.0, 1.0, 1.0, 1.0]);
-        assert_eq!(paired(&candidate, &baseline, Better::Lower), [2.0, 1.0, 0.0]);
-        assert_eq!(paired(&candidate, &baseline, Better::Higher), [0.5, 1.0, inf]);
+        let (of, stopped) = (Bounds::exact, Bounds::above(10.0));
+        let candidate =
+            series(&[0, 1, 2, 3, 4, 5, 6], &[of(2.0), of(4.0), stopped, stopped, of(0.0), Bounds::NONE, of(9.0)]);
+        let baseline = series(&[1, 2, 3, 4, 5, 7], &[of(8.0), stopped, of(5.0), of(1.0), of(1.0), of(1.0)]);
+        let lower: Values = [of(2.0), Bounds::above(0.0), Bounds { low: 0.0, high: 0.5 }].into_iter().collect();
+        assert_eq!(paired(&candidate, &baseline, Better::Lower), lower);
+        let higher: Values = [of(0.5), Bounds::above(0.0), Bounds::above(2.0)].into_iter().collect();
+        assert_eq!(paired(&candidate, &baseline, Better::Higher), higher);
     }
 
     #[test]
     fn medians_have_the_intervals_that_summaries_have() {
-        let Estimate { n, median, low, high } = estimate((0..1000).map(f64::from).rev().collect());
-        assert_eq!((n, median, low, high), (1000, Some(499.5), Some(449.0), Some(550.0)));
-        let Estimate { n, median, low, high } = estimate(vec![f64::INFINITY, 1.0, 2.0]);
-        assert_eq!((n, median, low, high), (3, Some(2.0), None, None));
-        assert_eq!(estimate(Vec::new()), Estimate::default());
+        let Estimate { n, median, low, high } = estimate(&(0..1000).map(f64::from).rev().collect());
+        assert_eq!((n, median, low, high), (1000, Some(499.5), Some(448.0), Some(551.0)));
+        // One was stopped at 1.5: the middle one is that, or 2.
+        let values = [Bounds::above(1.5), Bounds::exact(1.0), Bounds::exact(2.0)].into_iter().collect();
+        let Estimate { n, median, low, high } = estimate(&values);
+        assert_eq!((n, median, low, high), (3, Some(1.75), None, None));
+        assert_eq!(estimate(&Values::default()), Estimate::default());
     }
 
     #[test]

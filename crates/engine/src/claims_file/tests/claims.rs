@@ -7,6 +7,7 @@ use crate::claim::{Bound, Claim, Judging, Scale, Test};
 use crate::claims_file::{ClaimsFile, merge};
 use crate::command::OnFailure;
 use crate::experiment::{Accepts, Arm, Level, Point};
+use crate::values::Bounds;
 
 /// The examples of the design.
 pub(super) const EXAMPLES: &str = r#"
@@ -79,7 +80,8 @@ fn the_examples_of_the_design_are_read() {
     assert_eq!(fill_rate.rate, 0.98);
     let [Test::Predicate { arm: greedy, predicate }] = &fill_rate.tests[..] else { panic!("a predicate") };
     assert_eq!(*greedy, arm("greedy", &[("bins", "1000"), ("capacity", "30000")]));
-    assert!(predicate.is_true(&[0.975]) && !predicate.is_true(&[0.97]));
+    let is_true = |rate| predicate.is_true(&[Bounds::exact(rate)], None);
+    assert_eq!([0.975, 0.97].map(is_true), [Some(true), Some(false)]);
 
     assert_eq!(health.experiment, "health.p99");
     let [commands] = &file.commands[..] else { panic!("one command set") };

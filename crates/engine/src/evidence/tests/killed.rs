@@ -90,7 +90,7 @@ fn a_killed_run_goes_on() {
     let (mut writer, recorded) = Writer::resume(&run).unwrap();
     let number = writer.add_arm(&spec(), &arm());
     record_trial(&mut writer, number, 1);
-    writer.flush_if_due(u64::MAX).unwrap();
+    writer.flush().unwrap();
     // What is appended meanwhile is not part of what was recorded.
     assert_eq!(sizes(&recorded.trials), [2]);
     let run = writer.finish(outcome()).unwrap();

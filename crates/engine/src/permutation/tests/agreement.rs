@@ -30,7 +30,7 @@ fn values() -> impl Strategy<Value = Vec<(f64, bool)>> {
 
 proptest! {
     #[test]
-    fn both_enclose_the_same_statistic(mut values in values(), statistic in statistic()) {
+    fn both_enclose_the_same_statistic(mut values in values(), statistic in statistic(), is_exact: bool) {
         let second = values.iter().filter(|(_, second)| *second).count();
         let sizes = [values.len() - second, second];
         prop_assume!(sizes.iter().all(|size| *size >= 2));
@@ -43,11 +43,12 @@ proptest! {
             mask[index / 64] |= 1 << (index % 64);
         }
         let pooled: Vec<f64> = values.iter().map(|(x, _)| *x).collect();
-        let precision = Precision::new(&pooled, 0.0);
+        let precision = Precision::new(&pooled, 0.0, is_exact);
         let of = |wanted: bool| values.iter().filter(move |(_, second)| *second == wanted).map(|(x, _)| *x);
         let dealt: Vec<f64> = of(false).chain(of(true)).collect();
-        let by_hand = Shuffled { values: dealt, sizes: sizes.to_vec(), statistic, precision }.statistics();
-        let by_mask = SubsetStatistics::new(pooled.clone(), sizes, statistic, precision).unwrap().of(&mask);
+        let shuffled = |values| Shuffled { values, sizes: sizes.to_vec(), statistic, weights: None, precision };
+        let by_hand = shuffled(dealt).statistics();
+        let by_mask = SubsetStatistics::new(shuffled(pooled.clone()), false).unwrap().of(&mask);
         let magnitude = pooled.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         for (hand, mask) in by_hand.iter().zip(by_mask) {
             prop_assert!(hand.low <= mask.high && mask.low <= hand.high, "{hand:?} {mask:?}");

@@ -4,4 +4,5 @@ mod agreement;
 mod column;
 mod decided;
 mod enumerated;
+mod exact;
 mod refused;

@@ -8,9 +8,17 @@ use crate::sum::method::OnMultipliers;
 use crate::sum::vector::{Fma, Vector, Widen, Words};
 
 super::entries!(__m512d, target_feature(enable = "avx512f,avx512dq"));
+super::exact_entry!(__m512d, target_feature(enable = "avx512f,avx512dq"));
+super::distances_entry!(__m512d, target_feature(enable = "avx512f,avx512dq"));
 
 impl Vector for __m512d {
+    type Part = Self;
     type Subtraction = OnMultipliers<__m512d>;
+
+    #[inline(always)]
+    fn parts(&mut self) -> &mut [Self] {
+        std::slice::from_mut(self)
+    }
 
     /// The CPU turns eight `f32` a cycle into integers of 64 bits, whose additions are exact, where those of doubles
     /// take three more operations to be so.
@@ -122,10 +130,10 @@ impl Widen for __m512d {
         unsafe {
             asm!("/* {0} */", inlateout(zmm_reg) up, options(pure, nomem, nostack, preserves_flags));
         }
-        let mut shifted = [_mm512_setzero_pd(); 8];
-        let mut converted = [_mm512_setzero_pd(); 8];
-        for i in 0..4 {
-            // SAFETY: the caller promises 128 readable numbers; here are the first 64.
+        let mut shifted = [_mm512_setzero_pd(); 16];
+        let mut converted = [_mm512_setzero_pd(); 16];
+        for i in 0..8 {
+            // SAFETY: the caller promises 256 readable numbers; here are the first 128.
             let singles = unsafe { _mm512_loadu_ps(from.add(16 * i)) };
             poison[i % 2] = _mm512_fmadd_ps(singles, _mm512_setzero_ps(), poison[i % 2]);
             let pairs = _mm512_castps_si512(singles);
@@ -135,15 +143,21 @@ impl Widen for __m512d {
             shifted[2 * i + 1] = _mm512_castsi512_pd(_mm512_and_si512(even, sign_and_number));
         }
         for (i, eight) in converted.iter_mut().enumerate() {
-            // SAFETY: as above; here are the last 64.
-            *eight = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(from.add(64 + 8 * i)) });
+            // SAFETY: as above; here are the last 128.
+            *eight = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(from.add(128 + 8 * i)) });
         }
-        for width in [4, 2, 1] {
+        for width in [8, 4, 2] {
             for i in 0..width {
-                shifted[i] = _mm512_add_pd(shifted[2 * i], shifted[2 * i + 1]);
-                converted[i] = _mm512_add_pd(converted[2 * i], converted[2 * i + 1]);
+                let first = 2 * i - i % 2;
+                shifted[i] = _mm512_add_pd(shifted[first], shifted[first + 2]);
+                converted[i] = _mm512_add_pd(converted[first], converted[first + 2]);
             }
         }
-        _mm512_fmadd_pd(shifted[0], _mm512_set1_pd(SCALE), converted[0])
+        // The numbers in even and in odd places of sixteen, put in the order of the slice.
+        let [odd, even] = [shifted[0], shifted[1]];
+        let first = _mm512_permutex2var_pd(even, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), odd);
+        let last = _mm512_permutex2var_pd(even, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), odd);
+        let scale = _mm512_set1_pd(SCALE);
+        _mm512_add_pd(_mm512_fmadd_pd(first, scale, converted[0]), _mm512_fmadd_pd(last, scale, converted[1]))
     }
 }

@@ -10,13 +10,6 @@ macro_rules! entries {
             unsafe { M::sum::<T, N>(xs) }
         }
 
-        /// Adds to an exact sum.
-        #[$enable]
-        pub fn add_exactly<T: crate::sum::Element>(sum: &mut crate::sum::Exact, xs: &[T]) {
-            // SAFETY: the instructions are enabled here.
-            unsafe { crate::sum::exact::add_blocks::<$register, T, 4>(sum, xs) }
-        }
-
         /// The dot product by method `M` and `N` accumulators; of the longer slice, as much as the shorter has.
         #[$enable]
         pub fn dot<M: crate::sum::dot::DotMethod<$register>, T: crate::sum::Element, const N: usize>(
@@ -26,16 +19,35 @@ macro_rules! entries {
             // SAFETY: the instructions are enabled here.
             unsafe { M::dot::<T, N>(xs, ys) }
         }
+    };
+}
+use entries;
 
+/// What needs no order, so that any register will do.
+macro_rules! exact_entry {
+    ($register:ty, $enable:meta) => {
+        /// Adds to an exact sum.
+        #[$enable]
+        pub fn add_exactly<T: crate::sum::Element>(sum: &mut crate::sum::Exact, xs: &[T]) {
+            // SAFETY: the instructions are enabled here.
+            unsafe { crate::sum::exact::add_blocks::<$register, T, 4>(sum, xs) }
+        }
+    };
+}
+use exact_entry;
+
+/// What is offered in eight lanes alone, for the same bits everywhere.
+macro_rules! distances_entry {
+    ($register:ty, $enable:meta) => {
         /// The sums of the distances from `centre` and of their squares.
         #[$enable]
         pub fn distances<T: crate::sum::Element>(xs: &[T], centre: f64) -> (f64, f64) {
             // SAFETY: the instructions are enabled here.
-            unsafe { crate::sum::moments::distances::<$register, T, 4>(xs, centre) }
+            unsafe { crate::sum::moments::distances::<$register, T, 2>(xs, centre) }
         }
     };
 }
-use entries;
+use distances_entry;
 
 #[cfg(target_arch = "x86_64")]
 pub mod avx2;

@@ -85,9 +85,9 @@ impl Exact {
         self.finite.add_multiple(times, exponent);
     }
 
-    /// Adds all numbers of a slice, with the widest instructions that the machine has.
+    /// Adds all numbers of a slice, with the instructions that are fastest on this machine.
     pub fn add_slice<T: Element>(&mut self, xs: &[T]) {
-        (T::chosen().add_exactly)(self, xs);
+        T::chosen().add_exactly()(self, xs);
     }
 
     /// Adds all that the other sum has.

@@ -66,7 +66,7 @@ impl Exponents {
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-pub unsafe fn add_blocks<V: Vector, T: Element, const N: usize>(sum: &mut Exact, xs: &[T]) {
+pub unsafe fn add_blocks<V: Vector<Part = V>, T: Element, const N: usize>(sum: &mut Exact, xs: &[T]) {
     let mut unit = Some(FIRST_UNIT);
     // The first block is shorter, so that those after it begin where a cache line does.
     let line = LINE_BYTES / size_of::<T>();
@@ -87,7 +87,11 @@ pub unsafe fn add_blocks<V: Vector, T: Element, const N: usize>(sum: &mut Exact,
 
 /// As integers in units of the block before, then in units of its own, and else as doubles.
 #[inline(always)]
-unsafe fn add_block<V: Vector, T: Element, const N: usize>(sum: &mut Exact, block: &[T], unit: &mut Option<i32>) {
+unsafe fn add_block<V: Vector<Part = V>, T: Element, const N: usize>(
+    sum: &mut Exact,
+    block: &[T],
+    unit: &mut Option<i32>,
+) {
     // SAFETY: the same contract.
     unsafe {
         let mut found = None;
@@ -119,7 +123,11 @@ unsafe fn add_block<V: Vector, T: Element, const N: usize>(sum: &mut Exact, bloc
 
 /// As doubles, where their exponents allow it, and else one by one.
 #[inline(always)]
-unsafe fn add_split<V: Vector, T: Element, const N: usize>(sum: &mut Exact, block: &[T], exponents: Exponents) {
+unsafe fn add_split<V: Vector<Part = V>, T: Element, const N: usize>(
+    sum: &mut Exact,
+    block: &[T],
+    exponents: Exponents,
+) {
     let windows = match exponents {
         Exponents::Between { least, greatest } => Windows::of(greatest, least - (T::SIGNIFICAND_BITS - 1)),
         _ => None,
@@ -184,7 +192,7 @@ impl Windows {
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn split<V: Vector, T: Element, const N: usize, const L: usize>(
+unsafe fn split<V: Vector<Part = V>, T: Element, const N: usize, const L: usize>(
     block: &[T],
     offsets: [f64; MOST_LEVELS - 1],
 ) -> [f64; MOST_LEVELS] {
@@ -226,7 +234,7 @@ unsafe fn split<V: Vector, T: Element, const N: usize, const L: usize>(
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn total<V: Vector, const N: usize>(registers: &[V; N], offset: f64) -> f64 {
+unsafe fn total<V: Vector<Part = V>, const N: usize>(registers: &[V; N], offset: f64) -> f64 {
     // SAFETY: the same contract.
     unsafe {
         let offset = V::splat(offset);

@@ -13,7 +13,7 @@ use crate::sum::vector::Vector;
 ///
 /// Where a term is larger than the sum so far, what it lost is known only to u times the term: the error is at most
 /// u·|Σx| + (u + O(n·u²))·Σ|x|. `f32` is added plainly within blocks, as in [`BlockTwoSum`](super::BlockTwoSum), which
-/// adds 4u·Σ|x|. Babuška 1969, "Numerical stability in mathematical analysis".
+/// adds 5u·Σ|x|. Babuška 1969, "Numerical stability in mathematical analysis".
 pub struct Babuska;
 
 impl<V: Vector> Method<V> for Babuska {

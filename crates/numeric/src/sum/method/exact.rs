@@ -9,7 +9,7 @@ use crate::sum::vector::Vector;
 /// [`Exact`] with given registers: the nearest double to the true sum.
 pub struct ExactSum;
 
-impl<V: Vector> Method<V> for ExactSum {
+impl<V: Vector<Part = V>> Method<V> for ExactSum {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         let mut sum = Exact::new();

@@ -9,7 +9,7 @@ use super::two_sum::{Pair, blocks};
 use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate_part};
 use crate::sum::element::Element;
 use crate::sum::exact::exact;
-use crate::sum::vector::{Fma, Widen};
+use crate::sum::vector::{Fma, Vector, Widen};
 
 /// As a·1 − b, which gives the same bits. CPUs that add on other ports than they multiply and add (AMD since Zen)
 /// then have twice as many for the whole. The one is hidden from the compiler, which would otherwise make subtractions
@@ -45,11 +45,11 @@ impl<V: Fma> Method<V> for BabuskaFma {
 /// [`BlockTwoSum`](super::BlockTwoSum), bit for bit, with half of its additions on the multipliers.
 pub struct BlockTwoSumFma;
 
-impl<V: Fma> Method<V> for BlockTwoSumFma {
+impl<V: Vector> Method<V> for BlockTwoSumFma {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
-        unsafe { blocks::<Pair<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
+        unsafe { blocks::<Pair<V, V::Subtraction>, V, T, N>(xs).total(xs) }
     }
 }
 

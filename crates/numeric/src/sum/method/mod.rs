@@ -10,6 +10,8 @@ mod kahan;
 #[cfg(target_arch = "x86_64")]
 mod kahan_fma;
 #[cfg(target_arch = "x86_64")]
+mod limit;
+#[cfg(target_arch = "x86_64")]
 mod load_only;
 mod naive;
 mod neumaier;
@@ -26,6 +28,8 @@ pub use fused::{BabuskaFma, BlockTwoSumBits, BlockTwoSumFma, OnMultipliers};
 pub use kahan::Kahan;
 #[cfg(target_arch = "x86_64")]
 pub use kahan_fma::KahanFma;
+#[cfg(target_arch = "x86_64")]
+pub use limit::{Limit, Work};
 #[cfg(target_arch = "x86_64")]
 pub use load_only::LoadOnly;
 pub use naive::Naive;

@@ -1,9 +1,9 @@
 //! On which units of the CPU the exact subtractions of a compensated method run.
 
-use crate::sum::vector::Vector;
+use crate::simd::Register;
 
 /// A way to subtract.
-pub trait Subtract<V: Vector>: Copy {
+pub trait Subtract<V: Register>: Copy {
     /// Ready to subtract.
     ///
     /// # Safety
@@ -21,7 +21,7 @@ pub trait Subtract<V: Vector>: Copy {
 #[derive(Clone, Copy)]
 pub struct OnAdders;
 
-impl<V: Vector> Subtract<V> for OnAdders {
+impl<V: Register> Subtract<V> for OnAdders {
     #[inline(always)]
     unsafe fn new() -> Self {
         OnAdders

@@ -3,20 +3,27 @@
 use super::Method;
 use super::compensated::{total, two_sum};
 use super::subtract::{OnAdders, Subtract};
+use crate::simd::Register;
 use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate_part};
 use crate::sum::element::Element;
 use crate::sum::vector::Vector;
 
+/// What is gone through part by part: a quarter of the smallest L1 that a CPU with vectors has.
+const NEAR_BYTES: usize = 8 << 10;
+
 /// The most registers of a block.
-const MOST: usize = 16;
+const MOST: usize = 32;
 
 /// Adds up the exact errors of all additions beside the sum, as [`Neumaier`](super::Neumaier) does, but gets them by
 /// Knuth's six operations instead of a comparison, and only once for a block of registers.
 ///
-/// The registers of a block are added plainly, in a balanced tree, which for `f32` costs next to nothing: its 24 bits
-/// leave 29 of the 53 of an `f64` for numbers of different sizes and for carries. A block of `f32` is [`MOST`] = 2⁴
-/// registers, so that the error is at most u·|Σx| + 4u·Σ|x| + (n·u)²·Σ|x|, and the middle term is 0 where in each
-/// lane of a block no number is 2^25 times another. A block of `f64` is one register, and there is no middle term.
+/// The registers of a block are added plainly, in a tree, which for `f32` costs next to nothing: its 24 bits leave 29 of
+/// the 53 of an `f64` for numbers of different sizes and for carries. A block of `f32` is [`MOST`] = 2⁵ registers, so that
+/// the error is at most u·|Σx| + 5u·Σ|x| + (n·u)²·Σ|x|, and the middle term is 0 where in each lane of a block no number
+/// is 2^24 times another. A block of `f64` is one register, and there is no middle term.
+///
+/// It comes in registers of eight lanes alone, where the CPU's are shorter in several of them: with as many accumulators the
+/// same additions are made in the same order on every machine.
 pub struct BlockTwoSum;
 
 impl<V: Vector> Method<V> for BlockTwoSum {
@@ -58,26 +65,32 @@ pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(x
     }
 }
 
-/// The sum of a block's registers, as a balanced tree.
+/// The sum of a block: of its registers those in even places in a balanced tree, those in odd places in another, and both.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`, and `BLOCK` × `LANES` numbers are readable.
 #[inline(always)]
 unsafe fn block_sum<V: Vector, T: Element>(from: *const T) -> V {
-    // SAFETY: the same contract.
+    // SAFETY: the same contract; the parts of all registers are as far apart as the registers are long.
     unsafe {
-        let mut terms = [V::splat(-0.0); MOST];
-        for (i, term) in terms[..T::BLOCK].iter_mut().enumerate() {
-            *term = T::load(from.add(i * V::LANES));
-        }
-        let mut width = T::BLOCK;
-        while width > 1 {
-            width /= 2;
-            for i in 0..width {
-                terms[i] = terms[2 * i].add(terms[2 * i + 1]);
+        let mut sum = V::splat(-0.0);
+        for (part, sum) in sum.parts().iter_mut().enumerate() {
+            let from = from.add(part * V::Part::LANES);
+            let mut terms = [V::Part::splat(-0.0); MOST];
+            for (i, term) in terms[..T::BLOCK].iter_mut().enumerate() {
+                *term = T::load(from.add(i * V::LANES));
             }
+            let mut width = T::BLOCK;
+            while width > 2 {
+                width /= 2;
+                for i in 0..width {
+                    let first = 2 * i - i % 2;
+                    terms[i] = terms[first].add(terms[first + 2]);
+                }
+            }
+            *sum = terms[0].add(terms[1]);
         }
-        terms[0]
+        sum
     }
 }
 
@@ -101,24 +114,73 @@ impl<V: Vector, S> Pair<V, S> {
     }
 }
 
-impl<V: Vector, S: Subtract<V>> Accumulator<V> for Pair<V, S> {
+impl<V: Vector, S: Subtract<V::Part>> Pair<V, S> {
+    /// Adds one number to each lane of a part: [`two_sum`] with half of its subtractions on the units of `S`: of seven
+    /// additions three, and four for every other accumulator.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `V`.
+    #[inline(always)]
+    pub unsafe fn push_part(&mut self, turn: usize, part: usize, terms: V::Part) {
+        let (old, correction) = (&mut self.sum.parts()[part], &mut self.correction.parts()[part]);
+        // SAFETY: the same contract.
+        unsafe {
+            let sum = old.add(terms);
+            let used = self.subtract.minus(sum, *old);
+            let rest = if turn.is_multiple_of(2) { sum.sub(used) } else { self.subtract.minus(sum, used) };
+            let lost_of_sum = self.subtract.minus(*old, rest);
+            let lost_of_terms = self.subtract.minus(terms, used);
+            *correction = correction.add(lost_of_sum.add(lost_of_terms));
+            *old = sum;
+        }
+    }
+}
+
+impl<V: Vector, S: Subtract<V::Part>> Accumulator<V> for Pair<V, S> {
     #[inline(always)]
     unsafe fn new() -> Self {
         // SAFETY: the same contract.
         unsafe { Pair { sum: V::splat(-0.0), correction: V::splat(0.0), subtract: S::new() } }
     }
 
-    /// [`two_sum`] with half of its subtractions on the units of `S`.
     #[inline(always)]
     unsafe fn push(&mut self, terms: V) {
         // SAFETY: the same contract.
-        unsafe {
-            let sum = self.sum.add(terms);
-            let used = self.subtract.minus(sum, self.sum);
-            let lost_of_sum = self.subtract.minus(self.sum, sum.sub(used));
-            let lost_of_terms = self.subtract.minus(terms, used);
-            self.correction = self.correction.add(lost_of_sum.add(lost_of_terms));
-            self.sum = sum;
+        unsafe { self.push_in_turn(0, terms) }
+    }
+
+    #[inline(always)]
+    unsafe fn push_in_turn(&mut self, turn: usize, mut terms: V) {
+        for (part, &mut terms) in terms.parts().iter_mut().enumerate() {
+            // SAFETY: the same contract.
+            unsafe { self.push_part(turn + part, part, terms) }
+        }
+    }
+
+    /// One part after the other, for as long as the numbers stay in the nearest cache: the sums and corrections of all
+    /// parts are more than the CPU has registers.
+    #[inline(always)]
+    unsafe fn push_rounds<T: Element, const N: usize>(accumulators: &mut [Self; N], rounds: &[T]) {
+        let width = N * V::LANES;
+        for tile in rounds.chunks(if V::PARTS > 1 { NEAR_BYTES / size_of::<T>() / width * width } else { usize::MAX }) {
+            for part in 0..V::PARTS {
+                let mut of_part = accumulators.map(|mut all| Pair::<V::Part, S> {
+                    sum: all.sum.parts()[part],
+                    correction: all.correction.parts()[part],
+                    subtract: all.subtract,
+                });
+                for round in tile.chunks_exact(width) {
+                    for (i, pair) in of_part.iter_mut().enumerate() {
+                        let from = i * V::LANES + part * V::Part::LANES;
+                        // SAFETY: the same contract; a round has N × LANES numbers.
+                        unsafe { pair.push_in_turn(i, T::load(round.as_ptr().add(from))) }
+                    }
+                }
+                for (all, of_part) in accumulators.iter_mut().zip(of_part) {
+                    all.sum.parts()[part] = of_part.sum;
+                    all.correction.parts()[part] = of_part.correction;
+                }
+            }
         }
     }
 

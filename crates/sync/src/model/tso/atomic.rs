@@ -20,6 +20,8 @@ pub trait Value: Copy {
 pub trait Integer: Value {
     /// The sum, modulo its size.
     fn plus(self, other: Self) -> Self;
+    /// The difference, modulo its size.
+    fn minus(self, other: Self) -> Self;
 }
 
 macro_rules! integers {
@@ -35,6 +37,9 @@ macro_rules! integers {
         impl Integer for $integer {
             fn plus(self, other: Self) -> Self {
                 self.wrapping_add(other)
+            }
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
             }
         }
     )* };
@@ -137,6 +142,12 @@ impl<T: Integer> Atomic<T> {
     #[track_caller]
     pub fn fetch_add(&self, by: T, _: Ordering) -> T {
         self.update(|old| Some(old.plus(by)))
+    }
+
+    /// The value before.
+    #[track_caller]
+    pub fn fetch_sub(&self, by: T, _: Ordering) -> T {
+        self.update(|old| Some(old.minus(by)))
     }
 
     /// The value before.

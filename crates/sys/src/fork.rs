@@ -1,0 +1,129 @@
+//! Telling a child made by fork(2) from its parent.
+
+/// A number that this process keeps, and that none of its ancestors had. Threads and locks that memory speaks of are this
+/// process's own only if it was the same when they came to be: a child has its parent's memory, and none of its threads.
+///
+/// The process's number would not do: a child in a namespace of its own may have its parent's (both are 1). Costs two
+/// loads. Children that share the parent's memory (vfork(2)) count as the parent; on kernels before Linux 4.14 so do those that
+/// the C library did not make (a bare `clone`). Where the system is not Linux it is the process's number for all that.
+///
+/// ```
+/// assert_eq!(ascertain_sys::fork::generation(), ascertain_sys::fork::generation());
+/// ```
+#[must_use]
+pub fn generation() -> u64 {
+    imp::generation()
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod imp {
+    use std::ptr;
+    use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+    use std::sync::atomic::{AtomicPtr, AtomicU64};
+
+    /// A word that is zero in a child at first, and the number here otherwise. Found without a lock: a thread that held it
+    /// might not be in the child.
+    static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+    /// The last number given, to an ancestor or to this process.
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    /// What `WORD` points to where the kernel has no memory that it wipes.
+    static NOT_WIPED: AtomicU64 = AtomicU64::new(0);
+
+    const BYTES: usize = size_of::<AtomicU64>();
+
+    pub fn generation() -> u64 {
+        // SAFETY: neither the static nor the page, once it is in `WORD`, is ever given back.
+        let word = unsafe { &*word() };
+        match word.load(Relaxed) {
+            0 => {
+                let new = LAST.fetch_add(1, Relaxed) + 1;
+                word.compare_exchange(0, new, Relaxed, Relaxed).map_or_else(|other| other, |_| new)
+            }
+            known => known,
+        }
+    }
+
+    /// What the C library calls in a child: for kernels, and emulators, that wipe nothing.
+    extern "C" fn wipe() {
+        // SAFETY: as in `generation`.
+        if let Some(word) = unsafe { WORD.load(Relaxed).as_ref() } {
+            word.store(0, Relaxed);
+        }
+    }
+
+    fn word() -> *const AtomicU64 {
+        let known = WORD.load(Acquire);
+        if !known.is_null() {
+            return known;
+        }
+        // SAFETY: it stores to an atomic, which is allowed in a child. Twice does no harm; nor does not at all, where the
+        // kernel wipes the page.
+        unsafe { libc::pthread_atfork(None, None, Some(wipe)) };
+        let new = wiped().unwrap_or((&raw const NOT_WIPED).cast_mut());
+        match WORD.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+            Ok(_) => new,
+            Err(other) => {
+                if !ptr::eq(new, &raw const NOT_WIPED) {
+                    // SAFETY: it is ours, and nobody else has seen it.
+                    unsafe { libc::munmap(new.cast(), BYTES) };
+                }
+                other
+            }
+        }
+    }
+
+    /// A page of zeros that is one again in each child.
+    fn wiped() -> Option<*mut AtomicU64> {
+        let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: the kernel chooses where, so that nothing of ours is replaced.
+        let page = unsafe { libc::mmap(ptr::null_mut(), BYTES, rights, kind, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return None;
+        }
+        // SAFETY: the page is ours.
+        if unsafe { libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) } != 0 {
+            // SAFETY: as above; nobody uses it.
+            unsafe { libc::munmap(page, BYTES) };
+            return None;
+        }
+        Some(page.cast())
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod imp {
+    pub fn generation() -> u64 {
+        std::process::id().into()
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    /// What `child` returns in a child made by fork, from 0 to 255; more where it died.
+    fn in_child(child: impl FnOnce() -> u8) -> i32 {
+        // SAFETY: the child calls what allocates nothing and takes no lock, and ends by `_exit`.
+        unsafe {
+            match libc::fork() {
+                0 => libc::_exit(child().into()),
+                pid => {
+                    let mut status = -1;
+                    assert_eq!(libc::waitpid(pid, &raw mut status, 0), pid);
+                    if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 1000 + status }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_descendant_has_a_number_of_its_own() {
+        let first = generation();
+        let distinct = in_child(|| {
+            let second = generation();
+            let third = in_child(|| u8::from(![first, second].contains(&generation())));
+            u8::from(second != first && second == generation() && third == 1)
+        });
+        assert_eq!((distinct, generation()), (1, first));
+    }
+}
