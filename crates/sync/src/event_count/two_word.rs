@@ -57,10 +57,11 @@ impl EventCount for TwoWord {
     }
 }
 
-/// The store before comes before the load after, at most a second late. Loom, which has no time, gets a fence.
+/// The store before comes before the load after, at most a second late. Loom and Miri, where a load may find what was
+/// there long ago, get a fence.
 #[inline(always)]
 fn order_in_time() {
-    if cfg!(model = "loom") {
+    if cfg!(any(model = "loom", miri)) {
         fence(Ordering::SeqCst);
     } else {
         compiler_fence(Ordering::SeqCst);
