@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 
 use ascertain_sys::process;
@@ -224,4 +225,30 @@ fn two_runs_at_once_into_one_folder_are_refused() {
     child.wait().unwrap();
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("another"), "{}", ran.stderr);
+}
+
+/// Runs that were recorded before rows had their lanes.
+#[test]
+fn runs_of_the_first_version_read_and_go_on() {
+    for (name, claims) in [("compare", 2), ("format-scaling", 6)] {
+        let state = tempfile::tempdir().unwrap();
+        let run = state.path().join(name);
+        fs::create_dir(&run).unwrap();
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded-v1").join(name);
+        for file in ["run.json", "trials.jsonl", "trials.parquet"] {
+            fs::copy(recorded.join(file), run.join(file)).unwrap();
+        }
+        let header: Value = serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap();
+        let (path, page) = (run.to_str().unwrap(), run.join("page.html"));
+        let reported = ascertain(state.path(), &["report", path, "-o", page.to_str().unwrap()]);
+        assert_eq!(reported.code, Some(0), "{}", reported.stderr);
+        let continued = ascertain(state.path(), &["continue", path, "--max-time", "1ns", "--format", "json"]);
+        let (then, now) = (&header["outcome"]["claims"], &continued.json()["claims"]);
+        assert_eq!(then.as_array().unwrap().len(), claims);
+        for (then, now) in then.as_array().unwrap().iter().zip(now.as_array().unwrap()) {
+            for field in ["id", "verdict", "trials", "successes", "unknown", "rate", "ratio", "log_e_holds"] {
+                assert_eq!(then[field], now[field], "{name}: {field} of {}", then["id"]);
+            }
+        }
+    }
 }

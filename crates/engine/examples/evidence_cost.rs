@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let run_id = evidence::new_run_id(clock::unix_ns(), clock::now_ns());
     let mut writer = Writer::create(&runs, header(&run_id, &machine))?;
     let spec = spec();
-    let arms = VARIANTS.map(|variant| writer.add_arm(&spec, &arm(variant)));
+    let arms = VARIANTS.map(|variant| writer.add_arm(&spec, 0, &arm(variant)));
 
     let mut recording_ns = 0;
     let mut writing_ns = 0;

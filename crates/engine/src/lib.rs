@@ -7,6 +7,7 @@
 //! ([`CommandExperiment`](command::CommandExperiment)) are ready-made experiments.
 
 pub mod batch;
+mod block;
 mod bound;
 pub mod claim;
 pub mod claims_file;
@@ -16,8 +17,8 @@ pub mod evidence;
 pub mod experiment;
 pub mod function;
 mod judging;
-mod lane;
 mod likeness;
+mod measure;
 pub mod memory;
 mod names;
 pub mod nearest;

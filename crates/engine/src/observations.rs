@@ -14,7 +14,6 @@ pub struct ArmValues {
     pub arm: Arm,
     /// The values, by metric.
     pub by_metric: Vec<Values>,
-    evidence_id: usize,
     left_out: Option<Closed>,
 }
 
@@ -45,19 +44,10 @@ impl Observations {
                 experiment: spec.id.clone(),
                 arm: arm.clone(),
                 by_metric: vec![Values::default(); spec.metrics.len()],
-                evidence_id: 0,
                 left_out: None,
             });
             self.arms.len() - 1
         })
-    }
-
-    pub(crate) fn set_evidence_id(&mut self, arm: usize, id: usize) {
-        self.arms[arm].evidence_id = id;
-    }
-
-    pub(crate) fn evidence_id(&self, arm: usize) -> usize {
-        self.arms[arm].evidence_id
     }
 
     pub(crate) fn leave_out(&mut self, arm: usize, why: Closed) {

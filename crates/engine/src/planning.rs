@@ -7,8 +7,7 @@ use ascertain_sys::machine::Machine;
 use crate::claim::{Claim, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Experiment, Unavailable};
-use crate::judging::{ClaimJudge, Closed, Terms};
-use crate::lane::Lane;
+use crate::judging::{ClaimJudge, Closed, Lane, RunJudge, Terms};
 use crate::memory;
 use crate::observations::Observations;
 use crate::outcome::{Absence, LeftOut};
@@ -44,7 +43,7 @@ pub(crate) fn find<'a>(registry: &Registry<'a>, id: &str) -> Result<&'a dyn Expe
 }
 
 /// A claim at its start, for each in the plan.
-pub(crate) fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
+fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let config = &plan.config;
     let errors = share_error(&plan.claims, config.error)?;
     let judges = plan.claims.iter().zip(errors).map(|(claim, error)| {
@@ -56,66 +55,77 @@ pub(crate) fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>
     judges.collect()
 }
 
-/// What is measured together, and what can't be measured.
-pub(crate) struct Lanes<'a> {
-    pub lanes: Vec<Lane<'a>>,
-    pub unavailable: Vec<LeftOut>,
+/// Which arms lanes have places for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    /// All that the plan names: the lanes of a plan are the same on every machine.
+    ByPlan,
+    /// Those that the machine can measure, as before rows had their lanes.
+    ByMachine,
 }
 
-/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`].
+/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`]. Also says what this machine
+/// can't measure.
 pub(crate) fn lanes<'a>(
     plan: &Plan,
     registry: &Registry<'a>,
     machine: &Machine,
-    judges: &mut [ClaimJudge],
-    observations: &mut Observations,
-) -> Result<Lanes<'a>, Error> {
-    let mut lanes: Vec<Lane<'a>> = Vec::new();
+    grouping: Grouping,
+) -> Result<(RunJudge<'a>, Vec<LeftOut>), Error> {
+    let (mut lanes, mut claims): (Vec<Lane<'a>>, _) = (Vec::new(), judges(plan, registry)?);
+    let mut observations = Observations::default();
     // Results are shown in the order in which the tables name their arms.
     for table in &plan.tables {
         let spec = find(registry, &table.experiment)?.spec();
         table.arms.iter().for_each(|arm| _ = observations.arm(spec, arm));
     }
     let mut availability = Availability { machine, known: BTreeMap::new() };
-    for (index, judge) in judges.iter_mut().enumerate() {
+    for (index, judge) in claims.iter_mut().enumerate() {
         let experiment = find(registry, &judge.claim.experiment)?;
         let arms: Vec<Arm> = judge.claim.arms().into_iter().cloned().collect();
         if arms.len() > MAX_ARMS {
             return Err(Error::TooManyArms { id: judge.claim.id.clone(), arms: arms.len(), most: MAX_ARMS });
         }
         let missing = arms.iter().find_map(|arm| Some(format!("{arm}: {}", availability.reason(experiment, arm)?)));
-        if let Some(reason) = missing {
-            judge.close(Closed::Unavailable(reason));
+        if missing.is_some() && grouping == Grouping::ByMachine {
+            judge.close(Closed::Unavailable(missing.unwrap_or_default()));
             continue;
         }
         let lane = best_lane(&mut lanes, experiment, &arms);
         for arm in &arms {
-            lane.slot(arm, observations);
+            let slot = lane.slot(arm);
+            if missing.is_none() {
+                lane.observations[slot] = Some(observations.arm(experiment.spec(), arm));
+            }
         }
         lane.claims.push(index);
-        let slots = &lane.arms;
-        let slot_of = |arm: &Arm| slots.iter().position(|known| known == arm).expect("each arm has just got a slot");
+        let places = &lane.arms;
+        let slot_of = |arm: &Arm| places.iter().position(|known| known == arm).expect("each arm has just got a slot");
         judge.bind(experiment.spec(), slot_of);
-        // It has its lane all the same: the trials of a run fit the lanes that its plan makes wherever it is read.
-        if let Some(reason) = not_shown(experiment, &judge.claim, machine) {
+        if let Some(reason) = missing.or_else(|| not_shown(experiment, &judge.claim, machine)) {
             judge.close(Closed::Unavailable(reason));
         }
     }
     for table in &plan.tables {
         let experiment = find(registry, &table.experiment)?;
         for arm in &table.arms {
-            if let Some(reason) = availability.reason(experiment, arm) {
-                let number = observations.arm(experiment.spec(), arm);
-                observations.leave_out(number, Closed::Unavailable(reason));
-                continue;
+            let missing = availability.reason(experiment, arm);
+            if missing.is_none() || grouping == Grouping::ByPlan {
+                add_table_arm(&mut lanes, experiment, arm, missing.is_none(), &mut observations);
             }
-            add_table_arm(&mut lanes, experiment, arm, observations);
+            if let Some(reason) = missing {
+                let place = observations.arm(experiment.spec(), arm);
+                observations.leave_out(place, Closed::Unavailable(reason));
+            }
         }
     }
     // All lanes are open at once.
-    let needed_bytes = lanes.iter().map(|lane| lane.experiment.memory_bytes(&lane.arms));
+    let needed_bytes = lanes.iter().map(|lane| {
+        let arms: Vec<Arm> = lane.measurable().into_iter().map(|(_, arm)| arm).collect();
+        if arms.is_empty() { 0 } else { lane.experiment.memory_bytes(&arms) }
+    });
     memory::has_room(needed_bytes.fold(0, u64::saturating_add), machine).map_err(Error::Memory)?;
-    Ok(Lanes { lanes, unavailable: availability.unavailable() })
+    Ok((RunJudge::new(lanes, claims, observations, &plan.config), availability.unavailable()))
 }
 
 /// Why the machine can't show what the claim speaks of, though it can measure the arms.
@@ -148,15 +158,22 @@ fn add_table_arm<'a>(
     lanes: &mut Vec<Lane<'a>>,
     experiment: &'a dyn Experiment,
     arm: &Arm,
+    is_available: bool,
     observations: &mut Observations,
 ) {
-    let of_experiment = |lane: &Lane| lane.experiment.spec().id == experiment.spec().id;
-    let mut found = false;
-    for lane in lanes.iter_mut().filter(|lane| of_experiment(lane)) {
-        if let Some(slot) = lane.arms.iter().position(|known| known == arm) {
+    let spec = experiment.spec();
+    let mut add = |lane: &mut Lane| {
+        let slot = lane.slot(arm);
+        if is_available {
             lane.table = lane.table.with(slot);
-            found = true;
+            lane.observations[slot] = Some(observations.arm(spec, arm));
         }
+    };
+    let of_experiment = |lane: &Lane| lane.experiment.spec().id == spec.id;
+    let mut found = false;
+    for lane in lanes.iter_mut().filter(|lane| of_experiment(lane) && lane.arms.contains(arm)) {
+        add(lane);
+        found = true;
     }
     if found {
         return;
@@ -166,8 +183,7 @@ fn add_table_arm<'a>(
         lanes.push(Lane::new(experiment));
         lanes.len() - 1
     });
-    let slot = lanes[index].slot(arm, observations);
-    lanes[index].table = lanes[index].table.with(slot);
+    add(&mut lanes[index]);
 }
 
 /// Whether arms are available, each asked once.

@@ -1,10 +1,11 @@
 //! Judging a run's recorded trials again, in order: before new ones are measured, and for a report.
 
+use crate::block::TrialRecord;
 use crate::claim::Test;
 use crate::error::Error;
-use crate::evidence::{Header, Observed, Trials};
+use crate::evidence::{Header, Trials};
 use crate::experiment::Arm;
-use crate::lane::{Bench, Lane};
+use crate::judging::{Lane, RunJudge};
 use crate::outcome::{LeftOut, PointSummary, Verdict};
 use crate::plan::Registry;
 use crate::planning;
@@ -34,35 +35,37 @@ pub(crate) fn check(header: &Header, registry: &Registry) -> Result<(), Error> {
 }
 
 /// Feeds recorded trials to the lanes that measured them.
-pub(crate) fn replay(lanes: &mut [Lane], header: &Header, trials: &Trials, bench: &mut Bench) -> Result<(), Error> {
-    let slots: Vec<Vec<Option<usize>>> = lanes.iter().map(|lane| slots_of(lane, trials)).collect();
-    let metrics = metrics_of(lanes, trials);
-    let mut arms: Vec<usize> = Vec::new();
+pub(crate) fn replay(judge: &mut RunJudge, header: &Header, trials: &Trials) -> Result<(), Error> {
+    let slots: Vec<Vec<Option<usize>>> = judge.lanes.iter().map(|lane| slots_of(lane, trials)).collect();
+    let metrics = metrics_of(&judge.lanes, trials);
+    let mut record = TrialRecord::default();
     trials.each(|trial| {
-        bench.observations.skip_to(trial.experiment, trial.number);
-        arms.clear();
-        arms.extend(trial.observed.iter().map(|observed| observed.arm));
-        arms.dedup();
-        // Where several lanes have the arms, the one that has most to learn from them measured them.
-        let fits = |lane: &usize| arms.iter().all(|&arm| slots[*lane][arm].is_some());
-        let learns = |lane: &usize| {
-            let held = arms.iter().filter_map(|&arm| slots[*lane][arm]);
-            lanes[*lane].learns_from(held, bench)
+        judge.observations.skip_to(trial.experiment, trial.number);
+        let fits = |lane: &usize| trial.observed.iter().all(|observed| slots[*lane][observed.arm].is_some());
+        let lane = match trial.lane {
+            Some(lane) => Some(lane).filter(|lane| *lane < slots.len() && fits(lane)),
+            // Rows of the first versions don't say: the one that has most to learn from the arms measured them.
+            None => (0..slots.len()).rev().filter(fits).max_by_key(|&lane| {
+                let held = trial.observed.iter().filter_map(|observed| slots[lane][observed.arm]);
+                judge.learns_from(lane, held.collect())
+            }),
         };
-        let lane = (0..lanes.len()).rev().filter(fits).max_by_key(learns).ok_or_else(|| {
+        let lane = lane.ok_or_else(|| {
             let (number, experiment) = (trial.number, trial.experiment);
             Error::Replay(format!("trial {number} of `{experiment}` has arms that no claim or table asks for"))
         })?;
-        let sample =
-            |observed: &Observed| Some((slots[lane][observed.arm]?, metrics[observed.series]?, observed.value));
-        if let Some(observed) = trial.observed.iter().find(|observed| metrics[observed.series].is_none()) {
-            let (experiment, metric) = (trial.experiment, &trials.series[observed.series].metric);
-            return Err(Error::Replay(format!("`{experiment}` has no metric `{metric}` in this program")));
+        record.clear();
+        for observed in trial.observed {
+            let metric = metrics[observed.series].ok_or_else(|| {
+                let (experiment, metric) = (trial.experiment, &trials.series[observed.series].metric);
+                Error::Replay(format!("`{experiment}` has no metric `{metric}` in this program"))
+            })?;
+            record.add(slots[lane][observed.arm].unwrap_or_default(), metric, observed.value);
         }
-        lanes[lane].replay(trial.number, trial.observed.iter().filter_map(sample), bench);
-        Ok(())
+        judge.conclude(lane, trial.number, &record);
+        Ok::<_, Error>(())
     })?;
-    close_as_before(header, bench);
+    close_as_before(header, judge);
     Ok(())
 }
 
@@ -86,9 +89,9 @@ fn metrics_of(lanes: &[Lane], trials: &Trials) -> Vec<Option<usize>> {
 
 /// The run ended with a look at everything. What had failed then stays failed: a target is not tried
 /// again until it no longer fails.
-fn close_as_before(header: &Header, bench: &mut Bench) {
+fn close_as_before(header: &Header, run: &mut RunJudge) {
     let Some(outcome) = &header.outcome else { return };
-    for judge in &mut *bench.claims {
+    for judge in &mut run.claims {
         judge.look();
         let before = outcome.claims.iter().find(|result| result.id == judge.claim.id);
         if let Some(result) = before.filter(|result| result.verdict == Verdict::Failed) {
@@ -101,7 +104,7 @@ fn close_as_before(header: &Header, bench: &mut Bench) {
         // Its values were taken back, for an answer was wrong.
         if outcome.points.iter().filter(of_arm).all(|point| point.n == 0) {
             let arm = Arm { variant: variant.clone(), point: at.clone() };
-            bench.observations.take_back(experiment, &arm, reason);
+            run.observations.take_back(experiment, &arm, reason);
         }
     }
 }

@@ -7,12 +7,11 @@ use ascertain_sys::{clock, interrupt, machine};
 
 use crate::error::Error;
 use crate::evidence::{self, Header, Recorded, Writer};
-use crate::judging::ClaimJudge;
-use crate::lane::Bench;
+use crate::measure::Local;
 use crate::observations::Observations;
 use crate::outcome::{LeftOut, Outcome, Verdict};
 use crate::plan::{Plan, Registry};
-use crate::planning::{self, Lanes};
+use crate::planning::{self, Grouping};
 use crate::replay;
 use crate::schedule::{Schedule, Stop};
 use crate::summary::{self, Setting};
@@ -101,26 +100,23 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
         replay::check(&parts.1.header, registry)?;
     }
     let machine = machine::describe();
-    let mut observations = Observations::default();
-    let mut judges = planning::judges(plan, registry)?;
-    let Lanes { mut lanes, unavailable } = planning::lanes(plan, registry, &machine, &mut judges, &mut observations)?;
+    let grouping = match &recording {
+        Recording::Continue(parts) => parts.1.header.grouping(),
+        Recording::None | Recording::New { .. } => Grouping::ByPlan,
+    };
+    let (mut judge, unavailable) = planning::lanes(plan, registry, &machine, grouping)?;
     if !unavailable.is_empty() {
         observer.unavailable(&unavailable);
     }
     let (mut writer, recorded, run_id) = open_evidence(plan, registry, recording, &machine, unavailable)?;
     if let Some(writer) = &mut writer {
-        for (index, values) in observations.arms().to_vec().iter().enumerate() {
-            let spec = planning::find(registry, &values.experiment)?.spec();
-            observations.set_evidence_id(index, writer.add_arm(spec, &values.arm));
-        }
+        judge.introduce(writer);
     }
-    let mut bench =
-        Bench { claims: &mut judges, observations: &mut observations, evidence: writer.as_mut(), config: &plan.config };
     let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
     if let Some(Recorded { header, trials }) = recorded {
-        replay::replay(&mut lanes, &header, &trials, &mut bench)?;
+        replay::replay(&mut judge, &header, &trials)?;
     }
-    let recorded_values = bench.observations.count();
+    let recorded_values = judge.observations.count();
     let start_ns = clock::now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
     let setting = Setting {
@@ -131,19 +127,22 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
         run_id: &run_id,
         seed: plan.config.seed,
     };
-    let mut schedule =
-        Schedule { config: &plan.config, setting: &setting, lanes, start_ns, ends_ns, next_progress_ns: 0, observer };
-    let (interrupted, mut unkept) = match schedule.go(&mut bench) {
+    let mut executor = Local::new(registry, plan.config.seed);
+    let evidence = writer.as_mut();
+    let mut schedule = Schedule::new(&mut executor, &mut judge, evidence, &setting, observer, start_ns..ends_ns);
+    let (interrupted, mut unkept) = match schedule.go() {
         Ok(()) => (interrupt::requested(), None),
         Err(Stop::Interrupted) => (true, None),
         Err(Stop::Evidence(error)) => (interrupt::requested(), Some(error)),
     };
+    judge.lose_the_rest(writer.as_mut());
     // Sessions end here: clean-up commands run before the outcome is written, but after what was measured is.
-    if let Some(Err(error)) = bench.evidence.as_deref_mut().map(Writer::flush) {
+    if let Some(Err(error)) = writer.as_mut().map(Writer::flush) {
         unkept.get_or_insert(error);
     }
-    drop(schedule);
-    let claims = judges.iter_mut().map(ClaimJudge::result).collect();
+    drop(executor);
+    let claims = judge.results();
+    let observations = judge.observations;
     let mut outcome = summary::outcome(&setting, &observations, claims, interrupted);
     // Where nothing was added, what was noted of the machine stays true of the values.
     if let Some(former) = former.filter(|_| observations.count() == recorded_values) {

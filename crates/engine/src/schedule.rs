@@ -1,17 +1,16 @@
 //! Which lane has the machine next, and for how long.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use ascertain_sys::{clock, interrupt};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::evidence;
+use crate::block::{Block, End, Executor, TrialRecord};
+use crate::evidence::{self, Writer};
 use crate::experiment::TargetError;
-use crate::judging::{ClaimJudge, Closed};
-use crate::lane::{Bench, Lane};
-use crate::outcome::ClaimResult;
-use crate::plan::Config;
+use crate::judging::{ClaimJudge, Closed, Lane, RunJudge};
 use crate::run::{Observer, Progress};
 use crate::summary::{self, Setting};
 use crate::unit::Unit;
@@ -27,90 +26,138 @@ pub(crate) enum Stop {
     Evidence(evidence::Error),
 }
 
-/// The lanes, and whose turn it is.
+/// Sends blocks to the executor and their records to the judge, until nobody wants more.
 pub(crate) struct Schedule<'r, 'a> {
-    pub config: &'r Config,
-    pub setting: &'r Setting<'r>,
-    pub lanes: Vec<Lane<'a>>,
-    pub start_ns: u64,
-    pub ends_ns: u64,
-    pub next_progress_ns: u64,
-    pub observer: &'r mut dyn Observer,
+    executor: &'r mut dyn Executor,
+    judge: &'r mut RunJudge<'a>,
+    evidence: Option<&'r mut Writer>,
+    setting: &'r Setting<'r>,
+    observer: &'r mut dyn Observer,
+    time_ns: Range<u64>,
+    next_progress_ns: u64,
+    /// Whether each lane is open.
+    is_open: Vec<bool>,
+    record: TrialRecord,
 }
 
-impl Schedule<'_, '_> {
+impl<'r, 'a> Schedule<'r, 'a> {
+    pub fn new(
+        executor: &'r mut dyn Executor,
+        judge: &'r mut RunJudge<'a>,
+        evidence: Option<&'r mut Writer>,
+        setting: &'r Setting<'r>,
+        observer: &'r mut dyn Observer,
+        time_ns: Range<u64>,
+    ) -> Self {
+        let is_open = vec![false; judge.lanes.len()];
+        let record = TrialRecord::default();
+        Schedule { executor, judge, evidence, setting, observer, time_ns, next_progress_ns: 0, is_open, record }
+    }
+
     /// Measures until nobody wants more, the time is up, or somebody interrupts.
-    pub fn go(&mut self, bench: &mut Bench) -> Result<(), Stop> {
-        let pilots = match self.lanes.len() {
-            0 | 1 => self.config.warmup_trials,
-            _ => self.config.warmup_trials.max(1),
+    pub fn go(&mut self) -> Result<(), Stop> {
+        let pilots = match self.is_open.len() {
+            0 | 1 => self.judge.config.warmup_trials,
+            _ => self.judge.config.warmup_trials.max(1),
         };
-        for index in 0..self.lanes.len() {
-            self.pilot(index, pilots, bench)?;
+        for lane in 0..self.is_open.len() {
+            self.pilot(lane, pilots)?;
         }
-        while let Some(index) = self.choose(bench) {
-            self.slice(index, bench)?;
+        while let Some(lane) = self.choose() {
+            self.slice(lane)?;
+        }
+        while self.executor.collect(&mut self.record) {
+            self.judge.take(&self.record, self.evidence.as_deref_mut());
         }
         if interrupt::requested() {
             return Ok(());
         }
         // Other lanes promised more a second.
-        for lane in &mut self.lanes {
-            if lane.is_open() && lane.trials == 0 && lane.wants_more(bench) {
+        for lane in 0..self.is_open.len() {
+            if self.is_open[lane] && self.judge.lanes[lane].trials == 0 && self.judge.wants_more(lane) {
                 let why = "the time was up before its turn came; give more with --max-time";
-                lane.give_up(&Closed::Deferred(why.into()), bench);
+                self.give_up(lane, &Closed::Deferred(why.into()));
             }
         }
         Ok(())
     }
 
     fn time_left_ns(&self) -> u64 {
-        self.ends_ns.saturating_sub(clock::now_ns())
+        self.time_ns.end.saturating_sub(clock::now_ns())
+    }
+
+    fn close(&mut self, lane: usize) {
+        self.executor.close(lane);
+        self.is_open[lane] = false;
+    }
+
+    fn give_up(&mut self, lane: usize, why: &Closed) {
+        self.judge.give_up(lane, why);
+        self.close(lane);
     }
 
     /// Opens a lane and learns what a trial of it costs.
-    fn pilot(&mut self, index: usize, pilots: u64, bench: &mut Bench) -> Result<(), Stop> {
-        let ends_ns = self.ends_ns;
-        let lane = &mut self.lanes[index];
-        if !lane.wants_more(bench) {
+    fn pilot(&mut self, lane: usize, pilots: u64) -> Result<(), Stop> {
+        if !self.judge.wants_more(lane) {
             return Ok(());
         }
-        if ends_ns <= clock::now_ns() {
-            if lane.trials == 0 {
+        if self.time_left_ns() == 0 {
+            if self.judge.lanes[lane].trials == 0 {
                 let why = "the time was up before it could be tried; give more with --max-time";
-                lane.give_up(&Closed::Deferred(why.into()), bench);
+                self.give_up(lane, &Closed::Deferred(why.into()));
             }
             return Ok(());
         }
-        match lane.open(bench) {
-            Ok(()) => {}
+        let spec = self.judge.lanes[lane].experiment.spec();
+        match self.executor.open(lane, &spec.id, &self.judge.lanes[lane].measurable()) {
+            Ok(failures) => {
+                self.is_open[lane] = true;
+                failures.iter().for_each(|(slot, error)| self.judge.set_aside(lane, *slot, error));
+            }
             Err(TargetError::Interrupted) => return Err(Stop::Interrupted),
             Err(error) => {
-                lane.give_up(&Closed::Failed(error.to_string()), bench);
+                self.give_up(lane, &Closed::Failed(error.to_string()));
                 return Ok(());
             }
         }
         for _ in 0..pilots {
-            if ends_ns <= clock::now_ns() {
+            if self.time_left_ns() == 0 {
                 break;
             }
-            self.lanes[index].warm_up(bench).map_err(|_| Stop::Interrupted)?;
-            self.report_progress_if_due(clock::now_ns(), index, bench)?;
+            self.warm_up(lane)?;
+            self.report_progress_if_due(clock::now_ns(), lane)?;
         }
-        self.defer(index, bench);
+        self.defer(lane);
+        Ok(())
+    }
+
+    /// Runs a trial whose observations are thrown away.
+    fn warm_up(&mut self, lane: usize) -> Result<(), Stop> {
+        if interrupt::requested() {
+            return Err(Stop::Interrupted);
+        }
+        self.executor.run(self.judge.warm_up(lane), &mut self.record);
+        self.judge.lanes[lane].cost_ns = self.record.elapsed_ns as f64;
+        match &self.record {
+            TrialRecord { failure: Some((slot, error)), .. } => self.judge.set_aside(lane, *slot, error),
+            TrialRecord { end: End::Whole, .. } => {}
+            TrialRecord { .. } => return Err(Stop::Interrupted),
+        }
         Ok(())
     }
 
     /// Defers the claims whose shortest possible verdict does not fit in the time that is left. Where there
     /// is one lane alone nothing would be won: its figures are better than none.
-    fn defer(&self, index: usize, bench: &mut Bench) {
+    fn defer(&mut self, lane: usize) {
         let left_ns = self.time_left_ns() as f64;
-        let lane = &self.lanes[index];
-        if self.lanes.len() == 1 || lane.trials > 0 || self.config.exact_trials.is_some() {
+        let RunJudge { lanes, claims, config, .. } = &mut *self.judge;
+        let alone = lanes.len() == 1;
+        let lane = &lanes[lane];
+        if alone || lane.trials > 0 || config.exact_trials.is_some() {
             return;
         }
         for &claim in &lane.claims {
-            let judge = &mut bench.claims[claim];
+            let judge = &mut claims[claim];
             let need_ns = lane.cost_ns * judge.soonest_verdict() as f64;
             if need_ns > left_ns {
                 let need = Unit::Nanosecond.human(need_ns);
@@ -122,98 +169,111 @@ impl Schedule<'_, '_> {
 
     /// The lane that is to have the next slice: tables fill first, then whichever expects most
     /// log-evidence a second. The choice looks only at the past, so it does not touch validity.
-    fn choose(&mut self, bench: &mut Bench) -> Option<usize> {
+    fn choose(&mut self) -> Option<usize> {
         if self.time_left_ns() == 0 || interrupt::requested() {
             return None;
         }
         let mut best = None;
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
-            if !lane.is_open() {
+        for number in 0..self.is_open.len() {
+            if !self.is_open[number] {
                 continue;
             }
-            if !lane.wants_more(bench) {
-                lane.shut();
+            if !self.judge.wants_more(number) {
+                self.close(number);
                 continue;
             }
-            let waits = lane.table_waits(self.config);
-            let open = lane.claims.iter().map(|&claim| &bench.claims[claim]).filter(|judge| judge.is_open());
-            let growth: f64 = open.map(ClaimJudge::expected_growth).sum();
-            let score = match waits {
+            let lane = &self.judge.lanes[number];
+            let growth: f64 = self.judge.open_claims(number).map(ClaimJudge::expected_growth).sum();
+            let score = match lane.table_waits(&self.judge.config) {
                 true => f64::MAX / (lane.trials as f64 + 2.0),
                 false => growth / lane.cost_ns.max(1.0),
             };
             if best.is_none_or(|(_, most)| score > most) {
-                best = Some((index, score));
+                best = Some((number, score));
             }
         }
-        best.map(|(index, _)| index)
+        best.map(|(number, _)| number)
     }
 
-    fn slice(&mut self, index: usize, bench: &mut Bench) -> Result<(), Stop> {
-        let slice_ends_ns = self.ends_ns.min(clock::now_ns().saturating_add(SLICE_NS));
+    fn slice(&mut self, lane: usize) -> Result<(), Stop> {
+        let slice_ends_ns = self.time_ns.end.min(clock::now_ns().saturating_add(SLICE_NS));
         loop {
-            if !self.wait_for_gap(index, bench)? {
+            if !self.wait_for_gap(lane)? {
                 return Ok(());
             }
-            let lane = &mut self.lanes[index];
-            lane.trial(bench).map_err(|_| Stop::Interrupted)?;
+            self.trial(lane)?;
             let now_ns = clock::now_ns();
-            if let Some(evidence) = bench.evidence.as_deref_mut() {
-                evidence.end_trial(lane.cost_ns).map_err(Stop::Evidence)?;
-            }
-            let goes_on = now_ns < slice_ends_ns && lane.wants_more(bench) && !interrupt::requested();
-            self.report_progress_if_due(now_ns, index, bench)?;
+            let goes_on = now_ns < slice_ends_ns && self.judge.wants_more(lane) && !interrupt::requested();
+            self.report_progress_if_due(now_ns, lane)?;
             if !goes_on {
                 return Ok(());
             }
         }
     }
 
+    /// Runs one trial. What an interrupted one had seen by then counts: a run that is interrupted and continued would else
+    /// lose its slow trials.
+    fn trial(&mut self, lane: usize) -> Result<(), Stop> {
+        let block = self.judge.issue(lane, self.evidence.as_deref());
+        self.executor.run(block, &mut self.record);
+        let record = &self.record;
+        self.judge.take(record, self.evidence.as_deref_mut());
+        let lane = &mut self.judge.lanes[record.block.map_or(lane, |block: Block| block.lane)];
+        let weight = 1.0 / (lane.trials as f64).clamp(1.0, 16.0);
+        lane.cost_ns += weight * (record.elapsed_ns as f64 - lane.cost_ns);
+        if let Some(evidence) = self.evidence.as_deref_mut() {
+            evidence.end_trial(lane.cost_ns).map_err(Stop::Evidence)?;
+        }
+        if record.end == End::Whole || record.failure.is_some() { Ok(()) } else { Err(Stop::Interrupted) }
+    }
+
     /// Trials that are to be spread over time start at random moments: a fixed rhythm could beat with
     /// what else the machine does. False when the run ends meanwhile.
-    fn wait_for_gap(&mut self, index: usize, bench: &mut Bench) -> Result<bool, Stop> {
-        let Some(gap) = self.config.gap else { return Ok(true) };
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.config.seed ^ self.lanes[index].trials.rotate_left(32));
+    fn wait_for_gap(&mut self, lane: usize) -> Result<bool, Stop> {
+        let Some(gap) = self.judge.config.gap else { return Ok(true) };
+        let seed = self.judge.config.seed ^ self.judge.lanes[lane].trials.rotate_left(32);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let wait_ns = (gap.as_nanos() as f64 * 2.0 * rng.random::<f64>()) as u64;
-        let until_ns = clock::now_ns().saturating_add(wait_ns).min(self.ends_ns);
+        let until_ns = clock::now_ns().saturating_add(wait_ns).min(self.time_ns.end);
         loop {
             let now_ns = clock::now_ns();
             if now_ns >= until_ns || interrupt::requested() {
-                return Ok(now_ns < self.ends_ns && !interrupt::requested());
+                return Ok(now_ns < self.time_ns.end && !interrupt::requested());
             }
-            self.report_progress_if_due(now_ns, index, bench)?;
+            self.report_progress_if_due(now_ns, lane)?;
             std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(20_000_000)));
         }
     }
 
-    fn report_progress_if_due(&mut self, now_ns: u64, index: usize, bench: &mut Bench) -> Result<(), Stop> {
+    fn report_progress_if_due(&mut self, now_ns: u64, lane: usize) -> Result<(), Stop> {
         if now_ns < self.next_progress_ns {
             return Ok(());
         }
         self.next_progress_ns = now_ns + PROGRESS_NS;
         // Nobody learns of a trial that a kill could still undo.
-        if let Some(evidence) = bench.evidence.as_deref_mut() {
+        if let Some(evidence) = self.evidence.as_deref_mut() {
             evidence.flush().map_err(Stop::Evidence)?;
         }
-        let lane = &self.lanes[index];
-        let mut open = lane.claims.iter().map(|&claim| &bench.claims[claim]).filter(|judge| judge.is_open());
-        let headline = open.next().map_or_else(
-            || format!("{}: {} trials", lane.experiment.spec().id, lane.trials),
-            |judge| format!("{}: {}", judge.claim.id, judge.headline()),
+        let judge = &*self.judge;
+        let Lane { experiment, trials, .. } = &judge.lanes[lane];
+        let headline = judge.open_claims(lane).next().map_or_else(
+            || format!("{}: {trials} trials", experiment.spec().id),
+            |claim| format!("{}: {}", claim.claim.id, claim.headline()),
         );
         self.observer.progress(&Progress {
-            elapsed: Duration::from_nanos(now_ns.saturating_sub(self.start_ns)),
-            max_time: self.config.max_time,
-            claims_closed: bench.claims.iter().filter(|judge| !judge.is_open()).count(),
-            claims: bench.claims.len(),
+            elapsed: Duration::from_nanos(now_ns.saturating_sub(self.time_ns.start)),
+            max_time: judge.config.max_time,
+            claims_closed: judge.claims.iter().filter(|claim| !claim.is_open()).count(),
+            claims: judge.claims.len(),
             headline,
         });
-        if self.lanes.iter().any(|lane| lane.trials > 0) && self.observer.outcome_due(now_ns) {
-            // Looking at a judge moves its interval: copies are looked at, so that the run goes as it would have.
-            let claims: Vec<ClaimResult> = bench.claims.iter().map(|judge| judge.clone().result()).collect();
-            let outcome = summary::outcome(self.setting, bench.observations, claims, false);
-            self.observer.outcome(&outcome, bench.observations);
+        if judge.lanes.iter().any(|lane| lane.trials > 0) && self.observer.outcome_due(now_ns) {
+            let outcome = summary::outcome(self.setting, &judge.observations, judge.results_so_far(), false);
+            self.observer.outcome(&outcome, &judge.observations);
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

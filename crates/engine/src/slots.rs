@@ -5,7 +5,7 @@ pub(crate) const MAX_ARMS: usize = 16;
 
 /// A set of slots, each below [`MAX_ARMS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Slots(u16);
+pub struct Slots(u16);
 
 impl Slots {
     pub fn with(self, slot: usize) -> Slots {

@@ -34,6 +34,8 @@ pub(super) struct Begun(#[cfg(target_os = "linux")] Option<(File, Journal)>);
 #[derive(Serialize, Deserialize)]
 struct ArmLine {
     experiment: String,
+    #[serde(default)]
+    lane: usize,
     variant: String,
     point: Point,
 }
@@ -42,6 +44,7 @@ struct ArmLine {
 pub(super) struct BegunTrial {
     pub number: u64,
     pub experiment: String,
+    pub lane: usize,
     pub arms: Vec<Arm>,
 }
 
@@ -59,10 +62,10 @@ impl Begun {
     }
 
     /// Notes an arm; they are numbered from 0.
-    pub fn add_arm(&mut self, experiment: &str, arm: &Arm) {
+    pub fn add_arm(&mut self, experiment: &str, lane: usize, arm: &Arm) {
         let Some((file, _)) = &mut self.0 else { return };
         let Arm { variant, point } = arm.clone();
-        let text = serde_json::to_string(&ArmLine { experiment: experiment.to_string(), variant, point });
+        let text = serde_json::to_string(&ArmLine { experiment: experiment.to_string(), lane, variant, point });
         let written = text.map_err(io::Error::from).and_then(|text| writeln!(file, "{text}"));
         if written.is_err() {
             self.0 = None;
@@ -91,7 +94,7 @@ impl Begun {
         Begun()
     }
 
-    pub fn add_arm(&mut self, _: &str, _: &Arm) {}
+    pub fn add_arm(&mut self, _: &str, _: usize, _: &Arm) {}
 
     pub fn begin(&self, _: u64, _: impl Iterator<Item = usize>) {}
 }
@@ -109,9 +112,9 @@ pub(super) fn read(run: &Path) -> Option<BegunTrial> {
     let count = usize::try_from(word(1)).ok().filter(|count| *count <= MAX_ARMS)?;
     let of_trial = (0..count).map(|index| known.get(usize::try_from(word(2 + index)).ok()?));
     let of_trial: Vec<&ArmLine> = of_trial.collect::<Option<_>>()?;
-    let experiment = of_trial.first()?.experiment.clone();
+    let (experiment, lane) = (of_trial.first()?.experiment.clone(), of_trial.first()?.lane);
     let arm = |line: &&ArmLine| Arm { variant: line.variant.clone(), point: line.point.clone() };
-    Some(BegunTrial { number, experiment, arms: of_trial.iter().map(arm).collect() })
+    Some(BegunTrial { number, experiment, lane, arms: of_trial.iter().map(arm).collect() })
 }
 
 /// The run has ended: whatever it had begun it has recorded.

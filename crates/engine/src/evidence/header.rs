@@ -12,14 +12,17 @@ use super::folder::{HEADER, replace};
 use crate::experiment::Spec;
 use crate::outcome::{LeftOut, Outcome};
 use crate::plan::Plan;
+use crate::planning::Grouping;
 
 /// The name and version of the schema of `run.json` and of the rows beside it.
-pub const SCHEMA: &str = "ascertain.evidence/1";
+pub const SCHEMA: &str = "ascertain.evidence/2";
+/// That of the versions whose rows do not say which lane measured them.
+const SCHEMA_1: &str = "ascertain.evidence/1";
 
 /// What `run.json` says of a run: everything but its rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`SCHEMA`].
+    /// [`SCHEMA`], or that of an older version.
     pub schema: String,
     /// The name of the run's folder.
     pub run_id: String,
@@ -63,6 +66,11 @@ pub(crate) struct LinesThen<'a> {
 }
 
 impl Header {
+    /// How the run's lanes are made.
+    pub(crate) fn grouping(&self) -> Grouping {
+        if self.schema == SCHEMA_1 { Grouping::ByMachine } else { Grouping::ByPlan }
+    }
+
     /// None where the run has not ended yet.
     pub(super) fn lines_then(&self) -> Option<LinesThen<'_>> {
         let bytes = self.lines_bytes.filter(|_| self.outcome.is_some())?;
@@ -85,7 +93,7 @@ pub fn read_header(run: &Path) -> Result<Header, Error> {
     let text = fs::read(&path).map_err(Error::read(&path, HEADER))?;
     let malformed = |error| Error::malformed(&path, 1, &error);
     let Version { schema } = serde_json::from_slice(&text).map_err(malformed)?;
-    if schema != SCHEMA {
+    if schema != SCHEMA && schema != SCHEMA_1 {
         let found = schema.as_str().map_or_else(|| schema.to_string(), str::to_string);
         return Err(Error::OtherVersion { path, found });
     }

@@ -20,7 +20,9 @@
 //! | column | type | meaning |
 //! |---|---|---|
 //! | `run_id` | text | the run, the name of its folder |
-//! | `experiment`, `variant` | text | what was measured |
+//! | `experiment` | text | what was measured |
+//! | `lane` | integer | which arms were measured together: the number of the run's lane; 4294967295 in rows of the first versions, whose own files lack it (`union_by_name` reads both) |
+//! | `variant` | text | what was measured of it |
 //! | `point` | text | where: a JSON object of factors and levels, `{"elements":187500}` |
 //! | `trial` | integer | its number within the experiment, from 0 |
 //! | `position` | integer | the arm's place in the trial's random order, from 0 |
@@ -72,6 +74,5 @@ pub(crate) use read_back::{ReadBack, read_trials, went_on};
 pub use reader::{Rows, read_rows};
 pub use row::Row;
 pub use series::Series;
-pub(crate) use trials::Observed;
 pub use trials::Trials;
 pub use writer::{Recorded, Writer, is_going_on};

@@ -19,6 +19,8 @@ use super::row::{Line, status_word};
 /// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups. Few in
 /// tests, so that they come to a second group.
 const GROUP_ROWS: usize = if cfg!(test) { 3 } else { 1 << 18 };
+/// Stands for a lane where rows of the first versions have none.
+pub(super) const NO_LANE: u64 = u32::MAX as u64;
 /// Texts that are handed over at once.
 const BATCH: usize = 1 << 12;
 
@@ -65,12 +67,13 @@ enum Column {
 }
 
 /// The columns in their order. JSON lines have the same: the row buffer writes them.
-fn columns() -> [(&'static str, Column); 14] {
+fn columns() -> [(&'static str, Column); 15] {
     let text = |of| Column::Text(of, Texts::default());
     let integer = |of| Column::Integer(of, Vec::new());
     [
         ("run_id", text(|line| &line.run_id)),
         ("experiment", text(|line| &line.experiment)),
+        ("lane", integer(|line| line.lane.map_or(NO_LANE, u64::from))),
         ("variant", text(|line| &line.variant)),
         ("point", text(|line| &line.point)),
         ("trial", integer(|line| line.trial)),

@@ -12,6 +12,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use super::checksum;
 use super::error::Error;
 use super::folder::PARQUET;
+use super::parquet::NO_LANE;
 use super::row::status_word;
 use super::trials::{Gathering, Names, NumberedRow, Trials};
 use crate::experiment::Status;
@@ -58,6 +59,8 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
     }
     let mut statuses = Column::<ByteArrayType>::open(group, "status")?;
     let mut trials = Column::<Int64Type>::open(group, "trial")?;
+    // The first versions had none.
+    let mut lanes = Column::<Int64Type>::open(group, "lane").ok();
     let mut offsets_ns = Column::<Int64Type>::open(group, "offset_ns")?;
     let mut values = Column::<DoubleType>::open(group, "value")?;
     let mut left = usize::try_from(group.metadata().num_rows())?;
@@ -69,6 +72,7 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
         }
         statuses.read(rows)?;
         trials.read(rows)?;
+        lanes.as_mut().map_or(Ok(()), |lanes| lanes.read(rows))?;
         offsets_ns.read(rows)?;
         values.read(rows)?;
         for row in 0..rows {
@@ -76,6 +80,7 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
             let series = gathering.series(&names).map_err(ParquetError::General)?;
             gathering.push(&NumberedRow {
                 series,
+                lane: lanes.as_ref().and_then(|lanes| lane(lanes.values[row])),
                 trial: u64::try_from(trials.values[row])?,
                 offset_ns: u64::try_from(offsets_ns.values[row])?,
                 value: status(&statuses.values[row])?.bounds(values.values[row]),
@@ -83,6 +88,10 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
         }
     }
     Ok(())
+}
+
+fn lane(number: i64) -> Option<u32> {
+    u32::try_from(number).ok().filter(|&lane| u64::from(lane) != NO_LANE)
 }
 
 fn status(text: &ByteArray) -> Result<Status, ParquetError> {

@@ -11,6 +11,7 @@ use super::header::{Header, LinesThen};
 use super::parquet_reader;
 use super::reader::Lines;
 use super::trials::Trials;
+use crate::planning::Grouping;
 
 /// The rows of a run's whole trials, as far as they can be read.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<ReadBack, Error
     if length.is_none() || then.is_some_and(|then| !went_on(run, then)) {
         match parquet_reader::read(&run.join(PARQUET), header.parquet_checksum.as_deref()) {
             Ok(Some(mut trials)) => {
-                note_limits(&mut trials, header);
+                adapt(&mut trials, header);
                 faults.extend(differs(run, then).map(|how| format!("{how}; the rows are those of {PARQUET}")));
                 return Ok(ReadBack { trials, faults, lost: None });
             }
@@ -57,7 +58,7 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
     let mut lines = Lines::open(run)?;
     let Some(then) = header.lines_then() else {
         let (mut trials, whole_end) = Trials::of_lines(lines)?;
-        note_limits(&mut trials, header);
+        adapt(&mut trials, header);
         return Ok((trials, whole_end, None));
     };
     if !went_on(run, then) {
@@ -69,7 +70,7 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
         lines = lines.up_to(then.bytes);
     }
     let (mut trials, whole_end) = Trials::of_lines(lines)?;
-    note_limits(&mut trials, header);
+    adapt(&mut trials, header);
     let lost = (whole_end < then.bytes).then(|| Error::LostRows {
         run: run.to_path_buf(),
         bytes: then.bytes,
@@ -78,8 +79,12 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
     Ok((trials, whole_end, lost))
 }
 
-/// Earlier versions did not record where a command was cut off: at its time limit, with no exit code yet.
-fn note_limits(trials: &mut Trials, header: &Header) {
+/// Earlier versions did not record which lane measured, nor where a command was cut off: at its time limit, with no exit
+/// code yet.
+fn adapt(trials: &mut Trials, header: &Header) {
+    if header.grouping() == Grouping::ByMachine {
+        trials.forget_lanes();
+    }
     for series in &mut trials.series {
         let set = header.plan.commands.iter().find(|set| set.id == series.experiment);
         match (series.metric.as_str(), set.and_then(|set| set.time_limit)) {

@@ -13,6 +13,8 @@ use crate::unit::Unit;
 pub struct Row {
     /// The experiment's id.
     pub experiment: String,
+    /// Which of the run's lanes measured: arms that are measured together. `None` in runs of the first versions.
+    pub lane: Option<u32>,
     /// The arm's variant.
     pub variant: String,
     /// The arm's point.
@@ -47,6 +49,8 @@ pub(super) struct Line<'a> {
     pub run_id: Cow<'a, str>,
     #[serde(borrow)]
     pub experiment: Cow<'a, str>,
+    #[serde(default)]
+    pub lane: Option<u32>,
     #[serde(borrow)]
     pub variant: Cow<'a, str>,
     #[serde(borrow)]
@@ -87,6 +91,7 @@ impl Line<'_> {
             value: self.value(),
             point: serde_json::from_str(&self.point)?,
             experiment: self.experiment.into_owned(),
+            lane: self.lane,
             variant: self.variant.into_owned(),
             trial: self.trial,
             position: self.position,

@@ -43,14 +43,11 @@ impl RowBuffer {
         RowBuffer { bytes, arms: Vec::new(), run_id, clock_shift_ns }
     }
 
-    pub fn add_arm(&mut self, spec: &Spec, arm: &Arm) -> usize {
-        let point = json_text(&arm.point);
-        let texts = [("run_id", &self.run_id), ("experiment", &spec.id), ("variant", &arm.variant), ("point", &point)];
-        let mut head = b"{".to_vec();
-        for (name, text) in texts {
-            write!(head, "\"{name}\":{},", json_text(text)).expect("a Vec takes every byte");
-        }
-        head.extend_from_slice(b"\"trial\":");
+    pub fn add_arm(&mut self, spec: &Spec, lane: usize, arm: &Arm) -> usize {
+        let [run_id, experiment, variant] = [&self.run_id, &spec.id, &arm.variant].map(json_text);
+        let point = json_text(&json_text(&arm.point));
+        let names = format!("\"run_id\":{run_id},\"experiment\":{experiment},\"lane\":{lane}");
+        let head = format!("{{{names},\"variant\":{variant},\"point\":{point},\"trial\":").into_bytes();
         let metrics = spec.metrics.iter().map(|metric| MetricText {
             name: format!(",\"metric\":{},\"key\":", json_text(&metric.name)).into_bytes(),
             unit: format!(",\"unit\":{},\"status\":\"", json_text(&metric.unit)).into_bytes(),

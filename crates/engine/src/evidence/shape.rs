@@ -15,7 +15,7 @@ const MOST_NEXT: usize = 16;
 #[derive(Default)]
 pub(super) struct Shapes {
     shapes: Vec<Shape>,
-    known: HashMap<(u32, Status), usize>,
+    known: HashMap<(u32, Option<u32>, Status), usize>,
     /// The last line's shape.
     last: Option<usize>,
 }
@@ -24,6 +24,7 @@ struct Shape {
     /// What stands before, between and behind the numbers.
     pieces: [Vec<u8>; 6],
     series: u32,
+    lane: Option<u32>,
     status: Status,
     /// The shapes that have come after it.
     next: Vec<usize>,
@@ -39,11 +40,11 @@ impl Shapes {
     }
 
     /// Takes note of a line that was parsed.
-    pub fn learn(&mut self, line: &[u8], series: u32, status: Status) {
-        let known = self.known.get(&(series, status)).copied();
+    pub fn learn(&mut self, line: &[u8], series: u32, lane: Option<u32>, status: Status) {
+        let known = self.known.get(&(series, lane, status)).copied();
         let index = known.or_else(|| {
-            self.shapes.push(Shape { pieces: cut(line)?, series, status, next: Vec::new() });
-            self.known.insert((series, status), self.shapes.len() - 1);
+            self.shapes.push(Shape { pieces: cut(line)?, series, lane, status, next: Vec::new() });
+            self.known.insert((series, lane, status), self.shapes.len() - 1);
             Some(self.shapes.len() - 1)
         });
         if let (Some(last), Some(index)) = (self.last, index) {
@@ -66,7 +67,8 @@ impl Shape {
         let (offset_ns, rest) = integer(rest.strip_prefix(offset.as_slice())?)?;
         let (value, rest) = real(rest.strip_prefix(value.as_slice())?)?;
         let (_, rest) = integer(rest.strip_prefix(start.as_slice())?)?;
-        let row = NumberedRow { series: self.series, trial, offset_ns, value: self.status.bounds(value) };
+        let row =
+            NumberedRow { series: self.series, lane: self.lane, trial, offset_ns, value: self.status.bounds(value) };
         (unmarked(rest) == tail.as_slice()).then_some(row)
     }
 }
@@ -121,8 +123,8 @@ mod tests {
 
     fn known() -> Shapes {
         let mut shapes = Shapes::default();
-        shapes.learn(LINE.as_bytes(), 3, Status::Ok);
-        shapes.learn(LINE.as_bytes(), 3, Status::Ok);
+        shapes.learn(LINE.as_bytes(), 3, None, Status::Ok);
+        shapes.learn(LINE.as_bytes(), 3, None, Status::Ok);
         shapes
     }
 

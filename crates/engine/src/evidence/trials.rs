@@ -22,11 +22,15 @@ pub struct Trials {
     arm_of: Vec<u32>,
     /// The series of each row, in the order in which they were observed.
     order: Vec<u32>,
+    /// The lane of each trial, where its rows say.
+    lanes: Vec<Option<u32>>,
 }
 
 /// A trial as it was recorded.
 pub(crate) struct RecordedTrial<'a> {
     pub experiment: &'a str,
+    /// Which lane measured it, where its rows say.
+    pub lane: Option<usize>,
     /// The trial's number within the experiment.
     pub number: u64,
     /// What was observed, arm by arm in the order in which they were measured.
@@ -60,9 +64,9 @@ impl Trials {
                 None => {
                     let line: Line = lines.parse()?;
                     let series = gathering.series(&line.names()).map_err(|reason| lines.wrong(reason))?;
-                    shapes.learn(lines.text(), series, line.status);
+                    shapes.learn(lines.text(), series, line.lane, line.status);
                     let value = line.status.bounds(line.value());
-                    NumberedRow { series, trial: line.trial, offset_ns: line.offset_ns, value }
+                    NumberedRow { series, lane: line.lane, trial: line.trial, offset_ns: line.offset_ns, value }
                 }
             };
             if gathering.push(&row) {
@@ -79,6 +83,11 @@ impl Trials {
     pub(super) fn next_number(&self, experiment: &str) -> u64 {
         let of_experiment = self.series.iter().filter(|series| series.experiment == experiment);
         of_experiment.flat_map(|series| &series.trials).max().map_or(0, |last| last + 1)
+    }
+
+    /// The lanes of the first versions' runs depend on the machine: what a continuation noted of them is not relied on.
+    pub(super) fn forget_lanes(&mut self) {
+        self.lanes.fill(None);
     }
 
     /// How many rows there are.
@@ -99,6 +108,7 @@ impl Trials {
         let mut read = vec![0; self.series.len()];
         let mut observed: Vec<Observed> = Vec::new();
         let mut current: Option<(&str, u64)> = None;
+        let mut lanes = self.lanes.iter().map(|lane| lane.map(|lane| lane as usize));
         for &series in &self.order {
             let series = series as usize;
             let arm = self.arm_of[series] as usize;
@@ -106,14 +116,18 @@ impl Trials {
             read[series] += 1;
             let trial = (self.arms[arm].0.as_str(), self.series[series].trials[row]);
             if let Some((experiment, number)) = current.filter(|current| *current != trial) {
-                hear(&RecordedTrial { experiment, number, observed: &observed })?;
+                let lane = lanes.next().flatten();
+                hear(&RecordedTrial { experiment, lane, number, observed: &observed })?;
                 observed.clear();
             }
             current = Some(trial);
             observed.push(Observed { arm, series, value: self.series[series].values.bounds(row) });
         }
         match current {
-            Some((experiment, number)) => hear(&RecordedTrial { experiment, number, observed: &observed }),
+            Some((experiment, number)) => {
+                let lane = lanes.next().flatten();
+                hear(&RecordedTrial { experiment, lane, number, observed: &observed })
+            }
             None => Ok(()),
         }
     }
@@ -125,6 +139,7 @@ pub(super) type Names<'a> = [&'a [u8]; 6];
 /// A row whose names are a number.
 pub(super) struct NumberedRow {
     pub series: u32,
+    pub lane: Option<u32>,
     pub trial: u64,
     pub offset_ns: u64,
     pub value: Bounds,
@@ -212,6 +227,7 @@ impl Gathering {
         if begins {
             self.trial = trial;
             self.whole = trials.order.len();
+            trials.lanes.push(row.lane);
         }
         trials.order.push(row.series);
         let series = &mut trials.series[row.series as usize];
@@ -234,6 +250,9 @@ impl Gathering {
     /// The trials that are whole.
     pub fn into_trials(self) -> Trials {
         let mut trials = self.trials;
+        if self.whole < trials.order.len() {
+            trials.lanes.pop();
+        }
         for series in trials.order.drain(self.whole..) {
             let series = &mut trials.series[series as usize];
             series.trials.pop();

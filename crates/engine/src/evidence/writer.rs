@@ -109,10 +109,10 @@ impl Writer {
         Writer { run, header, lines, rows, begun }
     }
 
-    /// Prepares the rows of an arm, and gives the number by which [`record`](Writer::record) knows it.
-    pub fn add_arm(&mut self, spec: &Spec, arm: &Arm) -> usize {
-        self.begun.add_arm(&spec.id, arm);
-        self.rows.add_arm(spec, arm)
+    /// Prepares the rows of an arm of a lane, and gives the number by which [`record`](Writer::record) knows it.
+    pub fn add_arm(&mut self, spec: &Spec, lane: usize, arm: &Arm) -> usize {
+        self.begun.add_arm(&spec.id, lane, arm);
+        self.rows.add_arm(spec, lane, arm)
     }
 
     /// Notes that a trial of these arms begins: should this process be killed, that is known. No call of the kernel's.
@@ -173,7 +173,7 @@ fn write_lost(run: &Path, header: &Header, mut lines: &File, lost: &BegunTrial, 
     let Some(spec) = header.experiments.iter().find(|spec| spec.id == lost.experiment) else { return Ok(()) };
     let samples: Vec<Sample> = (0..spec.metrics.len()).map(Sample::lost).collect();
     let mut rows = row_buffer(header);
-    let arms: Vec<usize> = lost.arms.iter().map(|arm| rows.add_arm(spec, arm)).collect();
+    let arms: Vec<usize> = lost.arms.iter().map(|arm| rows.add_arm(spec, lost.lane, arm)).collect();
     for number in from..=lost.number {
         for (position, &arm) in arms.iter().enumerate() {
             rows.record(arm, number, position as u32, clock::now_ns(), &samples);

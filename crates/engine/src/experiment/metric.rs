@@ -39,10 +39,14 @@ pub enum Better {
 
 impl Reduce {
     /// What is known of the number that a trial's samples come to; none where there are no samples.
-    pub fn of(self, samples: &Values) -> Option<Bounds> {
+    pub(crate) fn of(self, samples: impl Iterator<Item = Bounds>, scratch: &mut Values) -> Option<Bounds> {
         match self {
-            Reduce::Value => samples.len().checked_sub(1).map(|last| samples.bounds(last)),
-            Reduce::Quantile(q) => samples.sorted().nearest_rank(q),
+            Reduce::Value => samples.last(),
+            Reduce::Quantile(q) => {
+                scratch.clear();
+                scratch.extend(samples);
+                scratch.sorted().nearest_rank(q)
+            }
         }
     }
 }

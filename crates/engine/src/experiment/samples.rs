@@ -62,7 +62,7 @@ impl Status {
 }
 
 /// Where a session puts what it saw; the engine empties it between measurements.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Samples(pub(crate) Vec<Sample>);
 
 impl Samples {

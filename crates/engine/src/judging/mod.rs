@@ -3,6 +3,7 @@
 mod observe;
 mod result;
 mod rule;
+mod run;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use crate::outcome::{Asked, Decided, Gate};
 use crate::paired::Paired;
 use crate::recorded::PathRecorder;
 use rule::{Answer, Outcomes, Rule};
+pub(crate) use run::{Lane, RunJudge};
 
 /// A claim while it is judged.
 #[derive(Clone)]

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::error::{ColumnError, shown};
 use crate::evidence::{Series, read_header, read_trials};
-use crate::experiment::Arm;
+use crate::experiment::{Arm, Reduce};
 use crate::nearest::suggestion;
 use crate::unit::Unit;
 
-/// The values of one metric of one arm of a run, in the order in which they were measured.
+/// The values of one metric of one arm of a run, one a trial, in the order in which they were measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedSample {
     /// The run's id.
@@ -51,9 +51,12 @@ pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<Reco
         let hint = suggestion(metric, metrics.iter().map(String::as_str)).unwrap_or_default();
         return Err(wrong(format!("no values of `{metric}`; there is {}{hint}", quoted(metrics.iter()))));
     }
-    let sample = |Series { experiment, arm, unit, values, .. }| {
-        let (run_id, faults) = (header.run_id.clone(), read.faults.clone());
-        RecordedSample { run_id, experiment, arm, unit, values: values.to_vec(), faults }
+    let sample = |series: Series| {
+        let spec = header.experiments.iter().find(|spec| spec.id == series.experiment);
+        let known = spec.and_then(|spec| Some(spec.metrics[spec.metric(metric)?].reduce));
+        let values = series.by_trial(known.unwrap_or(Reduce::Value)).1.to_vec();
+        let Series { experiment, arm, unit, .. } = series;
+        RecordedSample { run_id: header.run_id.clone(), experiment, arm, unit, values, faults: read.faults.clone() }
     };
     let found = found.into_iter().map(sample).collect();
     let sample = select(found, arm).map_err(&wrong)?;

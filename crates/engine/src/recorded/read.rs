@@ -10,10 +10,9 @@ use crate::error::Error;
 use crate::evidence::{self, Header, ReadBack, Series, Trials};
 use crate::experiment::Experiment;
 use crate::judging::{ClaimJudge, Closed};
-use crate::lane::Bench;
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Outcome};
-use crate::planning::{self, Lanes};
+use crate::planning;
 use crate::replay;
 use crate::summary::{self, Setting};
 
@@ -95,10 +94,8 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
     let registry: Vec<&dyn Experiment> = experiments.iter().map(|experiment| experiment as &dyn Experiment).collect();
     replay::check(header, &registry)?;
     let (plan, machine) = (&header.plan, &header.machine);
-    let mut observations = Observations::default();
-    let mut judges = planning::judges(plan, &registry)?;
-    let Lanes { mut lanes, .. } = planning::lanes(plan, &registry, machine, &mut judges, &mut observations)?;
-    for judge in &mut judges {
+    let (mut run, _) = planning::lanes(plan, &registry, machine, header.grouping())?;
+    for judge in &mut run.claims {
         judge.keep_path();
         let result = written.and_then(|outcome| outcome.claims.iter().find(|result| result.id == judge.claim.id));
         if let Some(result) = result {
@@ -107,21 +104,19 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
             judge.close(Closed::Unavailable(reason));
         }
     }
-    let (claims, config) = (&mut judges, &plan.config);
-    let mut bench = Bench { claims, observations: &mut observations, evidence: None, config };
-    replay::replay(&mut lanes, header, trials, &mut bench)?;
-    let claims = judges.iter_mut().map(ClaimJudge::result).collect();
+    replay::replay(&mut run, header, trials)?;
+    let claims = run.results();
     let setting = Setting {
         registry: &registry,
         machine,
         cpu_times: None,
         commands: &plan.commands,
         run_id: &header.run_id,
-        seed: config.seed,
+        seed: plan.config.seed,
     };
-    let outcome = summary::outcome(&setting, &observations, claims, false);
-    let paths = judges.iter_mut().map(ClaimJudge::take_path).collect();
-    Ok(Again { outcome, paths, observations })
+    let outcome = summary::outcome(&setting, &run.observations, claims, false);
+    let paths = run.claims.iter_mut().map(ClaimJudge::take_path).collect();
+    Ok(Again { outcome, paths, observations: run.observations })
 }
 
 /// Rows do not tell that a claim was deferred, or used up its own time: later trials may hold its arms.

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ascertain::experiment::{Arm, Metric, Reduce, Spec};
+use ascertain::experiment::{Arm, Metric, Spec};
 use ascertain::observations::Observations;
 use ascertain::outcome::{Outcome, PointSummary};
 use ascertain::recorded::{RecordedRun, Series};
 use ascertain::unit::Unit;
-use ascertain::values::{Bounds, Sorted, Values};
+use ascertain::values::{Sorted, Values};
 use ascertain_stats::{QuantileRanks, quantile_ranks, quantile_sorted};
 
 use super::names;
@@ -74,7 +74,7 @@ impl<'a> Measured<'a> {
         };
         let kept = run.series.iter().filter(is_of).filter(|series| !is_taken_back(&run.outcome, series));
         let rows = kept.map(|series| {
-            let (trials, values) = by_trial(series, metric.reduce);
+            let (trials, values) = series.by_trial(metric.reduce);
             (&series.arm, series.key.as_str(), trials, values)
         });
         let of_metric = run.outcome.points.iter().filter(|p| p.experiment == spec.id && p.metric == metric.name);
@@ -290,21 +290,4 @@ pub(super) fn is_taken_back(outcome: &Outcome, series: &Series) -> bool {
         point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point
     };
     is_left_out && outcome.points.iter().filter(of_arm).all(|point| point.n == 0)
-}
-
-/// A series with one number a trial, as claims judge it.
-fn by_trial(series: &Series, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, Values>) {
-    let is_scalar = series.trials.is_sorted_by(|a, b| a < b) && !series.values.iter().any(|value| value.is_nan());
-    let is_seen = |index: &usize| series.values.bounds(*index) != Bounds::UNKNOWN;
-    let is_whole = (0..series.values.len()).all(|index| is_seen(&index));
-    if is_scalar && is_whole {
-        return (Cow::Borrowed(&series.trials), Cow::Borrowed(&series.values));
-    }
-    let mut samples: BTreeMap<u64, Values> = BTreeMap::new();
-    for index in (0..series.values.len()).filter(is_seen) {
-        samples.entry(series.trials[index]).or_default().push(series.values.bounds(index));
-    }
-    let reduced = samples.into_iter().filter_map(|(trial, samples)| Some((trial, reduce.of(&samples)?)));
-    let (trials, values): (Vec<u64>, Values) = reduced.filter(|(_, value)| !value.is_none()).unzip();
-    (Cow::Owned(trials), Cow::Owned(values))
 }

@@ -129,7 +129,7 @@ impl Shape {
     /// Writes the run's folder below `runs`.
     pub fn write(&self, runs: &Path) -> PathBuf {
         let mut writer = Writer::create(runs, self.header()).expect("the folder is new");
-        let slots: Vec<usize> = self.arms.iter().map(|arm| writer.add_arm(&self.spec, arm)).collect();
+        let slots: Vec<usize> = self.arms.iter().map(|arm| writer.add_arm(&self.spec, 0, arm)).collect();
         let mut random = Random(self.trials ^ 0x5eed);
         for trial in 0..self.trials {
             let mut order: Vec<usize> = (0..self.arms.len()).collect();

@@ -14,7 +14,7 @@ use super::*;
 fn finished_run() -> (TempDir, PathBuf) {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(runs.path(), header()).unwrap();
-    let arm = writer.add_arm(&spec(), &arm());
+    let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let run = writer.finish(outcome()).unwrap();
     (runs, run)
@@ -76,7 +76,7 @@ impl io::Write for Disk {
 fn a_full_disk_loses_nothing_once_there_is_room() {
     let texts = [300, usize::MAX].map(|room| {
         let mut rows = RowBuffer::new(RUN_ID.into(), 0);
-        let arm = rows.add_arm(&spec(), &arm());
+        let arm = rows.add_arm(&spec(), 0, &arm());
         let mut disk = Disk { room, text: Vec::new() };
         rows.record(arm, 0, 0, 0, &[sample(0, 1.0), sample(1, 2.0)]);
         let first = rows.write_to(&mut disk);
@@ -98,7 +98,7 @@ fn a_full_disk_is_told_between_trials() {
     let runs = tempfile::tempdir().unwrap();
     let full = File::options().write(true).open("/dev/full").unwrap();
     let mut writer = Writer::new(runs.path().join(RUN_ID), header(), full);
-    let arm = writer.add_arm(&spec(), &arm());
+    let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let message = writer.flush().unwrap_err().to_string();
     for part in [LINES, "No space left", "stays readable", "ascertain continue", "--no-evidence"] {

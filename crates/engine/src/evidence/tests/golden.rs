@@ -29,7 +29,7 @@ fn run_json() {
 #[test]
 fn trials_jsonl() {
     let mut rows = RowBuffer::new(RUN_ID.into(), 500);
-    let arm = rows.add_arm(&spec(), &arm());
+    let arm = rows.add_arm(&spec(), 0, &arm());
     let limit = Sample { status: Status::Censored, ..sample(0, f64::INFINITY) };
     let of_a_server = Sample { key: "server \"b\"\n".into(), offset_ns: 250, ..sample(1, 1.5e9) };
     rows.record(arm, 0, 0, 1_000, &[sample(0, 51_234.625), of_a_server]);

@@ -22,7 +22,7 @@ fn run_with(lines: &[u8]) -> (TempDir, PathBuf) {
 /// Trials of two rows each, written by as many flushes as there are groups.
 fn lines(flushes: &[&[u64]]) -> Vec<u8> {
     let mut rows = RowBuffer::new(RUN_ID.into(), 0);
-    let arm = rows.add_arm(&spec(), &arm());
+    let arm = rows.add_arm(&spec(), 0, &arm());
     let mut text = Vec::new();
     for trials in flushes {
         for &trial in *trials {
@@ -88,7 +88,7 @@ fn a_killed_run_goes_on() {
     let whole = lines(&[&[0, 1]]);
     let (_runs, run) = run_with(&whole[..whole.len() - 1]);
     let (mut writer, recorded) = Writer::resume(&run).unwrap();
-    let number = writer.add_arm(&spec(), &arm());
+    let number = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, number, 1);
     writer.flush().unwrap();
     // What is appended meanwhile is not part of what was recorded.
@@ -104,7 +104,7 @@ fn a_killed_run_goes_on() {
 fn a_run_has_one_writer() {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(runs.path(), header()).unwrap();
-    let arm = writer.add_arm(&spec(), &arm());
+    let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let run = runs.path().join(RUN_ID);
     let error = Writer::resume(&run).err().unwrap();

@@ -19,7 +19,7 @@ use super::*;
 fn a_run_comes_back() {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(&runs.path().join("state/runs"), header()).unwrap();
-    let arm_number = writer.add_arm(&spec(), &arm());
+    let arm_number = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm_number, 0);
     record_trial(&mut writer, arm_number, 1);
     let run = writer.finish(outcome()).unwrap();
@@ -34,6 +34,7 @@ fn a_run_comes_back() {
     let first = Row { start_ns: 0, ..rows[0].clone() };
     let expected = Row {
         experiment: "sum".into(),
+        lane: Some(0),
         variant: "naive".into(),
         point: arm().point,
         trial: 0,
@@ -57,7 +58,7 @@ fn rows_of_slow_trials_are_written_at_once() {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(runs.path(), header()).unwrap();
     let run = runs.path().join(RUN_ID);
-    let arm = writer.add_arm(&spec(), &arm());
+    let arm = writer.add_arm(&spec(), 0, &arm());
     for (trial, trial_ns, written) in [(0, 1e6, 1), (1, 1e3, 1), (2, 1e6, 3)] {
         record_trial(&mut writer, arm, trial);
         writer.end_trial(trial_ns).unwrap();
@@ -75,7 +76,7 @@ fn rows_of_slow_trials_are_written_at_once() {
 fn parquet_has_the_columns_of_the_lines() {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(runs.path(), header()).unwrap();
-    let arm = writer.add_arm(&spec(), &arm());
+    let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let run = writer.finish(outcome()).unwrap();
     let text = std::fs::read_to_string(run.join(LINES)).unwrap();
@@ -88,7 +89,7 @@ fn parquet_has_the_columns_of_the_lines() {
         assert!(found >= at, "{key} is in another place");
         at = found;
     }
-    assert_eq!(line.matches("\":").count() - line.matches("\\\":").count(), 14, "{line}");
+    assert_eq!(line.matches("\":").count() - line.matches("\\\":").count(), 15, "{line}");
 }
 
 #[derive(Clone, Debug)]
@@ -140,6 +141,11 @@ fn expected(value: f64, status: Status) -> (f64, Status) {
     }
 }
 
+/// The lane that measured a trial.
+fn lane_of(trial: u64) -> u32 {
+    (trial % 3) as u32
+}
+
 fn assert_row(row: &Row, parquet: &ParquetRow, of: &Observation, sample: &(String, u64, f64, Status)) {
     let (key, offset_ns, value, status) = sample;
     let (value, status) = expected(*value, *status);
@@ -149,8 +155,12 @@ fn assert_row(row: &Row, parquet: &ParquetRow, of: &Observation, sample: &(Strin
     assert_eq!((&row.key, row.offset_ns, row.unit, row.status), (key, *offset_ns, Unit::One, status));
     assert!(row.value.to_bits() == value.to_bits() || row.value.is_nan() && value.is_nan(), "{} {value}", row.value);
 
-    let texts = [RUN_ID, &of.experiment, &of.variant, &serde_json::to_string(&point).unwrap()];
-    let mut cells = texts.map(|text| Field::Str(text.into())).to_vec();
+    let lane = lane_of(of.trial);
+    assert_eq!(row.lane, Some(lane));
+    let mut cells = [RUN_ID, &of.experiment].map(|text| Field::Str(text.into())).to_vec();
+    cells.push(Field::Long(lane.into()));
+    let texts = [&of.variant, &serde_json::to_string(&point).unwrap()];
+    cells.extend(texts.map(|text| Field::Str(text.into())));
     cells.extend([of.trial, of.position.into()].map(|number| Field::Long(number as i64)));
     cells.extend([&of.metric, key].map(|text| Field::Str(text.clone())));
     cells.push(Field::Long(*offset_ns as i64));
@@ -170,6 +180,7 @@ fn assert_trials(trials: &Trials, rows: &[Row]) {
         for (observed, row) in trial.observed.iter().zip(&mut rows) {
             let series = &trials.series[observed.series];
             assert_eq!((trial.experiment, trial.number), (row.experiment.as_str(), row.trial));
+            assert_eq!(trial.lane, row.lane.map(|lane| lane as usize));
             assert_eq!(trials.arms[observed.arm], (series.experiment.clone(), series.arm.clone()));
             assert_eq!((&series.experiment, &series.arm.variant), (&row.experiment, &row.variant));
             assert_eq!((&series.arm.point, &series.metric, &series.key), (&row.point, &row.metric, &row.key));
@@ -194,7 +205,7 @@ proptest! {
             spec.metrics.truncate(1);
             spec.metrics[0] = Metric { name: of.metric.clone(), unit: Unit::One, ..spec.metrics[0].clone() };
             let arm = Arm { variant: of.variant.clone(), point: Point(of.point.clone()) };
-            let number = writer.add_arm(&spec, &arm);
+            let number = writer.add_arm(&spec, lane_of(of.trial) as usize, &arm);
             let samples: Vec<_> = of.samples.iter().map(|(key, offset_ns, value, status)| Sample {
                 metric: 0,
                 key: key.clone().into(),

@@ -1,0 +1,150 @@
+//! A trial as plain data: what a worker is asked for, what it saw, and what does the work.
+//!
+//! Measuring knows nothing of claims, and judging knows nothing of sessions: a [`Block`] goes one way and a
+//! [`TrialRecord`] comes back, in this process or from elsewhere.
+
+use std::ops::Range;
+
+use crate::experiment::{Arm, Metric, Reduce, Sample, Samples, Status, TargetError};
+use crate::slots::Slots;
+use crate::values::Bounds;
+
+/// One trial: arms of a lane, each to be measured once, in an order drawn from the seed.
+///
+/// The lane's number, the trial's and the seed identify it: a record that comes twice counts once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The lane's number within the run.
+    pub lane: usize,
+    /// The arms, by their places in the lane.
+    pub arms: Slots,
+    /// The trial's number within the experiment, from 0; [`WARM_UP`](Self::WARM_UP) for one that nobody counts.
+    pub trial: u64,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+impl Block {
+    /// The number of trials that are thrown away.
+    pub const WARM_UP: u64 = u64::MAX;
+}
+
+/// What came of a block.
+#[derive(Clone, Debug, Default)]
+pub struct TrialRecord {
+    /// Which one it was; none before the first.
+    pub block: Option<Block>,
+    /// The arms that were measured, in their order.
+    pub measured: Vec<MeasuredArm>,
+    /// What was seen, arm after arm.
+    pub samples: Samples,
+    /// How long it took.
+    pub elapsed_ns: u64,
+    /// How it ended.
+    pub end: End,
+    /// An arm (its place in the lane) that failed, or whose answer was found to be wrong afterwards.
+    pub failure: Option<(usize, TargetError)>,
+}
+
+/// One arm of a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeasuredArm {
+    /// Its place in the lane.
+    pub slot: usize,
+    /// When its measurement began, as the clock has it.
+    pub start_ns: u64,
+    /// Its samples among those of the trial.
+    pub samples: Range<usize>,
+}
+
+/// How a trial ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// Every arm was measured.
+    #[default]
+    Whole,
+    /// A signal cut it off: what was not seen by then could be anything.
+    CutOff,
+    /// An arm failed, and the trial is void.
+    Void,
+}
+
+impl TrialRecord {
+    /// Begins the record of a block.
+    pub fn begin(&mut self, block: Block) {
+        self.clear();
+        self.block = Some(block);
+    }
+
+    /// Nothing was seen yet.
+    pub(crate) fn clear(&mut self) {
+        self.measured.clear();
+        self.samples.0.clear();
+        (self.block, self.elapsed_ns, self.end, self.failure) = (None, 0, End::Whole, None);
+    }
+
+    /// Adds what was recorded of an arm's metric, arm after arm.
+    pub(crate) fn add(&mut self, slot: usize, metric: usize, value: Bounds) {
+        let before = self.samples.0.len();
+        match value {
+            Bounds::UNKNOWN => self.samples.push_sample(Sample::lost(metric)),
+            Bounds { low, high } if low < high => self.samples.push_with(metric, low, Status::Censored),
+            Bounds { low, .. } => self.samples.push(metric, low),
+        }
+        match self.measured.last_mut() {
+            Some(arm) if arm.slot == slot => arm.samples.end += 1,
+            _ => self.measured.push(MeasuredArm { slot, start_ns: 0, samples: before..before + 1 }),
+        }
+    }
+
+    /// The record of a block that never came back: all that it was to see could be anything.
+    pub fn lost(block: Block, metrics: &[Metric]) -> TrialRecord {
+        let measured = |slot| MeasuredArm { slot, start_ns: 0, samples: 0..0 };
+        let measured = block.arms.iter().map(measured).collect();
+        let mut record = TrialRecord { block: Some(block), measured, end: End::CutOff, ..TrialRecord::default() };
+        record.lose_the_rest(metrics);
+        record
+    }
+
+    /// What the trial did not come to see could be anything, and so could the quantile of samples that are not all there.
+    pub fn lose_the_rest(&mut self, metrics: &[Metric]) {
+        let seen = std::mem::take(&mut self.samples.0);
+        for arm in &mut self.measured {
+            let seen = &seen[arm.samples.clone()];
+            let before = self.samples.0.len();
+            self.samples.0.extend_from_slice(seen);
+            let has = |metric: usize| seen.iter().any(|sample| sample.metric == metric);
+            if !(0..metrics.len()).all(has) {
+                let is_lost = |metric: &usize| !has(*metric) || metrics[*metric].reduce != Reduce::Value;
+                (0..metrics.len()).filter(is_lost).for_each(|metric| self.samples.push_sample(Sample::lost(metric)));
+            }
+            arm.samples = before..self.samples.0.len();
+        }
+    }
+}
+
+/// Measures blocks: here, or elsewhere.
+pub trait Executor {
+    /// Makes arms of a lane ready to be measured, and checks their answers. Gives those that failed, by their places in
+    /// the lane.
+    ///
+    /// # Errors
+    /// When they can't be made ready, or a signal came meanwhile.
+    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Failures, TargetError>;
+
+    /// Undoes what opening did.
+    fn close(&mut self, lane: usize);
+
+    /// Measures the block. The record may be of another that it was given before, or of none yet. Records are judged in the
+    /// order in which their blocks were given out, so that what is slow to come, or never does, can't be left out of a
+    /// verdict.
+    fn run(&mut self, block: Block, record: &mut TrialRecord);
+
+    /// Waits for another record of what it was given; false when none is on its way any more.
+    fn collect(&mut self, _record: &mut TrialRecord) -> bool {
+        false
+    }
+}
+
+/// Arms that failed, by their places in the lane, and how.
+pub type Failures = Vec<(usize, TargetError)>;

@@ -1,0 +1,136 @@
+//! Measures blocks in this process.
+
+use std::collections::BTreeMap;
+
+use ascertain_sys::clock;
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::block::{Block, End, Executor, Failures, MeasuredArm, TrialRecord};
+use crate::experiment::{Arm, Experiment, Session, Setup, TargetError, Trial};
+use crate::plan::Registry;
+use crate::slots::MAX_ARMS;
+
+/// Checks of results take at most this share of the time.
+const VERIFY_SHARE: f64 = 0.02;
+
+/// Measures in this process, with the sessions of its lanes.
+pub(crate) struct Local<'a> {
+    registry: &'a Registry<'a>,
+    setup: Setup,
+    lanes: BTreeMap<usize, OpenLane<'a>>,
+}
+
+struct OpenLane<'a> {
+    experiment: &'a dyn Experiment,
+    session: Box<dyn Session + 'a>,
+    /// The session's number of the arm in each place of the lane.
+    ids: [usize; MAX_ARMS],
+    verify_cost_ns: f64,
+    /// What its trials take, the last ones above all.
+    cost_ns: f64,
+}
+
+impl<'a> Local<'a> {
+    pub fn new(registry: &'a Registry<'a>, seed: u64) -> Local<'a> {
+        Local { registry, setup: Setup { seed }, lanes: BTreeMap::new() }
+    }
+}
+
+impl Executor for Local<'_> {
+    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Failures, TargetError> {
+        let found = self.registry.iter().find(|known| known.spec().id == experiment);
+        let experiment = *found.ok_or_else(|| TargetError::Failed(format!("there is no experiment `{experiment}`")))?;
+        let opened: Vec<Arm> = arms.iter().map(|(_, arm)| arm.clone()).collect();
+        let mut session = experiment.open(&opened, &self.setup)?;
+        let (start_ns, mut failures, mut ids) = (clock::now_ns(), Failures::new(), [0; MAX_ARMS]);
+        for (id, &(slot, _)) in arms.iter().enumerate() {
+            ids[slot] = id;
+            match session.verify(id) {
+                Ok(()) => {}
+                Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
+                Err(error) => failures.push((slot, error)),
+            }
+        }
+        let verify_cost_ns = (clock::now_ns() - start_ns) as f64 / arms.len() as f64;
+        self.lanes.insert(lane, OpenLane { experiment, session, ids, verify_cost_ns, cost_ns: 0.0 });
+        Ok(failures)
+    }
+
+    fn close(&mut self, lane: usize) {
+        self.lanes.remove(&lane);
+    }
+
+    fn run(&mut self, block: Block, record: &mut TrialRecord) {
+        record.begin(block);
+        let Some(lane) = self.lanes.get_mut(&block.lane) else {
+            record.end = End::Void;
+            return;
+        };
+        let start_ns = clock::now_ns();
+        lane.measure(block, record);
+        record.elapsed_ns = clock::now_ns() - start_ns;
+        if record.end == End::Whole && block.trial != Block::WARM_UP {
+            lane.cost_ns += (record.elapsed_ns as f64 - lane.cost_ns) / if lane.cost_ns == 0.0 { 1.0 } else { 16.0 };
+            lane.verify_at_random(block, record);
+        }
+    }
+}
+
+impl OpenLane<'_> {
+    /// Measures the arms in random order, until one fails or a signal comes.
+    fn measure(&mut self, block: Block, record: &mut TrialRecord) {
+        let spec = self.experiment.spec();
+        let mut rng = trial_rng(block.seed, &spec.id, block.trial);
+        let trial = Trial { number: block.trial, seed: rng.random() };
+        record.measured.extend(block.arms.iter().map(|slot| MeasuredArm { slot, start_ns: 0, samples: 0..0 }));
+        record.measured.shuffle(&mut rng);
+        for arm in &mut record.measured {
+            let before = record.samples.0.len();
+            arm.start_ns = clock::now_ns();
+            let measured = self.session.measure(self.ids[arm.slot], &trial, &mut record.samples);
+            arm.samples = before..record.samples.0.len();
+            match measured {
+                Ok(()) => {}
+                Err(TargetError::Interrupted) => {
+                    record.end = End::CutOff;
+                    break;
+                }
+                Err(error) => {
+                    (record.end, record.failure) = (End::Void, Some((arm.slot, error)));
+                    break;
+                }
+            }
+        }
+        // Before anything was measured, as in a preparation, there is nothing to lose.
+        match record.end {
+            End::CutOff if record.samples.0.is_empty() => record.end = End::Void,
+            End::CutOff => record.lose_the_rest(&spec.metrics),
+            End::Whole | End::Void => {}
+        }
+    }
+
+    /// Checks one arm's answer now and then, such that checking takes its small share of the time.
+    fn verify_at_random(&mut self, block: Block, record: &mut TrialRecord) {
+        let mut rng = trial_rng(block.seed ^ 1, &self.experiment.spec().id, block.trial);
+        let chance = VERIFY_SHARE * self.cost_ns / self.verify_cost_ns.max(1.0);
+        let Some(slot) = record.measured.choose(&mut rng).map(|arm| arm.slot) else { return };
+        if rng.random::<f64>() >= chance {
+            return;
+        }
+        match self.session.verify(self.ids[slot]) {
+            Ok(()) | Err(TargetError::Interrupted) => {}
+            Err(error) => record.failure = Some((slot, error)),
+        }
+    }
+}
+
+/// The random numbers of a trial: the same seed gives the same plan, and no two trials share a coin.
+fn trial_rng(seed: u64, experiment: &str, number: u64) -> Xoshiro256PlusPlus {
+    // FNV-1a over the experiment's id; the generator's own seeding mixes the rest.
+    let hash = experiment
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    Xoshiro256PlusPlus::seed_from_u64(seed ^ hash.rotate_left(17) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
