@@ -77,7 +77,7 @@ fn failures(run: &Run) -> Vec<String> {
     if !run.target_failed && !is_empty {
         return Vec::new();
     }
-    let says_why = |claim: &&ClaimResult| claim.verdict == Verdict::Failed || (is_empty && claim.reason.is_some());
+    let says_why = |claim: &&ClaimResult| claim.verdict == Verdict::Failed || (is_empty && !claim.reasons.is_empty());
     let said: Vec<String> = outcome.claims.iter().filter(says_why).map(sentence::claim).collect();
     if said.is_empty() { sentence::left_out(outcome) } else { said }
 }
@@ -110,7 +110,7 @@ pub enum Asks {
 /// What `compare` prints: the table, a sentence for each command, plots, and what threatens the result.
 pub fn compared(outcome: &Outcome, layout: &Layout, plots: String, style: &Style) -> String {
     // A claim that failed has said why.
-    let said = outcome.claims.iter().any(|claim| claim.reason.is_some());
+    let said = outcome.claims.iter().any(|claim| !claim.reasons.is_empty());
     let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };
     parts(&[
         terminal::compare_table(outcome, layout, style),

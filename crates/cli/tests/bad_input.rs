@@ -165,7 +165,7 @@ fn a_run_of_another_version_or_cut_off_is_not_continued() {
     let whole = std::fs::read_to_string(&path).unwrap();
     let name = run.file_name().unwrap().to_str().unwrap();
     for (text, message) in [
-        (whole.replace("ascertain.evidence/1", "ascertain.evidence/9"), "ascertain.evidence/9"),
+        (whole.replace("ascertain.evidence/2", "ascertain.evidence/9"), "ascertain.evidence/9"),
         (whole[..whole.len() / 2].to_string(), "run.json"),
         (String::new(), "run.json"),
     ] {

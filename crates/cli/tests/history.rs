@@ -225,8 +225,8 @@ fn two_runs_side_by_side() {
     assert_eq!(json["runs"][1]["id"], ids[1]);
     let differences: Vec<&str> =
         json["differences"].as_array().unwrap().iter().map(|d| d["what"].as_str().unwrap()).collect();
-    assert_eq!(differences, ["config.error", "config.max_time", "machine.kernel"]);
-    assert_eq!(json["differences"][1]["values"], serde_json::json!(["30.5 s", "no limit"]));
+    assert_eq!(differences, ["machine.kernel", "config.error", "config.max_time"]);
+    assert_eq!(json["differences"][2]["values"], serde_json::json!(["30.5 s", "no limit"]));
     let text = runs.history(&["compare", &ids[0], &ids[1]]).stdout;
     assert!(text.contains("option: max time ") && text.contains("machine: kernel "), "{text}");
     assert_eq!(json["points"].as_array().unwrap().len(), 10, "five metrics of two commands");

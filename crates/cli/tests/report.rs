@@ -154,7 +154,7 @@ fn what_is_no_run_says_so() {
     assert!(says(&["empty"]).contains("run.json"), "{}", says(&["empty"]));
     let run = state.path().join("broken");
     fs::create_dir(&run).unwrap();
-    fs::write(run.join("run.json"), "{\"schema\": \"ascertain.evidence/1\", ").unwrap();
+    fs::write(run.join("run.json"), "{\"schema\": \"ascertain.evidence/2\", ").unwrap();
     assert!(says(&["broken"]).contains("run.json"));
     fs::write(run.join("run.json"), "{\"schema\": \"ascertain.evidence/99\"}").unwrap();
     assert!(says(&["broken"]).contains("ascertain.evidence/99"));

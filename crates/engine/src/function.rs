@@ -180,7 +180,7 @@ impl Experiment for Group<'_> {
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         let known = self.index(&arm.variant).map(|_| ());
-        known.ok_or_else(|| Unavailable(format!("`{}` has no function `{}`", self.spec.id, arm.variant)))
+        known.ok_or_else(|| Unavailable::other(format!("`{}` has no function `{}`", self.spec.id, arm.variant)))
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session + '_>, TargetError> {

@@ -15,6 +15,7 @@ pub mod command;
 mod error;
 pub mod evidence;
 pub mod experiment;
+pub mod finding;
 pub mod function;
 mod judging;
 mod likeness;
@@ -35,6 +36,7 @@ pub mod run;
 mod schedule;
 mod slots;
 mod summary;
+mod threats;
 pub mod unit;
 pub mod values;
 

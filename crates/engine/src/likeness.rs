@@ -1,6 +1,8 @@
 //! Evidence against the trials being alike: what a rate measured here says of other trials hangs on it,
 //! although the verdict on these does not.
 
+use crate::finding::Unlike;
+
 /// Outcomes in the order measured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Likeness {
@@ -47,15 +49,11 @@ impl Likeness {
         (n[0].min(n[1]) * variance >= 2.5 && is_notable).then_some(shares)
     }
 
-    /// Signs that the trials are not alike, in plain sentences.
-    pub fn signs(&self) -> Vec<String> {
+    /// Signs that the trials are not alike.
+    pub fn signs(&self) -> Vec<Unlike> {
         let mut signs = Vec::new();
         if let Some([after_baseline, after_candidate]) = self.interference() {
-            let [after_baseline, after_candidate] = [after_baseline, after_candidate].map(|share| share * 100.0);
-            signs.push(format!(
-                "what a trial ended with shows in the next one ({after_candidate:.0} % won after a trial that ended with \
-                 itself, {after_baseline:.0} % after one that ended with the reference), so no coin seems to have decided these"
-            ));
+            signs.push(Unlike::Interferes { after_candidate, after_baseline });
         }
         let n = self.outcomes.len() as f64;
         let successes = self.outcomes.iter().filter(|&&success| success).count() as f64;
@@ -67,15 +65,13 @@ impl Likeness {
         }
         let correlation = self.lag_1(rate) / variance;
         if correlation.abs() * n.sqrt() > NOTABLE {
-            let how = if correlation > 0.0 { "alike" } else { "opposite" };
-            signs.push(format!("neighbouring trials tend to come out {how} (lag-1 correlation {correlation:.2})"));
+            signs.push(Unlike::Neighbours { correlation });
         }
         let half = self.outcomes.len() / 2;
         let share = |part: &[bool]| part.iter().filter(|&&s| s).count() as f64 / part.len() as f64;
         let (early, late) = (share(&self.outcomes[..half]), share(&self.outcomes[half..]));
         if (late - early).abs() / (4.0 * variance / n).sqrt() > NOTABLE {
-            let (early, late) = (early * 100.0, late * 100.0);
-            signs.push(format!("it drifts: {early:.1} % of the first half of the trials, {late:.1} % of the second"));
+            signs.push(Unlike::Drifts { early, late });
         }
         signs
     }
@@ -91,7 +87,7 @@ impl Likeness {
 mod tests {
     use super::*;
 
-    fn signs(outcomes: impl IntoIterator<Item = bool>) -> Vec<String> {
+    fn signs(outcomes: impl IntoIterator<Item = bool>) -> Vec<Unlike> {
         Likeness { outcomes: outcomes.into_iter().collect(), ..Likeness::default() }.signs()
     }
 
@@ -102,9 +98,9 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             state >> 63 == 1
         };
-        assert_eq!(signs((0..2000).map(|_| coin())), Vec::<String>::new());
-        assert_eq!(signs([]), Vec::<String>::new());
-        assert_eq!(signs([true; 100]), Vec::<String>::new());
+        assert_eq!(signs((0..2000).map(|_| coin())), []);
+        assert_eq!(signs([]), []);
+        assert_eq!(signs([true; 100]), []);
     }
 
     /// On a machine where the arm that was measured last finds its caches warm if it comes first in the next trial.
@@ -126,7 +122,7 @@ mod tests {
                 likeness.end_trial(Some(candidate_was_last));
             }
             *found = likeness.interference().is_some();
-            assert_eq!(likeness.signs().iter().any(|sign| sign.contains("no coin")), *found);
+            assert_eq!(matches!(likeness.signs().first(), Some(Unlike::Interferes { .. })), *found);
         }
         assert_eq!(found, [false, true]);
     }
@@ -134,8 +130,8 @@ mod tests {
     #[test]
     fn drift_and_correlation_are_said() {
         let drifting = signs((0..1000).map(|i| i % 10 < if i < 500 { 3 } else { 6 }));
-        assert!(drifting.iter().any(|sign| sign.contains("30.0 % of the first half")), "{drifting:?}");
+        assert!(drifting.contains(&Unlike::Drifts { early: 0.3, late: 0.6 }), "{drifting:?}");
         let alternating = signs((0..1000).map(|i| i % 2 == 0));
-        assert!(alternating[0].contains("opposite"), "{alternating:?}");
+        assert!(matches!(alternating[0], Unlike::Neighbours { correlation } if correlation < -0.9), "{alternating:?}");
     }
 }

@@ -1,12 +1,13 @@
 //! Whether what is to be measured fits in memory, asked before anything is measured.
 
 use ascertain_sys::machine::Machine;
+use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Arm, Experiment, Unavailable};
 use crate::unit::Unit;
 
 /// More memory than a run may take: half of what there is, so that the rest of the machine can go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("needs {} of memory, more than half of the {} that there are", said(*.needed_bytes), said(*.memory_bytes))]
 pub struct Shortage {
     /// What would be needed.
@@ -38,7 +39,7 @@ pub fn has_room(needed_bytes: u64, machine: &Machine) -> Result<(), Shortage> {
 /// The reason why not, for people.
 pub fn available(experiment: &dyn Experiment, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
     let needed_bytes = experiment.memory_bytes(std::slice::from_ref(arm));
-    has_room(needed_bytes, machine).map_err(|shortage| Unavailable(shortage.to_string()))?;
+    has_room(needed_bytes, machine).map_err(Unavailable::Memory)?;
     experiment.available(arm, machine)
 }
 

@@ -1,7 +1,7 @@
 //! Every value of every metric of every arm, and the run's trial numbers.
 
 use crate::experiment::{Arm, Spec};
-use crate::judging::Closed;
+use crate::finding::Reason;
 use crate::outcome::{Absence, LeftOut};
 use crate::values::{Bounds, Values};
 
@@ -14,7 +14,7 @@ pub struct ArmValues {
     pub arm: Arm,
     /// The values, by metric.
     pub by_metric: Vec<Values>,
-    left_out: Option<Closed>,
+    left_out: Option<Reason>,
 }
 
 /// What a run has seen.
@@ -50,7 +50,7 @@ impl Observations {
         })
     }
 
-    pub(crate) fn leave_out(&mut self, arm: usize, why: Closed) {
+    pub(crate) fn leave_out(&mut self, arm: usize, why: Reason) {
         self.arms[arm].left_out.get_or_insert(why);
     }
 
@@ -60,31 +60,33 @@ impl Observations {
     }
 
     /// As [`forget`](Self::forget), where the arm has values.
-    pub(crate) fn take_back(&mut self, experiment: &str, arm: &Arm, reason: &str) {
+    pub(crate) fn take_back(&mut self, experiment: &str, arm: &Arm, reason: &Reason) {
         let of_arm = |known: &ArmValues| known.experiment == experiment && known.arm == *arm;
         let has_values = |known: &ArmValues| known.by_metric.iter().any(|values| !values.is_empty());
         if let Some(arm) = self.arms.iter().position(|known| of_arm(known) && has_values(known)) {
             self.forget(arm);
-            self.arms[arm].left_out = Some(Closed::Failed(reason.to_string()));
+            self.arms[arm].left_out = Some(reason.clone());
         }
     }
 
     /// Whether an arm failed or gave a wrong answer.
     pub(crate) fn any_failed(&self) -> bool {
-        self.arms.iter().any(|values| matches!(values.left_out, Some(Closed::Failed(_))))
+        self.arms.iter().any(|values| matches!(values.left_out, Some(Reason::Failed { .. })))
     }
 
     /// The arms that were asked for and not measured, or not to the end.
     pub(crate) fn left_out(&self) -> Vec<LeftOut> {
         let left_out = self.arms.iter().filter_map(|values| {
-            let (absence, reason) = match values.left_out.as_ref()? {
-                // Another lane had time for it.
-                Closed::Deferred(_) if values.by_metric.iter().any(|values| !values.is_empty()) => return None,
-                Closed::Unavailable(reason) => (Absence::Unavailable, reason.clone()),
-                Closed::Failed(reason) => (Absence::Failed, reason.clone()),
-                Closed::Deferred(reason) => (Absence::Deferred, reason.clone()),
-                Closed::Spent => return None,
+            let reason = values.left_out.clone()?;
+            let absence = match reason {
+                Reason::Unavailable { .. } => Absence::Unavailable,
+                Reason::TimeUp { .. } | Reason::TooLong { .. } => Absence::Deferred,
+                _ => Absence::Failed,
             };
+            // Another lane had time for it.
+            if absence == Absence::Deferred && values.by_metric.iter().any(|values| !values.is_empty()) {
+                return None;
+            }
             let (variant, at) = (values.arm.variant.clone(), values.arm.point.clone());
             Some(LeftOut { experiment: values.experiment.clone(), variant, at, absence, reason })
         });

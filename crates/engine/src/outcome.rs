@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{Bound, Claim, Judging, Scale, Test};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
+use crate::finding::{Estimated, Reason, Threat, Unlike, finding, findings};
 use crate::plan::Table;
 use crate::predicate::Predicate;
 use crate::unit::Unit;
@@ -25,8 +26,9 @@ pub struct Outcome {
     /// on after an interruption, since then. `None` where the system doesn't tell, and for a killed run.
     #[serde(default)]
     pub cpu_times: Option<CpuTimes>,
-    /// What threatens its results, in plain sentences.
-    pub threats: Vec<String>,
+    /// What threatens its results.
+    #[serde(deserialize_with = "findings")]
+    pub threats: Vec<Threat>,
     /// The seed that its plan was drawn from.
     pub seed: u64,
     /// Whether Ctrl-C or SIGTERM ended it.
@@ -65,7 +67,8 @@ pub struct LeftOut {
     #[serde(default)]
     pub absence: Absence,
     /// Why: what this machine lacks, or how it failed.
-    pub reason: String,
+    #[serde(deserialize_with = "finding")]
+    pub reason: Reason,
 }
 
 impl LeftOut {
@@ -156,7 +159,8 @@ pub struct ClaimResult {
     pub verdict: Verdict,
     /// Why, where the verdict is not a judgement: what is unavailable, what failed, how much more time it needs,
     /// which trials came too late to be judged.
-    pub reason: Option<String>,
+    #[serde(rename = "reason", deserialize_with = "findings")]
+    pub reasons: Vec<Reason>,
     /// `compare`'s answer for a command against its reference.
     pub decision: Option<Decision>,
     /// The trials that were judged, ties included.
@@ -200,8 +204,9 @@ pub struct ClaimResult {
     pub log_e_holds: Option<f64>,
     /// Natural logarithm of the evidence that it does not.
     pub log_e_refuted: Option<f64>,
-    /// Signs that the trials are not alike, in plain sentences; empty where there are none.
-    pub unlike: Vec<String>,
+    /// Signs that the trials are not alike; empty where there are none.
+    #[serde(deserialize_with = "findings")]
+    pub unlike: Vec<Unlike>,
 }
 
 /// The trials that gave a verdict.
@@ -264,13 +269,13 @@ impl ClaimResult {
     /// Whether the trials left the interval that earlier ones allow, or nothing is left of it, so that there is none:
     /// of the rate, or else of the ratio or difference.
     pub fn has_lost_interval(&self, of_rate: bool) -> bool {
-        let is_rate = |sign: &str| sign.contains("no one rate fits") || sign.contains("their rate left");
-        self.unlike.iter().any(|sign| sign.starts_with(NOT_ALIKE) && is_rate(sign) == of_rate)
+        let is_lost = |sign: &Unlike| match sign {
+            Unlike::NoneFits { of } | Unlike::Left { of } => (*of == Estimated::Rate) == of_rate,
+            _ => false,
+        };
+        self.unlike.iter().any(is_lost)
     }
 }
-
-/// How a sign begins that leaves no interval.
-pub(crate) const NOT_ALIKE: &str = "trials are not alike: ";
 
 /// What a claim asks of its trials, with the names and units that a sentence needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,8 @@ use ascertain_sys::machine::Machine;
 
 use crate::claim::{Claim, Test};
 use crate::error::Error;
-use crate::experiment::{Arm, Experiment, Unavailable};
+use crate::experiment::{Arm, Experiment};
+use crate::finding::{Reason, Unavailable};
 use crate::judging::{ClaimJudge, Closed, Lane, RunJudge, Terms};
 use crate::memory;
 use crate::observations::Observations;
@@ -86,9 +87,9 @@ pub(crate) fn lanes<'a>(
         if arms.len() > MAX_ARMS {
             return Err(Error::TooManyArms { id: judge.claim.id.clone(), arms: arms.len(), most: MAX_ARMS });
         }
-        let missing = arms.iter().find_map(|arm| Some(format!("{arm}: {}", availability.reason(experiment, arm)?)));
-        if missing.is_some() && grouping == Grouping::ByMachine {
-            judge.close(Closed::Unavailable(missing.unwrap_or_default()));
+        let missing = arms.iter().find_map(|arm| Some(unavailable(Some(arm), availability.lack(experiment, arm)?)));
+        if let Some(reason) = missing.clone().filter(|_| grouping == Grouping::ByMachine) {
+            judge.close(Closed::For(reason));
             continue;
         }
         let lane = best_lane(&mut lanes, experiment, &arms);
@@ -103,19 +104,19 @@ pub(crate) fn lanes<'a>(
         let slot_of = |arm: &Arm| places.iter().position(|known| known == arm).expect("each arm has just got a slot");
         judge.bind(experiment.spec(), slot_of);
         if let Some(reason) = missing.or_else(|| not_shown(experiment, &judge.claim, machine)) {
-            judge.close(Closed::Unavailable(reason));
+            judge.close(Closed::For(reason));
         }
     }
     for table in &plan.tables {
         let experiment = find(registry, &table.experiment)?;
         for arm in &table.arms {
-            let missing = availability.reason(experiment, arm);
+            let missing = availability.lack(experiment, arm);
             if missing.is_none() || grouping == Grouping::ByPlan {
                 add_table_arm(&mut lanes, experiment, arm, missing.is_none(), &mut observations);
             }
-            if let Some(reason) = missing {
+            if let Some(lack) = missing {
                 let place = observations.arm(experiment.spec(), arm);
-                observations.leave_out(place, Closed::Unavailable(reason));
+                observations.leave_out(place, unavailable(None, lack));
             }
         }
     }
@@ -129,11 +130,15 @@ pub(crate) fn lanes<'a>(
 }
 
 /// Why the machine can't show what the claim speaks of, though it can measure the arms.
-fn not_shown(experiment: &dyn Experiment, claim: &Claim, machine: &Machine) -> Option<String> {
+fn not_shown(experiment: &dyn Experiment, claim: &Claim, machine: &Machine) -> Option<Reason> {
     claim.tests.iter().flat_map(Test::observed).find_map(|(arm, metric)| {
-        let Unavailable(reason) = experiment.shows(arm, metric, machine).err()?;
-        Some(format!("{arm}: {reason}"))
+        let lack = experiment.shows(arm, metric, machine).err()?;
+        Some(unavailable(Some(arm), lack))
     })
+}
+
+fn unavailable(arm: Option<&Arm>, lack: Unavailable) -> Reason {
+    Reason::Unavailable { arm: arm.cloned(), lack }
 }
 
 /// The lane that shares most arms with these and has room for the rest; a new one when none shares any.
@@ -189,20 +194,20 @@ fn add_table_arm<'a>(
 /// Whether arms are available, each asked once.
 struct Availability<'m> {
     machine: &'m Machine,
-    known: BTreeMap<(String, Arm), Option<String>>,
+    known: BTreeMap<(String, Arm), Option<Unavailable>>,
 }
 
 impl Availability<'_> {
-    fn reason(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<String> {
+    fn lack(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<Unavailable> {
         let key = (experiment.spec().id.clone(), arm.clone());
-        let ask = || memory::available(experiment, arm, self.machine).err().map(|Unavailable(reason)| reason);
+        let ask = || memory::available(experiment, arm, self.machine).err();
         self.known.entry(key).or_insert_with(ask).clone()
     }
 
     fn unavailable(self) -> Vec<LeftOut> {
-        let missing = self.known.into_iter().filter_map(|((experiment, arm), reason)| {
-            let Arm { variant, point: at } = arm;
-            Some(LeftOut { experiment, variant, at, absence: Absence::Unavailable, reason: reason? })
+        let missing = self.known.into_iter().filter_map(|((experiment, arm), lack)| {
+            let (reason, Arm { variant, point: at }) = (unavailable(None, lack?), arm);
+            Some(LeftOut { experiment, variant, at, absence: Absence::Unavailable, reason })
         });
         missing.collect()
     }

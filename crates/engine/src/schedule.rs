@@ -10,10 +10,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::block::{Block, End, Executor, TrialRecord};
 use crate::evidence::{self, Writer};
 use crate::experiment::TargetError;
+use crate::finding::Reason;
 use crate::judging::{ClaimJudge, Closed, Lane, RunJudge};
 use crate::run::{Observer, Progress};
 use crate::summary::{self, Setting};
-use crate::unit::Unit;
 
 /// A lane keeps the machine to itself for that long before another may have it.
 const SLICE_NS: u64 = 250_000_000;
@@ -75,8 +75,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         // Other lanes promised more a second.
         for lane in 0..self.is_open.len() {
             if self.is_open[lane] && self.judge.lanes[lane].trials == 0 && self.judge.wants_more(lane) {
-                let why = "the time was up before its turn came; give more with --max-time";
-                self.give_up(lane, &Closed::Deferred(why.into()));
+                self.give_up(lane, &Reason::TimeUp { was_tried: true });
             }
         }
         Ok(())
@@ -91,7 +90,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         self.is_open[lane] = false;
     }
 
-    fn give_up(&mut self, lane: usize, why: &Closed) {
+    fn give_up(&mut self, lane: usize, why: &Reason) {
         self.judge.give_up(lane, why);
         self.close(lane);
     }
@@ -103,8 +102,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
         if self.time_left_ns() == 0 {
             if self.judge.lanes[lane].trials == 0 {
-                let why = "the time was up before it could be tried; give more with --max-time";
-                self.give_up(lane, &Closed::Deferred(why.into()));
+                self.give_up(lane, &Reason::TimeUp { was_tried: false });
             }
             return Ok(());
         }
@@ -116,7 +114,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
             }
             Err(TargetError::Interrupted) => return Err(Stop::Interrupted),
             Err(error) => {
-                self.give_up(lane, &Closed::Failed(error.to_string()));
+                self.give_up(lane, &error.reason(None));
                 return Ok(());
             }
         }
@@ -158,11 +156,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
         for &claim in &lane.claims {
             let judge = &mut claims[claim];
-            let need_ns = lane.cost_ns * judge.soonest_verdict() as f64;
-            if need_ns > left_ns {
-                let need = Unit::Nanosecond.human(need_ns);
-                let why = format!("its shortest possible verdict takes {need}; give more with --max-time");
-                judge.close(Closed::Deferred(why));
+            let needed_ns = lane.cost_ns * judge.soonest_verdict() as f64;
+            if needed_ns > left_ns {
+                judge.close(Closed::For(Reason::TooLong { needed_ns }));
             }
         }
     }

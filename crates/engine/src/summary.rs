@@ -2,13 +2,14 @@
 
 use ascertain_numeric::sum::{mean_of, variance_of};
 use ascertain_stats::quantile_ranks;
-use ascertain_sys::machine::{self, CpuTimes, Machine, cpu_times};
+use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 
-use crate::command::{self, CommandSet};
+use crate::command::CommandSet;
 use crate::experiment::Spec;
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA};
 use crate::plan::Registry;
+use crate::threats;
 use crate::values::Bounds;
 
 /// The error of each interval in a summary: they are at 95 % each, outside of the run's budget.
@@ -35,9 +36,9 @@ pub(crate) fn outcome(
     let spec = |id: &str| setting.registry.iter().map(|experiment| experiment.spec()).find(|spec| spec.id == id);
     let with_spec = observations.arms().iter().filter_map(|values| Some((values, spec(&values.experiment)?)));
     let cpu_times = setting.cpu_times.zip(cpu_times()).map(|(before, now)| now.since(&before));
-    let mut threats = machine::threats(setting.machine);
-    threats.extend(cpu_times.and_then(machine::steal));
-    threats.extend(command::threats(setting.commands, observations));
+    let mut threats = threats::of_machine(setting.machine);
+    threats.extend(cpu_times.and_then(threats::of_steal));
+    threats.extend(threats::of_commands(setting.commands, observations));
     Outcome {
         schema: SCHEMA.to_string(),
         run_id: setting.run_id.to_string(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ascertain::claim::{Bound, Judging};
 use ascertain::experiment::{Better, Experiment, Metric, TargetError, Trial};
+use ascertain::finding::{Reason, Unavailable};
 use ascertain::outcome::Verdict;
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::run::{Recording, Run, Silent, run};
@@ -21,6 +22,11 @@ fn run_of(experiment: &Scripted, plan: &Plan) -> Run {
 
 fn table(variants: &[&str]) -> Vec<Table> {
     vec![Table { experiment: "scripted".into(), arms: variants.iter().map(|variant| arm(variant)).collect() }]
+}
+
+/// Why a claim is unavailable for what an arm lacks.
+fn lacks(variant: &str, words: &str) -> Reason {
+    Reason::Unavailable { arm: Some(arm(variant)), lack: Unavailable::other(words) }
 }
 
 #[test]
@@ -38,7 +44,7 @@ fn one_arm_that_fails_takes_only_its_claims_along() {
     ];
     let outcome = outcome(&experiment, &plan(claims, Config::default()));
     assert_eq!(outcome.claims[0].verdict, Verdict::Failed);
-    assert!(outcome.claims[0].reason.as_ref().unwrap().contains("out of luck"));
+    assert!(matches!(&outcome.claims[0].reasons[..], [Reason::Failed { how, .. }] if how == "out of luck"));
     assert_eq!(outcome.claims[1].verdict, Verdict::Holds);
     assert_eq!(outcome.left_out.len(), 1);
 }
@@ -49,7 +55,8 @@ fn a_wrong_answer_is_an_error_and_never_a_time() {
     let claim = versus("claim", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate);
     let outcome = outcome(&experiment, &plan(vec![claim], Config::default()));
     assert_eq!(outcome.claims[0].verdict, Verdict::Failed);
-    assert!(outcome.claims[0].reason.as_ref().unwrap().contains("wrong answer: 42"));
+    let [Reason::Failed { is_wrong: true, how, .. }] = &outcome.claims[0].reasons[..] else { panic!("{outcome:?}") };
+    assert_eq!(how, "42");
     assert!(outcome.points.iter().all(|point| point.n == 0));
 }
 
@@ -61,7 +68,7 @@ fn what_the_machine_lacks_is_said() {
     let plan = Plan { tables: table(&["slow", "fast"]), ..plan(vec![claim], config) };
     let outcome = outcome(&experiment, &plan);
     assert_eq!(outcome.claims[0].verdict, Verdict::Unavailable);
-    assert_eq!(outcome.claims[0].reason.as_deref(), Some("fast: needs a unicorn"));
+    assert_eq!(outcome.claims[0].reasons, [lacks("fast", "needs a unicorn")]);
     assert_eq!(outcome.left_out[0].variant, "fast");
     assert_eq!(outcome.points.iter().find(|p| p.variant == "slow").unwrap().n, 5);
 }
@@ -78,7 +85,7 @@ fn a_claim_on_a_metric_that_the_machine_can_not_show_is_unavailable() {
     ];
     let outcome = outcome(&experiment, &plan(claims, Config::default()));
     assert_eq!(outcome.claims[0].verdict, Verdict::Unavailable);
-    assert_eq!(outcome.claims[0].reason.as_deref(), Some("fast: needs a spyglass"));
+    assert_eq!(outcome.claims[0].reasons, [lacks("fast", "needs a spyglass")]);
     assert_eq!([&outcome.claims[1], &outcome.claims[2]].map(|claim| claim.verdict), [Verdict::Holds; 2]);
     assert_eq!(outcome.left_out, [], "the arm is measured");
 }
@@ -99,7 +106,8 @@ fn a_failure_after_the_verdict_is_a_failure_all_the_same() {
     let Run { outcome, target_failed, .. } = run_of(&experiment, &plan);
     assert_ne!(outcome.claims[0].verdict, Verdict::Failed);
     assert_eq!((outcome.claims[1].verdict, outcome.claims[1].trials), (Verdict::Undecided, 100));
-    assert_eq!((outcome.left_out[0].variant.as_str(), outcome.left_out[0].reason.as_str()), ("fast", "out of luck"));
+    let failed = Reason::Failed { arm: None, is_wrong: false, how: "out of luck".into() };
+    assert_eq!((outcome.left_out[0].variant.as_str(), &outcome.left_out[0].reason), ("fast", &failed));
     assert!(target_failed);
 }
 
@@ -138,7 +146,7 @@ fn a_wrong_answer_takes_the_verdict_back() {
     let outcome = outcome(&experiment, &Plan { tables: all, ..plan(claims, config) });
     for claim in &outcome.claims[..2] {
         assert_eq!(claim.verdict, Verdict::Failed);
-        assert!(claim.reason.as_ref().unwrap().contains("wrong answer"));
+        assert!(matches!(claim.reasons[..], [Reason::Failed { is_wrong: true, .. }]));
         assert!(claim.trials > 0);
     }
     assert_eq!((outcome.claims[2].verdict, outcome.claims[2].trials), (Verdict::Undecided, 400));

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use ascertain::Error;
 use ascertain::claim::{Bound, Judging};
 use ascertain::experiment::Experiment;
+use ascertain::finding::{Reason, Unavailable};
 use ascertain::outcome::{Absence, LeftOut, Verdict};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::run::{Observer, Progress, Recording, Run, Silent, run};
@@ -33,7 +34,8 @@ fn an_arm_that_does_not_fit_is_unavailable_and_so_are_its_claims() {
     assert_eq!(run.outcome.claims[0].verdict, Verdict::Unavailable);
     for left_out in &run.outcome.left_out {
         assert_eq!(left_out.absence, Absence::Unavailable);
-        assert!(left_out.reason.contains(&format!("({} bytes)", u64::MAX)), "{}", left_out.reason);
+        let Reason::Unavailable { lack, .. } = &left_out.reason else { panic!("{left_out:?}") };
+        assert!(lack.to_string().contains(&format!("({} bytes)", u64::MAX)), "{lack}");
     }
     assert_eq!(run.outcome.left_out.len(), 2);
 }
@@ -82,8 +84,9 @@ fn what_can_not_be_measured_is_said_before_the_first_trial() {
     let plan = Plan { claims: vec![claim], ..tabled(&["slow", "fast"]) };
     let mut hears = Hears::default();
     run(&plan, &[&experiment as &dyn Experiment], Recording::None, &mut hears).unwrap();
-    let heard: Vec<_> = hears.0.iter().map(|(measured, arm)| (*measured, &*arm.variant, &*arm.reason)).collect();
-    assert_eq!(heard, [(0, "even", "needs a unicorn"), (0, "fast", "needs a unicorn")]);
+    let heard: Vec<_> = hears.0.iter().map(|(measured, arm)| (*measured, &*arm.variant, &arm.reason)).collect();
+    let lacks = Reason::Unavailable { arm: None, lack: Unavailable::other("needs a unicorn") };
+    assert_eq!(heard, [(0, "even", &lacks), (0, "fast", &lacks)]);
     assert!(MEASURED.load(Relaxed) > 0);
 
     let mut nothing = Hears::default();

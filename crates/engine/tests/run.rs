@@ -7,6 +7,7 @@ use std::cell::Cell;
 
 use ascertain::claim::{Bound, Judging};
 use ascertain::experiment::{TargetError, Trial};
+use ascertain::finding::{Reason, Unlike};
 use ascertain::outcome::{Decision, Verdict};
 use ascertain::plan::Config;
 use common::{Scripted, noisy, outcome, plan, versus};
@@ -103,7 +104,7 @@ fn a_set_that_is_not_finished_is_not_judged() {
     let result = &outcome.claims[0];
     assert_eq!((result.verdict, result.trials, outcome.points[0].n), (Verdict::Undecided, 100, 120));
     assert_eq!(result.rate, Some(result.successes as f64 / 100.0));
-    assert!(result.reason.as_ref().unwrap().contains("the last one ended after 20"), "{:?}", result.reason);
+    assert!(matches!(result.reasons[..], [Reason::UnfinishedSet { measured: 20, .. }]), "{:?}", result.reasons);
 }
 
 /// Where nothing fits all of the trials there is no interval to show, and no answer that they contradict.
@@ -120,10 +121,12 @@ fn trials_that_are_not_alike_have_no_interval() {
     };
     let result = conclude(None);
     assert_eq!(result.decision, Some(Decision::Undecided), "the first verdict is withdrawn");
-    assert!(result.reason.as_ref().unwrap().contains("slower") && result.decided.is_some(), "{:?}", result.reason);
+    let withdrawn = |reason: &Reason| matches!(reason, Reason::Withdrawn { decision: Some(Decision::Slower), .. });
+    assert!(result.reasons.iter().all(withdrawn) && result.decided.is_some(), "{:?}", result.reasons);
     assert_eq!((result.rate_low, result.rate_high), (None, None));
     assert_eq!((result.ratio_low, result.ratio_high), (None, None));
-    assert!(result.unlike.iter().any(|sign| sign.contains("not alike")), "{:?}", result.unlike);
+    let is_lost = |sign: &Unlike| matches!(sign, Unlike::NoneFits { .. } | Unlike::Left { .. });
+    assert!(result.unlike.iter().any(is_lost), "{:?}", result.unlike);
     assert_eq!(conclude(Some(0.02)).decision, Some(Decision::Same));
     assert_eq!(conclude(Some(0.001)).decision, Some(Decision::Undecided));
 }
@@ -181,7 +184,10 @@ fn what_reaches_into_the_next_trial_is_said() {
         outcome(&experiment, &plan(vec![order], config)).claims.remove(0)
     };
     let result = conclude(warm);
-    assert!(result.interferes && result.unlike.iter().any(|sign| sign.contains("no coin")), "{result:?}");
+    assert!(
+        result.interferes && result.unlike.iter().any(|sign| matches!(sign, Unlike::Interferes { .. })),
+        "{result:?}"
+    );
     let by_chance = |variant: &str, trial: &Trial| {
         Ok(100.0 + (trial.seed.rotate_left(if variant == "a" { 0 } else { 32 }) % 1000) as f64)
     };

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use ascertain::experiment::{Arm, Experiment, Level};
+use ascertain::finding::{Reason, Unavailable};
 use ascertain::memory;
 use ascertain::outcome::Outcome;
 use ascertain::plan::{Config, Plan, Table};
@@ -79,7 +80,11 @@ fn sums_are_measured_or_say_what_they_need() {
         let outcome = measure("sum", &levels);
         let measured = outcome.points.iter().filter(|point| point.metric == "time" && point.n == 5).count();
         assert_eq!(measured + outcome.left_out.len(), ascertain_experiments::sum::Sum.spec().variants.len());
-        assert!(outcome.left_out.iter().all(|arm| arm.reason.contains("needs ")), "{:?}", outcome.left_out);
+        assert!(
+            outcome.left_out.iter().all(|arm| matches!(arm.reason, Reason::Unavailable { .. })),
+            "{:?}",
+            outcome.left_out
+        );
         let errors = outcome.points.iter().filter(|point| point.metric == "error" && point.n > 0);
         for point in errors {
             assert!(point.median.unwrap() < 1e-12 && point.std == Some(0.0), "no chance in it: {point:?}");
@@ -146,7 +151,14 @@ fn latencies_are_measured_by_pair() {
         let levels = [("lines", Level::Integer(lines)), ("load_per_cpu", Level::Integer(load))];
         let outcome = measure("core-latency", &levels);
         if affinity::allowed().len() < 2 {
-            assert!(outcome.left_out.iter().all(|arm| arm.reason.contains("two CPUs")), "{:?}", outcome.left_out);
+            assert!(
+                outcome.left_out.iter().all(|arm| matches!(
+                    arm.reason,
+                    Reason::Unavailable { lack: Unavailable::Cpus { needed: 2, .. }, .. }
+                )),
+                "{:?}",
+                outcome.left_out
+            );
             continue;
         }
         for variant in ["cas", "load-store"] {

@@ -4,6 +4,7 @@
 
 use ascertain::outcome::{ClaimResult, Outcome, PointSummary};
 
+use crate::finding;
 use crate::judgement::Judgement;
 
 /// The run's points: each metric of each arm.
@@ -54,14 +55,14 @@ fn claim_fields(claim: &ClaimResult) -> Vec<String> {
         claim.source_value.clone(),
         claim.experiment.clone(),
         claim.verdict.word().to_string(),
-        claim.reason.clone().unwrap_or_default(),
+        finding::reasons(claim).unwrap_or_default(),
         claim.decision.map_or_else(String::new, |decision| decision.word().to_string()),
     ];
     fields.extend([claim.trials, claim.successes, claim.ties].map(|count| count.to_string()));
     fields.extend([rate, rate_low, rate_high].map(|value| number(*value)));
     fields.extend([claim.rate_claimed, claim.error].map(|value| number(Some(value))));
     fields.extend([ratio, ratio_low, ratio_high, log_e_holds, log_e_refuted].map(|value| number(*value)));
-    fields.push(claim.unlike.join("; "));
+    fields.push(claim.unlike.iter().map(finding::unlike).collect::<Vec<_>>().join("; "));
     fields
 }
 

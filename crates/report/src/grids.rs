@@ -9,6 +9,7 @@ use ascertain::unit::significant;
 
 use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
 use crate::figure::Figure;
+use crate::finding;
 use crate::grid::{Cell, Grid, Kind};
 use crate::layout::{Layout, Order};
 
@@ -44,7 +45,7 @@ pub(crate) fn claims(outcome: &Outcome) -> Grid {
 /// The figure that a claim came to here, or why there is none.
 pub(crate) fn here(claim: &ClaimResult) -> String {
     if !is_judged(claim) {
-        return claim.reason.clone().unwrap_or_default();
+        return finding::reasons(claim).unwrap_or_default();
     }
     let figure = ClaimFigure::of(claim).map(|figure| figure.short);
     let is_versus = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }]);
@@ -73,7 +74,8 @@ fn is_judged(claim: &ClaimResult) -> bool {
 type ArmKey<'a> = (&'a str, &'a Point);
 
 /// A row for each command or function: its time with interval and range, what else was measured, ratio and decision.
-pub(crate) fn compared(outcome: &Outcome, layout: &Layout) -> Grid {
+/// `interval` is the heading of the ratio's.
+pub(crate) fn compared(outcome: &Outcome, layout: &Layout, interval: &str) -> Grid {
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
     let mut grid = Grid::new(&[
         (if are_commands { "Command" } else { "Function" }, Kind::Prose),
@@ -86,10 +88,10 @@ pub(crate) fn compared(outcome: &Outcome, layout: &Layout) -> Grid {
         ("Throughput", Kind::Number),
         ("Trials", Kind::Number),
         ("Times as fast", Kind::Number),
-        ("Interval", Kind::Number),
+        (interval, Kind::Number),
         ("Answer", Kind::Word),
     ])
-    .stacking(&["95 % interval", "System", "Interval"])
+    .stacking(&["95 % interval", "System", interval])
     .stacking_at(2, &["Min to max", "Memory"]);
     for (key, of_arm) in arms_in_order(outcome, layout.order) {
         let median = |metric: &str| {

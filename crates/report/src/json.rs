@@ -1,15 +1,40 @@
 //! JSON: one object, with `null` for what is not known.
 //!
+//! Where a run says why something is so (`reason`, `unlike`, `threats`) there are sentences, for people, and beside them
+//! (`reason_codes` and so on) the same as data: a `code` each, with its figures.
+//!
 //! What lies above the `limit` where observations were cut off is not known and `null`; `censored` says how many were.
 
 use ascertain::outcome::Outcome;
+use serde_json::Value;
 
+use crate::finding;
 use crate::judgement::Judgement;
 use crate::text::is_harmless;
 
 /// A run in the schema [`ascertain::outcome::SCHEMA`], indented, with a newline at its end.
 pub fn outcome(outcome: &Outcome) -> String {
-    object(outcome)
+    let mut whole = serde_json::to_value(outcome).expect("plain data with text as keys is always JSON");
+    say(&mut whole, "threats", "threat_codes", outcome.threats.iter().map(finding::threat_sentence).collect());
+    for (value, claim) in parts(&mut whole, "claims").zip(&outcome.claims) {
+        say(value, "reason", "reason_codes", finding::reasons(claim).into());
+        say(value, "unlike", "unlike_codes", claim.unlike.iter().map(finding::unlike).collect());
+    }
+    for (value, left_out) in parts(&mut whole, "left_out").zip(&outcome.left_out) {
+        say(value, "reason", "reason_code", finding::reason(&left_out.reason).into());
+    }
+    object(&whole)
+}
+
+fn parts<'a>(whole: &'a mut Value, of: &str) -> impl Iterator<Item = &'a mut Value> {
+    whole.get_mut(of).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Puts words where findings stand, and those at the end under another name.
+fn say(object: &mut Value, key: &str, codes: &str, words: Value) {
+    let found = object[key].take();
+    object[key] = words;
+    object[codes] = found;
 }
 
 /// What `ascertain judge --format json` prints.

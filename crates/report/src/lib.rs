@@ -20,6 +20,7 @@ pub mod sentence;
 pub mod terminal;
 
 mod clause;
+mod finding;
 mod grid;
 mod grids;
 mod text;

@@ -1,14 +1,16 @@
 //! Markdown tables, as GitHub draws them.
 
 use ascertain::claim::Judging;
+use ascertain::finding::Threat;
 use ascertain::outcome::Outcome;
 
+use crate::finding;
 use crate::grid::{Cell, Grid, Kind};
 use crate::grids;
 use crate::judgement::Judgement;
 use crate::layout::Layout;
 use crate::sentence::{left_out, marked};
-use crate::text::{NAME_END, NAME_START, ended, harmless, quoted, with_names};
+use crate::text::{NAME_END, NAME_START, harmless, quoted, with_names};
 
 /// A run: the commands that were compared, or else the claims and the points of each experiment; where it has no room
 /// in a table, the sentence of each claim; then what to be careful about.
@@ -17,7 +19,7 @@ pub fn outcome(outcome: &Outcome) -> String {
     let sentences = outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim)));
     let sentences = sentences.filter(|_| has_sentences(outcome));
     if compares(outcome) {
-        parts.push(table(&grids::compared(outcome, &Layout::default())));
+        parts.push(table(&grids::compared(outcome, &Layout::default(), "Interval")));
         parts.extend(sentences);
     } else {
         parts.push(table(&grids::claims(outcome)));
@@ -29,7 +31,7 @@ pub fn outcome(outcome: &Outcome) -> String {
     let warnings = outcome.claims.iter().filter_map(|claim| Some((&claim.id, marked::warning(claim)?)));
     parts.extend(warnings.map(|(id, warning)| paragraph(&format!("{}: {warning}", quoted(id)))));
     parts.extend(left_out::unsaid(outcome).iter().map(|sentence| paragraph(sentence)));
-    let careful = |threat: &String| paragraph(&with_names(&format!("Careful: {}", ended(threat))));
+    let careful = |threat: &Threat| paragraph(&with_names(&format!("Careful: {}", finding::threat_sentence(threat))));
     parts.extend(outcome.threats.iter().map(careful));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")

@@ -165,15 +165,15 @@ fn what_others_chose_does_nothing() {
     run.header.experiments[0].readme =
         format!("**Question.** {hostile}\n\n## {hostile}\n\n![x](http://example.org/x.png)\n");
     run.outcome.machine.cpu_model = hostile.into();
-    run.outcome.threats = vec![hostile.into()];
+    run.outcome.threats = vec![hostile.to_string().into()];
     for claim in &mut run.outcome.claims {
         (claim.says, claim.id, claim.source, claim.source_value) =
             (hostile.into(), hostile.into(), hostile.into(), hostile.into());
-        claim.reason = Some(hostile.into());
-        claim.unlike = vec![hostile.into()];
+        claim.reasons = vec![hostile.to_string().into()];
+        claim.unlike = vec![hostile.to_string().into()];
     }
     for arm in &mut run.outcome.left_out {
-        (arm.variant, arm.reason) = (hostile.into(), hostile.into());
+        (arm.variant, arm.reason) = (hostile.into(), hostile.to_string().into());
     }
     let page = html::page(&[run.clone(), run]);
     assert_eq!(page.matches("<script>").count(), 1);

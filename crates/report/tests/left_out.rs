@@ -32,7 +32,7 @@ fn outcome(arms: &[Row]) -> Outcome {
             ..point
         });
         if let Some((absence, reason)) = *why {
-            outcome.left_out.push(LeftOut { experiment, variant, at, absence, reason: reason.into() });
+            outcome.left_out.push(LeftOut { experiment, variant, at, absence, reason: reason.to_string().into() });
         }
     }
     outcome

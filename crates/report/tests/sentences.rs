@@ -3,7 +3,8 @@
 mod common;
 
 use ascertain::claim::{Bound, Judging, Scale};
-use ascertain::experiment::{Better, Point};
+use ascertain::experiment::{Arm, Better, Point};
+use ascertain::finding::Reason;
 use ascertain::outcome::{AskedTest, ClaimResult, Decision, Verdict};
 use ascertain::unit::Unit;
 use ascertain_report::sentence;
@@ -99,13 +100,13 @@ fn what_was_not_judged_says_why() {
     let mut claim = at_least_8("x", "");
     assert_eq!(says(&claim), "Undecided: no trial was finished.");
     claim.verdict = Verdict::Unavailable;
-    claim.reason = Some("needs AVX-512 (avx512f)".into());
+    claim.reasons = vec!["needs AVX-512 (avx512f)".to_string().into()];
     assert_eq!(says(&claim), "Unavailable: this machine can't measure it: needs AVX-512 (avx512f).");
     claim.verdict = Verdict::Failed;
-    claim.reason = Some("wrong answer: 3 is not 4.".into());
+    claim.reasons = vec!["wrong answer: 3 is not 4.".to_string().into()];
     assert_eq!(says(&claim), "Failed: wrong answer: 3 is not 4.");
     claim.verdict = Verdict::Deferred;
-    claim.reason = None;
+    claim.reasons = vec![];
     assert_eq!(says(&claim), "Deferred.");
     let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
     assert!(
@@ -161,9 +162,12 @@ fn a_failure_is_named_once() {
     let AskedTest::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     baseline.point = Point::default().with("t", 5);
     claim.verdict = Verdict::Failed;
-    claim.reason = Some("sleep 5: command `sleep 5` ended with exit code 1".into());
+    let failed = |arm: Arm, how: &str| vec![Reason::Failed { arm: Some(arm), is_wrong: false, how: how.into() }];
+    let arm = Arm { variant: "sleep {t}".into(), point: Point::default().with("t", 5) };
+    claim.reasons = failed(arm, "command `sleep 5` ended with exit code 1");
     assert_eq!(says(&claim), "Failed: command `sleep 5` ended with exit code 1.");
-    claim.reason = Some("B: command `make` ended with exit code 1".into());
+    claim.reasons =
+        failed(Arm { variant: "B".into(), point: Point::default() }, "command `make` ended with exit code 1");
     assert_eq!(says(&claim), "Failed: B: command `make` ended with exit code 1.");
 }
 
@@ -197,7 +201,7 @@ fn answers_from_an_interval_are_labelled() {
 fn signs_of_unlike_trials_are_a_warning() {
     let mut claim = counted(at_least_8("x", ""), Verdict::Holds, 20, 20);
     assert_eq!(sentence::warning(&claim), None);
-    claim.unlike = vec!["it drifts".into(), "runs are long.".into()];
+    claim.unlike = vec!["it drifts".to_string().into(), "runs are long.".to_string().into()];
     let warning = sentence::warning(&claim).unwrap();
     assert!(
         warning.starts_with("Careful: it drifts; runs are long. The verdict stands for the trials that gave it;"),

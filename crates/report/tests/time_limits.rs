@@ -2,6 +2,7 @@
 
 mod common;
 
+use ascertain::finding::{Estimated, Unlike};
 use ascertain::outcome::{Absence, Decision, LeftOut, Outcome, PointSummary, Verdict};
 use ascertain_report::layout::Layout;
 use ascertain_report::terminal::{self, Style};
@@ -72,12 +73,12 @@ fn trials_that_left_their_interval_say_so() {
     let claim = counted(at_least_8("x", ""), Verdict::Refuted, 30, 117);
     let mut claim = with_rate(with_ratio(claim, 7.2, 0.0, 0.0), 0.5, 0.0, 0.0);
     (claim.ratio_low, claim.ratio_high, claim.rate_low, claim.rate_high) = (None, None, None, None);
-    claim.unlike = vec!["trials are not alike: their ratio left the interval that earlier trials allow".into()];
+    claim.unlike = vec![Unlike::Left { of: Estimated::Ratio }];
     let text = sentence::claim(&claim);
     assert!(text.contains("7.200 times (trials not alike)") && !text.contains("too few"), "{text}");
     claim.rate_claimed = 0.9;
     assert!(sentence::claim(&claim).contains("26 % (too few trials for an interval)"), "the rate is another matter");
-    claim.unlike = vec!["trials are not alike: no one rate fits all of them".into()];
+    claim.unlike = vec![Unlike::NoneFits { of: Estimated::Rate }];
     assert!(sentence::claim(&claim).contains("26 % (trials not alike)"), "{}", sentence::claim(&claim));
 }
 
@@ -88,13 +89,13 @@ fn a_command_that_failed_is_named_as_often_as_it_must() {
     let reason = "command `false` ended with exit code 1";
     let claim = &mut run.claims[0];
     (claim.verdict, claim.decision) = (Verdict::Failed, None);
-    claim.reason = Some(format!("false: {reason}"));
+    claim.reasons = vec![format!("false: {reason}").into()];
     run.left_out = vec![LeftOut {
         experiment: claim.experiment.clone(),
         variant: "false".into(),
         at: Default::default(),
         absence: Absence::Failed,
-        reason: reason.into(),
+        reason: reason.to_string().into(),
     }];
     let text = markdown::outcome(&run);
     assert_eq!(text.matches("exit code 1").count(), 1, "{text}");

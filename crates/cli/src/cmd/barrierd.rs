@@ -205,7 +205,10 @@ barrierd at /run/b: process 77, 42 heartbeats (every 250.0 µs at most), 3.000 m
 
     #[test]
     fn for_programs() {
-        let expected = r#"{"barrier_ns":null,"beats":42,"cpu_time_ns":3000000,"cpus":[{"age_ns":1250000,"cpu":0,"idle":false,"interrupts":1234},{"age_ns":null,"cpu":1,"idle":true,"interrupts":0}],"path":"/run/b","period_ns":250000,"pid":77,"schema":"ascertain.barrierd/1","virtual_time":1234}"#;
+        let cpus = r#"[{"cpu":0,"idle":false,"interrupts":1234,"age_ns":1250000},{"cpu":1,"idle":true,"interrupts":0,"age_ns":null}]"#;
+        let expected = format!(
+            r#"{{"schema":"ascertain.barrierd/1","path":"/run/b","pid":77,"virtual_time":1234,"beats":42,"period_ns":250000,"cpu_time_ns":3000000,"barrier_ns":null,"cpus":{cpus}}}"#
+        );
         assert_eq!(reading().json().to_string(), expected);
     }
 }

@@ -60,7 +60,7 @@ impl Experiment for CommandExperiment {
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         match self.set.command(&arm.variant) {
             Some(_) => Ok(()),
-            None => Err(Unavailable(format!("there is no command `{}`", arm.variant))),
+            None => Err(Unavailable::other(format!("there is no command `{}`", arm.variant))),
         }
     }
 

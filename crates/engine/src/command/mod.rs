@@ -7,7 +7,6 @@
 mod check;
 mod error;
 mod experiment;
-mod failures;
 mod hooks;
 mod line;
 mod outcome;
@@ -17,7 +16,7 @@ mod set;
 
 pub use error::CommandError;
 pub use experiment::CommandExperiment;
-pub(crate) use failures::threats;
+pub(crate) use outcome::{EXIT, WALL};
 pub use set::{CommandSet, Input, NamedCommand, OnFailure, Output, metrics};
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use super::{CommandSet, OnFailure};
 use crate::experiment::{Samples, Status, TargetError};
 
 /// The places of the metrics in [`metrics`](super::metrics).
-pub(super) const WALL: usize = 0;
+pub(crate) const WALL: usize = 0;
 const USER: usize = 1;
 const SYSTEM: usize = 2;
 const MEMORY_PEAK: usize = 3;
-pub(super) const EXIT: usize = 4;
+pub(crate) const EXIT: usize = 4;
 
 /// Notes what was seen of a command that has ended, or was stopped at its time limit.
 ///

@@ -3,6 +3,7 @@
 use ascertain_sys::machine::Machine;
 
 use super::{Arm, Samples, Spec};
+use crate::finding::{Reason, Unavailable};
 
 /// Something that can be measured again and again, in several variants.
 pub trait Experiment: Sync {
@@ -80,11 +81,6 @@ pub struct Setup {
     pub seed: u64,
 }
 
-/// Why this machine can't measure an arm.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unavailable(pub String);
-
 /// A target failed or gave a wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
@@ -97,4 +93,16 @@ pub enum TargetError {
     /// Ctrl-C or SIGTERM came while it was being measured.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl TargetError {
+    /// As the reason why there is no verdict, or why there are no figures of an arm.
+    pub(crate) fn reason(&self, arm: Option<&Arm>) -> Reason {
+        let (is_wrong, how) = match self {
+            TargetError::Failed(how) => (false, how.clone()),
+            TargetError::WrongAnswer(how) => (true, how.clone()),
+            TargetError::Interrupted => (false, self.to_string()),
+        };
+        Reason::Failed { arm: arm.cloned(), is_wrong, how }
+    }
 }

@@ -8,8 +8,9 @@ mod metric;
 mod samples;
 mod spec;
 
+pub use crate::finding::Unavailable;
 pub use arm::{Arm, Point};
-pub use contract::{ArmId, Experiment, Session, Setup, TargetError, Trial, Unavailable};
+pub use contract::{ArmId, Experiment, Session, Setup, TargetError, Trial};
 pub use factor::{Accepts, Factor, Level};
 pub use metric::{Better, Metric, Reduce};
 pub use samples::{Sample, Samples, Status};

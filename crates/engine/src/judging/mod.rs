@@ -11,6 +11,7 @@ use ascertain_stats::RateSequence;
 
 use crate::bound::BoundTests;
 use crate::claim::Claim;
+use crate::finding::Reason;
 use crate::likeness::Likeness;
 use crate::outcome::{Asked, Decided, Gate};
 use crate::paired::Paired;
@@ -64,9 +65,7 @@ pub(crate) struct Terms {
 /// Why a claim is not judged any further, other than by its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Closed {
-    Unavailable(String),
-    Failed(String),
-    Deferred(String),
+    For(Reason),
     /// Its own trials or time are used up.
     Spent,
 }

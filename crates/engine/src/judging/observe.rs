@@ -8,6 +8,7 @@ use crate::bound::{BoundTests, Seen, TrialValues};
 use crate::claim::{Bound, Claim, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
+use crate::finding::Reason;
 use crate::likeness::Likeness;
 use crate::outcome::{Asked, Decided};
 use crate::paired::Paired;
@@ -72,7 +73,7 @@ impl ClaimJudge {
             // Nothing had been learnt that a verdict could hang on.
             Ok(seen) if trial.says_nothing && seen.success.is_none() => {}
             Ok(seen) => self.count(&seen, trial, elapsed_ns),
-            Err(error) => self.close(Closed::Failed(error.to_string())),
+            Err(error) => self.close(Closed::For(error.reason(None))),
         }
     }
 
@@ -195,9 +196,9 @@ impl ClaimJudge {
 
     /// Closes the claim because an arm's answer is wrong. Its times were then no times of the work that
     /// it should do, so that an answer drawn from them does not stand.
-    pub fn discredit(&mut self, reason: String) {
+    pub fn discredit(&mut self, reason: Reason) {
         self.answer = None;
-        self.closed = Some(Closed::Failed(reason));
+        self.closed = Some(Closed::For(reason));
     }
 
     /// The fewest trials that a verdict needs.

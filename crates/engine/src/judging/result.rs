@@ -3,7 +3,8 @@
 use super::rule::{Answer, Outcomes, Rule};
 use super::{ClaimJudge, Closed};
 use crate::claim::{Judging, Scale};
-use crate::outcome::{AskedTest, ClaimResult, Decision, Gate, NOT_ALIKE, Verdict};
+use crate::finding::{Estimated, Reason, Unlike};
+use crate::outcome::{AskedTest, ClaimResult, Decision, Gate, Verdict};
 use crate::paired::Paired;
 use crate::recorded::ClaimPath;
 use crate::unit::significant;
@@ -53,7 +54,7 @@ impl ClaimJudge {
         let rates = rates.filter(|_| !rate_strays);
         let estimate = self.estimate();
         let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
-        let (verdict, reason) = self.verdict();
+        let (verdict, reasons) = self.verdict();
         ClaimResult {
             id: self.claim.id.clone(),
             says: self.claim.says.clone(),
@@ -62,7 +63,7 @@ impl ClaimJudge {
             experiment: self.claim.experiment.clone(),
             asked: self.asked.clone(),
             verdict,
-            reason,
+            reasons,
             decision: (self.claim.judging == Judging::Order).then(|| self.decision()),
             trials: known.trials + unknown + self.ties,
             successes: known.successes,
@@ -97,27 +98,20 @@ impl ClaimJudge {
         Estimate { value, low, high, strays }
     }
 
-    /// Signs that the trials are not alike, in plain sentences.
-    fn unlike(&self, rate_strays: bool, estimate_strays: bool) -> Vec<String> {
-        let what = match self.asked.tests.as_slice() {
-            [AskedTest::Versus { scale: Scale::Difference, .. }] => "difference",
-            _ => "ratio",
+    /// Signs that the trials are not alike.
+    fn unlike(&self, rate_strays: bool, estimate_strays: bool) -> Vec<Unlike> {
+        let of = match self.asked.tests.as_slice() {
+            [AskedTest::Versus { scale: Scale::Difference, .. }] => Estimated::Difference,
+            _ => Estimated::Ratio,
         };
-        let mut unlike = Vec::new();
-        if self.rate.interval().is_empty() {
-            unlike.push(format!("{NOT_ALIKE}no one rate fits all of them"));
-        }
-        if rate_strays {
-            unlike.push(format!("{NOT_ALIKE}their rate left the interval that earlier trials allow"));
-        }
-        if self.paired.as_ref().is_some_and(Paired::is_empty) {
-            unlike.push(format!("{NOT_ALIKE}no one {what} fits all of them"));
-        }
-        if estimate_strays {
-            unlike.push(format!("{NOT_ALIKE}their {what} left the interval that earlier trials allow"));
-        }
-        unlike.extend(self.likeness.signs());
-        unlike
+        let fits_none = self.paired.as_ref().is_some_and(Paired::is_empty);
+        let lost = [
+            self.rate.interval().is_empty().then_some(Unlike::NoneFits { of: Estimated::Rate }),
+            rate_strays.then_some(Unlike::Left { of: Estimated::Rate }),
+            fits_none.then_some(Unlike::NoneFits { of }),
+            estimate_strays.then_some(Unlike::Left { of }),
+        ];
+        lost.into_iter().flatten().chain(self.likeness.signs()).collect()
     }
 
     /// How the claim came to its [result](Self::result), as far as its trials are judged; empty when it
@@ -135,52 +129,42 @@ impl ClaimJudge {
         (!self.rule.contradicts(answer, self.seen().known, self.paired.as_ref())).then_some(answer)
     }
 
-    fn verdict(&self) -> (Verdict, Option<String>) {
+    fn verdict(&self) -> (Verdict, Vec<Reason>) {
         match (self.standing_answer(), &self.closed) {
-            (Some(Answer::Holds | Answer::Same | Answer::Passes(_)), _) => (Verdict::Holds, None),
-            (Some(Answer::Refuted), _) => (Verdict::Refuted, None),
-            (None, Some(Closed::Unavailable(reason))) => (Verdict::Unavailable, Some(reason.clone())),
-            (None, Some(Closed::Failed(reason))) => (Verdict::Failed, Some(reason.clone())),
-            (None, Some(Closed::Deferred(reason))) => (Verdict::Deferred, Some(reason.clone())),
+            (Some(Answer::Holds | Answer::Same | Answer::Passes(_)), _) => (Verdict::Holds, vec![]),
+            (Some(Answer::Refuted), _) => (Verdict::Refuted, vec![]),
+            (None, Some(Closed::For(reason))) => (reason.verdict(), vec![reason.clone()]),
             (None, None | Some(Closed::Spent)) => {
-                let reasons: Vec<String> = match self.withdrawn() {
+                let reasons = match self.withdrawn() {
                     Some(withdrawn) => vec![withdrawn],
-                    None => self.left_open().into_iter().chain(self.cut_off()).collect(),
+                    None => self.left_open().into_iter().chain(self.unfinished_set()).collect(),
                 };
-                (Verdict::Undecided, (!reasons.is_empty()).then(|| reasons.join("; ")))
+                (Verdict::Undecided, reasons)
             }
         }
     }
 
     /// Why an answer was taken back.
-    fn withdrawn(&self) -> Option<String> {
+    fn withdrawn(&self) -> Option<Reason> {
         let (answer, decided) = self.answer?;
-        let (said, trials) =
-            (self.decision_of(answer).map_or_else(|| self.word(answer), Decision::word), decided.trials);
-        Some(format!(
-            "{NOT_ALIKE}after {trials} of them the answer was \u{201c}{said}\u{201d}, which later ones contradict, so it is withdrawn"
-        ))
+        let verdict = if answer == Answer::Refuted { Verdict::Refuted } else { Verdict::Holds };
+        Some(Reason::Withdrawn { verdict, decision: self.decision_of(answer), trials: decided.trials })
     }
 
     /// What was cut off may be why there is no answer.
-    fn left_open(&self) -> Option<String> {
+    fn left_open(&self) -> Option<Reason> {
+        let all = self.trials;
         if self.stopped_ties > 0 && self.unknown == 0 {
-            let (stopped, trials) = (self.stopped_ties, self.trials);
-            let longer = "which longer ones would tell apart";
-            return Some(format!("in {stopped} of {trials} pairs both were stopped at their time limits, {longer}"));
+            return Some(Reason::BothStopped { pairs: self.stopped_ties, all });
         }
-        let (unknown, trials) = (self.unknown, self.trials);
-        let are = if unknown == 1 { "is" } else { "are" };
-        let longer = if self.has_met_limit { "; a longer time limit would tell more" } else { "" };
-        (unknown > 0).then(|| {
-            format!("{unknown} of {trials} trials {are} left open by what was cut off, which counts against either answer{longer}")
-        })
+        let (trials, has_met_limit) = (self.unknown, self.has_met_limit);
+        (trials > 0).then_some(Reason::LeftOpen { trials, all, has_met_limit })
     }
 
     /// Trials that are not judged, since the set that they belong to was not finished.
-    fn cut_off(&self) -> Option<String> {
-        let (cut, set) = (self.unseen.trials(), self.claim.look_every);
-        (cut > 0).then(|| format!("a set of {set} trials is judged at its end, and the last one ended after {cut}"))
+    fn unfinished_set(&self) -> Option<Reason> {
+        let measured = self.unseen.trials();
+        (measured > 0).then_some(Reason::UnfinishedSet { trials: self.claim.look_every, measured })
     }
 
     fn decision(&self) -> Decision {
@@ -196,9 +180,5 @@ impl ClaimJudge {
             Answer::Passes(Gate::Slower) => Decision::NotSlower,
             Answer::Passes(Gate::Faster) => Decision::NotFaster,
         })
-    }
-
-    fn word(&self, answer: Answer) -> &'static str {
-        if answer == Answer::Refuted { Verdict::Refuted.word() } else { Verdict::Holds.word() }
     }
 }

@@ -9,6 +9,7 @@ use crate::block::{Block, End, TrialRecord};
 use crate::bound::TrialValues;
 use crate::evidence::Writer;
 use crate::experiment::{Arm, Experiment, TargetError};
+use crate::finding::Reason;
 use crate::observations::Observations;
 use crate::outcome::ClaimResult;
 use crate::plan::Config;
@@ -226,30 +227,30 @@ impl<'a> RunJudge<'a> {
     /// An arm that failed is measured no more, and neither are the claims that need it.
     pub fn set_aside(&mut self, lane: usize, slot: usize, error: &TargetError) {
         let lane = &mut self.lanes[lane];
-        let reason = format!("{}: {error}", lane.arms[slot]);
+        let reason = error.reason(Some(&lane.arms[slot]));
         let is_wrong = matches!(error, TargetError::WrongAnswer(_));
         let arm = Slots::default().with(slot);
         for &claim in &lane.claims {
             let judge = &mut self.claims[claim];
             match judge.slots().contains(arm) {
                 true if is_wrong => judge.discredit(reason.clone()),
-                true => judge.close(Closed::Failed(reason.clone())),
+                true => judge.close(Closed::For(reason.clone())),
                 false => {}
             }
         }
         lane.table = lane.table.without(slot);
         let Some(place) = lane.observations[slot] else { return };
-        self.observations.leave_out(place, Closed::Failed(error.to_string()));
+        self.observations.leave_out(place, error.reason(None));
         if is_wrong {
             self.observations.forget(place);
         }
     }
 
     /// Gives the lane up, with all its claims and arms.
-    pub fn give_up(&mut self, lane: usize, why: &Closed) {
+    pub fn give_up(&mut self, lane: usize, why: &Reason) {
         let lane = &mut self.lanes[lane];
         for &claim in &lane.claims {
-            self.claims[claim].close(why.clone());
+            self.claims[claim].close(Closed::For(why.clone()));
         }
         for &place in lane.observations.iter().flatten() {
             self.observations.leave_out(place, why.clone());

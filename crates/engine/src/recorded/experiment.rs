@@ -3,7 +3,8 @@
 use ascertain_sys::machine::Machine;
 
 use crate::evidence::{Header, Trials};
-use crate::experiment::{Arm, Experiment, Session, Setup, Spec, TargetError, Unavailable};
+use crate::experiment::{Arm, Experiment, Session, Setup, Spec, TargetError};
+use crate::finding::{Reason, Unavailable};
 use crate::outcome::LeftOut;
 
 /// An experiment as a run has recorded it: its trials can be judged again, and it can't be measured.
@@ -28,7 +29,12 @@ impl Experiment for RecordedExperiment<'_> {
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         let left_out = self.unavailable.iter().find(|left_out| left_out.is_of(&self.spec.id, arm));
-        left_out.map_or(Ok(()), |left_out| Err(Unavailable(left_out.reason.clone())))
+        match left_out.map(|left_out| left_out.reason.clone()) {
+            None => Ok(()),
+            Some(Reason::Unavailable { lack, .. }) => Err(lack),
+            Some(Reason::Said { words }) => Err(Unavailable::other(words)),
+            Some(reason) => Err(Unavailable::other(format!("{reason:?}"))),
+        }
     }
 
     fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

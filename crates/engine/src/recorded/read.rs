@@ -9,6 +9,7 @@ use crate::claim::{Claim, Test};
 use crate::error::Error;
 use crate::evidence::{self, Header, ReadBack, Series, Trials};
 use crate::experiment::Experiment;
+use crate::finding::{Reason, Unavailable};
 use crate::judging::{ClaimJudge, Closed};
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Outcome};
@@ -101,7 +102,7 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
         if let Some(result) = result {
             end_with(judge, result);
         } else if let Some(reason) = not_observed(&judge.claim, header, trials) {
-            judge.close(Closed::Unavailable(reason));
+            judge.close(Closed::For(reason));
         }
     }
     replay::replay(&mut run, header, trials)?;
@@ -128,7 +129,7 @@ fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
 }
 
 /// Why the machine can't have shown what a claim's predicates speak of: of an arm that was measured it was never seen.
-fn not_observed(claim: &Claim, header: &Header, trials: &Trials) -> Option<String> {
+fn not_observed(claim: &Claim, header: &Header, trials: &Trials) -> Option<Reason> {
     let spec = header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
     let predicates = claim.tests.iter().filter(|test| matches!(test, Test::Predicate { .. }));
     predicates.flat_map(Test::observed).find_map(|(arm, metric)| {
@@ -136,7 +137,8 @@ fn not_observed(claim: &Claim, header: &Header, trials: &Trials) -> Option<Strin
         let is_of_arm = |series: &&Series| series.experiment == spec.id && series.arm == *arm;
         let mut of_arm = trials.series.iter().filter(is_of_arm).peekable();
         let is_missing = of_arm.peek().is_some() && of_arm.all(|series| series.metric != *name);
-        is_missing.then(|| format!("{arm}: `{name}` was not observed"))
+        let lack = || Unavailable::Metric { metric: name.clone() };
+        is_missing.then(|| Reason::Unavailable { arm: Some(arm.clone()), lack: lack() })
     })
 }
 

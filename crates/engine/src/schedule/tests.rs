@@ -12,6 +12,7 @@ use crate::outcome::{ClaimResult, Verdict};
 use crate::plan::{Config, Plan};
 use crate::planning::{self, Grouping};
 use crate::run::Silent;
+use crate::unit::Unit;
 
 /// Measured by the executor alone.
 struct Remote(Spec);

@@ -103,14 +103,14 @@ impl Experiment for Scripted {
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         match self.missing.contains(&arm.variant.as_str()) {
-            true => Err(Unavailable("needs a unicorn".into())),
+            true => Err(Unavailable::other("needs a unicorn")),
             false => Ok(()),
         }
     }
 
     fn shows(&self, _: &Arm, metric: usize, _: &Machine) -> Result<(), Unavailable> {
         match self.hidden.contains(&metric) {
-            true => Err(Unavailable("needs a spyglass".into())),
+            true => Err(Unavailable::other("needs a spyglass")),
             false => Ok(()),
         }
     }

@@ -42,9 +42,9 @@ fn a_folder_without_a_run() {
 fn a_header_that_can_not_be_read() {
     let ran = ran();
     let text = fs::read_to_string(ran.file("run.json")).unwrap();
-    fs::write(ran.file("run.json"), text.replacen("ascertain.evidence/1", "ascertain.evidence/9", 1)).unwrap();
+    fs::write(ran.file("run.json"), text.replacen("ascertain.evidence/2", "ascertain.evidence/9", 1)).unwrap();
     assert_error(&ran, &["run.json", "ascertain.evidence/9", "use the version that wrote it"]);
-    fs::write(ran.file("run.json"), text.replacen("\"ascertain.evidence/1\"", "99", 1)).unwrap();
+    fs::write(ran.file("run.json"), text.replacen("\"ascertain.evidence/2\"", "99", 1)).unwrap();
     assert_error(&ran, &["run.json", "of the schema `99`", "use the version that wrote it"]);
     fs::write(ran.file("run.json"), &text[..text.len() / 2]).unwrap();
     assert_error(&ran, &["run.json:", "cut off"]);

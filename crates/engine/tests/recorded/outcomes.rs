@@ -6,6 +6,7 @@ use std::time::Duration;
 use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
 use ascertain::evidence::Writer;
 use ascertain::experiment::{Better, Metric, TargetError, Trial};
+use ascertain::finding::{Reason, Unavailable};
 use ascertain::outcome::{Outcome, Verdict};
 use ascertain::plan::{Config, Plan, Table};
 use ascertain::recorded::State;
@@ -130,10 +131,11 @@ fn what_could_not_be_shown_is_unavailable() {
     let config = Config { table_trials: Some(40), ..Config::default() };
     let tables = vec![Table { experiment: "scripted".into(), arms }];
     let ran = record_one(&experiment, &Plan { tables, ..plan(claims, config) });
-    assert_eq!(ran.read().outcome.claims[0].reason.as_deref(), Some("slow: needs a spyglass"));
+    let lacks = |lack| Reason::Unavailable { arm: Some(arm("slow")), lack };
+    assert_eq!(ran.read().outcome.claims[0].reasons, [lacks(Unavailable::other("needs a spyglass"))]);
     let again = ran.killed().read().outcome;
     assert_eq!(again.claims[0].verdict, Verdict::Unavailable);
-    assert_eq!(again.claims[0].reason.as_deref(), Some("slow: `depth` was not observed"));
+    assert_eq!(again.claims[0].reasons, [lacks(Unavailable::Metric { metric: "depth".into() })]);
     assert_eq!(again.claims[1].verdict, Verdict::Holds);
 }
 

@@ -75,11 +75,11 @@ impl Experiment for Barrier {
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        methods::is_available(&arm.variant).map_err(Unavailable)
+        methods::is_available(&arm.variant).map_err(Unavailable::other)
     }
 
     fn shows(&self, _: &Arm, metric: usize, _: &Machine) -> Result<(), Unavailable> {
-        if metric == PROGRAM { methods::program_is_counted().map_err(Unavailable) } else { Ok(()) }
+        if metric == PROGRAM { methods::program_is_counted().map_err(Unavailable::other) } else { Ok(()) }
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

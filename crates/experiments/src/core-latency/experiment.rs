@@ -77,17 +77,17 @@ impl Experiment for CoreLatency {
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         let cpus = affinity::allowed();
         if cpus.len() < 2 {
-            return Err(Unavailable("needs two CPUs, and only one may be used".into()));
+            return Err(Unavailable::Cpus { needed: 2, usable: cpus.len() });
         }
         let can_pin = std::thread::spawn(move || affinity::pin_current_thread(cpus[0])).join();
         if !can_pin.is_ok_and(|pinned| pinned.is_ok()) {
-            return Err(Unavailable("this system can't tie a thread to a CPU".into()));
+            return Err(Unavailable::other("this system can't tie a thread to a CPU"));
         }
         if arm.variant != PEER {
             return Ok(());
         }
         if level(arm, "lines") != Some(1) {
-            return Err(Unavailable(format!("{PEER} knows compare-and-swap on one cache line only")));
+            return Err(Unavailable::other(format!("{PEER} knows compare-and-swap on one cache line only")));
         }
         peer::path().map(drop)
     }
@@ -95,9 +95,8 @@ impl Experiment for CoreLatency {
     fn shows(&self, _: &Arm, metric: usize, machine: &Machine) -> Result<(), Unavailable> {
         let cpus = machine.cpus_allowed;
         match metric {
-            LEVELS if cpus < LEVEL_CPUS => Err(Unavailable(format!(
-                "two levels take two pairs of CPUs each, so {LEVEL_CPUS} CPUs at least, and only {cpus} may be used"
-            ))),
+            // Two levels take two pairs each.
+            LEVELS if cpus < LEVEL_CPUS => Err(Unavailable::Cpus { needed: LEVEL_CPUS, usable: cpus }),
             _ => Ok(()),
         }
     }
@@ -131,8 +130,8 @@ mod tests {
             spoken_of(id).iter().try_for_each(|(arm, metric)| CoreLatency.shows(arm, *metric, &machine))
         };
         for cpus in [1, 2, 3] {
-            let Unavailable(reason) = shown("core-latency.clusters", cpus).unwrap_err();
-            assert!(reason.ends_with(&format!("so 4 CPUs at least, and only {cpus} may be used")), "{reason}");
+            let lack = shown("core-latency.clusters", cpus).unwrap_err();
+            assert_eq!(lack, Unavailable::Cpus { needed: 4, usable: cpus });
         }
         assert_eq!(shown("core-latency.clusters", 4), Ok(()));
         assert_eq!(shown("core-latency.compare-and-swap-measures", 2), Ok(()), "its pair is enough");

@@ -15,7 +15,10 @@ pub fn path() -> Result<PathBuf, Unavailable> {
         |path: &PathBuf| path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
     let folders = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&folders).map(|folder| folder.join(PEER)).find(is_executable);
-    found.ok_or_else(|| Unavailable(format!("needs `{PEER}` in the PATH: cargo install {PEER}")))
+    found.ok_or_else(|| Unavailable::Program {
+        program: format!("`{PEER}` in the PATH"),
+        error: format!("cargo install {PEER}"),
+    })
 }
 
 /// Its latency of each pair of these CPUs, in nanoseconds.

@@ -94,5 +94,5 @@ pub fn function(variant: &str) -> Option<Compiled> {
         _ => "needs a C compiler",
     };
     let function = compile(&source).and_then(|library| library.function("each"));
-    Some(function.map_err(|error| Unavailable(format!("{needs}: {error}"))))
+    Some(function.map_err(|error| Unavailable::other(format!("{needs}: {error}"))))
 }

@@ -54,7 +54,7 @@ pub struct Contestant {
 /// What this machine lacks for it.
 pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
     if let Some(ours) = VARIANTS.iter().find(|ours| ours.name == variant) {
-        ours.is_available().map_err(|feature| Unavailable(format!("needs {feature}, which this CPU lacks")))?;
+        ours.is_available().map_err(|feature| Unavailable::Feature { feature: feature.to_string() })?;
         let each = move |values: &[u64], buffer: &mut [u8; 20]| ours.each(values, buffer).unwrap_or(0);
         return Ok(Contestant { code_bytes: ours.code_bytes(), ..to_the_front(each) });
     }
@@ -107,7 +107,7 @@ fn compiled_function(variant: &str) -> compiled::Compiled {
     if let Some(known) = compiled.get(variant) {
         return known.clone();
     }
-    let function = compiled::function(variant).unwrap_or_else(|| Err(Unavailable("there is no such variant".into())));
+    let function = compiled::function(variant).unwrap_or_else(|| Err(Unavailable::other("there is no such variant")));
     compiled.insert(variant.to_string(), function.clone());
     function
 }

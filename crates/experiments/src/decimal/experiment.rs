@@ -57,7 +57,7 @@ impl Experiment for Decimal {
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         if distribution::draw(arm, &mut Xoshiro256PlusPlus::seed_from_u64(0)).is_none() {
-            return Err(Unavailable("needs numbers with so many digits, which the distribution lacks".into()));
+            return Err(Unavailable::other("needs numbers with so many digits, which the distribution lacks"));
         }
         contestants::contestant(&arm.variant).map(|_| ())
     }

@@ -68,7 +68,7 @@ impl Experiment for FormatScaling {
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         let (threads, cpus) = (threads(arm).unwrap_or(0), affinity::allowed().len());
         if threads > cpus as u64 {
-            return Err(Unavailable(format!("needs {threads} CPUs, and only {cpus} may be used")));
+            return Err(Unavailable::Cpus { needed: threads as usize, usable: cpus });
         }
         contestants::contestant(&arm.variant).map(|_| ())
     }

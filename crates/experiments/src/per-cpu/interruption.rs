@@ -19,7 +19,7 @@ const INTERRUPTS_NS: u64 = 500_000_000;
 const TURN: Duration = Duration::from_millis(2);
 
 pub fn restarts_are_available() -> Result<(), Unavailable> {
-    Area::find().map(drop).map_err(|reason| Unavailable(reason.to_string()))
+    Area::find().map(drop).map_err(|reason| Unavailable::other(reason.to_string()))
 }
 
 /// Sequences aborted for each time slice, of threads that do nothing else for a while.
@@ -57,7 +57,7 @@ fn time_slices() -> io::Result<u64> {
 pub fn null_gs_is_available() -> Result<(), Unavailable> {
     on_a_thread(|| switches_seen(1).map(drop)).map_err(|error| {
         let why = if error.get_ref().is_some() { error.to_string() } else { "needs Linux on x86-64".into() };
-        Unavailable(why)
+        Unavailable::other(why)
     })
 }
 
@@ -65,7 +65,7 @@ pub fn null_gs_is_available() -> Result<(), Unavailable> {
 pub fn ticks_are_told() -> Result<(), Unavailable> {
     let cpu = affinity::allowed()[0];
     let told = ticks(cpu).map(drop);
-    told.ok_or_else(|| Unavailable(format!("/proc/interrupts does not tell the ticks (LOC) of CPU {cpu}")))
+    told.ok_or_else(|| Unavailable::other(format!("/proc/interrupts does not tell the ticks (LOC) of CPU {cpu}")))
 }
 
 /// Shares of what happened that GS showed.

@@ -45,7 +45,7 @@ fn add_own(own: &Cell<u64>, one: u64) {
 
 /// The variant of this name.
 pub fn target(variant: &str) -> Result<Target, Unavailable> {
-    let lacks = |reason: ascertain_sync::per_cpu::Unavailable| Unavailable(reason.to_string());
+    let lacks = |reason: ascertain_sync::per_cpu::Unavailable| Unavailable::other(reason.to_string());
     let counter = |method| Counter::with_method(method).map(Target::Counter).map_err(lacks);
     // More than a thread holds at once; the stacks never run over.
     let free_list = |method| FreeList::with_method(64, method).map(Target::FreeList).map_err(lacks);
@@ -62,7 +62,7 @@ pub fn target(variant: &str) -> Result<Target, Unavailable> {
         "malloc" | "stack" => compiled(variant).map(Target::Compiled),
         "lock" => Lock::with_method(Method::Restartable).map(Target::Lock).map_err(lacks),
         "mutex" => Ok(Target::Mutex),
-        _ => Err(Unavailable("there is no such variant".into())),
+        _ => Err(Unavailable::other("there is no such variant")),
     }
 }
 
@@ -166,8 +166,8 @@ ASCERTAIN(stack, uint64_t, uint64_t) {
 fn compiled(name: &str) -> Result<Function<u64, u64>, Unavailable> {
     static COMPILED: LazyLock<Result<Library, Unavailable>> = LazyLock::new(|| {
         let compiled = compile(&Source::new(Language::C, IN_C).options(&["-O2"]));
-        compiled.map_err(|error| Unavailable(format!("needs a C compiler: {error}")))
+        compiled.map_err(|error| Unavailable::Program { program: "a C compiler".into(), error: error.to_string() })
     });
     let function = COMPILED.as_ref().map_err(Unavailable::clone)?.function(name);
-    function.map_err(|error| Unavailable(error.to_string()))
+    function.map_err(|error| Unavailable::other(error.to_string()))
 }

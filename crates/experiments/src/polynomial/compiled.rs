@@ -56,9 +56,10 @@ fn compile_anew(arm: &Arm) -> Compiled {
     let word = |factor: &str| arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
     let (compiler, level) = (word("compiler"), word("level"));
     let options = LEVELS.iter().find(|(name, _)| *name == level).map(|(_, options)| *options);
-    let options = options.ok_or_else(|| Unavailable(format!("there is no level `{level}`")))?;
-    let name = arm.variant.strip_prefix("c-").ok_or_else(|| Unavailable("there is no such variant".into()))?;
+    let options = options.ok_or_else(|| Unavailable::other(format!("there is no level `{level}`")))?;
+    let name = arm.variant.strip_prefix("c-").ok_or_else(|| Unavailable::other("there is no such variant"))?;
     let source = Source::new(Language::C, TEXT).compiler(&compiler).options(options);
-    let needs = |error: ascertain_sys::Error| Unavailable(format!("needs a C compiler: {error}"));
+    let needs =
+        |error: ascertain_sys::Error| Unavailable::Program { program: "a C compiler".into(), error: error.to_string() };
     compile(&source).and_then(|library| library.function(name)).map_err(needs)
 }

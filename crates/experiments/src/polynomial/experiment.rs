@@ -91,7 +91,7 @@ impl Experiment for Polynomial {
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         match VARIANTS.iter().find(|variant| variant.name == arm.variant) {
             Some(variant) => {
-                variant.is_available().map_err(|feature| Unavailable(format!("needs {feature}, which this CPU lacks")))
+                variant.is_available().map_err(|feature| Unavailable::Feature { feature: feature.to_string() })
             }
             None if arm.variant == FILL => Ok(()),
             None => compiled::available(arm),

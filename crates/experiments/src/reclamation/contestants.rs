@@ -109,7 +109,7 @@ fn ours(variant: &str) -> Option<(bool, Method)> {
 /// Whether this machine has the variant's barrier.
 pub fn is_available(variant: &str) -> Result<(), Unavailable> {
     let method = ours(variant).map_or(Method::Fences, |(_, method)| method);
-    method.is_available().map_err(|error| Unavailable(error.to_string()))
+    method.is_available().map_err(|error| Unavailable::other(error.to_string()))
 }
 
 /// The variant with a ring of objects: the first leads to `ring[0]`, and so on.
@@ -129,7 +129,7 @@ pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Una
         "seize" => Box::new(peers::Seize::new(ring)),
         "arc" => Box::new(peers::Arcs::new(ring)),
         "rwlock" => Box::new(peers::RwLocks::new(ring)),
-        _ => return Err(Unavailable("there is no such variant".into())),
+        _ => return Err(Unavailable::other("there is no such variant")),
     })
 }
 

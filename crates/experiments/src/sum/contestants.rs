@@ -44,7 +44,7 @@ pub enum Contestant<T: 'static> {
 /// The contestant of this name, or why this machine hasn't got it. Only ours heed the number of accumulators, and of
 /// those neither the plain calls nor the dot products.
 pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<Contestant<T>, Unavailable> {
-    let lacks = |feature: &str| Unavailable(format!("needs {feature}, which this CPU lacks"));
+    let lacks = |feature: &str| Unavailable::Feature { feature: feature.to_string() };
     match name {
         "default" => return Ok(Contestant::Sum(Rc::new(sum::sum::<T>))),
         "default-exact" => return Ok(Contestant::Sum(Rc::new(sum::exact::<T>))),
@@ -60,7 +60,7 @@ pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<C
         variant.is_available().map_err(lacks)?;
         let function = variant.function(accumulators).ok_or_else(|| {
             let known: Vec<String> = variant.accumulators.iter().map(u32::to_string).collect();
-            Unavailable(format!("comes with {} accumulators", known.join(", ")))
+            Unavailable::other(format!("comes with {} accumulators", known.join(", ")))
         })?;
         return Ok(if variant.is_sum { Contestant::Sum(Rc::new(function)) } else { Contestant::Limit(function) });
     }
@@ -123,11 +123,12 @@ LOOPS(double)
 /// The loop of this name, `c-[kahan-]fast-math-COMPILER`, compiled once for as long as the program runs.
 fn fast_math<T: Plain>(name: &str) -> Result<Function<T, f64>, Unavailable> {
     static COMPILED: Mutex<BTreeMap<String, Result<Library, Unavailable>>> = Mutex::new(BTreeMap::new());
-    let unknown = || Unavailable("there is no such variant".into());
+    let unknown = || Unavailable::other("there is no such variant");
     let (method, compiler) = name.strip_prefix("c-").and_then(|c| c.split_once("fast-math-")).ok_or_else(unknown)?;
     let method = if method.is_empty() { "naive" } else { "kahan" };
     let kind = if size_of::<T>() == 8 { "double" } else { "float" };
-    let missing = |error: ascertain_sys::Error| Unavailable(format!("needs a C compiler: {error}"));
+    let missing =
+        |error: ascertain_sys::Error| Unavailable::Program { program: "a C compiler".into(), error: error.to_string() };
     let anew = || compile(&Source::new(Language::C, TEXT).compiler(compiler).options(FAST_MATH)).map_err(missing);
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     let library = compiled.entry(compiler.into()).or_insert_with(anew).clone()?;

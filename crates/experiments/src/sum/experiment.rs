@@ -101,7 +101,7 @@ impl Experiment for Sum {
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         let size =
-            Size::of(arm).ok_or_else(|| Unavailable("its factors are elements, type and accumulators".into()))?;
+            Size::of(arm).ok_or_else(|| Unavailable::other("its factors are elements, type and accumulators"))?;
         match size.double {
             false => contestant::<f32>(&arm.variant, size.accumulators).map(drop)?,
             true => contestant::<f64>(&arm.variant, size.accumulators).map(drop)?,

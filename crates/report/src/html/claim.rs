@@ -10,7 +10,7 @@ use super::{basis, missing};
 use crate::clause::{Clause, arm_names};
 use crate::figure::exact_percent;
 use crate::grids;
-use crate::pictures::{self, Picture};
+use crate::pictures::{self, Picture, PictureKind};
 use crate::sentence::marked;
 use crate::text::quoted;
 
@@ -92,18 +92,16 @@ fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, us
     let ClaimResult { trials, successes, ties, verdict, .. } = run.outcome.claims[index];
     let is_straight = successes == 0 || successes == trials - ties;
     let is_expected = verdict == Verdict::Holds && trials <= LONG_TRIALS;
-    let is_said = |id: &str| match room {
-        Room::Full => false,
-        Room::Half => is_straight && id.ends_with("-evidence"),
-        Room::Least => {
-            let is_course = id.ends_with("-evidence") || id.ends_with("-ratios");
-            let is_decided = verdict != Verdict::Undecided && id.ends_with("-evidence");
-            is_course && (is_straight || is_expected || is_decided) || id.ends_with("-rate")
-        }
+    let is_said = |kind: PictureKind| match (room, kind) {
+        (Room::Half, PictureKind::Evidence) => is_straight,
+        (Room::Least, PictureKind::Evidence) => is_straight || is_expected || verdict != Verdict::Undecided,
+        (Room::Least, PictureKind::Ratios) => is_straight || is_expected,
+        (Room::Least, PictureKind::Rate) => true,
+        _ => false,
     };
     let mut pictures = pictures::of_claim(run, index);
     let all = pictures.len();
-    pictures.retain(|picture| !is_said(&picture.plot.id));
+    pictures.retain(|picture| !is_said(picture.kind));
     let undrawn = all - pictures.len();
     (pictures, undrawn)
 }

@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::figure::{chance, exact_percent};
 use crate::grids;
 use crate::layout::Layout;
-use crate::pictures::{self, Picture, is_constant};
+use crate::pictures::{self, Picture, PictureKind, is_constant};
 use crate::sentence::left_out;
 
 /// An experiment as the template draws it.
@@ -82,10 +82,11 @@ fn title(run: &RecordedRun, spec: &Spec) -> String {
 fn pictures_of(run: &RecordedRun, spec: &Spec, room: Room) -> (Vec<Picture>, usize) {
     let mut pictures = pictures::of_experiment(run, &spec.id);
     let all = pictures.len();
-    pictures.retain(|Picture { plot, .. }| room == Room::Full || !(plot.id.ends_with("-trials") || is_constant(plot)));
+    let is_said = |picture: &Picture| picture.kind == PictureKind::Trials || is_constant(&picture.plot);
+    pictures.retain(|picture| room == Room::Full || !is_said(picture));
     let mut has_quantiles = false;
-    pictures.retain(|Picture { plot, .. }| {
-        let are_quantiles = plot.id.ends_with("-quantiles");
+    pictures.retain(|picture| {
+        let are_quantiles = picture.kind == PictureKind::Quantiles;
         let is_more = are_quantiles && has_quantiles;
         has_quantiles |= are_quantiles;
         room != Room::Least || !is_more
@@ -108,12 +109,9 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
     let outcome = &run.outcome.asked_for(&run.header.plan.tables);
     let is_comparison = |claim: &ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {
-        let mut grid = grids::compared(outcome, &Layout::default());
-        let column = grid.columns.iter_mut().find(|column| column.heading == "Interval");
-        if let (Some(column), Some(level)) = (column, interval_level(&outcome.claims)) {
-            column.heading = format!("{level} interval");
-        }
-        return Table::of(&spec.title, &grid);
+        let level = interval_level(&outcome.claims);
+        let interval = level.map_or_else(|| "Interval".into(), |level| format!("{level} interval"));
+        return Table::of(&spec.title, &grids::compared(outcome, &Layout::default(), &interval));
     }
     let points: Vec<&PointSummary> =
         outcome.points.iter().filter(|point| point.n > 0 && point.experiment == spec.id).collect();

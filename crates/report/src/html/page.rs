@@ -13,6 +13,7 @@ use super::markup::Html;
 use super::missing::missing_trials;
 use super::picture::{Figure, Room, figures, prefix};
 use super::policy::policy;
+use crate::finding;
 use crate::grids;
 use crate::pictures;
 use crate::plot::svg;
@@ -119,7 +120,7 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
             .collect(),
         tally: tally(&run.outcome),
         facts: facts(run),
-        threats: run.outcome.threats.iter().map(|threat| Html::prose(threat)).collect(),
+        threats: run.outcome.threats.iter().map(|threat| Html::prose(&finding::threat_sentence(threat))).collect(),
         overview: overview(run, &prefix),
         undrawn: undrawn(run),
         smaller: smaller(run, undrawn_pictures),

@@ -70,7 +70,7 @@ impl Room {
 /// The pictures as a page shows them, under addresses that begin with the run's prefix. What is inside of them
 /// has names that begin with `short`, since a mark that is drawn by reference says its name each time.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, room: Room) -> Vec<Figure> {
-    let figure = |(index, Picture { plot, table }): (usize, Picture)| {
+    let figure = |(index, Picture { plot, table, .. }): (usize, Picture)| {
         let id = format!("{prefix}{}", plot.id);
         let plot = Plot { id: format!("{prefix}{short}{index}"), ..plot };
         Figure {

@@ -11,7 +11,7 @@ use ascertain_stats::median_sorted;
 
 use super::measured::{Estimate, Medians, is_taken_back, scale_for};
 use super::quantiles::MOST_LINES;
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
 
 /// The most places in time where trials do not look at the same times.
@@ -112,7 +112,7 @@ fn picture(curves: &[Curve], metric: &Metric, id: String, of_which: &str, experi
         series: keys.collect(),
         layers: bands.chain(lines).collect(),
     };
-    Some(Picture { plot, table: table(curves, metric.unit) })
+    Some(Picture { kind: PictureKind::Curve, plot, table: table(curves, metric.unit) })
 }
 
 /// A curve's medians at its start, halfway and at its end.

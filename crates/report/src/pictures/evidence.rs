@@ -6,7 +6,7 @@ use ascertain::recorded::{ClaimPath, EvidencePoint};
 use ascertain::unit::Unit;
 
 use super::claim::{directions, said};
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Scale, Which};
 
 /// The evidence in both directions after each trial, in powers of ten, from the even odds that it starts with.
@@ -62,7 +62,7 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
         let power = |exponent: f64| format!("10^{exponent:.2}");
         table.rows.push(vec![statement.to_string(), power(end), power(most), power(enough)]);
     }
-    Some(Picture { plot, table })
+    Some(Picture { kind: PictureKind::Evidence, plot, table })
 }
 
 /// What either line is evidence of.

@@ -9,7 +9,7 @@ use super::measured::{Estimate, Measured, Row};
 use super::names::Lines;
 use super::quantiles::{MOST_LINES, cut_off};
 use super::sweep::zeros;
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale};
 
 /// The most rows in a plot.
@@ -65,7 +65,7 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
         y: Axis::new(&lines.label, Scale::Names(lines.names), Unit::One),
         series,
     };
-    Some(Picture { plot, table: table(measured) })
+    Some(Picture { kind: PictureKind::Medians, plot, table: table(measured) })
 }
 
 /// The lines of the rows. Where variants and levels differ, only these are written, which the axis's label names; of many

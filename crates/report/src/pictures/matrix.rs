@@ -8,7 +8,7 @@ use ascertain::unit::Unit;
 use super::measured::{Measured, Row};
 use super::names::natural;
 use super::quantiles::cut_off;
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Cell, Layer, Plot, Scale};
 
 /// A metric with keys such as `0-3`, a cell each, a plot an arm: all with one scale of colours. Nothing of arms without
@@ -91,7 +91,7 @@ impl Matrix<'_> {
             series: Vec::new(),
             layers: vec![Layer::Cells { cells, domain, label, unit: measured.unit }],
         };
-        Some(Picture { plot, table: table(measured.unit, &pairs, &from, &to) })
+        Some(Picture { kind: PictureKind::Matrix, plot, table: table(measured.unit, &pairs, &from, &to) })
     }
 }
 

@@ -5,7 +5,7 @@ use ascertain::unit::Unit;
 
 use super::claim::said;
 use super::names::Lines;
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::figure::{Figure, exact_percent};
 use crate::grids::answer;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
@@ -91,7 +91,7 @@ fn ratios(rows: &[Row]) -> Option<Picture> {
         table.rows.push(vec![claim.id.clone(), answer(claim).into(), ratio, relative]);
     }
     let plot = plot("claims-ratios", title, x, rows, (series, layers));
-    Some(Picture { plot, table })
+    Some(Picture { kind: PictureKind::Overview, plot, table })
 }
 
 /// A claim's ratio by the one that it claims, more than 1 on the side that keeps to it.
@@ -128,7 +128,7 @@ fn rates(rows: &[Row]) -> Option<Picture> {
     }
     let x = Axis::new("rate of success", Scale::Linear, Unit::One).percent();
     let plot = plot("claims-rates", "Each rate beside the one that it was judged against", x, rows, (series, layers));
-    Some(Picture { plot, table })
+    Some(Picture { kind: PictureKind::Overview, plot, table })
 }
 
 fn rate(claim: &ClaimResult) -> Option<Row<'_>> {

@@ -10,7 +10,7 @@ use ascertain_stats::quantile_ranks;
 use super::bounds::Versus;
 use super::claim::said;
 use super::trials::not_drawn;
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::clause::{ClaimFigure, adjective};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::plain;
@@ -62,7 +62,7 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
         series,
         layers,
     };
-    Some(Picture { plot, table: table(claim, path, versus) })
+    Some(Picture { kind: PictureKind::Ratios, plot, table: table(claim, path, versus) })
 }
 
 /// The quantile of the ratios that the claim speaks of: "at least x in a share q of the trials" says that the

@@ -6,7 +6,7 @@ use ascertain::unit::Unit;
 use ascertain_stats::QuantileRanks;
 
 use super::measured::{Measured, Row, ranks};
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
 
 /// The most lines in a plot: as many as there are colours to tell them apart.
@@ -68,7 +68,7 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
         series: shown.rows.iter().map(|row| row.name.clone()).collect(),
         layers: bands.into_iter().chain(lines).collect(),
     };
-    Some(Picture { plot, table: table(&enough) })
+    Some(Picture { kind: PictureKind::Quantiles, plot, table: table(&enough) })
 }
 
 /// Whether one of the sorted values is there again and again, as ticks of a coarse clock, counts and answers are.

@@ -5,7 +5,7 @@ use ascertain::unit::Unit;
 use ascertain_stats::{Tally, credible_interval, log_binomial};
 
 use super::claim::said;
-use super::{Picture, Table};
+use super::{Picture, PictureKind, Table};
 use crate::figure::{Figure, chance, exact_percent, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
@@ -69,7 +69,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     ] {
         table.rows.push(vec![name.into(), cell]);
     }
-    Some(Picture { plot, table })
+    Some(Picture { kind: PictureKind::Rate, plot, table })
 }
 
 /// The density at evenly spaced rates, and at its peak.

@@ -9,7 +9,7 @@ use ascertain_sys::machine::Cache;
 
 use super::measured::{Estimate, Measured, Row};
 use super::quantiles::{MOST_LINES, cut_off};
-use super::{Picture, Table, measured, names};
+use super::{Picture, PictureKind, Table, measured, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 
 /// What is swept, and where.
@@ -117,7 +117,7 @@ impl<'a> Sweep<'a> {
             layers,
             series: names.clone(),
         };
-        Some(Picture { plot, table: self.table(lines, &names) })
+        Some(Picture { kind: PictureKind::Sweep, plot, table: self.table(lines, &names) })
     }
 
     /// The ends of the caches that data is kept in, where all lines touch as much memory.

@@ -6,7 +6,7 @@ use ascertain_stats::median_sorted;
 
 use super::measured::Measured;
 use super::quantiles::{MOST_LINES, cut_off};
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Scale, Which};
 
 /// A metric trial by trial, a dot a value; of many rows a selection. Nothing where there is nothing to follow.
@@ -49,7 +49,7 @@ pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Pic
         series: shown.rows.iter().map(|row| row.name.clone()).collect(),
         layers: limit.clone().into_iter().chain(dots).collect(),
     };
-    Some(Picture { plot, table: table(measured) })
+    Some(Picture { kind: PictureKind::Trials, plot, table: table(measured) })
 }
 
 /// What a title says of values that are infinite and can't be drawn.

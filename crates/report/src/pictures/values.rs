@@ -8,7 +8,7 @@ use super::bounds::{of_predicate, places};
 use super::claim::said;
 use super::measured::{Measured, scale_for};
 use super::trials::not_drawn;
-use super::{Picture, Table, names};
+use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Scale};
 
 /// The metric of a claim's predicate in the trials that were judged, with its bound. Nothing where the predicate speaks
@@ -60,5 +60,5 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
         let at = |q| ascertain_stats::quantile_sorted(&sorted, q).map_or_else(|| "-".into(), |v| measure.unit.human(v));
         table.rows.push(vec![name.into(), sorted.len().to_string(), at(0.0), at(0.5), at(1.0)]);
     }
-    Some(Picture { plot, table })
+    Some(Picture { kind: PictureKind::Values, plot, table })
 }

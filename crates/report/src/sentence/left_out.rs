@@ -1,9 +1,11 @@
 //! What was asked for and has no figures, or not all: one sentence a reason.
 
 use ascertain::experiment::{Arm, Point};
+use ascertain::finding::Reason;
 use ascertain::outcome::{Absence, LeftOut, Outcome};
 use ascertain::plan::Plan;
 
+use crate::finding;
 use crate::text::{harmless, quoted};
 
 /// The sentences of a run that has ended.
@@ -14,8 +16,13 @@ pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
 /// Those of a run whose claims are shown with their reasons: what one of these says is not said again.
 pub fn unsaid(outcome: &Outcome) -> Vec<String> {
     let is_said = |left_out: &LeftOut| {
-        let mut of_experiment = outcome.claims.iter().filter(|claim| claim.experiment == left_out.experiment);
-        of_experiment.any(|claim| claim.reason.as_ref().is_some_and(|reason| reason.ends_with(&left_out.reason)))
+        let of_experiment = outcome.claims.iter().filter(|claim| claim.experiment == left_out.experiment);
+        let said = finding::reason(&left_out.reason);
+        of_experiment.flat_map(|claim| &claim.reasons).any(|reason| match reason {
+            // An arm's name stands before it there.
+            Reason::Said { words } => words.ends_with(&said),
+            reason => finding::reason(reason) == said,
+        })
     };
     let left_out = outcome.left_out.iter().filter(|left_out| left_out.absence != Absence::Failed || !is_said(left_out));
     of_outcome(&Outcome { left_out: left_out.cloned().collect(), ..outcome.clone() })
@@ -62,7 +69,7 @@ fn sentences(left_out: &[&LeftOut], known: &[Known]) -> Vec<String> {
         let arm = Arm { variant: variant.clone(), point: at.clone() };
         let has_values = known.iter().any(|known| known.has_values && left_out.is_of(known.experiment, &known.arm));
         let opening = opening(*absence, has_values);
-        let reason = harmless(reason.trim().trim_end_matches('.'));
+        let reason = harmless(finding::reason(reason).trim().trim_end_matches('.'));
         let is_alike =
             |group: &Group| group.experiment == experiment && group.opening == opening && group.reason == reason;
         match groups.iter_mut().find(|group| is_alike(group)) {

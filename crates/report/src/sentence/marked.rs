@@ -1,12 +1,12 @@
 //! The sentences of a claim, with names still marked: see [`crate::text::quoted`].
 
 use ascertain::claim::Judging;
-use ascertain::experiment::Arm;
-use ascertain::outcome::{AskedTest, ClaimResult, Decided, Verdict};
+use ascertain::outcome::{ClaimResult, Decided, Verdict};
 
 use super::order;
 use crate::clause::{ClaimFigure, Clause, rate_figure};
 use crate::figure::{chance, exact_percent};
+use crate::finding;
 use crate::text::{ended, harmless};
 
 /// The verdict and the reason.
@@ -21,15 +21,16 @@ pub fn claim(claim: &ClaimResult) -> String {
         (_, Judging::Exact) => exact(claim),
         (_, Judging::Rate) => judged(claim),
     };
-    match &claim.reason {
-        Some(reason) => format!("{sentence} {}", ended(&capitalised(reason))),
+    match finding::reasons(claim) {
+        Some(reason) => format!("{sentence} {}", ended(&capitalised(&reason))),
         None => sentence,
     }
 }
 
 /// What speaks against the trials being alike.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
-    let signs: Vec<String> = claim.unlike.iter().map(|sign| harmless(sign.trim().trim_end_matches('.'))).collect();
+    let signs: Vec<String> =
+        claim.unlike.iter().map(|sign| harmless(finding::unlike(sign).trim().trim_end_matches('.'))).collect();
     let so = match claim.verdict {
         _ if claim.interferes => {
             "The verdict takes it that a coin decides each trial; intervals need trials that are alike."
@@ -43,25 +44,10 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
 }
 
 fn with_reason(opening: &str, claim: &ClaimResult) -> String {
-    match &claim.reason {
-        Some(reason) => format!("{opening}: {}", ended(without_its_arm(reason, claim))),
+    match finding::reasons(claim) {
+        Some(reason) => format!("{opening}: {}", ended(&reason)),
         None => format!("{opening}."),
     }
-}
-
-/// The reason without the name of the arm before it, where what follows has that name too: "`sleep x` ended with
-/// exit code 1", not "sleep x: `sleep x` ended …".
-fn without_its_arm<'a>(reason: &'a str, claim: &ClaimResult) -> &'a str {
-    let arms = claim.asked.tests.iter().flat_map(|test| match test {
-        AskedTest::Versus { candidate, baseline, .. } => vec![candidate, baseline],
-        AskedTest::Predicate { arm, .. } => vec![arm],
-    });
-    let names = arms.map(Arm::to_string);
-    let mut rests = names.filter_map(|name| {
-        let rest = reason.strip_prefix(&name)?.strip_prefix(": ")?;
-        rest.contains(&format!("`{name}`")).then_some(rest)
-    });
-    rests.next().unwrap_or(reason)
 }
 
 fn judged(claim: &ClaimResult) -> String {

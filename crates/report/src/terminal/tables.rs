@@ -4,11 +4,12 @@ use ascertain::outcome::{ClaimResult, Outcome, Verdict};
 
 use super::draw::Style;
 use crate::figure::Figure;
+use crate::finding;
 use crate::grids;
 use crate::judgement::Judgement;
 use crate::layout::Layout;
 use crate::sentence::{self, marked};
-use crate::text::{harmless, plain, shortened};
+use crate::text::{plain, shortened};
 
 /// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
 /// its interval, the verdict; and under it how many claims came to which verdict.
@@ -41,7 +42,7 @@ fn tally(outcome: &Outcome) -> String {
 /// and system time, peak memory or throughput, how many trials, how many times as fast as the reference it is, with
 /// interval, and the answer.
 pub fn compare_table(outcome: &Outcome, layout: &Layout, style: &Style) -> String {
-    style.table(&grids::compared(outcome, layout))
+    style.table(&grids::compared(outcome, layout, "Interval"))
 }
 
 /// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was
@@ -86,19 +87,8 @@ pub fn slo(outcome: &Outcome, style: &Style) -> String {
 /// What threatens a run's results, in a line or two; empty when nothing does. What follows from each, the report
 /// says.
 pub fn threats(outcome: &Outcome, style: &Style) -> String {
-    let facts = outcome.threats.iter().map(|threat| {
-        // What follows stands behind the last colon; a command may have others.
-        let fact = threat.rsplit_once(": ").map_or(threat.as_str(), |(fact, _)| fact);
-        uncapitalised(harmless(fact).trim_end_matches('.'))
-    });
-    let facts: Vec<String> = facts.collect();
+    let facts: Vec<String> = outcome.threats.iter().map(finding::threat_fact).collect();
     if facts.is_empty() { String::new() } else { style.paragraph(&format!("Careful: {}.", facts.join("; "))) }
-}
-
-/// For the middle of a sentence.
-fn uncapitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// What `judge` prints: the verdict as a sentence, and the intervals.

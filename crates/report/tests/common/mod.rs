@@ -43,7 +43,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         run_id: "20261121T093000Z-5eed".into(),
         machine: machine(),
         cpu_times: None,
-        threats: vec!["the CPU's frequency may change: the governor is `schedutil`".into()],
+        threats: vec!["the CPU's frequency may change: the governor is `schedutil`".to_string().into()],
         seed: 42,
         interrupted: false,
         points,
@@ -70,7 +70,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: AskedTest) -> ClaimRe
         experiment: "sum".into(),
         asked: Asked { judging, margin: None, tests: vec![test] },
         verdict: Verdict::Undecided,
-        reason: None,
+        reasons: vec![],
         decision: None,
         trials: 0,
         successes: 0,
@@ -160,7 +160,7 @@ pub fn check() -> Outcome {
         "fill_rate >= 0.975",
     );
     let mut fill = counted(with_rate(fill, 0.98, 0.9812, 0.99963), Verdict::Holds, 1241, 1250);
-    fill.unlike = vec!["neighbouring trials tend to come out alike (lag-1 correlation 0.15)".into()];
+    fill.unlike = vec!["neighbouring trials tend to come out alike (lag-1 correlation 0.15)".to_string().into()];
     let neumaier = predicate("sum.neumaier-error", "Neumaier's sum is within 1e-7", "neumaier", "error <= 0.0000001");
     let mut exact = counted(neumaier, Verdict::Holds, 1, 1);
     exact.asked.judging = Judging::Exact;
@@ -168,9 +168,11 @@ pub fn check() -> Outcome {
     let undecided =
         counted(with_rate(with_ratio(pairwise, 1.002, 0.991, 1.013), 0.5, 0.412, 0.597), Verdict::Undecided, 212, 420);
     let mut unavailable = at_least_8("sum.neon", "NEON is as fast as AVX2");
-    (unavailable.verdict, unavailable.reason) = (Verdict::Unavailable, Some("needs NEON (aarch64)".into()));
+    (unavailable.verdict, unavailable.reasons) =
+        (Verdict::Unavailable, vec!["needs NEON (aarch64)".to_string().into()]);
     let mut deferred = at_least_8("sum.large", "Out of cache it makes no difference");
-    (deferred.verdict, deferred.reason) = (Verdict::Deferred, Some("it needs 3.2 min, 14 s are left".into()));
+    (deferred.verdict, deferred.reasons) =
+        (Verdict::Deferred, vec!["it needs 3.2 min, 14 s are left".to_string().into()]);
     let claims = [refuted, holds, undecided, exact, unavailable, deferred].map(|claim| sourced(claim, SUM, "8x"));
     let mut claims: Vec<ClaimResult> = claims.into();
     claims.insert(2, sourced(fill, CSM, "98 %"));
@@ -180,7 +182,7 @@ pub fn check() -> Outcome {
         variant: "kahan-neon".into(),
         at: Point::default().with("elements", 187_500),
         absence: Absence::Unavailable,
-        reason: "needs NEON (aarch64)".into(),
+        reason: "needs NEON (aarch64)".to_string().into(),
     }];
     outcome
 }

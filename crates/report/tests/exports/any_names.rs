@@ -29,7 +29,7 @@ prop_compose! {
             let mut claim = common::counted(
                 blank(id, says, ascertain::claim::Judging::Rate, test), verdicts[verdict], 3, 5,
             );
-            (claim.reason, claim.experiment) = (Some(reason.clone()), experiment.clone());
+            (claim.reasons, claim.experiment) = (vec![reason.clone().into()], experiment.clone());
             claim
         };
         let points = names.iter().map(|[_, _, variant, level, experiment]| PointSummary {
@@ -65,7 +65,7 @@ fn steers(c: char) -> bool {
 fn no_kind_lets_a_name_steer_what_shows_it() {
     let hostile = "\u{202e}a\u{9b}2J\u{1b}[31m\u{200b}";
     let mut claim = common::counted(at_least_8(hostile, hostile), Verdict::Failed, 1, 2);
-    (claim.reason, claim.experiment) = (Some(hostile.into()), hostile.into());
+    (claim.reasons, claim.experiment) = (vec![hostile.to_string().into()], hostile.into());
     let run = outcome(vec![point(hostile, hostile, "wall", Unit::Nanosecond)], vec![claim]);
     let purpose = placed(hostile, hostile, 1);
     let texts = KINDS.iter().filter(|kind| kind.option != "export-csv");

@@ -115,7 +115,7 @@ fn github_gets_no_more_than_it_takes() {
     assert!(lines[..9].iter().enumerate().all(is_told_apart), "{lines:?}");
     assert!(summary.contains("- `claim-7`: It is fast.") && lines[7].contains("… Refuted: "), "{}", lines[7]);
     let mut long = refuted(0);
-    (long.verdict, long.reason) = (Verdict::Failed, Some("é".repeat(5000)));
+    (long.verdict, long.reasons) = (Verdict::Failed, vec!["é".repeat(5000).into()]);
     let line = annotated(&outcome(Vec::new(), vec![long]), &Purpose::default());
     assert!(line.chars().count() < 1200 && line.ends_with("é…\n"));
 }

@@ -98,7 +98,7 @@ fn many_lines_are_drawn_in_several_plots() {
         "Time (type=f32) trial by trial: 8 of 20, from the least median to the greatest; the table has the others"
     );
     // Floats and doubles are never on one axis.
-    for Picture { plot, table } in &pictures {
+    for Picture { plot, table, .. } in &pictures {
         let rows = table.rows.iter().flatten().chain(&plot.series);
         assert!(plot.title.contains("(type=f") && rows.clone().all(|name| !name.contains("type=")), "{}", plot.title);
     }
@@ -233,7 +233,7 @@ fn what_was_taken_back_is_not_drawn() {
         variant: "fast".into(),
         at: Point::default(),
         absence: Absence::Failed,
-        reason: "wrong answer: 3".into(),
+        reason: "wrong answer: 3".to_string().into(),
     };
     run.outcome.left_out.push(left_out);
     for Picture { plot, .. } in pictures::of_experiment(&run, "example") {

@@ -90,7 +90,7 @@ fn has_place(scale: &Scale, value: f64) -> bool {
 /// What is true of every picture.
 fn check(pictures: &[Picture]) {
     let mut ids = BTreeSet::new();
-    for Picture { plot, table } in pictures {
+    for Picture { plot, table, .. } in pictures {
         let id = &plot.id;
         assert!(ids.insert(id), "{id} twice");
         assert!(!id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'), "{id}");

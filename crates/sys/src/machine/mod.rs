@@ -7,9 +7,7 @@ mod cgroup;
 mod cpu;
 mod cpu_times;
 mod description;
-mod threats;
 
 pub use caches::Cache;
 pub use cpu_times::{CpuTimes, cpu_times};
 pub use description::{Machine, describe};
-pub use threats::{steal, threats};

@@ -10,6 +10,7 @@ use ascertain_sys::machine::Machine;
 
 use super::{Header, Row, SCHEMA, Writer, read_rows, rfc3339};
 use crate::experiment::{Accepts, Arm, Better, Factor, Level, Metric, Point, Reduce, Sample, Spec, Status, Variant};
+use crate::finding::Threat;
 use crate::outcome::{self, Outcome};
 use crate::plan::{Config, Plan, Table};
 use crate::unit::Unit;
@@ -79,7 +80,7 @@ fn outcome() -> Outcome {
         run_id: RUN_ID.into(),
         machine: header().machine,
         cpu_times: None,
-        threats: vec!["Something else is running.".into()],
+        threats: vec![Threat::Load { load_1m: 6.0, cpus: 2 }],
         seed: 7,
         interrupted: false,
         points: vec![],

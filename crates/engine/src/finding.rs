@@ -1,0 +1,327 @@
+//! What a run found beside its figures, as data: why something has no verdict or no figures, what speaks against its trials
+//! being alike, and what threatens its results. `ascertain-report` has the words.
+//!
+//! In JSON each has a `code`. Runs of the first version have the words alone: those are read as [`Reason::Said`] and so on.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::experiment::Arm;
+use crate::outcome::{Decision, Verdict};
+
+/// Why a claim has no verdict, or an arm no figures, or not all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Reason {
+    /// This machine can't measure it.
+    Unavailable {
+        /// Which arm, where a claim has several.
+        arm: Option<Arm>,
+        /// What is missing.
+        lack: Unavailable,
+    },
+    /// The target failed or gave a wrong answer.
+    Failed {
+        /// Which arm, where a claim has several.
+        arm: Option<Arm>,
+        /// Whether its answer was wrong: then its times are none of the work that it should do.
+        is_wrong: bool,
+        /// How, in the target's words.
+        how: String,
+    },
+    /// The time was up before it was measured.
+    TimeUp {
+        /// Whether it had been tried, and others promised more.
+        was_tried: bool,
+    },
+    /// Its shortest possible verdict does not fit in the time that was left.
+    TooLong {
+        /// What that takes.
+        needed_ns: f64,
+    },
+    /// Later trials contradict an answer, which is withdrawn.
+    Withdrawn {
+        /// The answer, of a claim.
+        verdict: Verdict,
+        /// The answer to a comparison.
+        decision: Option<Decision>,
+        /// After so many trials.
+        trials: u64,
+    },
+    /// Of both commands nothing is known but that they met their time limits.
+    BothStopped {
+        /// In so many pairs.
+        pairs: u64,
+        /// Of so many.
+        all: u64,
+    },
+    /// What was cut off leaves trials open, which counts against either answer.
+    LeftOpen {
+        /// So many trials.
+        trials: u64,
+        /// Of so many.
+        all: u64,
+        /// Whether any of them met a time limit.
+        has_met_limit: bool,
+    },
+    /// Trials are judged in sets, and the last one was not finished.
+    UnfinishedSet {
+        /// The trials of a set.
+        trials: u64,
+        /// So many of the last one were measured.
+        measured: u64,
+    },
+    /// In the words of a run of the first version.
+    Said {
+        /// The words.
+        words: String,
+    },
+}
+
+impl Reason {
+    /// What is said of a claim that has no answer for this reason.
+    pub(crate) fn verdict(&self) -> Verdict {
+        match self {
+            Reason::Unavailable { .. } => Verdict::Unavailable,
+            Reason::Failed { .. } => Verdict::Failed,
+            Reason::TimeUp { .. } | Reason::TooLong { .. } => Verdict::Deferred,
+            _ => Verdict::Undecided,
+        }
+    }
+}
+
+/// Why this machine can't measure an arm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "lacks", rename_all = "snake_case")]
+pub enum Unavailable {
+    /// The CPU lacks an instruction set.
+    #[error("needs {feature}, which this CPU lacks")]
+    Feature {
+        /// Its name.
+        feature: String,
+    },
+    /// There are too few CPUs.
+    #[error("needs {needed} CPUs, and only {usable} may be used")]
+    Cpus {
+        /// So many are needed.
+        needed: usize,
+        /// So many may be used.
+        usable: usize,
+    },
+    /// It does not fit in memory.
+    #[error(transparent)]
+    Memory(crate::memory::Shortage),
+    /// A compiler or another program is missing, or does not do its work.
+    #[error("needs {program}: {error}")]
+    Program {
+        /// What it is.
+        program: String,
+        /// What came of looking for it, and what to do.
+        error: String,
+    },
+    /// A metric of an arm that was measured was not observed.
+    #[error("`{metric}` was not observed")]
+    Metric {
+        /// Its name.
+        metric: String,
+    },
+    /// Whatever else the technique or the system says.
+    #[error("{words}")]
+    Other {
+        /// The words.
+        words: String,
+    },
+}
+
+impl Unavailable {
+    /// What the technique or the system says.
+    pub fn other(words: impl ToString) -> Unavailable {
+        Unavailable::Other { words: words.to_string() }
+    }
+}
+
+/// A sign that trials are not alike: intervals, and saying anything of other trials than these, need them to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Unlike {
+    /// No one value fits all trials, so that there is no interval.
+    NoneFits {
+        /// The value of what.
+        of: Estimated,
+    },
+    /// The value left the interval that earlier trials allow, so that there is none.
+    Left {
+        /// The value of what.
+        of: Estimated,
+    },
+    /// What a trial ended with shows in the next one: no coin seems to have decided it.
+    Interferes {
+        /// The share won by the command after a trial that ended with itself.
+        after_candidate: f64,
+        /// The share won by the command after a trial that ended with the reference.
+        after_baseline: f64,
+    },
+    /// Neighbouring trials tend to come out alike, or opposite where it is below zero.
+    Neighbours {
+        /// The correlation of outcomes with the ones before.
+        correlation: f64,
+    },
+    /// It drifts.
+    Drifts {
+        /// The share of successes in the first half of the trials.
+        early: f64,
+        /// The share of successes in the second half.
+        late: f64,
+    },
+    /// In the words of a run of the first version.
+    Said {
+        /// The words.
+        words: String,
+    },
+}
+
+/// What an interval is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimated {
+    /// The rate of success.
+    Rate,
+    /// A ratio, or the value of a predicate's metric.
+    Ratio,
+    /// A difference.
+    Difference,
+}
+
+/// What may make a run's times differ from run to run, or from other machines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Threat {
+    /// The CPU's frequency follows the load.
+    Governor {
+        /// The governor's name.
+        governor: String,
+    },
+    /// The CPU may boost its frequency.
+    Boost,
+    /// It is a virtual machine.
+    VirtualMachine {
+        /// What runs it.
+        hypervisor: String,
+    },
+    /// A control group grants so much time.
+    Quota {
+        /// That of so many CPUs.
+        cpus: f64,
+    },
+    /// Other work competes.
+    Load {
+        /// The load.
+        load_1m: f64,
+        /// The CPUs.
+        cpus: usize,
+    },
+    /// What is measured shares its CPUs with everything else.
+    FewCpus {
+        /// So many may be used.
+        cpus: usize,
+    },
+    /// The clock is coarse.
+    CoarseClock {
+        /// Its steps.
+        step_ns: f64,
+    },
+    /// Reading the clock takes a system call.
+    SlowClock {
+        /// Its source.
+        source: String,
+    },
+    /// The hypervisor gave time to others.
+    Steal {
+        /// The share of the time that was wanted.
+        share: f64,
+    },
+    /// A command failed, which was ignored: its times are those of a command that fails.
+    IgnoredFailures {
+        /// The command.
+        arm: Arm,
+        /// Its exit code, where it was always the same.
+        exit: Option<f64>,
+        /// So many trials.
+        trials: usize,
+        /// Of so many.
+        all: usize,
+    },
+    /// A command was stopped at its time limit.
+    Stopped {
+        /// The command.
+        arm: Arm,
+        /// The limit.
+        limit_ns: f64,
+        /// So many trials.
+        trials: usize,
+        /// Of so many.
+        all: usize,
+    },
+    /// In the words of a run of the first version.
+    Said {
+        /// The words.
+        words: String,
+    },
+}
+
+/// A finding, or the words of a run of the first version.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Recorded<T> {
+    Words(String),
+    Data(T),
+}
+
+impl<T: From<String>> Recorded<T> {
+    fn into_finding(self) -> T {
+        match self {
+            Recorded::Words(words) => T::from(words),
+            Recorded::Data(finding) => finding,
+        }
+    }
+}
+
+macro_rules! from_words {
+    ($($finding:ident)*) => { $(
+        impl From<String> for $finding {
+            fn from(words: String) -> Self {
+                $finding::Said { words }
+            }
+        }
+    )* };
+}
+
+from_words!(Reason Unlike Threat);
+
+/// Reads one finding, several, or none.
+pub(crate) fn findings<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: From<String> + Deserialize<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged, bound = "T: From<String> + Deserialize<'de>")]
+    enum Few<T> {
+        Several(Vec<Recorded<T>>),
+        One(Recorded<T>),
+        None(()),
+    }
+    Ok(match Few::deserialize(deserializer)? {
+        Few::Several(several) => several.into_iter().map(Recorded::into_finding).collect(),
+        Few::One(one) => vec![one.into_finding()],
+        Few::None(()) => Vec::new(),
+    })
+}
+
+/// Reads one finding.
+pub(crate) fn finding<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: From<String> + Deserialize<'de>,
+{
+    Ok(Recorded::deserialize(deserializer)?.into_finding())
+}

@@ -1,0 +1,171 @@
+//! Findings in words.
+
+use ascertain::finding::{Estimated, Reason, Threat, Unlike};
+use ascertain::outcome::{ClaimResult, Decision};
+use ascertain::unit::Unit;
+
+use crate::text::harmless;
+
+/// Why a claim has no verdict, or an arm no figures: "needs neon, which this CPU lacks", without the arm's name.
+pub(crate) fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Unavailable { lack, .. } => lack.to_string(),
+        Reason::Failed { is_wrong: true, how, .. } => format!("wrong answer: {how}"),
+        Reason::Failed { how, .. } => how.clone(),
+        Reason::TimeUp { was_tried: true } => {
+            "the time was up before its turn came; give more with --max-time".to_string()
+        }
+        Reason::TimeUp { was_tried: false } => {
+            "the time was up before it could be tried; give more with --max-time".to_string()
+        }
+        Reason::TooLong { needed_ns } => {
+            let needed = Unit::Nanosecond.human(*needed_ns);
+            format!("its shortest possible verdict takes {needed}; give more with --max-time")
+        }
+        Reason::Withdrawn { verdict, decision, trials } => {
+            let said = decision.map_or_else(|| verdict.word(), Decision::word);
+            format!(
+                "trials are not alike: after {trials} of them the answer was \u{201c}{said}\u{201d}, which later ones \
+                 contradict, so it is withdrawn"
+            )
+        }
+        Reason::BothStopped { pairs, all } => format!(
+            "in {pairs} of {all} pairs both were stopped at their time limits, which longer ones would tell apart"
+        ),
+        Reason::LeftOpen { trials, all, has_met_limit } => {
+            let are = if *trials == 1 { "is" } else { "are" };
+            let longer = if *has_met_limit { "; a longer time limit would tell more" } else { "" };
+            format!(
+                "{trials} of {all} trials {are} left open by what was cut off, which counts against either answer{longer}"
+            )
+        }
+        Reason::UnfinishedSet { trials, measured } => {
+            format!("a set of {trials} trials is judged at its end, and the last one ended after {measured}")
+        }
+        Reason::Said { words } => words.clone(),
+    }
+}
+
+/// Why a claim has no verdict, with the arm that it is about before it where that does not name itself: "`sleep x` ended
+/// with exit code 1", not "sleep x: `sleep x` ended …". None where there is a verdict.
+pub(crate) fn reasons(claim: &ClaimResult) -> Option<String> {
+    let said = claim.reasons.iter().map(|found| {
+        let words = reason(found);
+        match found {
+            Reason::Unavailable { arm: Some(arm), .. } | Reason::Failed { arm: Some(arm), .. }
+                if !words.contains(&format!("`{arm}`")) =>
+            {
+                format!("{arm}: {words}")
+            }
+            _ => words,
+        }
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// A sign that the trials are not alike.
+pub(crate) fn unlike(sign: &Unlike) -> String {
+    let percent = |share: &f64| share * 100.0;
+    match sign {
+        Unlike::NoneFits { of } => format!("trials are not alike: no one {} fits all of them", estimated(*of)),
+        Unlike::Left { of } => {
+            format!("trials are not alike: their {} left the interval that earlier trials allow", estimated(*of))
+        }
+        Unlike::Interferes { after_candidate, after_baseline } => format!(
+            "what a trial ended with shows in the next one ({:.0} % won after a trial that ended with itself, {:.0} % \
+             after one that ended with the reference), so no coin seems to have decided these",
+            percent(after_candidate),
+            percent(after_baseline)
+        ),
+        Unlike::Neighbours { correlation } => {
+            let how = if *correlation > 0.0 { "alike" } else { "opposite" };
+            format!("neighbouring trials tend to come out {how} (lag-1 correlation {correlation:.2})")
+        }
+        Unlike::Drifts { early, late } => format!(
+            "it drifts: {:.1} % of the first half of the trials, {:.1} % of the second",
+            percent(early),
+            percent(late)
+        ),
+        Unlike::Said { words } => words.clone(),
+    }
+}
+
+fn estimated(of: Estimated) -> &'static str {
+    match of {
+        Estimated::Rate => "rate",
+        Estimated::Ratio => "ratio",
+        Estimated::Difference => "difference",
+    }
+}
+
+/// What threatens a run's results: the fact, and what follows from it.
+pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
+    match threat {
+        Threat::Governor { governor } => (
+            format!("The CPU's frequency governor is `{governor}`, not `performance`"),
+            "its speed changes with the load",
+        ),
+        Threat::Boost => {
+            ("The CPU may boost its frequency".into(), "its speed depends on heat and on what other cores do")
+        }
+        Threat::VirtualMachine { hypervisor } => (
+            format!("This is a virtual machine ({hypervisor})"),
+            "neighbours share its CPUs, caches and memory, and steal time shows only a part of that",
+        ),
+        Threat::Quota { cpus } => (
+            format!("A control group grants {cpus} CPUs' worth of time"),
+            "whoever has used that up is stopped until the next period",
+        ),
+        Threat::Load { load_1m, cpus } => {
+            (format!("The load is {load_1m:.1} on {}", cpus_said(*cpus)), "other work competes for them")
+        }
+        Threat::FewCpus { cpus } => {
+            (format!("Only {} may be used", cpus_said(*cpus)), "what is measured shares them with everything else")
+        }
+        Threat::CoarseClock { step_ns } => {
+            (format!("The clock moves in steps of {step_ns} ns"), "shorter times can't be told")
+        }
+        Threat::SlowClock { source } => (format!("The clock source is `{source}`"), "reading it takes a system call"),
+        Threat::Steal { share } => {
+            let percent = (100.0 * share).round();
+            let fact = "of the CPU time that was wanted during the run to others (steal)";
+            (format!("The hypervisor gave {percent} % {fact}"), "")
+        }
+        Threat::IgnoredFailures { arm, exit, trials, all } => {
+            let code = exit.map_or_else(|| "an exit code other than 0".into(), |exit| format!("exit code {exit}"));
+            let fact = format!("`{arm}` ended with {code} in {}", of_trials(*trials, *all));
+            (fact, "its times are those of a command that fails")
+        }
+        Threat::Stopped { arm, limit_ns, trials, all } => {
+            let limit = Unit::Nanosecond.exact(*limit_ns);
+            let fact = format!("`{arm}` was stopped at its time limit of {limit} in {}", of_trials(*trials, *all));
+            (fact, "all that is known of those is that they take longer")
+        }
+        Threat::Said { words } => (words.trim_end_matches('.').to_string(), ""),
+    }
+}
+
+/// The whole sentence.
+pub(crate) fn threat_sentence(found: &Threat) -> String {
+    match threat(found) {
+        (fact, "") => format!("{fact}."),
+        (fact, so) => format!("{fact}: {so}."),
+    }
+}
+
+/// The facts alone, for the middle of a sentence.
+pub(crate) fn threat_fact(found: &Threat) -> String {
+    let fact = harmless(&threat(found).0);
+    let mut chars = fact.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+fn cpus_said(count: usize) -> String {
+    if count == 1 { "1 CPU".into() } else { format!("{count} CPUs") }
+}
+
+/// "2 of 6 trials".
+fn of_trials(count: usize, all: usize) -> String {
+    format!("{count} of {all} {}", if all == 1 { "trial" } else { "trials" })
+}
