@@ -72,7 +72,7 @@ fn expedited_membarrier_is_a_barrier() {
     interrupts_who_is_busy(&barrier);
     // Some microseconds: a store buffer may be full for as long.
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    in_each_way(&barrier, |heavy| assert_eq!(missed_rounds(1_000, heavy), 0));
+    in_each_way(&barrier, |heavy| assert_eq!(missed_rounds(300, heavy), 0));
 }
 
 #[test]

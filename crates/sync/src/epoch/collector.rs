@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Handle;
 use crate::barrier::{Barrier, Ticket};
 use crate::drop_all::drop_all;
-use crate::primitives::{AtomicBool, AtomicU64, Ordering, UnsafeCell, fence};
+use crate::primitives::{AtomicBool, AtomicU64, Ordering, UnsafeCell};
 use crate::reclaim::{Leavable, Orphans, Reclaimer, Records, Retired, Turn};
 
 /// Epochs are even, so that a participant's one word tells that it is pinned by its last bit. The epoch after the
@@ -121,9 +121,10 @@ impl<B: Barrier> Collector<B> {
 
     /// Puts a label on objects that were taken out of reach: the epoch, or one that has begun since.
     pub(super) fn bag(&self, objects: Vec<Retired>) -> Bag {
-        // A reader that is pinned in a later epoch than this label finds them no more.
-        fence(Ordering::SeqCst);
-        Bag { epoch: self.0.epoch.load(Ordering::Relaxed), objects }
+        // Not a load, which may find an epoch that is past: a reader that is pinned in a later epoch than this label finds
+        // them no more, on machines too whose threads don't all see a store at the same time. Release: with the next epoch
+        // comes that they were taken out.
+        Bag { epoch: self.0.epoch.fetch_add(0, Ordering::Release), objects }
     }
 
     /// Whether the epoch has advanced twice since the label was put on. At the first time everybody was pinned in the
@@ -154,7 +155,8 @@ impl<B: Barrier> Collector<B> {
         let mut words = self.0.participants.values().map(|participant| participant.0.load(Ordering::Acquire));
         let is_free = words.all(|word| word == UNPINNED || word == current | PINNED);
         if is_free {
-            self.0.epoch.store(current.wrapping_add(STEP), Ordering::Release);
+            // Acquire: what has a label of the epoch before was taken out before this one. It wraps.
+            self.0.epoch.fetch_add(STEP, Ordering::AcqRel);
         }
         is_free
     }
