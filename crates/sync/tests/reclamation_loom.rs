@@ -68,18 +68,24 @@ impl Shared {
 
 /// What a barrier promises and nothing else, as with light sides that are nothing: on machines with fewer orders than
 /// x86 too. Each thread that takes light sides has a word; of one of them and a heavy side, that which comes second on the
-/// word has seen what the other's thread did before. Two light sides of different threads order nothing, nor would a
-/// fence's help where another ordering is missing be found.
-#[derive(Clone, Default)]
-struct Promise {
+/// word has seen what the other's thread did before. Light sides of different threads order nothing among themselves. A
+/// fence would make up for an ordering that is missing elsewhere.
+#[derive(Clone)]
+struct Exchange {
     words: Arc<[AtomicU32; 3]>,
     /// Whose they are.
     threads: Arc<Mutex<Vec<ThreadId>>>,
 }
 
+impl Exchange {
+    fn new() -> Self {
+        Self { words: Arc::default(), threads: Arc::default() }
+    }
+}
+
 // SAFETY: of a light and a heavy side one comes first in the modification order of the light side's word, and the other
 // acquires it.
-unsafe impl Barrier for Promise {
+unsafe impl Barrier for Exchange {
     fn light(&self) {
         let (this, mut threads) = (thread::current().id(), self.threads.lock().unwrap());
         let word = threads.iter().position(|&thread| thread == this).unwrap_or_else(|| {
@@ -168,7 +174,7 @@ fn label_model<B: Barrier>(barrier: fn() -> B) {
 #[test]
 fn hazard_pointers_protect() {
     hazard_model(|| Fences);
-    hazard_model(Promise::default);
+    hazard_model(Exchange::new);
 }
 
 #[test]
@@ -180,7 +186,7 @@ fn hazard_pointers_without_a_barrier_do_not() {
 #[test]
 fn epochs_protect() {
     epoch_model(|| Fences);
-    epoch_model(Promise::default);
+    epoch_model(Exchange::new);
 }
 
 #[test]
@@ -192,7 +198,7 @@ fn epochs_without_a_barrier_do_not() {
 #[test]
 fn a_label_is_no_older_than_what_it_is_put_on() {
     label_model(|| Fences);
-    label_model(Promise::default);
+    label_model(Exchange::new);
 }
 
 /// A guard is forgotten: what its hazard pointer protects next lets go of the object.
@@ -200,7 +206,7 @@ fn a_label_is_no_older_than_what_it_is_put_on() {
 fn what_was_read_comes_before_the_next_in_its_slot() {
     loom::model(|| {
         let shared = Shared::new();
-        let domain = Domain::new(Promise::default());
+        let domain = Domain::new(Exchange::new());
         let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
         let reader = thread::spawn({
             let shared = shared.clone();
@@ -227,7 +233,7 @@ fn what_was_read_comes_before_the_next_in_its_slot() {
 fn with_an_epoch_comes_what_was_taken_out_before_it() {
     loom::model(|| {
         let shared = Shared::new();
-        let collector = Collector::new(Promise::default());
+        let collector = Collector::new(Exchange::new());
         let [reading, writing, pinned] = [(); 3].map(|()| collector.register());
         let guard = pinned.pin();
         writing.collect();
@@ -252,7 +258,7 @@ fn what_was_read_comes_before_being_pinned_anew() {
     builder.preemption_bound = Some(3);
     builder.check(|| {
         let shared = Shared::new();
-        let collector = Collector::new(Promise::default());
+        let collector = Collector::new(Exchange::new());
         let (reading, writing) = (collector.register(), collector.register());
         let reader = thread::spawn({
             let shared = shared.clone();
@@ -278,7 +284,7 @@ fn what_was_read_comes_before_being_pinned_anew() {
 fn what_is_left_behind_comes_with_what_was_written() {
     loom::model(|| {
         let shared = Shared::new();
-        let domain = Domain::new(Promise::default());
+        let domain = Domain::new(Exchange::new());
         let (mut leaving, mut freeing) = (domain.retirer(), domain.retirer());
         let leaver = thread::spawn({
             let shared = shared.clone();
