@@ -31,6 +31,8 @@ use ascertain_sync::epoch::{Collector, Published};
 use busy::rounds_without_an_interrupt;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use filter::forbid_membarrier;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use left_out::left_out;
 use left_out::or_left_out;
 use reclaimed::in_child;
 use store_buffers::{first_missed, must_show};
@@ -203,6 +205,7 @@ fn a_fence_on_one_side_is_no_barrier() {
 fn a_filter_of_system_calls_is_said() {
     in_child(|| {
         if !forbid_membarrier() {
+            left_out("this kernel has no filters of system calls");
             return true;
         }
         let reasons = [Expedited::new().map(drop), Global::new().map(drop)].map(|tried| tried.unwrap_err().reason);
@@ -227,6 +230,7 @@ fn what_a_filter_forbids_is_missed() {
         };
         in_child(|| {
             if !forbid_membarrier() {
+                left_out("this kernel has no filters of system calls");
                 return true;
             }
             is_refused(&|| barrier.heavy()) && is_refused(&|| barrier.ticket().wait()) && is_refused(&poll)
@@ -250,6 +254,7 @@ fn what_a_filter_forbids_is_missed_by_each_who_reclaims() {
         let (published, handle) = (Published::new(0, &collector), collector.register());
         in_child(|| {
             if !forbid_membarrier() {
+                left_out("this kernel has no filters of system calls");
                 return true;
             }
             let is_refused = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();

@@ -49,7 +49,7 @@ fn with_file<T: Send>(file: &str, text: &str, work: impl FnOnce() -> T + Send) -
 fn daemon() -> Option<Result<Daemon, Error>> {
     match Daemon::new(PERIOD) {
         Err(error) if error.is_unavailable() => {
-            left_out(&error);
+            left_out(error);
             None
         }
         daemon => Some(daemon),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 
 use crate::left_out::left_out;
-use crate::per_cpu_common::{cpus, pin};
+use crate::per_cpu_common::{NOT_PINNED, cpus, pin};
 
 /// In place of a question: there will be none. In place of an answer, as well.
 const OVER: u64 = u64::MAX;
@@ -68,7 +68,7 @@ pub fn rounds_without_an_interrupt(rounds: usize, mut heavy: impl FnMut() + Send
         let early = rounds.join();
         asked.store(OVER, SeqCst);
         if !busy.join().unwrap() {
-            left_out("a filter of system calls keeps threads from being tied to a CPU");
+            left_out(NOT_PINNED);
             return None;
         }
         Some(early.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
