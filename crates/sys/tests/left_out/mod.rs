@@ -7,7 +7,8 @@ use std::io::Write;
 /// Says that the test is left out, or a part of it, and why: past the harness, which shows nothing of what passes.
 pub fn left_out(why: impl Display) {
     let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "left out: {}: {why}", thread.name().unwrap_or("a thread of a test"));
+    let line = format!("left out: {}: {why}\n", thread.name().unwrap_or("a thread of a test"));
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// What there is; where there is none, that is said.
