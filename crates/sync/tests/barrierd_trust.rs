@@ -109,7 +109,7 @@ fn nobody_trusts_itself_where_all_have_numbers() {
     if !is_root() {
         return;
     }
-    if privileges::overflow_user().is_some() {
+    if !fs::read_to_string("/proc/self/uid_map").unwrap().contains(&u32::MAX.to_string()) {
         return left_out("not all users have a number in this user namespace");
     }
     let folder = tempfile::tempdir().unwrap();
