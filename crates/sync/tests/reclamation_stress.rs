@@ -266,6 +266,9 @@ fn epochs_for_long() {
 
 /// Controls: without a barrier some read finds poison. On two busy CPUs it took 1 to 35 runs.
 fn assert_wrong(outcome: impl Fn() -> Outcome) {
+    if !cfg!(target_arch = "x86_64") {
+        return left_out("elsewhere a release store and an acquire load may be kept in order, as aarch64 does");
+    }
     if cfg!(model = "portable") {
         return left_out("ThreadSanitizer takes a lock for each store, which empties the store buffer");
     }
