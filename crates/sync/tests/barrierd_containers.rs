@@ -23,7 +23,7 @@ use busy::rounds_without_an_interrupt;
 use left_out::left_out;
 use per_cpu_common::cpus;
 
-const WAITS: usize = 500;
+const WAITS: usize = 100;
 const PERIOD: Duration = Duration::from_micros(250);
 
 /// Runs `work` on a thread that finds `text` in the file, where it may have mounts of its own.
