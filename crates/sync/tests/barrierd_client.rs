@@ -301,8 +301,9 @@ fn memory_that_could_be_taken_away_is_refused() {
 #[test]
 fn errors_name_the_way_out() {
     let path: PathBuf = Path::new("/run/b").into();
-    let stranger = Error::Stranger { path: path.clone(), uid: 7 }.to_string();
-    assert_eq!(stranger, "who listens at /run/b is user 7, neither root nor you, and is not to be trusted");
+    let stranger = |is_anybody| Error::Stranger { path: path.clone(), uid: 7, is_anybody }.to_string();
+    assert_eq!(stranger(false), "who listens at /run/b is user 7, neither root nor you, and is not to be trusted");
+    assert!(stranger(true).contains("user 7, which stands for all who have no number"), "{}", stranger(true));
     assert!(Error::OtherVersion { path, version: 9 }.to_string().contains("one release"));
     assert!(Error::UnprivilegedBpf.to_string().contains("kernel.unprivileged_bpf_disabled"));
 }

@@ -1,6 +1,9 @@
-//! The daemon itself, where this machine and user can have one; `cargo xtask test` says when they can't.
+//! The daemon itself, where this machine and user can have one.
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
+
+#[path = "../../sys/tests/left_out/mod.rs"]
+mod left_out;
 
 use std::io::PipeWriter;
 use std::os::fd::AsFd;
@@ -16,15 +19,18 @@ use std::{fs, io};
 use ascertain_sync::barrierd::{Client, Daemon, Error, missed_rounds};
 use ascertain_sys::socket;
 
+use left_out::left_out;
+
 const PERIOD: Duration = Duration::from_micros(250);
 
-/// None where it can't be had.
+/// None where it can't be had, which is said.
 fn daemon() -> Option<Daemon> {
     match Daemon::new(PERIOD) {
-        Ok(daemon) => Some(daemon),
-        Err(Error::Kernel { source, .. }) if source.kind() == io::ErrorKind::Unsupported => None,
-        Err(Error::OtherMachine | Error::Forbidden { .. } | Error::UnprivilegedBpf) => None,
-        Err(error) => panic!("{error}"),
+        Err(error) if error.is_unavailable() => {
+            left_out(error);
+            None
+        }
+        daemon => Some(daemon.unwrap()),
     }
 }
 

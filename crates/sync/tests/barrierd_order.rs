@@ -3,6 +3,9 @@
 #![allow(missing_docs)]
 
 mod fake_daemon;
+#[path = "../../sys/tests/left_out/mod.rs"]
+mod left_out;
+mod store_buffers;
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
@@ -10,9 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::file::map;
-use ascertain_sync::barrierd::{Client, Ticket};
 
 use fake_daemon::{Fake, possible};
+use store_buffers::must_show;
 
 #[repr(align(128))]
 struct Line(AtomicU64);
@@ -27,19 +30,24 @@ const LIMIT: Duration = Duration::from_millis(500);
 /// program notes it, and reads which turn it is. A ticket from before that interrupt, with a turn that is not seen after
 /// it, would pass too early. How many rounds had one. As in `missed_rounds`, stores that wait for their lines delay
 /// the turn's.
-fn rounds_with_an_early_ticket(fake: &Fake, client: &Client, cpu: u32) -> usize {
+fn rounds_with_an_early_ticket<T: Copy + PartialEq + Send>(
+    fake: &Fake,
+    cpu: u32,
+    take: impl Fn() -> T + Sync,
+    has_passed: impl Fn(T) -> bool,
+) -> usize {
     let turn = Line(AtomicU64::new(0));
     let queued = [const { Line(AtomicU64::new(0)) }; QUEUED];
     let is_over = AtomicBool::new(false);
     let (taken, seen) = thread::scope(|scope| {
         let taker = scope.spawn(|| {
             // The last turn with each ticket.
-            let mut taken: Vec<(Ticket, u64)> = Vec::new();
+            let mut taken: Vec<(T, u64)> = Vec::new();
             for now in 1.. {
                 queued.iter().for_each(|line| line.0.store(now, Relaxed));
                 turn.0.store(now, Relaxed);
                 compiler_fence(SeqCst);
-                let ticket = client.ticket();
+                let ticket = take();
                 match taken.last_mut().filter(|(last, _)| *last == ticket) {
                     Some((_, turn)) => *turn = now,
                     None => taken.push((ticket, now)),
@@ -69,19 +77,37 @@ fn rounds_with_an_early_ticket(fake: &Fake, client: &Client, cpu: u32) -> usize 
     let is_early = |(round, seen): &(u64, u64)| {
         fake.map.word(map::line(cpu) + map::SEEN).store(*round, SeqCst);
         // In the order in which they were taken: the first ones are from before the interrupt.
-        let before = taken.partition_point(|(ticket, _)| client.has_passed(*ticket, Some(&[cpu])));
+        let before = taken.partition_point(|(ticket, _)| has_passed(*ticket));
         taken[..before].last().is_some_and(|(_, turn)| turn > seen)
     };
     (1..).zip(seen).filter(is_early).count()
 }
 
+/// On the last CPU, which does not exist, nobody takes a ticket.
+fn fake() -> Fake {
+    Fake::with_cpus(possible() + 1)
+}
+
 #[test]
 fn no_ticket_is_taken_before_what_was_written_is_seen() {
-    // Without the fence it is a few rounds or thousands, as the threads and their lines happen to lie; seldom none.
     for _ in 0..10 {
-        // On the last CPU, which does not exist, nobody takes a ticket.
-        let fake = Fake::with_cpus(possible() + 1);
+        let fake = fake();
+        let cpu = fake.cpus - 1;
         let (client, _socket) = fake.client();
-        assert_eq!(rounds_with_an_early_ticket(&fake, &client, fake.cpus - 1), 0);
+        let has_passed = |ticket| client.has_passed(ticket, Some(&[cpu]));
+        assert_eq!(rounds_with_an_early_ticket(&fake, cpu, || client.ticket(), has_passed), 0);
     }
+}
+
+/// The control: what a ticket is, without its fence. It is a few rounds or thousands, as the threads and their lines happen
+/// to lie; none in four runs of ten where others kept both CPUs busy.
+#[test]
+fn without_a_fence_a_ticket_is_taken_too_early() {
+    must_show(100, || {
+        let fake = fake();
+        let cpu = fake.cpus - 1;
+        let take = || fake.map.word(map::VIRTUAL_TIME).load(Relaxed);
+        let has_passed = |taken| fake.map.word(map::line(cpu) + map::SEEN).load(SeqCst) > taken;
+        rounds_with_an_early_ticket(&fake, cpu, take, has_passed) > 0
+    });
 }

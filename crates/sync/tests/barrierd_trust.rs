@@ -3,6 +3,8 @@
 #![allow(missing_docs)]
 
 mod fake_daemon;
+#[path = "../../sys/tests/left_out/mod.rs"]
+mod left_out;
 mod reclaimed;
 
 use std::fs::{self, Permissions};
@@ -18,6 +20,7 @@ use ascertain_sys::privileges::{self, Capability, NOBODY};
 use ascertain_sys::socket;
 
 use fake_daemon::{Fake, path};
+use left_out::left_out;
 use reclaimed::in_child;
 
 /// A user like any other.
@@ -26,7 +29,11 @@ const OTHER: u32 = 1_234;
 /// Only root can become another: one who has that privilege, and a user of that number to become.
 fn is_root() -> bool {
     let becomes_other = || thread::scope(|scope| scope.spawn(become_other).join().unwrap());
-    privileges::effective_user() == 0 && becomes_other()
+    let is_root = privileges::effective_user() == 0 && becomes_other();
+    if !is_root {
+        left_out("only root can become another user, where there is another");
+    }
+    is_root
 }
 
 /// The calling thread: to the kernel it is the thread that is somebody, not the process.
@@ -49,7 +56,11 @@ fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 /// A folder for all, if others get to where temporary files are.
 fn folder_for_all(folder: &Path) -> bool {
     fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
-    as_other(|| fs::metadata(folder.join(".")).is_ok())
+    let is_entered = as_other(|| fs::metadata(folder.join(".")).is_ok());
+    if !is_entered {
+        left_out("other users don't get to where temporary files are");
+    }
+    is_entered
 }
 
 #[test]
@@ -81,13 +92,35 @@ fn whoever_has_no_number_here_is_not_trusted() {
     let _listener = as_other(|| UnixListener::bind(path(&folder)).unwrap());
     fs::set_permissions(path(&folder), Permissions::from_mode(0o777)).unwrap();
     in_child(|| {
-        // SAFETY: a number only; the child has one thread. Some kernels and containers forbid it.
+        // SAFETY: a number only; the child has one thread.
         if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
+            left_out("this kernel or container allows no user namespaces");
             return true;
         }
-        let nobody = privileges::overflow_user();
-        let is_stranger = |opened| matches!(opened, Err(Error::Stranger { uid, .. }) if uid == nobody);
-        privileges::effective_user() == nobody && is_stranger(Client::open(path(&folder)))
+        let nobody = Some(privileges::effective_user());
+        let is_anybody = |opened| matches!(opened, Err(Error::Stranger { uid, is_anybody, .. }) if is_anybody && Some(uid) == nobody);
+        nobody == privileges::overflow_user() && is_anybody(Client::open(path(&folder)))
+    });
+}
+
+/// Nobody, where that is a user like any other, believes a daemon of its own.
+#[test]
+fn nobody_trusts_itself_where_all_have_numbers() {
+    if !is_root() {
+        return;
+    }
+    if !fs::read_to_string("/proc/self/uid_map").unwrap().contains(&u32::MAX.to_string()) {
+        return left_out("not all users have a number in this user namespace");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    if !folder_for_all(folder.path()) {
+        return;
+    }
+    in_child(|| {
+        privileges::drop_all_but(&[]).unwrap();
+        let _listener = UnixListener::bind(path(&folder)).unwrap();
+        // No stranger; who says nothing is not understood.
+        matches!(Client::open(path(&folder)), Err(Error::NotADaemon { .. }))
     });
 }
 

@@ -2,6 +2,8 @@
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
+#[path = "../../sys/tests/left_out/mod.rs"]
+mod left_out;
 mod per_cpu_common;
 
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 #![allow(missing_docs)]
 
 mod filter;
+#[path = "../../sys/tests/left_out/mod.rs"]
+mod left_out;
 mod per_cpu_common;
 mod reclaimed;
 
@@ -16,7 +18,8 @@ use std::time::{Duration, Instant};
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method, Unavailable};
 use ascertain_sys::rseq::{Area, Count, Outcome, Stacks, Yielded, possible_cpus};
 use filter::forbid_membarrier;
-use per_cpu_common::{cpus, pin};
+use left_out::{left_out, or_left_out};
+use per_cpu_common::{NOT_PINNED, cpus, pin};
 use reclaimed::in_child;
 
 /// Runs `work` on more threads than CPUs until `is_wrong` finds that something was lost.
@@ -34,7 +37,7 @@ fn until_it_fails(work: impl Fn() + Sync, is_wrong: impl Fn() -> bool) {
 /// The control: what `Counter` does, without sequences.
 #[test]
 fn without_sequences_counts_are_lost() {
-    let Ok(area) = Area::find() else { return };
+    let Some(area) = or_left_out(Area::find()) else { return };
     let counts: Vec<Count> = (0..possible_cpus()).map(|_| Count::default()).collect();
     let (added, additions) = (Count::default(), 1_000_000);
     let work = || {
@@ -69,9 +72,7 @@ fn without_registration_there_are_shards() {
 /// A thread whose registration was taken back has no CPU's number; what it does goes to where all share.
 #[test]
 fn a_thread_that_is_not_registered_shares() {
-    if Area::find().is_err() {
-        return;
-    }
+    let Some(_) = or_left_out(Area::find()) else { return };
     let counter = Counter::with_method(Method::Restartable).unwrap();
     counter.add(1);
     let unregistered = thread::scope(|scope| {
@@ -115,7 +116,7 @@ fn unregister() -> bool {
 /// stops the thread elsewhere.
 #[test]
 fn each_sequence_is_announced_to_the_kernel() {
-    let Ok(_) = Area::find() else { return };
+    let Some(_) = or_left_out(Area::find()) else { return };
     let (counter, list, lock) = (Counter::new(), FreeList::new(16), Lock::new());
     let sequences: [(&str, &dyn Fn()); 4] = [
         ("add", &|| counter.add(1)),
@@ -145,11 +146,11 @@ fn each_sequence_is_announced_to_the_kernel() {
 /// While somebody on another CPU has a stack, its own CPU's sequences leave it alone.
 #[test]
 fn a_stopped_stack_is_refused_to_sequences() {
-    let Ok(area) = Area::find() else { return };
+    let Some(area) = or_left_out(Area::find()) else { return };
     let stacks = Stacks::new(possible_cpus(), 16);
     let cpu = cpus()[0];
     if !pin(cpu) {
-        return;
+        return left_out(NOT_PINNED);
     }
     let push = || loop {
         match area.push(&stacks, NonNull::dangling()) {
@@ -165,7 +166,7 @@ fn a_stopped_stack_is_refused_to_sequences() {
     };
     assert_eq!(push(), Outcome::Done);
     // Kernels before Linux 5.10 can't.
-    let Ok(stopped) = stacks.stop(cpu) else { return };
+    let Some(stopped) = or_left_out(stacks.stop(cpu)) else { return };
     assert!(stacks.stop(cpu).unwrap().is_none());
     assert_eq!((push(), pop(), stacks.len(cpu)), (Outcome::Refused, false, 1));
     drop(stopped.unwrap());
@@ -176,11 +177,12 @@ fn a_stopped_stack_is_refused_to_sequences() {
 /// under way is too rare for a test to meet.
 #[test]
 fn a_revocation_that_the_kernel_forbids_is_an_error() {
-    let Ok(lock) = Lock::with_method(Method::Restartable) else { return };
+    let Some(lock) = or_left_out(Lock::with_method(Method::Restartable)) else { return };
     let held = lock.acquire();
     in_child(|| {
         let mut held = held;
         if !forbid_membarrier() {
+            left_out("this kernel has no filters of system calls");
             return true;
         }
         lock.revoke().is_err() && held.store(0, 1).is_err()
@@ -188,6 +190,7 @@ fn a_revocation_that_the_kernel_forbids_is_an_error() {
     let sharded = Lock::with_method(Method::Sharded).unwrap();
     in_child(|| {
         if !forbid_membarrier() {
+            left_out("this kernel has no filters of system calls");
             return true;
         }
         sharded.revoke().is_ok()

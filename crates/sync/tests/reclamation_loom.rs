@@ -6,14 +6,14 @@
 #[path = "reclaimed/missing.rs"]
 mod missing;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::epoch::{Collector, Handle};
 use ascertain_sync::hazard::Domain;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use loom::thread;
+use loom::thread::{self, ThreadId};
 
 use missing::Missing;
 
@@ -66,10 +66,48 @@ impl Shared {
     }
 }
 
-fn hazard_model(barrier: impl Barrier) {
+/// What a barrier promises and nothing else, as with light sides that are nothing: on machines with fewer orders than
+/// x86 too. Each thread that takes light sides has a word; of one of them and a heavy side, that which comes second on the
+/// word has seen what the other's thread did before. Light sides of different threads order nothing among themselves. A
+/// fence would make up for an ordering that is missing elsewhere.
+#[derive(Clone)]
+struct Exchange {
+    words: Arc<[AtomicU32; 3]>,
+    /// Whose they are.
+    threads: Arc<Mutex<Vec<ThreadId>>>,
+}
+
+impl Exchange {
+    fn new() -> Self {
+        Self { words: Arc::default(), threads: Arc::default() }
+    }
+}
+
+// SAFETY: of a light and a heavy side one comes first in the modification order of the light side's word, and the other
+// acquires it.
+unsafe impl Barrier for Exchange {
+    fn light(&self) {
+        let (this, mut threads) = (thread::current().id(), self.threads.lock().unwrap());
+        let word = threads.iter().position(|&thread| thread == this).unwrap_or_else(|| {
+            threads.push(this);
+            threads.len() - 1
+        });
+        drop(threads);
+        self.words[word].fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn ticket(&self) -> Ticket {
+        for word in &*self.words {
+            word.fetch_add(1, Ordering::AcqRel);
+        }
+        Ticket::passed()
+    }
+}
+
+fn hazard_model<B: Barrier>(barrier: fn() -> B) {
     loom::model(move || {
         let shared = Shared::new();
-        let domain = Domain::new(barrier.clone());
+        let domain = Domain::new(barrier());
         let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
         let reader = thread::spawn({
             let shared = shared.clone();
@@ -97,10 +135,10 @@ fn spawn_reader<B: Barrier>(reading: Handle<B>, shared: &Arc<Shared>) -> thread:
     })
 }
 
-fn epoch_model(barrier: impl Barrier) {
+fn epoch_model<B: Barrier>(barrier: fn() -> B) {
     loom::model(move || {
         let shared = Shared::new();
-        let collector = Collector::new(barrier.clone());
+        let collector = Collector::new(barrier());
         let (reading, writing) = (collector.register(), collector.register());
         let reader = spawn_reader(reading, &shared);
         // SAFETY: it was taken out of the only place that leads to it.
@@ -112,13 +150,13 @@ fn epoch_model(barrier: impl Barrier) {
 }
 
 /// One labels, another goes two epochs on, a third reads: who is pinned after that finds the object no more.
-fn label_model(barrier: impl Barrier) {
+fn label_model<B: Barrier>(barrier: fn() -> B) {
     let mut builder = loom::model::Builder::new();
     // Of all there are too many.
     builder.preemption_bound = Some(3);
     builder.check(move || {
         let shared = Shared::new();
-        let collector = Collector::new(barrier.clone());
+        let collector = Collector::new(barrier());
         let [reading, advancing, writing] = [(); 3].map(|()| collector.register());
         let reader = spawn_reader(reading, &shared);
         let advancer = thread::spawn(move || {
@@ -135,52 +173,32 @@ fn label_model(barrier: impl Barrier) {
 
 #[test]
 fn hazard_pointers_protect() {
-    hazard_model(Fences);
+    hazard_model(|| Fences);
+    hazard_model(Exchange::new);
 }
 
 #[test]
 #[should_panic]
 fn hazard_pointers_without_a_barrier_do_not() {
-    hazard_model(Missing);
+    hazard_model(|| Missing);
 }
 
 #[test]
 fn epochs_protect() {
-    epoch_model(Fences);
+    epoch_model(|| Fences);
+    epoch_model(Exchange::new);
 }
 
 #[test]
 #[should_panic]
 fn epochs_without_a_barrier_do_not() {
-    epoch_model(Missing);
+    epoch_model(|| Missing);
 }
 
 #[test]
 fn a_label_is_no_older_than_what_it_is_put_on() {
-    label_model(Fences);
-}
-
-/// A barrier that orders what it must and nothing else, as the light sides that are nothing do: who comes second on the
-/// word has seen what the first one did. A fence would make up for an ordering that is missing elsewhere.
-#[derive(Clone)]
-struct Exchange(Arc<AtomicU32>);
-
-impl Exchange {
-    fn new() -> Self {
-        Self(Arc::new(AtomicU32::new(0)))
-    }
-}
-
-// SAFETY: of a light and a heavy side one comes first in the word's modification order, and the other acquires it.
-unsafe impl Barrier for Exchange {
-    fn light(&self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
-    }
-
-    fn ticket(&self) -> Ticket {
-        self.0.fetch_add(1, Ordering::AcqRel);
-        Ticket::passed()
-    }
+    label_model(|| Fences);
+    label_model(Exchange::new);
 }
 
 /// A guard is forgotten: what its hazard pointer protects next lets go of the object.

@@ -28,11 +28,12 @@ pub fn possible() -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::left_out::or_left_out;
 
     #[test]
     fn the_cpu_that_this_runs_on_is_possible() {
         // Some sandboxes have no /sys.
-        let Ok(possible) = possible() else { return };
+        let Some(possible) = or_left_out(possible()) else { return };
         assert!(current().unwrap() < possible);
     }
 }

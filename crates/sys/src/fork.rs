@@ -21,38 +21,48 @@ mod imp {
     use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
     use std::sync::atomic::{AtomicPtr, AtomicU64};
 
-    /// A word that is zero in a child at first, and the number here otherwise. Found without a lock: a thread that held it
-    /// might not be in the child.
-    static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+    /// Memory that the kernel wipes in a child, before anything runs there.
+    struct Page {
+        /// The number here, once somebody asked for it.
+        number: AtomicU64,
+        /// 1, and 0 in the first child: where that is not so the kernel wipes nothing.
+        is_whole: AtomicU64,
+    }
+
+    /// Found without a lock: a thread that held it might not be in the child.
+    static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
     /// The last number given, to an ancestor or to this process.
     static LAST: AtomicU64 = AtomicU64::new(0);
-    /// What `WORD` points to where the kernel has no memory that it wipes.
-    static NOT_WIPED: AtomicU64 = AtomicU64::new(0);
+    /// What `PAGE` points to where the kernel has no memory that it wipes.
+    static NOT_WIPED: Page = Page { number: AtomicU64::new(0), is_whole: AtomicU64::new(1) };
 
-    const BYTES: usize = size_of::<AtomicU64>();
+    const BYTES: usize = size_of::<Page>();
 
     pub fn generation() -> u64 {
-        // SAFETY: neither the static nor the page, once it is in `WORD`, is ever given back.
-        let word = unsafe { &*word() };
-        match word.load(Relaxed) {
+        // SAFETY: neither the static nor the memory, once it is in `PAGE`, is ever given back.
+        let number = unsafe { &(*page()).number };
+        match number.load(Relaxed) {
             0 => {
                 let new = LAST.fetch_add(1, Relaxed) + 1;
-                word.compare_exchange(0, new, Relaxed, Relaxed).map_or_else(|other| other, |_| new)
+                number.compare_exchange(0, new, Relaxed, Relaxed).map_or_else(|other| other, |_| new)
             }
             known => known,
         }
     }
 
-    /// What the C library calls in a child: for kernels, and emulators, that wipe nothing.
+    /// What the C library calls in a child, after what others had it call who came before: for kernels, and emulators, that
+    /// wipe nothing. Elsewhere the child may have its number by then, and keeps it.
     extern "C" fn wipe() {
         // SAFETY: as in `generation`.
-        if let Some(word) = unsafe { WORD.load(Relaxed).as_ref() } {
-            word.store(0, Relaxed);
+        if let Some(page) = unsafe { PAGE.load(Relaxed).as_ref() }
+            && page.is_whole.load(Relaxed) != 0
+        {
+            page.number.store(0, Relaxed);
         }
     }
 
-    fn word() -> *const AtomicU64 {
-        let known = WORD.load(Acquire);
+    fn page() -> *const Page {
+        let known = PAGE.load(Acquire);
         if !known.is_null() {
             return known;
         }
@@ -60,7 +70,7 @@ mod imp {
         // kernel wipes the page.
         unsafe { libc::pthread_atfork(None, None, Some(wipe)) };
         let new = wiped().unwrap_or((&raw const NOT_WIPED).cast_mut());
-        match WORD.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
+        match PAGE.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
             Ok(_) => new,
             Err(other) => {
                 if !ptr::eq(new, &raw const NOT_WIPED) {
@@ -72,8 +82,8 @@ mod imp {
         }
     }
 
-    /// A page of zeros that is one again in each child.
-    fn wiped() -> Option<*mut AtomicU64> {
+    /// Made whole, and zeros in each child.
+    fn wiped() -> Option<*mut Page> {
         let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: the kernel chooses where, so that nothing of ours is replaced.
         let page = unsafe { libc::mmap(ptr::null_mut(), BYTES, rights, kind, -1, 0) };
@@ -86,7 +96,10 @@ mod imp {
             unsafe { libc::munmap(page, BYTES) };
             return None;
         }
-        Some(page.cast())
+        let page: *mut Page = page.cast();
+        // SAFETY: as above: zeros, of which atomics may consist.
+        unsafe { &*page }.is_whole.store(1, Relaxed);
+        Some(page)
     }
 }
 

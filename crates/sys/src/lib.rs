@@ -35,6 +35,9 @@ pub mod fork;
 pub mod futex;
 #[cfg(feature = "measuring")]
 pub mod interrupt;
+#[cfg(all(test, target_os = "linux"))]
+#[path = "../tests/left_out/mod.rs"]
+mod left_out;
 #[cfg(feature = "measuring")]
 pub mod machine;
 #[cfg(target_os = "linux")]

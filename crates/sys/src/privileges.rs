@@ -21,11 +21,14 @@ pub fn effective_user() -> u32 {
 }
 
 /// The user that the kernel shows in place of each one who has no number in this user namespace: it stands for any number
-/// of strangers. [`NOBODY`], unless somebody said otherwise (`/proc/sys/kernel/overflowuid`).
+/// of strangers. [`NOBODY`], unless somebody said otherwise (`/proc/sys/kernel/overflowuid`). None where each user has a
+/// number, as in the first of all namespaces: there nobody is a user like any other.
 #[must_use]
-pub fn overflow_user() -> u32 {
-    let text = std::fs::read_to_string("/proc/sys/kernel/overflowuid");
-    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(NOBODY)
+pub fn overflow_user() -> Option<u32> {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    // All numbers but the last, which is no user's.
+    let is_whole = read("/proc/self/uid_map").split_whitespace().eq(["0", "0", "4294967295"]);
+    (!is_whole).then(|| read("/proc/sys/kernel/overflowuid").trim().parse().unwrap_or(NOBODY))
 }
 
 /// Becomes [`NOBODY`], without any groups, keeps the capabilities named and can never have others again, nor any

@@ -86,9 +86,9 @@ impl Client {
     pub(super) fn over(socket: UnixStream, path: &Path) -> Result<Self, Error> {
         let not_a_daemon = |why: &dyn std::fmt::Display| Error::NotADaemon { path: path.into(), why: why.to_string() };
         let uid = socket::peer(&socket).map_err(|error| not_a_daemon(&error))?.uid;
-        let is_one_of_many = uid == privileges::overflow_user();
-        if uid != 0 && (uid != privileges::effective_user() || is_one_of_many) {
-            return Err(Error::Stranger { path: path.into(), uid });
+        let is_anybody = privileges::overflow_user() == Some(uid);
+        if uid != 0 && (uid != privileges::effective_user() || is_anybody) {
+            return Err(Error::Stranger { path: path.into(), uid, is_anybody });
         }
         let answer = socket.set_read_timeout(Some(ANSWER_MAX)).and_then(|()| socket::receive(&socket));
         let descriptors = match answer {

@@ -41,6 +41,8 @@ pub enum Error {
         path: PathBuf,
         /// Who it is.
         uid: u32,
+        /// Whether that number stands for all who have none.
+        is_anybody: bool,
     },
     /// Something listens there that does not talk as the daemon does.
     NotADaemon {
@@ -136,9 +138,12 @@ impl fmt::Display for Error {
                 let bytes = path.as_os_str().len();
                 write!(f, "{}: a path of {bytes} bytes, {PATH_BYTES_MAX} are the most for a socket", path.display())
             }
-            Self::Stranger { path, uid } => {
-                let path = path.display();
-                write!(f, "who listens at {path} is user {uid}, neither root nor you, and is not to be trusted")
+            Self::Stranger { path, uid, is_anybody } => {
+                let who = match is_anybody {
+                    true => "which stands for all who have no number in your user namespace",
+                    false => "neither root nor you",
+                };
+                write!(f, "who listens at {} is user {uid}, {who}, and is not to be trusted", path.display())
             }
             Self::NotADaemon { path, why } => write!(f, "no barrierd is at {}: {why}", path.display()),
             Self::OtherVersion { path, version } => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Handle;
 use crate::barrier::{Barrier, Ticket};
 use crate::drop_all::drop_all;
-use crate::primitives::{AtomicBool, AtomicU64, Ordering, UnsafeCell, fence};
+use crate::primitives::{AtomicU64, Ordering, UnsafeCell};
 use crate::reclaim::{Leavable, Orphans, Reclaimer, Records, Retired, Turn};
 
 /// Epochs are even, so that a participant's one word tells that it is pinned by its last bit. The epoch after the
@@ -56,7 +56,7 @@ impl Drop for Bag {
 
 /// The heavy side that the next epoch waits for.
 struct Advance {
-    is_busy: AtomicBool,
+    turn: AtomicU64,
     state: UnsafeCell<State>,
 }
 
@@ -67,7 +67,7 @@ enum State {
     Over,
 }
 
-// SAFETY: the state is used by whoever set `is_busy`, one at a time.
+// SAFETY: the state is used by whoever has the turn, one at a time.
 unsafe impl Sync for Advance {}
 
 impl<B: Barrier> Collector<B> {
@@ -83,7 +83,7 @@ impl<B: Barrier> Collector<B> {
             epoch: AtomicU64::new(epoch.wrapping_mul(STEP)),
             participants: Records::new(),
             orphans: Orphans::new(),
-            advance: Advance { is_busy: AtomicBool::new(false), state: UnsafeCell::new(State::NotBegun) },
+            advance: Advance { turn: AtomicU64::new(0), state: UnsafeCell::new(State::NotBegun) },
         }))
     }
 
@@ -121,9 +121,10 @@ impl<B: Barrier> Collector<B> {
 
     /// Puts a label on objects that were taken out of reach: the epoch, or one that has begun since.
     pub(super) fn bag(&self, objects: Vec<Retired>) -> Bag {
-        // A reader that is pinned in a later epoch than this label finds them no more.
-        fence(Ordering::SeqCst);
-        Bag { epoch: self.0.epoch.load(Ordering::Relaxed), objects }
+        // Not a load, which may find an epoch that is past: a reader that is pinned in a later epoch than this label finds
+        // them no more, on machines too whose threads don't all see a store at the same time. Release: with the next epoch
+        // comes that they were taken out.
+        Bag { epoch: self.0.epoch.fetch_add(0, Ordering::Release), objects }
     }
 
     /// Whether the epoch has advanced twice since the label was put on. At the first time everybody was pinned in the
@@ -138,23 +139,28 @@ impl<B: Barrier> Collector<B> {
     /// earlier one. Returns whether the epoch advanced here.
     pub(super) fn advance(&self, is_blocking: bool) -> bool {
         let advance = &self.0.advance;
-        let Some(_turn) = Turn::take(&advance.is_busy) else { return false };
+        let Some(turn) = Turn::take(&advance.turn) else { return false };
         let step = |state: *mut State| {
-            // SAFETY: `is_busy` was false, and everybody else finds it true until it is given back.
+            if turn.is_inherited {
+                // SAFETY: as below. It may have been half written: what is there is not dropped.
+                unsafe { state.write(State::NotBegun) };
+            }
+            // SAFETY: everybody else finds the turn taken until it is given back.
             let state = unsafe { &mut *state };
             state.step(&self.0.barrier, is_blocking, || self.try_advance())
         };
         advance.state.with_mut(step)
     }
 
-    /// For who holds `is_busy`, after a heavy side in the current epoch.
+    /// For who has the turn, after a heavy side in the current epoch.
     fn try_advance(&self) -> bool {
         let current = self.0.epoch.load(Ordering::Relaxed);
         // Acquire: what a participant did before it was unpinned comes before the new epoch.
         let mut words = self.0.participants.values().map(|participant| participant.0.load(Ordering::Acquire));
         let is_free = words.all(|word| word == UNPINNED || word == current | PINNED);
         if is_free {
-            self.0.epoch.store(current.wrapping_add(STEP), Ordering::Release);
+            // Acquire: what has a label of the epoch before was taken out before this one. It wraps.
+            self.0.epoch.fetch_add(STEP, Ordering::AcqRel);
         }
         is_free
     }

@@ -4,7 +4,7 @@ use std::ptr;
 use std::thread;
 
 use crate::drop_all::drop_all;
-use crate::primitives::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use crate::primitives::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use super::Turn;
 
@@ -20,7 +20,7 @@ pub(crate) struct Orphans<T> {
     objects: AtomicUsize,
     /// As many objects are too many.
     look_at: AtomicUsize,
-    is_busy: AtomicBool,
+    freeing: AtomicU64,
 }
 
 /// What can be left behind.
@@ -47,7 +47,7 @@ impl<T: Leavable> Orphans<T> {
             head: AtomicPtr::new(ptr::null_mut()),
             objects: AtomicUsize::new(0),
             look_at: AtomicUsize::new(MANY),
-            is_busy: AtomicBool::new(false),
+            freeing: AtomicU64::new(0),
         }
     }
 
@@ -78,7 +78,7 @@ impl<T: Leavable> Orphans<T> {
         if self.objects() < self.look_at.load(Ordering::Relaxed) || thread::panicking() {
             return;
         }
-        if let Some(_turn) = Turn::take(&self.is_busy) {
+        if let Some(_turn) = Turn::take(&self.freeing) {
             let left = free();
             // Twice, so that looking at those again and again is not what takes the time.
             self.look_at.store(MANY + 2 * left, Ordering::Relaxed);

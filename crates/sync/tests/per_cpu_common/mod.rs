@@ -5,11 +5,21 @@ use std::sync::OnceLock;
 
 use ascertain_sync::per_cpu::{BEST_FIRST, Method};
 
+use crate::left_out::{left_out, or_left_out};
+
+/// Why a test is left out whose threads can't be.
+pub const NOT_PINNED: &str = "a filter of system calls keeps threads from being tied to a CPU";
+
 /// The methods that this program has here. ThreadSanitizer does not see what sequences do, and would think that boxes get
 /// from one thread to another unsynchronised.
 pub fn available() -> impl Iterator<Item = Method> {
-    let can_be_tested = |method: Method| method == Method::Sharded || !imp::is_under_thread_sanitizer();
-    BEST_FIRST.into_iter().filter(move |method| method.is_available().is_ok() && can_be_tested(*method))
+    BEST_FIRST.into_iter().filter(|&method| {
+        let can_be_tested = method == Method::Sharded || !imp::is_under_thread_sanitizer();
+        if !can_be_tested {
+            left_out(format_args!("{method}: ThreadSanitizer does not see it"));
+        }
+        can_be_tested && or_left_out(method.is_available()).is_some()
+    })
 }
 
 /// The CPUs that the process was given.

@@ -50,10 +50,11 @@ macro_rules! with_each_barrier {
             #[test]
             #[cfg(not(miri))]
             fn with_membarrier() {
-                if let Ok(barrier) = ascertain_sync::barrier::Expedited::new() {
+                use $crate::left_out::or_left_out;
+                if let Some(barrier) = or_left_out(ascertain_sync::barrier::Expedited::new()) {
                     super::$name(barrier);
                 }
-                if let Ok(barrier) = ascertain_sync::barrier::Global::new() {
+                if let Some(barrier) = or_left_out(ascertain_sync::barrier::Global::new()) {
                     super::$name(barrier);
                 }
             }

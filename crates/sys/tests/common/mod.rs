@@ -1,15 +1,23 @@
 //! What several of these tests need.
 #![allow(dead_code)] // each test uses a part
 
+#[path = "../left_out/mod.rs"]
+pub mod left_out;
+
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Whether commands are started by a launcher. Older kernels than Linux 5.3 and some filters of system calls let us have none;
+/// Whether commands are started by a launcher; where not, that is said. Older kernels than Linux 5.3 and some filters of system calls let us have none;
 /// then a command's memory includes ours, and it keeps more of what we are.
 pub fn has_launcher() -> bool {
     // SAFETY: numbers only.
-    cfg!(target_os = "linux") && unsafe { libc::syscall(libc::SYS_pidfd_open, std::process::id(), 0) } >= 0
+    let is_there =
+        cfg!(target_os = "linux") && unsafe { libc::syscall(libc::SYS_pidfd_open, std::process::id(), 0) } >= 0;
+    if !is_there {
+        left_out::left_out("commands have no launcher here");
+    }
+    is_there
 }
 
 /// A folder for programs. Temporary files may lie where none are started; where these tests do, they are.
