@@ -6,6 +6,7 @@ use std::path::Path;
 
 use ascertain::claim::{Bound, Judging, Scale};
 use ascertain::experiment::{Arm, Better, Point};
+use ascertain::finding::{Reason, Threat, Unavailable, Unlike};
 use ascertain::outcome::{
     Absence, Asked, AskedTest, ClaimResult, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, Verdict,
 };
@@ -43,7 +44,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         run_id: "20261121T093000Z-5eed".into(),
         machine: machine(),
         cpu_times: None,
-        threats: vec!["the CPU's frequency may change: the governor is `schedutil`".to_string().into()],
+        threats: vec![Threat::Governor { governor: "schedutil".into() }],
         seed: 42,
         interrupted: false,
         points,
@@ -160,7 +161,7 @@ pub fn check() -> Outcome {
         "fill_rate >= 0.975",
     );
     let mut fill = counted(with_rate(fill, 0.98, 0.9812, 0.99963), Verdict::Holds, 1241, 1250);
-    fill.unlike = vec!["neighbouring trials tend to come out alike (lag-1 correlation 0.15)".to_string().into()];
+    fill.unlike = vec![Unlike::Neighbours { correlation: 0.15 }];
     let neumaier = predicate("sum.neumaier-error", "Neumaier's sum is within 1e-7", "neumaier", "error <= 0.0000001");
     let mut exact = counted(neumaier, Verdict::Holds, 1, 1);
     exact.asked.judging = Judging::Exact;
@@ -168,11 +169,9 @@ pub fn check() -> Outcome {
     let undecided =
         counted(with_rate(with_ratio(pairwise, 1.002, 0.991, 1.013), 0.5, 0.412, 0.597), Verdict::Undecided, 212, 420);
     let mut unavailable = at_least_8("sum.neon", "NEON is as fast as AVX2");
-    (unavailable.verdict, unavailable.reasons) =
-        (Verdict::Unavailable, vec!["needs NEON (aarch64)".to_string().into()]);
+    (unavailable.verdict, unavailable.reasons) = (Verdict::Unavailable, vec![needs_neon()]);
     let mut deferred = at_least_8("sum.large", "Out of cache it makes no difference");
-    (deferred.verdict, deferred.reasons) =
-        (Verdict::Deferred, vec!["it needs 3.2 min, 14 s are left".to_string().into()]);
+    (deferred.verdict, deferred.reasons) = (Verdict::Deferred, vec![Reason::TooLong { needed_ns: 192e9 }]);
     let claims = [refuted, holds, undecided, exact, unavailable, deferred].map(|claim| sourced(claim, SUM, "8x"));
     let mut claims: Vec<ClaimResult> = claims.into();
     claims.insert(2, sourced(fill, CSM, "98 %"));
@@ -182,7 +181,7 @@ pub fn check() -> Outcome {
         variant: "kahan-neon".into(),
         at: Point::default().with("elements", 187_500),
         absence: Absence::Unavailable,
-        reason: "needs NEON (aarch64)".to_string().into(),
+        reason: needs_neon(),
     }];
     outcome
 }
@@ -341,4 +340,8 @@ pub fn times() -> Vec<CommandTimes> {
             exit_codes: vec![Some(0), Some(1), None, Some(0)],
         },
     ]
+}
+
+fn needs_neon() -> Reason {
+    Reason::Unavailable { arm: None, lack: Unavailable::Feature { feature: "neon".into() } }
 }
