@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use ascertain::evidence;
+use ascertain_engine::evidence;
 use ascertain_sys::clock;
 
 const RUNS: u64 = 2_000;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use ascertain::outcome::{ClaimResult, Verdict};
-use ascertain::run::Run;
+use ascertain_engine::outcome::{ClaimResult, Verdict};
+use ascertain_engine::run::Run;
 
 /// What a run's exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain::unit::{Unit, parse_quantity};
+use ascertain_engine::unit::{Unit, parse_quantity};
 use clap::ValueEnum;
 
 use crate::exports::Exports;

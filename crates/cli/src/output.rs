@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
-use ascertain::outcome::{ClaimResult, Outcome, Verdict};
-use ascertain::plan::Table;
-use ascertain::run::Run;
+use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
+use ascertain_engine::plan::Table;
+use ascertain_engine::run::Run;
 use ascertain_report::layout::Layout;
 use ascertain_report::pictures::for_terminal;
 use ascertain_report::plot::text;

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use ascertain::run::{Observer, Progress};
+use ascertain_engine::run::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Draws how far a run is.

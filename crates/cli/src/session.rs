@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use ascertain::command::CommandExperiment;
-use ascertain::experiment::{Arm, Experiment};
-use ascertain::observations::Observations;
-use ascertain::outcome::{LeftOut, Outcome, Verdict};
-use ascertain::plan::{Config, Plan};
-use ascertain::run::{Observer, Progress, Recording, Run};
+use ascertain_engine::command::CommandExperiment;
+use ascertain_engine::experiment::{Arm, Experiment};
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::{LeftOut, Outcome, Verdict};
+use ascertain_engine::plan::{Config, Plan};
+use ascertain_engine::run::{Observer, Progress, Recording, Run};
 use ascertain_report::exports::{self, Files, Purpose, Results};
 use ascertain_report::sentence;
 use ascertain_sys::{clock, interrupt, process};
@@ -46,7 +46,7 @@ pub fn carry_out(
     let recording = match common.no_evidence {
         true => Recording::None,
         false => Recording::New {
-            runs: common.evidence.clone().unwrap_or_else(ascertain::evidence::runs_folder),
+            runs: common.evidence.clone().unwrap_or_else(ascertain_engine::evidence::runs_folder),
             command_line: std::env::args().collect(),
         },
     };
@@ -78,7 +78,7 @@ pub fn carry_out_with(
     let mut registry: Vec<&dyn Experiment> = ascertain_experiments::registry().to_vec();
     registry.extend(commands.iter().map(|command| command as &dyn Experiment));
     let mut watching = Watching { plan, quiet, line: Line::new(quiet), files };
-    let run = ascertain::run::run(plan, &registry, recording, &mut watching)?;
+    let run = ascertain_engine::run::run(plan, &registry, recording, &mut watching)?;
     let Watching { line, mut files, .. } = watching;
     drop(line);
     for failure in commands.iter().flat_map(CommandExperiment::cleanup_failures) {

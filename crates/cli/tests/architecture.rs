@@ -13,13 +13,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-stats", &[]),
     ("ascertain-numeric", &[]),
     ("ascertain-sync", &["ascertain-sys"]),
-    ("ascertain", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
-    ("ascertain-experiments", &["ascertain", "ascertain-numeric", "ascertain-sync", "ascertain-sys"]),
-    ("ascertain-report", &["ascertain", "ascertain-stats", "ascertain-sys"]),
+    ("ascertain-engine", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
+    ("ascertain-experiments", &["ascertain-engine", "ascertain-numeric", "ascertain-sync", "ascertain-sys"]),
+    ("ascertain-report", &["ascertain-engine", "ascertain-stats", "ascertain-sys"]),
     (
         "ascertain-cli",
         &[
-            "ascertain",
+            "ascertain-engine",
             "ascertain-experiments",
             "ascertain-report",
             "ascertain-stats",

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use ascertain::claim::Claim;
-use ascertain::evidence::{self, Header, Writer};
-use ascertain::experiment::{Arm, Better, Metric, Point, Sample, Spec, Status, Variant};
-use ascertain::outcome::Outcome;
-use ascertain::plan::{Config, Plan};
-use ascertain::recorded;
-use ascertain::unit::Unit;
+use ascertain_engine::claim::Claim;
+use ascertain_engine::evidence::{self, Header, Writer};
+use ascertain_engine::experiment::{Arm, Better, Metric, Point, Sample, Spec, Status, Variant};
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::plan::{Config, Plan};
+use ascertain_engine::recorded;
+use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
 use ascertain_sys::machine::{self, Machine};
 
@@ -146,7 +146,7 @@ fn spec() -> Spec {
 
 fn outcome(run_id: String, machine: Machine) -> Outcome {
     Outcome {
-        schema: ascertain::outcome::SCHEMA.into(),
+        schema: ascertain_engine::outcome::SCHEMA.into(),
         run_id,
         machine,
         cpu_times: None,

@@ -5,14 +5,14 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use ascertain::claim::Claim;
-use ascertain::experiment::{
+use ascertain_engine::claim::Claim;
+use ascertain_engine::experiment::{
     Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable,
     Variant,
 };
-use ascertain::plan::{Config, Plan};
-use ascertain::run::{Recording, Silent, run};
-use ascertain::unit::Unit;
+use ascertain_engine::plan::{Config, Plan};
+use ascertain_engine::run::{Recording, Silent, run};
+use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
 use ascertain_sys::machine::Machine;
 

@@ -24,7 +24,7 @@ const MOST_INPUTS: u64 = 1_024;
 ///
 /// ```
 /// let mut calls = 0;
-/// let mut timed = ascertain::batch::timed(|| calls += 1);
+/// let mut timed = ascertain_engine::batch::timed(|| calls += 1);
 /// let elapsed_ns = timed(10);
 /// drop(timed);
 /// assert_eq!(calls, 10);
@@ -41,7 +41,7 @@ pub fn timed<'a, T>(mut f: impl FnMut() -> T + 'a) -> Timed<'a> {
 /// parts. An input that the function consumes is dropped within the time, unless it is returned.
 ///
 /// ```
-/// let mut sort = ascertain::batch::timed_with_setup(
+/// let mut sort = ascertain_engine::batch::timed_with_setup(
 ///     || vec![3, 1, 2],
 ///     |mut numbers| {
 ///         numbers.sort();
@@ -94,7 +94,7 @@ pub(crate) fn time_calls_with_setup<I, T>(
 /// made shorter: variants so far apart can be told apart by a coarser clock.
 ///
 /// ```
-/// use ascertain::batch::{Timed, iterations};
+/// use ascertain_engine::batch::{Timed, iterations};
 /// // A function that always takes 5 ns, and one that takes 20.
 /// let mut variants: [Timed; 2] = [Box::new(|calls| calls * 5), Box::new(|calls| calls * 20)];
 /// let iterations = iterations(&mut variants);

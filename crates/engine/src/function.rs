@@ -31,8 +31,8 @@ pub enum Throughput {
 /// runs the trials.
 ///
 /// ```
-/// use ascertain::experiment::Experiment;
-/// use ascertain::function::{Group, Throughput};
+/// use ascertain_engine::experiment::Experiment;
+/// use ascertain_engine::function::{Group, Throughput};
 ///
 /// fn loops(n: u64) -> u64 {
 ///     (1..=n).fold(0, |sum, i| sum + i)

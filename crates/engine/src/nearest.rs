@@ -3,7 +3,7 @@
 /// The known word that is nearest to `word`, when one is near enough to be what was meant.
 ///
 /// ```
-/// use ascertain::nearest::nearest;
+/// use ascertain_engine::nearest::nearest;
 /// assert_eq!(nearest("kahn", ["naive", "kahan"]), Some("kahan"));
 /// assert_eq!(nearest("zebra", ["naive", "kahan"]), None);
 /// ```
@@ -16,7 +16,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// What a message about an unknown word ends with, where a known one is near.
 ///
 /// ```
-/// use ascertain::nearest::suggestion;
+/// use ascertain_engine::nearest::suggestion;
 /// assert_eq!(suggestion("kahn", ["naive", "kahan"]).as_deref(), Some("; did you mean `kahan`?"));
 /// assert_eq!(suggestion("zebra", ["naive", "kahan"]), None);
 /// ```

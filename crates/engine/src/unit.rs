@@ -209,7 +209,7 @@ impl Unit {
 /// dimension. Zero needs no unit.
 ///
 /// ```
-/// use ascertain::unit::{Unit, parse_quantity};
+/// use ascertain_engine::unit::{Unit, parse_quantity};
 /// assert_eq!(parse_quantity("50 ms", Unit::Nanosecond), Ok(50e6));
 /// assert_eq!(parse_quantity("99%", Unit::One), Ok(0.99));
 /// assert!(parse_quantity("50", Unit::Nanosecond).is_err());

@@ -110,7 +110,7 @@ pub(crate) fn and(a: Option<bool>, b: Option<bool>) -> Option<bool> {
 /// Values in the order measured. Read as a slice, one that was cut off is infinite.
 ///
 /// ```
-/// use ascertain::values::{Bounds, Values};
+/// use ascertain_engine::values::{Bounds, Values};
 /// let times: Values = [Bounds::exact(3.0), Bounds::above(2.0), Bounds::exact(1.0)].into_iter().collect();
 /// assert_eq!(&*times, [3.0, f64::INFINITY, 1.0]);
 /// assert_eq!(times.limit(), Some(2.0));

@@ -6,12 +6,12 @@ mod common;
 use std::error::Error as _;
 use std::time::Duration;
 
-use ascertain::claim::{Bound, Claim, Judging};
-use ascertain::experiment::{Experiment, TargetError, Trial};
-use ascertain::finding::Reason;
-use ascertain::outcome::{Outcome, Verdict};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::{Recording, Silent, run};
+use ascertain_engine::claim::{Bound, Claim, Judging};
+use ascertain_engine::experiment::{Experiment, TargetError, Trial};
+use ascertain_engine::finding::Reason;
+use ascertain_engine::outcome::{Outcome, Verdict};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::{Recording, Silent, run};
 use common::{Scripted, arm, noisy, outcome, plan, versus};
 
 #[test]
@@ -57,11 +57,11 @@ fn errors_are_shared_and_kept_to() {
         let claim = |id: &str, error| Claim { error, ..versus(id, "a", "b", Bound::AtLeast(1.0), Judging::Rate) };
         vec![claim("own", Some(0.01)), claim("x", None), claim("y", None)]
     };
-    let shared = ascertain::share_error(&claims(), 0.05).unwrap();
+    let shared = ascertain_engine::share_error(&claims(), 0.05).unwrap();
     assert_eq!(shared[0], 0.01);
     assert!((shared.iter().sum::<f64>() - 0.05).abs() < 1e-15);
-    assert!(ascertain::share_error(&claims(), 0.001).unwrap_err().to_string().contains("add up to 0.01"));
-    assert!(ascertain::share_error(&claims(), 0.0).is_err());
+    assert!(ascertain_engine::share_error(&claims(), 0.001).unwrap_err().to_string().contains("add up to 0.01"));
+    assert!(ascertain_engine::share_error(&claims(), 0.0).is_err());
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn shares_that_add_up_to_the_whole_do_so_whatever_rounding_makes_of_it() {
     let claim = |error| Claim { error, ..versus("own", "a", "b", Bound::AtLeast(1.0), Judging::Rate) };
     let ten = vec![claim(Some(0.0001)); 10];
     assert!(ten.iter().filter_map(|claim| claim.error).sum::<f64>() > 0.001, "the test wants a sum that is rounded up");
-    assert!(ascertain::share_error(&ten, 0.001).is_ok());
-    assert!(ascertain::share_error(&[ten, vec![claim(None)]].concat(), 0.001).is_err());
-    assert!(ascertain::share_error(&vec![claim(Some(0.0001)); 11], 0.001).is_err());
+    assert!(ascertain_engine::share_error(&ten, 0.001).is_ok());
+    assert!(ascertain_engine::share_error(&[ten, vec![claim(None)]].concat(), 0.001).is_err());
+    assert!(ascertain_engine::share_error(&vec![claim(Some(0.0001)); 11], 0.001).is_err());
 }
 
 #[test]

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use ascertain::Error;
-use ascertain::claim::{Bound, Claim, Judging};
-use ascertain::evidence::{self, Writer};
-use ascertain::experiment::{Experiment, TargetError, Trial};
-use ascertain::finding::Reason;
-use ascertain::outcome::Verdict;
-use ascertain::plan::{Config, Plan};
-use ascertain::run::{Recording, Run, Silent, run};
+use ascertain_engine::Error;
+use ascertain_engine::claim::{Bound, Claim, Judging};
+use ascertain_engine::evidence::{self, Writer};
+use ascertain_engine::experiment::{Experiment, TargetError, Trial};
+use ascertain_engine::finding::Reason;
+use ascertain_engine::outcome::Verdict;
+use ascertain_engine::plan::{Config, Plan};
+use ascertain_engine::run::{Recording, Run, Silent, run};
 use common::{Scripted, noisy, plan, versus};
 
 fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) -> Run {

@@ -6,13 +6,13 @@ mod common;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use ascertain::claim::{Bound, Judging};
-use ascertain::experiment::{Better, Experiment, Metric, TargetError, Trial};
-use ascertain::finding::{Reason, Unavailable};
-use ascertain::outcome::Verdict;
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::{Recording, Run, Silent, run};
-use ascertain::unit::Unit;
+use ascertain_engine::claim::{Bound, Judging};
+use ascertain_engine::experiment::{Better, Experiment, Metric, TargetError, Trial};
+use ascertain_engine::finding::{Reason, Unavailable};
+use ascertain_engine::outcome::Verdict;
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::{Recording, Run, Silent, run};
+use ascertain_engine::unit::Unit;
 use common::{Scripted, arm, noisy, outcome, plan, versus};
 
 fn run_of(experiment: &Scripted, plan: &Plan) -> Run {

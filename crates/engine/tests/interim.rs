@@ -5,12 +5,12 @@ mod common;
 
 use std::time::Duration;
 
-use ascertain::claim::{Bound, Judging};
-use ascertain::experiment::{Experiment, TargetError, Trial};
-use ascertain::observations::Observations;
-use ascertain::outcome::{Outcome, Verdict};
-use ascertain::plan::Config;
-use ascertain::run::{Observer, Progress, Recording, run};
+use ascertain_engine::claim::{Bound, Judging};
+use ascertain_engine::experiment::{Experiment, TargetError, Trial};
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::{Outcome, Verdict};
+use ascertain_engine::plan::Config;
+use ascertain_engine::run::{Observer, Progress, Recording, run};
 use common::{Scripted, noisy, outcome, plan, versus};
 
 /// Wants every outcome that it is offered.

@@ -1,7 +1,7 @@
 //! A signal in the middle of an observation. Signals belong to a whole process: hence a test by itself.
 
-use ascertain::command::{CommandExperiment, CommandSet, NamedCommand};
-use ascertain::experiment::{Arm, Experiment, Point, Samples, Setup, Status, TargetError, Trial};
+use ascertain_engine::command::{CommandExperiment, CommandSet, NamedCommand};
+use ascertain_engine::experiment::{Arm, Experiment, Point, Samples, Setup, Status, TargetError, Trial};
 use ascertain_sys::interrupt;
 
 #[test]

@@ -5,13 +5,13 @@ mod common;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use ascertain::Error;
-use ascertain::claim::{Bound, Judging};
-use ascertain::experiment::Experiment;
-use ascertain::finding::{Reason, Unavailable};
-use ascertain::outcome::{Absence, LeftOut, Verdict};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::{Observer, Progress, Recording, Run, Silent, run};
+use ascertain_engine::Error;
+use ascertain_engine::claim::{Bound, Judging};
+use ascertain_engine::experiment::Experiment;
+use ascertain_engine::finding::{Reason, Unavailable};
+use ascertain_engine::outcome::{Absence, LeftOut, Verdict};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::{Observer, Progress, Recording, Run, Silent, run};
 use ascertain_sys::machine;
 use common::{Scripted, arm, noisy, plan, versus};
 

@@ -5,11 +5,11 @@ mod common;
 
 use std::cell::Cell;
 
-use ascertain::claim::{Bound, Judging};
-use ascertain::experiment::{TargetError, Trial};
-use ascertain::finding::{Reason, Unlike};
-use ascertain::outcome::{Decision, Verdict};
-use ascertain::plan::Config;
+use ascertain_engine::claim::{Bound, Judging};
+use ascertain_engine::experiment::{TargetError, Trial};
+use ascertain_engine::finding::{Reason, Unlike};
+use ascertain_engine::outcome::{Decision, Verdict};
+use ascertain_engine::plan::Config;
 use common::{Scripted, noisy, outcome, plan, versus};
 
 #[test]

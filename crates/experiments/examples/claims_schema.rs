@@ -2,6 +2,6 @@
 #![allow(clippy::print_stdout)]
 
 fn main() {
-    let schema = ascertain::claims_file::json_schema(ascertain_experiments::registry());
+    let schema = ascertain_engine::claims_file::json_schema(ascertain_experiments::registry());
     println!("{schema:#}");
 }

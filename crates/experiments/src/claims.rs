@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ascertain::claims_file::{self, ClaimsFile, ClaimsFileError};
+use ascertain_engine::claims_file::{self, ClaimsFile, ClaimsFileError};
 
 use crate::registry;
 
@@ -55,7 +55,7 @@ fn stem(path: &str) -> String {
 mod tests {
     use std::path::Path;
 
-    use ascertain::claims_file;
+    use ascertain_engine::claims_file;
 
     #[test]
     fn shipped_claims_are_well_formed() {

@@ -1,6 +1,6 @@
 //! What experiments share.
 
-use ascertain::experiment::{Accepts, Factor, Level};
+use ascertain_engine::experiment::{Accepts, Factor, Level};
 
 /// A factor, with words and a level of any kind.
 pub fn factor(name: &str, about: &str, default: impl Into<Level>, accepts: Accepts) -> Factor {

@@ -1,6 +1,6 @@
 //! The only list of experiments.
 
-use ascertain::experiment::Experiment;
+use ascertain_engine::experiment::Experiment;
 
 // A folder is named as its experiment is on the command line.
 #[path = "barrier/mod.rs"]

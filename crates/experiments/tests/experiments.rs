@@ -3,17 +3,18 @@
 
 use std::time::Duration;
 
-use ascertain::experiment::{Arm, Experiment, Level};
-use ascertain::finding::{Reason, Unavailable};
-use ascertain::memory;
-use ascertain::outcome::Outcome;
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::{Recording, Silent, run};
+use ascertain_engine::experiment::{Arm, Experiment, Level};
+use ascertain_engine::finding::{Reason, Unavailable};
+use ascertain_engine::memory;
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::{Recording, Silent, run};
 use ascertain_sys::{affinity, machine};
 
 fn arms(experiment: &dyn Experiment, levels: &[(&str, Level)]) -> Vec<Arm> {
     let spec = experiment.spec();
-    let place = |point: ascertain::experiment::Point, (name, level): &(&str, Level)| point.with(name, level.clone());
+    let place =
+        |point: ascertain_engine::experiment::Point, (name, level): &(&str, Level)| point.with(name, level.clone());
     let point = levels.iter().fold(spec.default_point(), place);
     spec.variants.iter().map(|variant| Arm { variant: variant.name.clone(), point: point.clone() }).collect()
 }

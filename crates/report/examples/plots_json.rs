@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 
-use ascertain::recorded;
+use ascertain_engine::recorded;
 use ascertain_report::pictures;
 use serde_json::json;
 

@@ -5,7 +5,7 @@ mod shapes;
 
 use std::path::{Path, PathBuf};
 
-use ascertain::recorded::{self, RecordedRun};
+use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_report::{export, html};
 
 type Failure = Box<dyn std::error::Error>;

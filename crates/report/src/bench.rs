@@ -29,7 +29,7 @@ mod main;
 mod measure;
 mod options;
 
-pub use ascertain::black_box;
-pub use ascertain::function::{Group, Throughput};
+pub use ascertain_engine::black_box;
+pub use ascertain_engine::function::{Group, Throughput};
 
 pub use self::main::run;

@@ -1,9 +1,9 @@
 //! What a claim asks, in the words that its sentences are made of.
 
-use ascertain::claim::{Bound, Judging, Scale};
-use ascertain::experiment::{Arm, Better, Point};
-use ascertain::outcome::{Asked, AskedTest, ClaimResult, Measure};
-use ascertain::unit::Unit;
+use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::experiment::{Arm, Better, Point};
+use ascertain_engine::outcome::{Asked, AskedTest, ClaimResult, Measure};
+use ascertain_engine::unit::Unit;
 
 use crate::figure::Figure;
 use crate::text::{harmless, quoted};

@@ -2,7 +2,7 @@
 //! needs them. A number is written so that it reads back as the same double, an infinite one as `inf`;
 //! what is not known is empty. Names stand as they are: this is for programs.
 
-use ascertain::outcome::{ClaimResult, Outcome, PointSummary};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 
 use crate::finding;
 use crate::judgement::Judgement;

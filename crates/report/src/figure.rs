@@ -1,6 +1,6 @@
 //! Numbers as people read them: with the digits that their interval supports.
 
-use ascertain::unit::{Unit, significant};
+use ascertain_engine::unit::{Unit, significant};
 
 /// A number and where it lies, as text: `1.052` and `1.047 to 1.058`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Findings in words.
 
-use ascertain::finding::{Estimated, Reason, Threat, Unlike};
-use ascertain::outcome::{ClaimResult, Decision};
-use ascertain::unit::Unit;
+use ascertain_engine::finding::{Estimated, Reason, Threat, Unlike};
+use ascertain_engine::outcome::{ClaimResult, Decision};
+use ascertain_engine::unit::Unit;
 
 use crate::text::harmless;
 

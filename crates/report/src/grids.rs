@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ascertain::claim::Judging;
-use ascertain::experiment::{Arm, Point};
-use ascertain::outcome::{AskedTest, ClaimResult, Outcome, PointSummary, Verdict};
-use ascertain::unit::significant;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::outcome::{AskedTest, ClaimResult, Outcome, PointSummary, Verdict};
+use ascertain_engine::unit::significant;
 
 use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
 use crate::figure::Figure;

@@ -5,14 +5,14 @@
 //!
 //! What lies above the `limit` where observations were cut off is not known and `null`; `censored` says how many were.
 
-use ascertain::outcome::Outcome;
+use ascertain_engine::outcome::Outcome;
 use serde_json::Value;
 
 use crate::finding;
 use crate::judgement::Judgement;
 use crate::text::is_harmless;
 
-/// A run in the schema [`ascertain::outcome::SCHEMA`], indented, with a newline at its end.
+/// A run in the schema [`ascertain_engine::outcome::SCHEMA`], indented, with a newline at its end.
 pub fn outcome(outcome: &Outcome) -> String {
     let mut whole = serde_json::to_value(outcome).expect("plain data with text as keys is always JSON");
     say(&mut whole, "threats", "threat_codes", outcome.threats.iter().map(finding::threat_sentence).collect());

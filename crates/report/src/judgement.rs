@@ -1,6 +1,6 @@
 //! What `ascertain judge` says of counts that somebody else made.
 
-use ascertain::outcome::Verdict;
+use ascertain_engine::outcome::Verdict;
 use serde::Serialize;
 
 use crate::figure::{chance, exact_percent, percent};

@@ -1,6 +1,6 @@
 //! How the table of `compare` is laid out.
 
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 
 /// What a reader may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Markdown tables, as GitHub draws them.
 
-use ascertain::claim::Judging;
-use ascertain::finding::Threat;
-use ascertain::outcome::Outcome;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::finding::Threat;
+use ascertain_engine::outcome::Outcome;
 
 use crate::finding;
 use crate::grid::{Cell, Grid, Kind};

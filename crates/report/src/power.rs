@@ -1,7 +1,7 @@
 //! What `ascertain power` says: how a claim will fare, by the true rate.
 
-use ascertain::claim::Judging;
-use ascertain::unit::Unit;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use crate::csv::record;

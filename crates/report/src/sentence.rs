@@ -4,9 +4,9 @@
 //! What follows is about the rate while it was measured: a verdict does not speak of other times or machines.
 //! METHODOLOGY.md says so once, so that sentences need not.
 
-use ascertain::claim::Judging;
-use ascertain::outcome::{Asked, AskedTest, Basis, ClaimResult, LeftOut, Outcome};
-use ascertain::plan::Plan;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{Asked, AskedTest, Basis, ClaimResult, LeftOut, Outcome};
+use ascertain_engine::plan::Plan;
 
 use crate::text::plain;
 

@@ -4,9 +4,9 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use ascertain::experiment::{Better, Point};
-use ascertain::outcome::Decision;
-use ascertain::unit::Unit;
+use ascertain_engine::experiment::{Better, Point};
+use ascertain_engine::outcome::Decision;
+use ascertain_engine::unit::Unit;
 use ascertain_report::history::comparison::{
     self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison,
 };

@@ -5,11 +5,11 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use ascertain::evidence::{Header, SCHEMA};
-use ascertain::experiment::{Arm, Spec, Variant};
-use ascertain::outcome::{AskedTest, ClaimResult, Decision, Outcome, PointSummary, Verdict};
-use ascertain::plan::{Config, Plan};
-use ascertain::recorded::{ClaimPath, EvidencePoint, RecordedRun, Series, State};
+use ascertain_engine::evidence::{Header, SCHEMA};
+use ascertain_engine::experiment::{Arm, Spec, Variant};
+use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain_engine::plan::{Config, Plan};
+use ascertain_engine::recorded::{ClaimPath, EvidencePoint, RecordedRun, Series, State};
 use ascertain_report::html;
 use roxmltree::{Document, Node, ParsingOptions};
 

@@ -3,8 +3,8 @@
 
 mod common;
 
-use ascertain::experiment::Point;
-use ascertain::outcome::{Absence, LeftOut, Outcome};
+use ascertain_engine::experiment::Point;
+use ascertain_engine::outcome::{Absence, LeftOut, Outcome};
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{markdown, sentence};
 use common::check;
@@ -24,7 +24,7 @@ fn outcome(arms: &[Row]) -> Outcome {
         let at = levels.iter().fold(Point::default(), |point, (factor, level)| point.with(factor, *level));
         let (experiment, variant, n) = (experiment.to_string(), variant.to_string(), *n);
         let point = template.clone();
-        outcome.points.push(ascertain::outcome::PointSummary {
+        outcome.points.push(ascertain_engine::outcome::PointSummary {
             experiment: experiment.clone(),
             variant: variant.clone(),
             at: at.clone(),

@@ -2,7 +2,7 @@
 
 mod common;
 
-use ascertain::claim::Judging;
+use ascertain_engine::claim::Judging;
 use ascertain_report::plot::Layer;
 use ascertain_report::power::{self, PowerAnalysis, PowerAt, SCHEMA};
 use ascertain_report::terminal::Style;

@@ -2,12 +2,12 @@
 
 mod common;
 
-use ascertain::claim::{Bound, Judging, Scale};
-use ascertain::experiment::{Better, Level, Point};
-use ascertain::outcome::{
+use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::experiment::{Better, Level, Point};
+use ascertain_engine::outcome::{
     Asked, AskedTest, Basis, ClaimResult, Decided, Decision, Measure, Outcome, PointSummary, Verdict,
 };
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_report::hyperfine::{self, CommandTimes};
 use ascertain_report::layout::Layout;
 use ascertain_report::terminal::{self, Style};

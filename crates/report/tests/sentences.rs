@@ -2,11 +2,11 @@
 
 mod common;
 
-use ascertain::claim::{Bound, Judging, Scale};
-use ascertain::experiment::{Arm, Better, Point};
-use ascertain::finding::Reason;
-use ascertain::outcome::{AskedTest, ClaimResult, Decision, Verdict};
-use ascertain::unit::Unit;
+use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::experiment::{Arm, Better, Point};
+use ascertain_engine::finding::Reason;
+use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Verdict};
+use ascertain_engine::unit::Unit;
 use ascertain_report::sentence;
 use common::{arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
 

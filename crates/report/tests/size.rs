@@ -4,7 +4,7 @@
 #[path = "shapes/mod.rs"]
 mod shapes;
 
-use ascertain::recorded;
+use ascertain_engine::recorded;
 use ascertain_report::html;
 use shapes::{Shape, scalar};
 

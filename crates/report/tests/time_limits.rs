@@ -2,8 +2,8 @@
 
 mod common;
 
-use ascertain::finding::{Estimated, Unlike};
-use ascertain::outcome::{Absence, Decision, LeftOut, Outcome, PointSummary, Verdict};
+use ascertain_engine::finding::{Estimated, Unlike};
+use ascertain_engine::outcome::{Absence, Decision, LeftOut, Outcome, PointSummary, Verdict};
 use ascertain_report::layout::Layout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{markdown, sentence};

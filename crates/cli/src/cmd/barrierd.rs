@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use ascertain::unit::{Unit, parse_quantity};
+use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_sync::barrierd::{Client, CpuStatus, DEFAULT_PATH, Daemon, Error, PERIOD_MAX, Status};
 use ascertain_sys::interrupt;
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use ascertain::claims_file::{self, ClaimsFile};
-use ascertain::plan::{Config, Plan};
-use ascertain::run::Run;
+use ascertain_engine::claims_file::{self, ClaimsFile};
+use ascertain_engine::plan::{Config, Plan};
+use ascertain_engine::run::Run;
 use ascertain_report::exports::Purpose;
 
 use crate::cmd::report;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain::command::{Input, Output};
+use ascertain_engine::command::{Input, Output};
 
 use crate::options::duration;
 

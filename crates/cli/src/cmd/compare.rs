@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use ascertain::claim::Claim;
-use ascertain::command::{CommandExperiment, CommandSet, NamedCommand, OnFailure};
-use ascertain::experiment::{Arm, Experiment, Point};
-use ascertain::outcome::{Decision, Gate, Outcome};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::Run;
+use ascertain_engine::claim::Claim;
+use ascertain_engine::command::{CommandExperiment, CommandSet, NamedCommand, OnFailure};
+use ascertain_engine::experiment::{Arm, Experiment, Point};
+use ascertain_engine::outcome::{Decision, Gate, Outcome};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::Run;
 use ascertain_report::exports::Purpose;
 use ascertain_report::layout::{Layout, Order, TimeUnit};
 use ascertain_report::terminal::Style;

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use anyhow::bail;
-use ascertain::claim::Claim;
-use ascertain::experiment::Spec;
-use ascertain::nearest::suggestion;
-use ascertain::outcome::Asked;
+use ascertain_engine::claim::Claim;
+use ascertain_engine::experiment::Spec;
+use ascertain_engine::nearest::suggestion;
+use ascertain_engine::outcome::Asked;
 use ascertain_report::sentence;
 
 use crate::cmd::run;

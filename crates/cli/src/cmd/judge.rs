@@ -1,6 +1,6 @@
 //! `ascertain judge`: the stateless test, for scripts that count for themselves.
 
-use ascertain::outcome::Verdict;
+use ascertain_engine::outcome::Verdict;
 use ascertain_report::judgement::Judgement;
 use ascertain_report::{csv, json, markdown, terminal};
 use ascertain_stats::{self as stats, Tally};

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use anyhow::bail;
-use ascertain::claim::Claim;
-use ascertain::experiment::{Arm, Experiment};
-use ascertain::memory;
+use ascertain_engine::claim::Claim;
+use ascertain_engine::experiment::{Arm, Experiment};
+use ascertain_engine::memory;
 use ascertain_sys::machine::{self, Machine};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Parameters of command lines: `{n}` is replaced by each of some values.
 
 use anyhow::{Context, bail};
-use ascertain::command::{CommandError, CommandSet};
-use ascertain::experiment::{Accepts, Factor, Level, Point};
+use ascertain_engine::command::{CommandError, CommandSet};
+use ascertain_engine::experiment::{Accepts, Factor, Level, Point};
 
 /// What stands in braces in command lines.
 #[derive(clap::Args, Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use ascertain::claim::Judging;
+use ascertain_engine::claim::Judging;
 use ascertain_report::power::{self, PowerAnalysis, PowerAt, SCHEMA};
 use ascertain_stats::{Judge, MarginJudge, expected_growth, power_growth};
 
@@ -50,7 +50,7 @@ pub struct Args {
 
 /// A true rate strictly between 0 and 1: `99.5%`.
 fn true_rate(text: &str) -> Result<f64, String> {
-    share(text).map_err(|error| match ascertain::unit::parse_quantity(text, ascertain::unit::Unit::One) {
+    share(text).map_err(|error| match ascertain_engine::unit::parse_quantity(text, ascertain_engine::unit::Unit::One) {
         Ok(end) if end == 0.0 || end == 1.0 => {
             format!("`{text}` is certainty, which nothing measured is; give a rate close to it, such as 99.99%")
         }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use ascertain::evidence;
-use ascertain::recorded::{self, RecordedRun};
+use ascertain_engine::evidence;
+use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_report::plot::{Plot, svg};
 use ascertain_report::{export, html};
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
-use ascertain::evidence::{self, Header, Writer};
-use ascertain::outcome::Outcome;
-use ascertain::run::{Recording, Run};
+use ascertain_engine::evidence::{self, Header, Writer};
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::run::{Recording, Run};
 use ascertain_report::exports::Purpose;
 use ascertain_report::layout::Layout;
 use ascertain_report::terminal::Style;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::bail;
-use ascertain::claim::Claim;
-use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::Run;
+use ascertain_engine::claim::Claim;
+use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::Run;
 use ascertain_report::exports::Purpose;
 use ascertain_sys::machine;
 

@@ -3,8 +3,8 @@
 use std::slice;
 
 use anyhow::bail;
-use ascertain::experiment::{Accepts, Arm, Experiment, Factor, Level};
-use ascertain::memory::{self, Shortage};
+use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
+use ascertain_engine::memory::{self, Shortage};
 use ascertain_sys::machine::Machine;
 
 /// Refuses an arm that the levels in `given`, which are factors' names, make too large for the machine.

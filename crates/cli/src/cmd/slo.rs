@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ascertain::claim::{Claim, Judging, Test};
-use ascertain::command::{self, CommandSet, NamedCommand, OnFailure};
-use ascertain::experiment::{Arm, Point};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::predicate::Predicate;
-use ascertain::run::Run;
+use ascertain_engine::claim::{Claim, Judging, Test};
+use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
+use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::run::Run;
 use ascertain_report::exports::Purpose;
 use ascertain_report::figure::exact_percent;
 use ascertain_report::terminal::Style;

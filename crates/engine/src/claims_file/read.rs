@@ -46,11 +46,11 @@ impl ClaimsFile {
 /// predicate = "exit == 0 and wall <= 1 s"
 /// rate = 0.99
 /// "#;
-/// let file = ascertain::claims_file::parse(text, Path::new("claims.toml"), &[]).unwrap();
+/// let file = ascertain_engine::claims_file::parse(text, Path::new("claims.toml"), &[]).unwrap();
 /// assert_eq!(file.claims[0].says, "`true`: exit == 0 and wall <= 1 s in at least 99 % of the trials");
 ///
 /// let wrong = text.replace("wall", "wal");
-/// let error = ascertain::claims_file::parse(&wrong, Path::new("claims.toml"), &[]).unwrap_err();
+/// let error = ascertain_engine::claims_file::parse(&wrong, Path::new("claims.toml"), &[]).unwrap_err();
 /// assert!(error.to_string().starts_with("claims.toml:5:13: unknown metric `wal`"));
 /// assert!(error.to_string().ends_with("did you mean `wall`?"));
 /// ```

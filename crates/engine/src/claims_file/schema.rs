@@ -11,7 +11,7 @@ use crate::plan::Registry;
 /// quantities, predicates, or which keys go together.
 ///
 /// ```
-/// let schema = ascertain::claims_file::json_schema(&[]);
+/// let schema = ascertain_engine::claims_file::json_schema(&[]);
 /// assert_eq!(schema["properties"]["claim"]["items"]["required"], serde_json::json!(["id"]));
 /// ```
 pub fn json_schema(registry: &Registry<'_>) -> Value {

@@ -11,8 +11,8 @@ use crate::experiment::{Arm, Experiment, Session, Setup, Spec, TargetError, Unav
 /// A set of commands that can be measured.
 ///
 /// ```
-/// use ascertain::command::{CommandExperiment, CommandSet, NamedCommand};
-/// use ascertain::experiment::Experiment;
+/// use ascertain_engine::command::{CommandExperiment, CommandSet, NamedCommand};
+/// use ascertain_engine::experiment::Experiment;
 ///
 /// let line = |line: &str| NamedCommand { line: line.into(), ..NamedCommand::default() };
 /// let set = CommandSet {

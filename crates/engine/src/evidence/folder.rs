@@ -35,7 +35,7 @@ pub(super) fn lines_bytes(run: &Path) -> Option<u64> {
 /// that names sort by time.
 ///
 /// ```
-/// let id = ascertain::evidence::new_run_id(1_795_253_412_000_000_000, 0);
+/// let id = ascertain_engine::evidence::new_run_id(1_795_253_412_000_000_000, 0);
 /// assert_eq!(id, "20261121T093012000Z-0000");
 /// ```
 pub fn new_run_id(unix_ns: u64, random: u64) -> String {
@@ -48,7 +48,7 @@ pub fn new_run_id(unix_ns: u64, random: u64) -> String {
 /// A time as RFC 3339 has it, in UTC, to the millisecond.
 ///
 /// ```
-/// let started = ascertain::evidence::rfc3339(1_795_253_412_000_000_000);
+/// let started = ascertain_engine::evidence::rfc3339(1_795_253_412_000_000_000);
 /// assert_eq!(started, "2026-11-21T09:30:12.000Z");
 /// ```
 pub fn rfc3339(unix_ns: u64) -> String {

@@ -28,7 +28,7 @@ impl Point {
     /// The text with each `{factor}` replaced by its level. What else stands in braces stays.
     ///
     /// ```
-    /// use ascertain::experiment::Point;
+    /// use ascertain_engine::experiment::Point;
     /// assert_eq!(Point::default().with("n", 4).fill("sort -n{n} {file}"), "sort -n4 {file}");
     /// ```
     pub fn fill(&self, text: &str) -> String {

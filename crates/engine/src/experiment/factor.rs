@@ -71,7 +71,7 @@ impl Level {
     /// mean either thousand.
     ///
     /// ```
-    /// use ascertain::experiment::Level;
+    /// use ascertain_engine::experiment::Level;
     /// assert_eq!(Level::parse("64Ki"), Level::Integer(65_536));
     /// assert_eq!(Level::parse("f32"), Level::Text("f32".into()));
     /// ```

@@ -32,13 +32,13 @@ pub struct Column {
 /// column that is empty, no number or not finite: with the line and the column.
 ///
 /// ```
-/// use ascertain::permutation::read_column;
+/// use ascertain_engine::permutation::read_column;
 /// let text = "name,wall\nfirst,1.5\n\"second, quoted\",2.5\n";
 /// let column = read_column(text.as_bytes(), "a.csv", Some("wall"), 1000)?;
 /// assert_eq!((column.heading.as_deref(), column.values), (Some("wall"), vec![1.5, 2.5]));
 /// let error = read_column("1\n2\nthree\n".as_bytes(), "b.txt", None, 1000).unwrap_err();
 /// assert!(error.to_string().starts_with("b.txt:3:1: `three` is not a number"));
-/// # Ok::<(), ascertain::permutation::ColumnError>(())
+/// # Ok::<(), ascertain_engine::permutation::ColumnError>(())
 /// ```
 pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usize) -> Result<Column, ColumnError> {
     let file = &shown(file);

@@ -7,7 +7,7 @@
 //! values that drift or that depend on their neighbours are not.
 //!
 //! ```
-//! use ascertain::permutation::{Budget, Decision, Method, Question, Reshuffles, Sample, decide};
+//! use ascertain_engine::permutation::{Budget, Decision, Method, Question, Reshuffles, Sample, decide};
 //!
 //! let a = Sample::new("a", (0..50).map(f64::from).collect());
 //! let b = Sample::new("b", (0..60).map(|i| f64::from(i) + 20.0).collect());
@@ -15,7 +15,7 @@
 //! assert_eq!(reshuffles.observed().value, 25.0);
 //! let conclusion = decide(&mut reshuffles, Method::Betting { alpha: 0.05 }, &Budget::default(), &mut |_| true)?;
 //! assert_eq!(conclusion.decision, Decision::Different);
-//! # Ok::<(), ascertain::permutation::Error>(())
+//! # Ok::<(), ascertain_engine::permutation::Error>(())
 //! ```
 //!
 //! # What the null hypothesis may say

@@ -122,7 +122,7 @@ impl FromStr for Statistic {
     /// Reads `mean`, `std`, `median`, `p99`, `p99.9`, or a level such as `q0.9`.
     ///
     /// ```
-    /// use ascertain::permutation::Statistic;
+    /// use ascertain_engine::permutation::Statistic;
     /// assert_eq!("p99".parse(), Ok(Statistic::Quantile(0.99)));
     /// assert!("p101".parse::<Statistic>().is_err());
     /// ```

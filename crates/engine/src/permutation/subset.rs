@@ -9,7 +9,7 @@ use rand::{Rng, RngExt};
 /// another, so neither does the result: of all subsets of that size each is equally likely.
 ///
 /// ```
-/// use ascertain::permutation::RandomSubset;
+/// use ascertain_engine::permutation::RandomSubset;
 /// use rand::SeedableRng;
 ///
 /// let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);

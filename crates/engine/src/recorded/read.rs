@@ -61,7 +61,7 @@ pub struct RecordedRun {
 ///
 /// ```
 /// let folder = std::env::temp_dir().join("no run");
-/// let error = ascertain::recorded::read(&folder).unwrap_err();
+/// let error = ascertain_engine::recorded::read(&folder).unwrap_err();
 /// assert!(error.to_string().contains("it has no run.json"));
 /// ```
 pub fn read(folder: &Path) -> Result<RecordedRun, Error> {

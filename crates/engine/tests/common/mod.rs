@@ -1,16 +1,16 @@
 //! An experiment whose values are known: what a trial sees is a function of variant and trial.
 #![allow(dead_code, missing_docs)]
 
-use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
-use ascertain::experiment::{
+use ascertain_engine::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain_engine::experiment::{
     Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial,
     Unavailable, Variant,
 };
-use ascertain::outcome::Outcome;
-use ascertain::plan::{Config, Plan};
-use ascertain::predicate::Predicate;
-use ascertain::run::{Recording, Silent, run};
-use ascertain::unit::Unit;
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::plan::{Config, Plan};
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::run::{Recording, Silent, run};
+use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 /// What an arm answers in a trial.

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use ascertain::claim::{Bound, Judging};
-use ascertain::evidence::Writer;
-use ascertain::permutation::read_recorded;
-use ascertain::plan::Config;
-use ascertain::recorded::{RecordedRun, State, read};
+use ascertain_engine::claim::{Bound, Judging};
+use ascertain_engine::evidence::Writer;
+use ascertain_engine::permutation::read_recorded;
+use ascertain_engine::plan::Config;
+use ascertain_engine::recorded::{RecordedRun, State, read};
 
 use super::common::{Scripted, noisy, plan, versus};
 use super::{Ran, record_one};

@@ -13,12 +13,12 @@ mod states;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ascertain::evidence::Header;
-use ascertain::experiment::Experiment;
-use ascertain::outcome::Outcome;
-use ascertain::plan::Plan;
-use ascertain::recorded::{RecordedRun, read};
-use ascertain::run::{Recording, Run, Silent, run};
+use ascertain_engine::evidence::Header;
+use ascertain_engine::experiment::Experiment;
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::plan::Plan;
+use ascertain_engine::recorded::{RecordedRun, read};
+use ascertain_engine::run::{Recording, Run, Silent, run};
 use common::Scripted;
 use tempfile::TempDir;
 

@@ -3,15 +3,15 @@
 use std::fs;
 use std::time::Duration;
 
-use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
-use ascertain::evidence::Writer;
-use ascertain::experiment::{Better, Metric, TargetError, Trial};
-use ascertain::finding::{Reason, Unavailable};
-use ascertain::outcome::{Outcome, Verdict};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::recorded::State;
-use ascertain::run::{Recording, Silent, run};
-use ascertain::unit::Unit;
+use ascertain_engine::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain_engine::evidence::Writer;
+use ascertain_engine::experiment::{Better, Metric, TargetError, Trial};
+use ascertain_engine::finding::{Reason, Unavailable};
+use ascertain_engine::outcome::{Outcome, Verdict};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::recorded::State;
+use ascertain_engine::run::{Recording, Silent, run};
+use ascertain_engine::unit::Unit;
 
 use super::common::{Scripted, arm, noisy, plan, versus};
 use super::{Ran, record, record_one};

@@ -1,10 +1,10 @@
 //! How claims came to their verdicts.
 
-use ascertain::claim::{Bound, Claim, Judging};
-use ascertain::experiment::{TargetError, Trial};
-use ascertain::outcome::{ClaimResult, Decision, Verdict};
-use ascertain::plan::Config;
-use ascertain::recorded::{ClaimPath, EvidencePoint};
+use ascertain_engine::claim::{Bound, Claim, Judging};
+use ascertain_engine::experiment::{TargetError, Trial};
+use ascertain_engine::outcome::{ClaimResult, Decision, Verdict};
+use ascertain_engine::plan::Config;
+use ascertain_engine::recorded::{ClaimPath, EvidencePoint};
 use ascertain_stats::{OrderJudge, Tally, log_e_holds, log_e_refuted};
 use proptest::prelude::*;
 

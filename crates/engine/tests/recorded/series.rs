@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::fs;
 
-use ascertain::experiment::{
+use ascertain_engine::experiment::{
     Arm, ArmId, Better, Experiment, Metric, Point, Reduce, Sample, Samples, Session, Setup, Spec, Status, TargetError,
     Trial, Unavailable, Variant,
 };
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::predicate::Predicate;
-use ascertain::recorded::Series;
-use ascertain::unit::Unit;
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::recorded::Series;
+use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 use super::common::{Scripted, plan};
@@ -113,8 +113,8 @@ fn curves_and_matrices_come_back_from_both_files() {
     // A claim of the trial's one number: the median of what all servers had.
     let claim = Scripted::new(&[], |_, _| Ok(0.0)).predicate("fast", "a", "time > 0 ns", 0.5);
     let predicate = Predicate::parse("rate >= 1 B/s", &swept.0.metrics).unwrap();
-    let tests = vec![ascertain::claim::Test::Predicate { arm: arm("a"), predicate }];
-    let claim = ascertain::claim::Claim { experiment: "swept".into(), tests, ..claim };
+    let tests = vec![ascertain_engine::claim::Test::Predicate { arm: arm("a"), predicate }];
+    let claim = ascertain_engine::claim::Claim { experiment: "swept".into(), tests, ..claim };
     let config = Config { exact_trials: Some(TRIALS), ..Config::default() };
     let ran = record(&[&swept], &Plan { tables, ..plan(vec![claim], config) });
 

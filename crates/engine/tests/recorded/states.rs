@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use ascertain::claim::{Bound, Judging};
-use ascertain::evidence::Writer;
-use ascertain::outcome::Verdict;
-use ascertain::plan::Config;
-use ascertain::recorded::{RecordedRun, State};
+use ascertain_engine::claim::{Bound, Judging};
+use ascertain_engine::evidence::Writer;
+use ascertain_engine::outcome::Verdict;
+use ascertain_engine::plan::Config;
+use ascertain_engine::recorded::{RecordedRun, State};
 
 use super::common::{Scripted, noisy, plan, versus};
 use super::{Ran, record_one};

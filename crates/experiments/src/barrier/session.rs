@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
-use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
+use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
 use ascertain_sync::barrierd::missed_rounds;
 use ascertain_sys::clock;
 
@@ -111,7 +111,7 @@ fn spaced(method: &mut Method, load: &Load, out: &mut Samples) -> Result<(), Str
 
 #[cfg(test)]
 mod tests {
-    use ascertain::experiment::Experiment;
+    use ascertain_engine::experiment::Experiment;
 
     use super::super::Barrier;
     use super::super::experiment::IDLE;

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use ascertain::experiment::{
+use ascertain_engine::experiment::{
     Accepts, Arm, Better, Experiment, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_sys::affinity;
 use ascertain_sys::machine::Machine;
 
@@ -113,7 +113,7 @@ pub(super) fn level(arm: &Arm, factor: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use ascertain::claim::Test;
+    use ascertain_engine::claim::Test;
     use ascertain_sys::machine::describe;
 
     use super::*;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use ascertain::experiment::{TargetError, Unavailable};
+use ascertain_engine::experiment::{TargetError, Unavailable};
 
 use super::experiment::PEER;
 

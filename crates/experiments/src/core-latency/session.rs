@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use ascertain::experiment::{Arm, ArmId, Sample, Samples, Session, Setup, Status, TargetError, Trial};
+use ascertain_engine::experiment::{Arm, ArmId, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 use ascertain_sys::affinity;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

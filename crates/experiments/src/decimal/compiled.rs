@@ -1,6 +1,6 @@
 //! Peers in C and C++: the C library's, the C++ library's, and {fmt} where it is installed.
 
-use ascertain::experiment::Unavailable;
+use ascertain_engine::experiment::Unavailable;
 use ascertain_sys::compiled::{Function, Language, Source, compile};
 
 const LIBC: &str = r#"

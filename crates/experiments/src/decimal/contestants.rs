@@ -5,8 +5,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use ascertain::black_box;
-use ascertain::experiment::Unavailable;
+use ascertain_engine::black_box;
+use ascertain_engine::experiment::Unavailable;
 use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
 
 use super::{compiled, limits};

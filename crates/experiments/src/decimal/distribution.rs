@@ -1,6 +1,6 @@
 //! The source's six distributions, and of each the numbers that have so many digits.
 
-use ascertain::experiment::{Arm, Level};
+use ascertain_engine::experiment::{Arm, Level};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -41,7 +41,7 @@ fn value(distribution: &str, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ascertain::experiment::Point;
+    use ascertain_engine::experiment::Point;
     use rand::SeedableRng;
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use ascertain::black_box;
+use ascertain_engine::black_box;
 
 use super::contestants::{Contestant, Each, Lines};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ascertain::batch::{self, Timed};
-use ascertain::black_box;
-use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_engine::batch::{self, Timed};
+use ascertain_engine::black_box;
+use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
 use ascertain_sys::clock;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use ascertain::black_box;
+use ascertain_engine::black_box;
 use ascertain_sync::event_count::{EventCount, MultiProducer, OneWord, Polled, TwoWord};
 use ascertain_sync::ring::{Consumer, Producer, ring};
 use event_listener::{Event, Listener};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ascertain::batch::{self, Timed};
-use ascertain::black_box;
-use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
+use ascertain_engine::batch::{self, Timed};
+use ascertain_engine::black_box;
+use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
 use ascertain_sys::clock;
 
 use super::contestants::{ITEMS, Ring, Signal, VARIANTS};
@@ -119,7 +119,7 @@ impl Session for Targets {
 
 #[cfg(test)]
 mod tests {
-    use ascertain::experiment::Point;
+    use ascertain_engine::experiment::Point;
 
     use super::*;
 

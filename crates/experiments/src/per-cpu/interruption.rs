@@ -5,7 +5,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use ascertain::experiment::{TargetError, Unavailable};
+use ascertain_engine::experiment::{TargetError, Unavailable};
 use ascertain_sys::rseq::null_gs::{Switches, interrupts_seen, switches_seen};
 use ascertain_sys::rseq::{Area, Count, Outcome, possible_cpus};
 use ascertain_sys::{affinity, clock};

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
+use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
 use ascertain_sys::clock;
 
 use super::experiment::{INTERRUPTS_SEEN, RATE, RESTARTS, SWITCHES_SEEN, TIME};

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use ascertain::experiment::Unavailable;
+use ascertain_engine::experiment::Unavailable;
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method};
 use ascertain_sys::compiled::{Function, Language, Library, Source, compile};
 

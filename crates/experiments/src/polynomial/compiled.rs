@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use ascertain::experiment::{Arm, Unavailable};
+use ascertain_engine::experiment::{Arm, Unavailable};
 use ascertain_sys::compiled::{Function, Language, Source, compile};
 
 /// The loops' names, which are those of their functions with `c-` before them.

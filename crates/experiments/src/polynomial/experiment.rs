@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use ascertain::experiment::{
+use ascertain_engine::experiment::{
     Accepts, Arm, Better, Experiment, Footprint, Metric, Plot, Point, Session, Setup, Spec, TargetError, Unavailable,
     Variant,
 };
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_numeric::polynomial::VARIANTS;
 use ascertain_sys::machine::Machine;
 

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use ascertain::batch::{self, Timed};
-use ascertain::black_box;
-use ascertain::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
+use ascertain_engine::batch::{self, Timed};
+use ascertain_engine::black_box;
+use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, TargetError, Trial};
 use ascertain_numeric::polynomial::{VARIANTS, fill};
 
 use super::compiled;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ascertain::experiment::Unavailable;
+use ascertain_engine::experiment::Unavailable;
 use ascertain_sync::barrier::{Barrier, Method, Visitor, choose};
 
 use super::{limits, ours, peers};

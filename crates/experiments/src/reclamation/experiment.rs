@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use ascertain::experiment::{
+use ascertain_engine::experiment::{
     Accepts, Arm, Better, Experiment, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 use super::contestants::{VARIANTS, is_available};

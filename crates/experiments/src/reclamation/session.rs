@@ -1,7 +1,7 @@
 //! Measuring: the same ring of objects for everybody.
 
-use ascertain::batch::{self, Timed};
-use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_engine::batch::{self, Timed};
+use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
 use ascertain_sys::clock;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -116,7 +116,7 @@ impl Session for Targets {
 
 #[cfg(test)]
 mod tests {
-    use ascertain::experiment::Point;
+    use ascertain_engine::experiment::Point;
 
     use super::super::contestants::{VARIANTS, is_available};
     use super::*;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use ascertain::experiment::{
+use ascertain_engine::experiment::{
     Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
     Unavailable, Variant,
 };
-use ascertain::permutation::{Alternative, Question, Reshuffles, Sample, Technique};
-use ascertain::unit::Unit;
+use ascertain_engine::permutation::{Alternative, Question, Reshuffles, Sample, Technique};
+use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
 use ascertain_sys::machine::Machine;
 use rand::SeedableRng;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use accurate::sum::OnlineExactSum;
 use accurate::traits::SumAccumulator;
-use ascertain::experiment::Unavailable;
+use ascertain_engine::experiment::Unavailable;
 use ascertain_numeric::sum::{self, Element};
 use ascertain_sys::compiled::{Function, Language, Library, Plain, Source, compile};
 

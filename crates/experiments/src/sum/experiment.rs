@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use ascertain::experiment::{
+use ascertain_engine::experiment::{
     Accepts, Arm, Better, Experiment, Footprint, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
     Unavailable, Variant,
 };
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_numeric::sum::Element;
 use ascertain_sys::machine::Machine;
 

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use ascertain::batch::{self, Timed};
-use ascertain::black_box;
-use ascertain::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_engine::batch::{self, Timed};
+use ascertain_engine::black_box;
+use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
 use ascertain_numeric::sum::{self, Element};
 use ascertain_sys::compiled::Plain;
 use rand::{RngExt, SeedableRng};

@@ -1,6 +1,6 @@
 //! Plots of every kind, from made-up data that is always the same.
 
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_report::plot::{Axis, Cell, Interval, Layer, Plot, Range, Scale, Which};
 
 /// Every kind of plot, and those that are hard to draw.

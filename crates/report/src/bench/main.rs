@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use ascertain::experiment::Experiment;
-use ascertain::function::Group;
+use ascertain_engine::experiment::Experiment;
+use ascertain_engine::function::Group;
 use ascertain_sys::{clock, interrupt};
 
 use super::measure::Bench;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use ascertain::claim::Claim;
-use ascertain::evidence;
-use ascertain::experiment::{Arm, Experiment, Point};
-use ascertain::function::Group;
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::{Recording, Run};
+use ascertain_engine::claim::Claim;
+use ascertain_engine::evidence;
+use ascertain_engine::experiment::{Arm, Experiment, Point};
+use ascertain_engine::function::Group;
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::{Recording, Run};
 
 use super::options::{Format, Options};
 use crate::exports::Files;
@@ -40,7 +40,7 @@ impl<'o> Bench<'o> {
     }
 
     /// Measures a group and prints what came of it.
-    pub fn measure(&mut self, group: &Group) -> Result<Run, ascertain::Error> {
+    pub fn measure(&mut self, group: &Group) -> Result<Run, ascertain_engine::Error> {
         let options = self.options;
         let recording = match options.no_evidence {
             true => Recording::None,
@@ -49,7 +49,7 @@ impl<'o> Bench<'o> {
                 command_line: std::env::args().collect(),
             },
         };
-        let run = ascertain::run::run(&plan(group, &options.config), &[group], recording, &mut self.exports)?;
+        let run = ascertain_engine::run::run(&plan(group, &options.config), &[group], recording, &mut self.exports)?;
         self.exports.keep(&run.outcome, &run.observations);
         print!("{}", self.text(group, &run));
         if options.format == Format::Table {

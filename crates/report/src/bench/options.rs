@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain::nearest::nearest;
-use ascertain::plan::Config;
-use ascertain::unit::{Unit, parse_quantity};
+use ascertain_engine::nearest::nearest;
+use ascertain_engine::plan::Config;
+use ascertain_engine::unit::{Unit, parse_quantity};
 use lexopt::prelude::*;
 
 use crate::exports::{KINDS, Kind};

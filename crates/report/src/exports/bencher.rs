@@ -3,8 +3,8 @@
 //! Bencher's own measure `latency`, in nanoseconds, and operations a second are its `throughput`; any other
 //! metric is a measure of its own.
 
-use ascertain::outcome::PointSummary;
-use ascertain::unit::Unit;
+use ascertain_engine::outcome::PointSummary;
+use ascertain_engine::unit::Unit;
 use serde_json::{Map, Value, json};
 
 use super::results::{Names, Results};

@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use ascertain::observations::Observations;
-use ascertain::outcome::Outcome;
-use ascertain::run::{Observer, Progress};
-use ascertain::values::Values;
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::run::{Observer, Progress};
+use ascertain_engine::values::Values;
 use ascertain_sys::clock;
 
 use super::kind::Kind;

@@ -1,8 +1,8 @@
 //! What GitHub shows of a job: its summary page, in Markdown, and annotations, which are lines of output
 //! that its runner reads. Both are cut on purpose, saying so, before GitHub drops what is too long.
 
-use ascertain::claim::Judging;
-use ascertain::outcome::{ClaimResult, Verdict};
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{ClaimResult, Verdict};
 
 use super::results::{Mark, Results};
 use crate::markdown;

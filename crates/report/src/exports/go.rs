@@ -9,9 +9,9 @@
 
 use std::collections::BTreeSet;
 
-use ascertain::experiment::Better;
-use ascertain::outcome::{Outcome, PointSummary};
-use ascertain::unit::Unit;
+use ascertain_engine::experiment::Better;
+use ascertain_engine::outcome::{Outcome, PointSummary};
+use ascertain_engine::unit::Unit;
 
 use super::results::{ArmResults, Names, Results, thinned};
 use crate::text::harmless;

@@ -6,8 +6,8 @@
 //! time was not measured it repeats `real_time`, and the context says so. A time that met its limit has an error
 //! and no number: `compare.py` passes over such an entry.
 
-use ascertain::outcome::PointSummary;
-use ascertain::unit::Unit;
+use ascertain_engine::outcome::PointSummary;
+use ascertain_engine::unit::Unit;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 //! claim. A refuted claim is a failure, one whose target failed an error, and one that came to no verdict
 //! is skipped, with the reason.
 
-use ascertain::claim::Judging;
-use ascertain::outcome::{ClaimResult, Outcome};
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{ClaimResult, Outcome};
 
 use super::results::{Mark, Results};
 use crate::sentence;

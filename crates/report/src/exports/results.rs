@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, HashMap};
 
-use ascertain::claims_file::Place;
-use ascertain::experiment::{Arm, Point};
-use ascertain::observations::Observations;
-use ascertain::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
-use ascertain::plan::Table;
-use ascertain::unit::Unit;
+use ascertain_engine::claims_file::Place;
+use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain_engine::plan::Table;
+use ascertain_engine::unit::Unit;
 
 /// What a run is for, which its outcome does not say.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,8 +1,8 @@
 //! Two runs side by side.
 
-use ascertain::experiment::{Better, Point};
-use ascertain::outcome::{AskedTest, ClaimResult};
-use ascertain::unit::{Unit, significant};
+use ascertain_engine::experiment::{Better, Point};
+use ascertain_engine::outcome::{AskedTest, ClaimResult};
+use ascertain_engine::unit::{Unit, significant};
 use serde::Serialize;
 
 use super::list::RunState;

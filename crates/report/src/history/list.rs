@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ascertain::recorded::State;
-use ascertain::unit::Unit;
+use ascertain_engine::recorded::State;
+use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use super::words::{minute, shortened};

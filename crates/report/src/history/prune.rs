@@ -1,6 +1,6 @@
 //! Which runs were deleted, or would be.
 
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use crate::csv::record;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ascertain::experiment::{Better, Point};
-use ascertain::unit::Unit;
+use ascertain_engine::experiment::{Better, Point};
+use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use super::words::{minute, told_apart};

@@ -1,8 +1,8 @@
 //! The same claims in several runs.
 
-use ascertain::claim::Judging;
-use ascertain::outcome::{ClaimResult, Verdict};
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{ClaimResult, Verdict};
+use ascertain_engine::recorded::RecordedRun;
 
 use super::claim::heading;
 use super::markup::Html;

@@ -1,8 +1,8 @@
 //! What a verdict rests on: the line of figures, and what it says and does not say.
 
-use ascertain::claim::{Judging, Scale};
-use ascertain::outcome::{AskedTest, Basis, ClaimResult, Verdict};
-use ascertain::recorded::{ClaimPath, State};
+use ascertain_engine::claim::{Judging, Scale};
+use ascertain_engine::outcome::{AskedTest, Basis, ClaimResult, Verdict};
+use ascertain_engine::recorded::{ClaimPath, State};
 
 use crate::clause::{ClaimFigure, rate_figure};
 use crate::figure::{chance, exact_percent};

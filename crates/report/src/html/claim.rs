@@ -1,8 +1,8 @@
 //! A claim with its verdict.
 
-use ascertain::claim::Judging;
-use ascertain::outcome::{AskedTest, ClaimResult, Verdict};
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{AskedTest, ClaimResult, Verdict};
+use ascertain_engine::recorded::RecordedRun;
 
 use super::markup::Html;
 use super::picture::{Figure, Room, figures};

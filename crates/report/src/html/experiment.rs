@@ -1,10 +1,10 @@
 //! What was measured, experiment by experiment.
 
-use ascertain::claim::Judging;
-use ascertain::command::CommandSet;
-use ascertain::experiment::{Metric, Spec};
-use ascertain::outcome::{ClaimResult, PointSummary};
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::command::CommandSet;
+use ascertain_engine::experiment::{Metric, Spec};
+use ascertain_engine::outcome::{ClaimResult, PointSummary};
+use ascertain_engine::recorded::RecordedRun;
 
 use super::markup::Html;
 use super::picture::{Figure, Room, figures, in_addresses};

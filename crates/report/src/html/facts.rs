@@ -1,8 +1,8 @@
 //! When, where and with what: the head of a run.
 
-use ascertain::outcome::Outcome;
-use ascertain::recorded::{RecordedRun, State};
-use ascertain::unit::Unit;
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::recorded::{RecordedRun, State};
+use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::{Cache, Machine};
 
 use super::basis::grouped;

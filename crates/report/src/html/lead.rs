@@ -1,9 +1,9 @@
 //! What came of a run, before everything else.
 
-use ascertain::claim::Judging;
-use ascertain::experiment::{Arm, Better};
-use ascertain::outcome::{AskedTest, ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::{Arm, Better};
+use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
+use ascertain_engine::recorded::RecordedRun;
 
 use super::markup::Html;
 use crate::clause::{self, adjective, arm_names, worse};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ascertain::outcome::ClaimResult;
-use ascertain::recorded::{ClaimPath, RecordedRun};
+use ascertain_engine::outcome::ClaimResult;
+use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::basis::grouped;
 

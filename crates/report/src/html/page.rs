@@ -1,7 +1,7 @@
 //! The page as a whole.
 
-use ascertain::outcome::{Outcome, Verdict};
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::outcome::{Outcome, Verdict};
+use ascertain_engine::recorded::RecordedRun;
 use askama::Template;
 
 use super::aligned::{Aligned, aligned};

@@ -1,7 +1,7 @@
 //! Pictures, in the sizes that a page shows them in, with their tables.
 
-use ascertain::outcome::ClaimResult;
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::outcome::ClaimResult;
+use ascertain_engine::recorded::RecordedRun;
 
 use super::markup::Html;
 use super::table::Table;

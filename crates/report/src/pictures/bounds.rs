@@ -1,10 +1,10 @@
 //! The numbers that trials are held against, as rules.
 
-use ascertain::claim::{Bound, Judging, Scale};
-use ascertain::experiment::Metric;
-use ascertain::outcome::{AskedTest, ClaimResult, Measure};
-use ascertain::predicate::Predicate;
-use ascertain::unit::Unit;
+use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::experiment::Metric;
+use ascertain_engine::outcome::{AskedTest, ClaimResult, Measure};
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::unit::Unit;
 
 use crate::plot::{Layer, Which};
 

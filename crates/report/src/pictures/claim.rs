@@ -1,6 +1,6 @@
-use ascertain::claim::Judging;
-use ascertain::outcome::{AskedTest, ClaimResult};
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{AskedTest, ClaimResult};
+use ascertain_engine::recorded::RecordedRun;
 
 use super::evidence::evidence;
 use super::paired::paired;

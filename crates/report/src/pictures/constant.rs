@@ -1,7 +1,7 @@
 //! What does not vary is said, not drawn.
 
-use ascertain::experiment::{Metric, Plot, Spec};
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::experiment::{Metric, Plot, Spec};
+use ascertain_engine::recorded::RecordedRun;
 
 use super::experiment::apart;
 use super::measured::Measured;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range as Span;
 
-use ascertain::experiment::{Arm, Metric, Spec};
-use ascertain::recorded::{RecordedRun, Series};
-use ascertain::unit::Unit;
-use ascertain::values::Values;
+use ascertain_engine::experiment::{Arm, Metric, Spec};
+use ascertain_engine::recorded::{RecordedRun, Series};
+use ascertain_engine::unit::Unit;
+use ascertain_engine::values::Values;
 use ascertain_stats::median_sorted;
 
 use super::measured::{Estimate, Medians, is_taken_back, scale_for};

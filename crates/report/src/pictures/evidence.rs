@@ -1,9 +1,9 @@
 //! The path of the evidence to its threshold.
 
-use ascertain::claim::Judging;
-use ascertain::outcome::ClaimResult;
-use ascertain::recorded::{ClaimPath, EvidencePoint};
-use ascertain::unit::Unit;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::ClaimResult;
+use ascertain_engine::recorded::{ClaimPath, EvidencePoint};
+use ascertain_engine::unit::Unit;
 
 use super::claim::{directions, said};
 use super::{Picture, PictureKind, Table, names};

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use ascertain::experiment::{Metric, Plot, Point, Spec};
-use ascertain::recorded::RecordedRun;
+use ascertain_engine::experiment::{Metric, Plot, Point, Spec};
+use ascertain_engine::recorded::RecordedRun;
 
 use super::curve::curves;
 use super::forest::{MANY, medians};

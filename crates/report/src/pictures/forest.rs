@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ascertain::experiment::Arm;
-use ascertain::unit::Unit;
+use ascertain_engine::experiment::Arm;
+use ascertain_engine::unit::Unit;
 
 use super::measured::{Estimate, Measured, Row};
 use super::names::Lines;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ascertain::experiment::Arm;
-use ascertain::unit::Unit;
+use ascertain_engine::experiment::Arm;
+use ascertain_engine::unit::Unit;
 
 use super::measured::{Measured, Row};
 use super::names::natural;

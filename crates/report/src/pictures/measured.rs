@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ascertain::experiment::{Arm, Metric, Spec};
-use ascertain::observations::Observations;
-use ascertain::outcome::{Outcome, PointSummary};
-use ascertain::recorded::{RecordedRun, Series};
-use ascertain::unit::Unit;
-use ascertain::values::{Sorted, Values};
+use ascertain_engine::experiment::{Arm, Metric, Spec};
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::{Outcome, PointSummary};
+use ascertain_engine::recorded::{RecordedRun, Series};
+use ascertain_engine::unit::Unit;
+use ascertain_engine::values::{Sorted, Values};
 use ascertain_stats::{QuantileRanks, quantile_ranks, quantile_sorted};
 
 use super::names;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use ascertain::experiment::{Arm, Level};
+use ascertain_engine::experiment::{Arm, Level};
 
 /// The lines of a picture of rows, some of which may be headings.
 pub(super) struct Lines {
@@ -180,7 +180,7 @@ fn number(part: &str) -> Option<u128> {
 
 #[cfg(test)]
 mod tests {
-    use ascertain::experiment::Point;
+    use ascertain_engine::experiment::Point;
 
     use super::*;
 

@@ -1,7 +1,7 @@
-use ascertain::claim::{Bound, Judging, Scale as Compared};
-use ascertain::outcome::{AskedTest, ClaimResult, Outcome};
-use ascertain::recorded::RecordedRun;
-use ascertain::unit::Unit;
+use ascertain_engine::claim::{Bound, Judging, Scale as Compared};
+use ascertain_engine::outcome::{AskedTest, ClaimResult, Outcome};
+use ascertain_engine::recorded::RecordedRun;
+use ascertain_engine::unit::Unit;
 
 use super::claim::said;
 use super::names::Lines;

@@ -1,10 +1,10 @@
 //! Paired ratios and differences in the order measured.
 
-use ascertain::claim::{Bound, Judging, Scale as Compared};
-use ascertain::outcome::{AskedTest, ClaimResult};
-use ascertain::recorded::ClaimPath;
-use ascertain::unit::Unit;
-use ascertain::values::{Bounds, Values};
+use ascertain_engine::claim::{Bound, Judging, Scale as Compared};
+use ascertain_engine::outcome::{AskedTest, ClaimResult};
+use ascertain_engine::recorded::ClaimPath;
+use ascertain_engine::unit::Unit;
+use ascertain_engine::values::{Bounds, Values};
 use ascertain_stats::quantile_ranks;
 
 use super::bounds::Versus;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_stats::QuantileRanks;
 
 use super::measured::{Measured, Row, ranks};

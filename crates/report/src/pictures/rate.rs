@@ -1,7 +1,7 @@
 //! Where a rate lies, beside the one that was claimed.
 
-use ascertain::outcome::ClaimResult;
-use ascertain::unit::Unit;
+use ascertain_engine::outcome::ClaimResult;
+use ascertain_engine::unit::Unit;
 use ascertain_stats::{Tally, credible_interval, log_binomial};
 
 use super::claim::said;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use ascertain::experiment::{Arm, Footprint, Point};
-use ascertain::unit::Unit;
+use ascertain_engine::experiment::{Arm, Footprint, Point};
+use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Cache;
 
 use super::measured::{Estimate, Measured, Row};

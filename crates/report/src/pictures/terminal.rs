@@ -1,7 +1,7 @@
-use ascertain::claim::Judging;
-use ascertain::experiment::Metric;
-use ascertain::observations::Observations;
-use ascertain::outcome::{AskedTest, Outcome, PointSummary};
+use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::Metric;
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::{AskedTest, Outcome, PointSummary};
 
 use super::bounds::of_predicate;
 use super::forest::medians;

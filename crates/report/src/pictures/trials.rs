@@ -1,7 +1,7 @@
 //! Values in the order measured: whether anything drifts.
 
-use ascertain::unit::Unit;
-use ascertain::values::Bounds;
+use ascertain_engine::unit::Unit;
+use ascertain_engine::values::Bounds;
 use ascertain_stats::median_sorted;
 
 use super::measured::Measured;

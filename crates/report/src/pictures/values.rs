@@ -1,8 +1,8 @@
 //! The values that a predicate speaks of, in the order measured.
 
-use ascertain::outcome::{AskedTest, ClaimResult};
-use ascertain::recorded::{ClaimPath, RecordedRun};
-use ascertain::unit::Unit;
+use ascertain_engine::outcome::{AskedTest, ClaimResult};
+use ascertain_engine::recorded::{ClaimPath, RecordedRun};
+use ascertain_engine::unit::Unit;
 
 use super::bounds::{of_predicate, places};
 use super::claim::said;

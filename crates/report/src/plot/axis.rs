@@ -1,4 +1,4 @@
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 /// How a number becomes a place.

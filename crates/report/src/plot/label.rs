@@ -1,6 +1,6 @@
 //! What is written beside a tick.
 
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 
 /// Labels of evenly spaced numbers, all with the prefix that is given (its factor and its symbol) and with as many
 /// decimals as the step needs: `0`, `20 ms`, `40 ms`.

@@ -1,4 +1,4 @@
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 /// Marks of one kind. `series` is an index into the plot's series; `None` draws in the text's colour.

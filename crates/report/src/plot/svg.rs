@@ -41,7 +41,7 @@ mod sheet;
 
 use std::fmt::Write;
 
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 
 pub(super) use legend::colored_cells;
 pub(crate) use path::escaped;
@@ -91,7 +91,7 @@ pub fn properties(is_dark: bool) -> String {
 /// The plot as an `<svg>` element for a page.
 ///
 /// ```
-/// use ascertain::unit::Unit;
+/// use ascertain_engine::unit::Unit;
 /// use ascertain_report::plot::{Axis, Layer, Plot, Scale, svg};
 /// let plot = Plot {
 ///     id: "sizes".into(),

@@ -28,7 +28,7 @@ const LEAST_ROWS: usize = 5;
 /// Each line is ended. With colour, it has the terminal's escapes for colours, and nothing else differs.
 ///
 /// ```
-/// use ascertain::unit::Unit;
+/// use ascertain_engine::unit::Unit;
 /// use ascertain_report::plot::{Axis, Layer, Plot, Scale, text};
 /// let plot = Plot {
 ///     id: "ratios".into(),

@@ -1,4 +1,4 @@
-use ascertain::unit::{Unit, significant};
+use ascertain_engine::unit::{Unit, significant};
 
 use super::scale::Ruler;
 use super::{Axis, Cell, Layer, Scale, Which};

@@ -1,9 +1,9 @@
 //! What was asked for and has no figures, or not all: one sentence a reason.
 
-use ascertain::experiment::{Arm, Point};
-use ascertain::finding::Reason;
-use ascertain::outcome::{Absence, LeftOut, Outcome};
-use ascertain::plan::Plan;
+use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::finding::Reason;
+use ascertain_engine::outcome::{Absence, LeftOut, Outcome};
+use ascertain_engine::plan::Plan;
 
 use crate::finding;
 use crate::text::{harmless, quoted};

@@ -1,7 +1,7 @@
 //! The sentences of a claim, with names still marked: see [`crate::text::quoted`].
 
-use ascertain::claim::Judging;
-use ascertain::outcome::{ClaimResult, Decided, Verdict};
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{ClaimResult, Decided, Verdict};
 
 use super::order;
 use crate::clause::{ClaimFigure, Clause, rate_figure};

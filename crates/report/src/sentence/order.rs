@@ -1,6 +1,6 @@
 //! The sentence of a comparison of two commands.
 
-use ascertain::outcome::{AskedTest, Basis, ClaimResult, Decided, Decision, Measure};
+use ascertain_engine::outcome::{AskedTest, Basis, ClaimResult, Decided, Decision, Measure};
 
 use super::marked::wrong;
 use crate::clause::{self, adjective, arm_names, in_metric, worse};

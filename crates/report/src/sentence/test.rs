@@ -1,9 +1,9 @@
 //! What a claim tests, for who wants to know before it is judged.
 
-use ascertain::claim::Judging;
-use ascertain::experiment::Better;
-use ascertain::outcome::{Asked, AskedTest, Measure};
-use ascertain::unit::Unit;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::Better;
+use ascertain_engine::outcome::{Asked, AskedTest, Measure};
+use ascertain_engine::unit::Unit;
 
 use crate::clause::{Clause, arm_label};
 use crate::figure::exact_percent;

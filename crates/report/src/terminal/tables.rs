@@ -1,6 +1,6 @@
 //! What each subcommand prints.
 
-use ascertain::outcome::{ClaimResult, Outcome, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 
 use super::draw::Style;
 use crate::figure::Figure;

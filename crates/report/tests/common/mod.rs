@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::Path;
 
-use ascertain::claim::{Bound, Judging, Scale};
-use ascertain::experiment::{Arm, Better, Point};
-use ascertain::finding::{Reason, Threat, Unavailable, Unlike};
-use ascertain::outcome::{
+use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::experiment::{Arm, Better, Point};
+use ascertain_engine::finding::{Reason, Threat, Unavailable, Unlike};
+use ascertain_engine::outcome::{
     Absence, Asked, AskedTest, ClaimResult, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, Verdict,
 };
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_report::hyperfine::CommandTimes;
 use ascertain_report::judgement::Judgement;
 use ascertain_sys::machine::Machine;

@@ -21,13 +21,13 @@ prop_compose! {
         let verdicts =
             [Verdict::Holds, Verdict::Refuted, Verdict::Undecided, Verdict::Unavailable, Verdict::Failed, Verdict::Deferred];
         let claim = |[id, says, variant, reason, experiment]: &[String; 5]| {
-            let test = ascertain::outcome::AskedTest::Predicate {
+            let test = ascertain_engine::outcome::AskedTest::Predicate {
                 arm: arm(variant, &Point::default()),
                 predicate: "exit == 0".into(),
                 measure: Some(measure("wall", Unit::Nanosecond)),
             };
             let mut claim = common::counted(
-                blank(id, says, ascertain::claim::Judging::Rate, test), verdicts[verdict], 3, 5,
+                blank(id, says, ascertain_engine::claim::Judging::Rate, test), verdicts[verdict], 3, 5,
             );
             (claim.reasons, claim.experiment) = (vec![reason.clone().into()], experiment.clone());
             claim

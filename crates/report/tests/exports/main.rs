@@ -8,13 +8,13 @@ mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ascertain::claims_file::Place;
-use ascertain::experiment::{Better, Experiment, Point};
-use ascertain::function::Group;
-use ascertain::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::run::Recording;
-use ascertain::unit::Unit;
+use ascertain_engine::claims_file::Place;
+use ascertain_engine::experiment::{Better, Experiment, Point};
+use ascertain_engine::function::Group;
+use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::Recording;
+use ascertain_engine::unit::Unit;
 use ascertain_report::exports::{Files, KINDS, Mark, Purpose, Results, annotations};
 use common::{arm, at_least_8, compare_with_golden, order, outcome};
 use serde_json::Value;
@@ -162,7 +162,7 @@ fn measure_a_function(group: &str, files: &mut Files) {
     let tables = vec![Table { experiment: group.spec().id.clone(), arms }];
     let config = Config { exact_trials: Some(3), ..Config::default() };
     let plan = Plan { claims: Vec::new(), tables, commands: Vec::new(), config };
-    let run = ascertain::run::run(&plan, &[&group], Recording::None, files).unwrap();
+    let run = ascertain_engine::run::run(&plan, &[&group], Recording::None, files).unwrap();
     files.keep(&run.outcome, &run.observations);
 }
 

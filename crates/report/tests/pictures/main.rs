@@ -9,14 +9,14 @@ mod sound;
 
 use std::collections::BTreeSet;
 
-use ascertain::claim::{Bound, Claim, Judging, Scale as Compared, Test};
-use ascertain::experiment::{self, Arm, Experiment, Footprint, Metric, Point, Reduce, Sample};
-use ascertain::function::Group;
-use ascertain::outcome::{Absence, LeftOut, Verdict};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::predicate::Predicate;
-use ascertain::recorded::{self, RecordedRun};
-use ascertain::run::{self, Recording, Silent};
+use ascertain_engine::claim::{Bound, Claim, Judging, Scale as Compared, Test};
+use ascertain_engine::experiment::{self, Arm, Experiment, Footprint, Metric, Point, Reduce, Sample};
+use ascertain_engine::function::Group;
+use ascertain_engine::outcome::{Absence, LeftOut, Verdict};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::recorded::{self, RecordedRun};
+use ascertain_engine::run::{self, Recording, Silent};
 use ascertain_report::pictures::{self, Picture};
 use ascertain_report::plot::{Layer, Plot, Range, Scale, Which, text};
 use shapes::{Random, SHAPES, Shape, arm, keyed, scalar};

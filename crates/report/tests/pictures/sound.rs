@@ -47,7 +47,7 @@ fn a_run_that_has_just_ended_shows_on_a_terminal() {
     let mut state = 1_u64;
     let mut work = move |rounds: u64| {
         for _ in 0..rounds {
-            state = ascertain::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+            state = ascertain_engine::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
         state
     };

@@ -9,7 +9,7 @@ mod plots;
 
 use std::collections::BTreeSet;
 
-use ascertain::unit::Unit;
+use ascertain_engine::unit::Unit;
 use ascertain_report::plot::svg::{self, Size};
 use ascertain_report::plot::{Axis, Layer, MOST_MARKS, Plot, Scale, Which, text};
 use common::compare_with_golden;

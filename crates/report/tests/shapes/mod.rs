@@ -6,14 +6,14 @@ mod runs;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ascertain::claim::{Bound, Claim, Judging, Scale, Test};
-use ascertain::command::{CommandSet, NamedCommand};
-use ascertain::evidence::{self, Header, Writer};
-use ascertain::experiment::{Arm, Better, Metric, Point, Sample, Spec, Status, Variant};
-use ascertain::plan::{Config, Plan, Table};
-use ascertain::predicate::Predicate;
-use ascertain::recorded;
-use ascertain::unit::Unit;
+use ascertain_engine::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain_engine::command::{CommandSet, NamedCommand};
+use ascertain_engine::evidence::{self, Header, Writer};
+use ascertain_engine::experiment::{Arm, Better, Metric, Point, Sample, Spec, Status, Variant};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::recorded;
+use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::{Cache, Machine};
 
 pub use runs::{MILLION, SHAPES};

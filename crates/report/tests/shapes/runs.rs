@@ -1,7 +1,9 @@
 //! The shapes.
 
-use ascertain::experiment::{Accepts, Arm, Better, Factor, Footprint, Level, Metric, Plot, Point, Sample, Status};
-use ascertain::unit::Unit;
+use ascertain_engine::experiment::{
+    Accepts, Arm, Better, Factor, Footprint, Level, Metric, Plot, Point, Sample, Status,
+};
+use ascertain_engine::unit::Unit;
 
 use super::{Random, Shape, arm, keyed, scalar};
 

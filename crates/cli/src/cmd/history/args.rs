@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ascertain::evidence;
+use ascertain_engine::evidence;
 
 use super::{compare, list, prune, trend};
 use crate::exit::Code;

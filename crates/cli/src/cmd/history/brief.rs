@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ascertain::evidence::{self, SCHEMA};
-use ascertain::outcome::{Decision, Verdict};
-use ascertain::recorded::State;
+use ascertain_engine::evidence::{self, SCHEMA};
+use ascertain_engine::outcome::{Decision, Verdict};
+use ascertain_engine::recorded::State;
 use serde::Deserialize;
 
 use crate::exit::Code;

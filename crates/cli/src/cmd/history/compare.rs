@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain::outcome::{ClaimResult, PointSummary};
-use ascertain::unit::Unit;
+use ascertain_engine::outcome::{ClaimResult, PointSummary};
+use ascertain_engine::unit::Unit;
 use ascertain_report::history::comparison::{
     self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison, SCHEMA,
 };

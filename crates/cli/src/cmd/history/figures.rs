@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ascertain::claim::Scale;
-use ascertain::experiment::{Better, Metric, Point};
-use ascertain::outcome::PointSummary;
-use ascertain::recorded::Series;
-use ascertain::values::{Bounds, Values};
+use ascertain_engine::claim::Scale;
+use ascertain_engine::experiment::{Better, Metric, Point};
+use ascertain_engine::outcome::PointSummary;
+use ascertain_engine::recorded::Series;
+use ascertain_engine::values::{Bounds, Values};
 use ascertain_report::history::trend::{Estimate, TrendLine, TrendPoint, Versus};
 use ascertain_stats::quantile_ranks;
 
@@ -109,8 +109,8 @@ fn is_of(figure: &ArmFigure, line: &TrendLine) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ascertain::experiment::Arm;
-    use ascertain::unit::Unit;
+    use ascertain_engine::experiment::Arm;
+    use ascertain_engine::unit::Unit;
 
     fn series(trials: &[u64], values: &[Bounds]) -> Series {
         Series {

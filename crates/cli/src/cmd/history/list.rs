@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ascertain::outcome::{Decision, Verdict};
-use ascertain::recorded::{self, State};
+use ascertain_engine::outcome::{Decision, Verdict};
+use ascertain_engine::recorded::{self, State};
 use ascertain_report::history::list::{self, ListedRun, RunList, RunState, SCHEMA};
 
 use super::args::Shared;

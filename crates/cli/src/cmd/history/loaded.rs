@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use ascertain::evidence::{self, Header};
-use ascertain::outcome::Outcome;
-use ascertain::recorded::{self, State};
+use ascertain_engine::evidence::{self, Header};
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::recorded::{self, State};
 use ascertain_report::history::list::RunState;
 
 use crate::runs;

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ascertain::evidence;
-use ascertain::unit::{Unit, parse_quantity};
+use ascertain_engine::evidence;
+use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::history::prune::{self, PrunedRun, Pruning, SCHEMA, SparedRun};
 use ascertain_sys::clock;
 

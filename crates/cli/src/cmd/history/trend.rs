@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use ascertain::evidence::{self, Header};
-use ascertain::experiment::{Better, Level, Metric, Point};
-use ascertain::recorded;
-use ascertain::unit::Unit;
+use ascertain_engine::evidence::{self, Header};
+use ascertain_engine::experiment::{Better, Level, Metric, Point};
+use ascertain_engine::recorded;
+use ascertain_engine::unit::Unit;
 use ascertain_report::history::trend::{self, SCHEMA, Trend, TrendPoint, Versus};
 
 use super::args::Shared;
