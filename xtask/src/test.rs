@@ -71,18 +71,8 @@ fn release_binary() -> anyhow::Result<Done> {
 }
 
 fn own_bench() -> anyhow::Result<Done> {
-    let bench = [
-        "bench",
-        "--quiet",
-        "--package",
-        "ascertain-report",
-        "--bench",
-        "sums",
-        "--",
-        "--max-time",
-        "3s",
-        "--no-evidence",
-    ];
+    let bench =
+        ["bench", "--quiet", "--package", "ascertain", "--bench", "sums", "--", "--max-time", "3s", "--no-evidence"];
     cargo(&bench)
 }
 

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use ascertain_engine::outcome::{ClaimResult, Verdict};
-use ascertain_engine::run::Run;
+use ascertain::Ending;
 
 /// What a run's exit code says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,21 +72,25 @@ pub enum FailOn {
     Nothing,
 }
 
-/// The exit code of a run: 130 before 5 before 1 before 3 before 4.
-pub fn code(run: &Run, fail_on: &[FailOn]) -> Code {
-    let outcome = &run.outcome;
-    let any = |wanted: fn(&ClaimResult) -> bool| outcome.claims.iter().any(wanted);
-    let measured = outcome.points.iter().any(|point| point.n > 0);
-    match () {
-        () if outcome.interrupted => Code::Interrupted,
-        () if run.target_failed => Code::TargetFailed,
-        () if fail_on.contains(&FailOn::Refuted) && any(|c| c.verdict == Verdict::Refuted) => Code::GateFailed,
-        () if fail_on.contains(&FailOn::Undecided)
-            && any(|c| matches!(c.verdict, Verdict::Undecided | Verdict::Deferred)) =>
-        {
-            Code::Undecided
+/// Those that fail.
+pub fn fail_on(words: &[FailOn]) -> Vec<ascertain::FailOn> {
+    let failing = words.iter().filter_map(|word| match word {
+        FailOn::Refuted => Some(ascertain::FailOn::Refuted),
+        FailOn::Undecided => Some(ascertain::FailOn::Undecided),
+        FailOn::Nothing => None,
+    });
+    failing.collect()
+}
+
+impl From<Ending> for Code {
+    fn from(ending: Ending) -> Code {
+        match ending {
+            Ending::Done => Code::Done,
+            Ending::GateFailed => Code::GateFailed,
+            Ending::Undecided => Code::Undecided,
+            Ending::Nothing => Code::Nothing,
+            Ending::TargetFailed => Code::TargetFailed,
+            Ending::Interrupted => Code::Interrupted,
         }
-        () if !measured && !any(|c| c.verdict == Verdict::Deferred) => Code::Nothing,
-        () => Code::Done,
     }
 }

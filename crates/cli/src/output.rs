@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
+use ascertain::{Done, Request, UseCase};
 use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
-use ascertain_engine::plan::Table;
 use ascertain_engine::run::Run;
 use ascertain_report::layout::Layout;
 use ascertain_report::pictures::for_terminal;
@@ -12,6 +12,7 @@ use ascertain_report::plot::text;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, sentence};
 
+use crate::cmd::report;
 use crate::options::{Color, Display, Format};
 
 /// Writes text to standard output.
@@ -39,34 +40,47 @@ pub fn style(display: &Display) -> Style {
     })
 }
 
-/// Prints what came of a run as asked; `table` makes the form for people, of the arms that `tables` ask for. In CSV,
-/// which has room for one table, those that ask for verdicts get the claims, and the others the metrics. Where that
-/// leaves no room for why something failed, standard error has it.
-pub fn outcome(
-    run: &Run,
-    tables: &[Table],
-    display: &Display,
-    asks: Asks,
-    table: impl FnOnce(&Outcome, &Style) -> String,
-) -> anyhow::Result<()> {
+/// Prints what came of a run as asked. In CSV, which has room for one table, those that ask for verdicts get the claims, and
+/// the others the metrics. Where that leaves no room for why something failed, standard error has it. The report of many
+/// claims is made without being asked for, and one that stands there is made anew.
+pub fn done(done: &Done, display: &Display) -> anyhow::Result<()> {
+    let Done { request, plan, run, .. } = done;
+    let asks_verdicts = matches!(request.use_case, UseCase::Slo | UseCase::Check);
     let outcome = &run.outcome;
     let says_why = match display.format {
         Format::Table => !display.quiet,
-        Format::Csv => asks == Asks::Verdicts,
+        Format::Csv => asks_verdicts,
         Format::Json | Format::Markdown => true,
     };
     if !says_why {
         failures(run).iter().for_each(|failure| note(failure));
     }
     match display.format {
-        Format::Json => print(&ascertain_report::json::outcome(outcome)),
-        Format::Csv => print(&match asks {
-            Asks::Verdicts => csv::claims(outcome),
-            Asks::Metrics => csv::outcome(outcome),
-        }),
-        Format::Markdown => print(&ascertain_report::markdown::outcome(&outcome.asked_for(tables))),
-        Format::Table if display.quiet => Ok(()),
-        Format::Table => print(&table(&outcome.asked_for(tables), &style(display))),
+        Format::Json => print(&ascertain_report::json::outcome(outcome))?,
+        Format::Csv if asks_verdicts => print(&csv::claims(outcome))?,
+        Format::Csv => print(&csv::outcome(outcome))?,
+        Format::Markdown => print(&ascertain_report::markdown::outcome(&outcome.asked_for(&plan.tables)))?,
+        Format::Table if display.quiet => {}
+        Format::Table => {
+            print(&tables(request, run, &outcome.asked_for(&plan.tables), &style(display)))?;
+        }
+    }
+    let Some(folder) = &run.folder else { return Ok(()) };
+    let has_report = matches!(request.use_case, UseCase::Check | UseCase::Run);
+    if run.unkept.is_none() && (has_report || folder.join("report.html").is_file()) {
+        report::write(folder, display.quiet)?;
+    }
+    Ok(())
+}
+
+/// For people.
+fn tables(request: &Request, run: &Run, outcome: &Outcome, style: &Style) -> String {
+    let plots = || plots(run, request.plot, style);
+    match request.use_case {
+        UseCase::Compare => compared(&run.outcome, &request.layout, plots(), style),
+        UseCase::Slo => slo(&run.outcome, plots(), style),
+        UseCase::Check => checked(outcome, style),
+        UseCase::Run => measured(outcome, style),
     }
 }
 
@@ -98,17 +112,8 @@ pub fn formatted<T>(
     }
 }
 
-/// What somebody wants to know of an outcome first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
-    /// What is true: `check`, `slo`.
-    Verdicts,
-    /// How much: `compare`, `run`.
-    Metrics,
-}
-
 /// What `compare` prints: the table, a sentence for each command, plots, and what threatens the result.
-pub fn compared(outcome: &Outcome, layout: &Layout, plots: String, style: &Style) -> String {
+fn compared(outcome: &Outcome, layout: &Layout, plots: String, style: &Style) -> String {
     // A claim that failed has said why.
     let said = outcome.claims.iter().any(|claim| !claim.reasons.is_empty());
     let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };
@@ -122,12 +127,12 @@ pub fn compared(outcome: &Outcome, layout: &Layout, plots: String, style: &Style
 }
 
 /// What `slo` prints.
-pub fn slo(outcome: &Outcome, plots: String, style: &Style) -> String {
+fn slo(outcome: &Outcome, plots: String, style: &Style) -> String {
     parts(&[terminal::slo(outcome, style), plots, terminal::threats(outcome, style)])
 }
 
 /// The plots of a run that has just ended, in characters, where they are wanted.
-pub fn plots(run: &Run, wanted: bool, style: &Style) -> String {
+fn plots(run: &Run, wanted: bool, style: &Style) -> String {
     let plots = if wanted { for_terminal(&run.outcome, &run.observations) } else { Vec::new() };
     let drawn: Vec<String> =
         plots.iter().map(|plot| text::render(plot, style.width, PLOT_LINES, style.color)).collect();
@@ -145,7 +150,7 @@ pub fn note_undrawn(wanted: bool, display: &Display) {
 const PLOT_LINES: usize = 20;
 
 /// What `check` prints; it ends with the table.
-pub fn checked(outcome: &Outcome, style: &Style) -> String {
+fn checked(outcome: &Outcome, style: &Style) -> String {
     parts(&[
         terminal::sentences(outcome, style),
         terminal::threats(outcome, style),
@@ -154,7 +159,7 @@ pub fn checked(outcome: &Outcome, style: &Style) -> String {
 }
 
 /// What `run` prints: the tables of what was asked for, and the claims.
-pub fn measured(outcome: &Outcome, style: &Style) -> String {
+fn measured(outcome: &Outcome, style: &Style) -> String {
     let claims = match outcome.claims.is_empty() {
         true => String::new(),
         false => terminal::check_table(outcome, style),

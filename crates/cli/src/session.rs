@@ -1,14 +1,13 @@
-//! From options to a run: the plan's configuration, where its evidence goes, Ctrl-C, progress.
-
-use std::time::Duration;
+//! From a request to what is printed: where evidence goes, Ctrl-C, progress.
 
 use anyhow::{Context, anyhow};
-use ascertain_engine::command::CommandExperiment;
-use ascertain_engine::experiment::{Arm, Experiment};
+use ascertain::{Done, Request, Setting, Terms};
+use ascertain_engine::evidence;
+use ascertain_engine::experiment::Arm;
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::{LeftOut, Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan};
-use ascertain_engine::run::{Observer, Progress, Recording, Run};
+use ascertain_engine::run::{Observer, Progress, Run};
 use ascertain_report::exports::{self, Files, Purpose, Results};
 use ascertain_report::sentence;
 use ascertain_sys::{clock, interrupt, process};
@@ -19,15 +18,9 @@ use crate::options::{Common, Display};
 use crate::output;
 use crate::progress::Line;
 
-/// The configuration that the common options ask for.
-pub fn config(common: &Common, max_time: Duration) -> Config {
-    Config {
-        error: common.error,
-        max_time: common.max_time.unwrap_or(max_time),
-        max_trials: common.max_trials,
-        seed: seed(common.seed),
-        ..Config::default()
-    }
+/// The terms that the common options ask for.
+pub fn terms(common: &Common) -> Terms {
+    Terms { error: common.error, max_time: common.max_time, max_trials: common.max_trials, seed: seed(common.seed) }
 }
 
 /// The seed that was given, or any: the one taken is printed and stored.
@@ -35,60 +28,49 @@ pub fn seed(given: Option<u64>) -> u64 {
     given.unwrap_or_else(|| (clock::unix_ns() ^ u64::from(std::process::id())) % 1_000_000_007)
 }
 
-/// Carries out a plan with the shipped experiments and the plan's own commands. `purpose` is what exports
-/// say beside the results; `say` prints what came of it, and tells the exit code.
-pub fn carry_out(
-    plan: &Plan,
-    common: &Common,
-    purpose: Purpose,
-    say: impl FnOnce(&Run) -> anyhow::Result<Code>,
-) -> anyhow::Result<Code> {
-    let recording = match common.no_evidence {
-        true => Recording::None,
-        false => Recording::New {
-            runs: common.evidence.clone().unwrap_or_else(ascertain_engine::evidence::runs_folder),
-            command_line: std::env::args().collect(),
-        },
-    };
-    carry_out_with(plan, recording, &common.exports, purpose, &common.display, |run| {
-        if let (Some(folder), false) = (&run.folder, common.display.quiet) {
+/// Carries out what was asked for with the shipped experiments, and prints what came of it.
+pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::Result<Code> {
+    let quiet = common.display.quiet;
+    let purpose = request.purpose(&plan);
+    let watched = plan.clone();
+    let evidence = (!common.no_evidence).then(|| common.evidence.clone().unwrap_or_else(evidence::runs_folder));
+    with_observer(&watched, &purpose, &common.exports, &common.display, |observer| {
+        let registry = ascertain_experiments::registry();
+        let setting = Setting { registry, evidence, command_line: std::env::args().collect(), observer };
+        let done = ascertain::carry_out(request, plan, setting)?;
+        if let (Some(folder), false) = (&done.run.folder, quiet) {
             output::note(&format!("evidence: {}", folder.display()));
         }
-        say(run)
+        Ok(done)
     })
 }
 
-/// Carries out a plan, its evidence going where it is told to. A file that can't be written any more is an error that
-/// comes after the result.
-pub fn carry_out_with(
+/// Has a run watched, and prints what came of it. A file that can't be written any more is an error that comes after the
+/// result.
+pub fn with_observer(
     plan: &Plan,
-    recording: Recording,
+    purpose: &Purpose,
     exports: &Exports,
-    purpose: Purpose,
     display: &Display,
-    say: impl FnOnce(&Run) -> anyhow::Result<Code>,
+    carry_out: impl FnOnce(&mut dyn Observer) -> anyhow::Result<Done>,
 ) -> anyhow::Result<Code> {
     let quiet = display.quiet;
     // Opened before anything is measured: a folder that can't be written to is found now.
-    let purpose = Purpose { tables: plan.tables.clone(), ..purpose };
     let files = exports.open(purpose.clone(), display)?;
     interrupt::install().context("Ctrl-C can't be caught")?;
-    let commands = plan.commands.iter().cloned().map(CommandExperiment::new);
-    let commands = commands.collect::<Result<Vec<_>, _>>()?;
-    let mut registry: Vec<&dyn Experiment> = ascertain_experiments::registry().to_vec();
-    registry.extend(commands.iter().map(|command| command as &dyn Experiment));
     let mut watching = Watching { plan, quiet, line: Line::new(quiet), files };
-    let run = ascertain_engine::run::run(plan, &registry, recording, &mut watching)?;
+    let done = carry_out(&mut watching)?;
     let Watching { line, mut files, .. } = watching;
     drop(line);
-    for failure in commands.iter().flat_map(CommandExperiment::cleanup_failures) {
+    let run = &done.run;
+    for failure in &done.cleanup_failures {
         output::note(&format!("warning: {failure}"));
     }
     if exports.annotate.is_some() {
-        let results = Results::new(&run.outcome, &run.observations, &purpose, true);
+        let results = Results::new(&run.outcome, &run.observations, purpose, true);
         exports::annotations(&results).lines().for_each(output::note);
     }
-    let how_to_go_on = how_to_go_on(&run, &plan.config);
+    let how_to_go_on = how_to_go_on(run, &done.plan.config);
     let is_undecided = run.outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
     match &how_to_go_on {
         Some(how) if !quiet && run.outcome.interrupted => output::note(&format!("interrupted: {how}")),
@@ -96,14 +78,14 @@ pub fn carry_out_with(
         _ => {}
     }
     files.keep(&run.outcome, &run.observations);
-    let unexported = files.finish().err().map(|error| match continuing(&run, &[]) {
+    let unexported = files.finish().err().map(|error| match continuing(run, &[]) {
         Some(line) => format!("{error}; the run is kept: `{line}` with the same exports writes them anew"),
         None => error.to_string(),
     });
-    let code = say(&run)?;
+    output::done(&done, display)?;
     let unkept = run.unkept.as_ref().map(ToString::to_string);
     let unwritten: Vec<String> = unkept.into_iter().chain(unexported).collect();
-    if unwritten.is_empty() { Ok(code) } else { Err(anyhow!(unwritten.join("\nerror: "))) }
+    if unwritten.is_empty() { Ok(done.ending().into()) } else { Err(anyhow!(unwritten.join("\nerror: "))) }
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.

@@ -16,9 +16,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-engine", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
     ("ascertain-experiments", &["ascertain-engine", "ascertain-numeric", "ascertain-sync", "ascertain-sys"]),
     ("ascertain-report", &["ascertain-engine", "ascertain-stats", "ascertain-sys"]),
+    ("ascertain", &["ascertain-engine", "ascertain-report", "ascertain-stats", "ascertain-sys"]),
     (
         "ascertain-cli",
         &[
+            "ascertain",
             "ascertain-engine",
             "ascertain-experiments",
             "ascertain-report",

@@ -117,6 +117,7 @@ fn header(run_id: &str, machine: &Machine) -> Header {
         started: evidence::rfc3339(clock::unix_ns()),
         ascertain_version: env!("CARGO_PKG_VERSION").into(),
         command_line: env::args().collect(),
+        request: Default::default(),
         machine: machine.clone(),
         experiments: vec![spec()],
         plan: Plan {

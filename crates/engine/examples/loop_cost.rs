@@ -76,7 +76,10 @@ fn main() {
     let folder = std::env::temp_dir().join("ascertain-loop-cost");
     for (name, recording) in [
         ("without evidence", Recording::None),
-        ("with evidence", Recording::New { runs: folder.clone(), command_line: Vec::new() }),
+        (
+            "with evidence",
+            Recording::New { runs: folder.clone(), command_line: Vec::new(), request: Default::default() },
+        ),
     ] {
         GAPS.with_borrow_mut(|(gaps, ended_ns)| (gaps.clear(), *ended_ns = 0).1);
         let outcome = run(&plan, &[&nothing], recording, &mut Silent);

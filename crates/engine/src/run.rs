@@ -43,6 +43,8 @@ pub enum Recording {
         runs: PathBuf,
         /// The command line.
         command_line: Vec<String>,
+        /// What was asked for beside the plan, for whoever goes on with it.
+        request: serde_json::Value,
     },
     /// After what is there already.
     Continue(Box<(Writer, Recorded)>),
@@ -177,7 +179,7 @@ fn open_evidence(
             let run_id = recorded.header.run_id.clone();
             Ok((Some(writer), Some(recorded), run_id))
         }
-        Recording::New { runs, command_line } => {
+        Recording::New { runs, command_line, request } => {
             let named = |id: &str| {
                 plan.claims.iter().any(|claim| claim.experiment == id)
                     || plan.tables.iter().any(|table| table.experiment == id)
@@ -189,6 +191,7 @@ fn open_evidence(
                 started: evidence::rfc3339(clock::unix_ns()),
                 ascertain_version: env!("CARGO_PKG_VERSION").to_string(),
                 command_line,
+                request,
                 machine: machine.clone(),
                 experiments: specs.filter(|spec| named(&spec.id)).cloned().collect(),
                 plan: plan.clone(),

@@ -19,7 +19,8 @@ use common::{Scripted, noisy, plan, versus};
 
 fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) -> Run {
     let config = Config { max_trials: Some(trials), ..Config::default() };
-    let recording = Recording::New { runs: folder.into(), command_line: vec!["test".into()] };
+    let recording =
+        Recording::New { runs: folder.into(), command_line: vec!["test".into()], request: Default::default() };
     run(&plan(claims, config), &[experiment], recording, &mut Silent).unwrap()
 }
 
@@ -40,7 +41,11 @@ fn continuing_is_as_good_as_going_on() {
     });
     let registry: [&dyn Experiment; 1] = [&experiment];
     let claim = || versus("order", "fast", "slow", Bound::AtLeast(1.0), Judging::Order);
-    let recording = || Recording::New { runs: folder.path().into(), command_line: vec!["test".into()] };
+    let recording = || Recording::New {
+        runs: folder.path().into(),
+        command_line: vec!["test".into()],
+        request: Default::default(),
+    };
 
     let whole = run(&plan(vec![claim()], Config::default()), &registry, recording(), &mut Silent).unwrap();
     let trials = whole.outcome.claims[0].trials;

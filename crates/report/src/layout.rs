@@ -1,9 +1,11 @@
 //! How the table of `compare` is laid out.
 
 use ascertain_engine::unit::Unit;
+use serde::{Deserialize, Serialize};
 
 /// What a reader may choose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Layout {
     /// In which order commands stand.
     pub order: Order,
@@ -12,7 +14,8 @@ pub struct Layout {
 }
 
 /// In which order commands stand in a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// As they were given, a reference before what is held against it.
     #[default]
@@ -22,7 +25,8 @@ pub enum Order {
 }
 
 /// A unit of time for a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TimeUnit {
     /// µs.
     Microsecond,

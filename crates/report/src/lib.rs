@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-pub mod bench;
 pub mod csv;
 pub mod export;
 pub mod exports;

@@ -30,6 +30,7 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
         started: "2026-11-21T09:30:00.000Z".into(),
         ascertain_version: "0.1.0".into(),
         command_line: ["/usr/bin/ascertain", "check", "it's mine.toml"].map(String::from).into(),
+        request: Default::default(),
         machine: outcome.machine.clone(),
         experiments: experiments.iter().map(spec).collect(),
         plan: Plan { claims: Vec::new(), tables: Vec::new(), commands: Vec::new(), config: Config::default() },

@@ -1,21 +1,13 @@
 //! `ascertain check`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use anyhow::Context;
-use ascertain_engine::claims_file::{self, ClaimsFile};
-use ascertain_engine::plan::{Config, Plan};
-use ascertain_engine::run::Run;
-use ascertain_report::exports::Purpose;
+use ascertain::check::{self, Check};
+use ascertain::{Request, UseCase};
 
-use crate::cmd::report;
 use crate::exit::{self, Code, FailOn};
 use crate::options::Common;
-use crate::output::{self, Asks};
-use crate::session;
-
-const MAX_TIME: Duration = Duration::from_secs(120);
+use crate::{output, session};
 
 /// Judge a file of claims; without one, the shipped claims that this machine can run
 ///
@@ -37,48 +29,32 @@ pub struct Args {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let mut file = match args.files.as_slice() {
-        [] => ascertain_experiments::shipped_claims()?,
-        files => read(files)?,
-    };
-    if !args.only.is_empty() {
-        file.claims.retain(|claim| args.only.iter().any(|text| claim.id.contains(text)));
-    }
-    if file.claims.is_empty() {
+    let check = args.check()?;
+    if check.claims.claims.is_empty() {
         output::note(&format!("no claim's id contains {}", args.only.join(" or ")));
         return Ok(Code::Nothing);
     }
-    let config = Config { table_trials: Some(0), ..session::config(&args.common, MAX_TIME) };
-    file.commands.retain(|set| file.claims.iter().any(|claim| claim.experiment == set.id));
-    let places = file.claims.iter().filter_map(|claim| Some((claim.id.clone(), file.place(&claim.id)?.clone())));
-    let purpose = Purpose { places: places.collect(), ..Purpose::default() };
-    let plan = Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config };
-    session::carry_out(&plan, &args.common, purpose, |run| {
-        output::outcome(run, &plan.tables, &args.common.display, Asks::Verdicts, output::checked)?;
-        if let Some(folder) = &run.folder {
-            report::write(folder, args.common.display.quiet)?;
-        }
-        Ok(args.code(run))
-    })
+    session::carry_out(check.plan(), &args.common)
 }
 
 impl Args {
-    /// The exit code of such a run.
-    pub fn code(&self, run: &Run) -> Code {
-        let gates = match (&self.fail_on, self.files.is_empty()) {
-            (Some(gates), _) => gates.as_slice(),
-            (None, true) => &[],
-            (None, false) => &[FailOn::Refuted, FailOn::Undecided],
+    /// What is asked for.
+    fn check(&self) -> anyhow::Result<Check> {
+        let mut claims = match self.files.as_slice() {
+            [] => ascertain_experiments::shipped_claims()?,
+            files => check::read(files, ascertain_experiments::registry())?,
         };
-        exit::code(run, gates)
+        check::retain(&mut claims, &self.only);
+        Ok(Check { claims, fail_on: self.gates(), terms: session::terms(&self.common) })
     }
-}
 
-fn read(paths: &[PathBuf]) -> anyhow::Result<ClaimsFile> {
-    let registry = ascertain_experiments::registry();
-    let files = paths.iter().map(|path| {
-        let text = std::fs::read_to_string(path).with_context(|| format!("{} can't be read", path.display()))?;
-        Ok(claims_file::parse(&text, path, registry)?)
-    });
-    Ok(claims_file::merge(files.collect::<anyhow::Result<Vec<_>>>()?)?)
+    /// What a run of the first version was asked for beside its plan.
+    pub fn without_plan(&self) -> Request {
+        Request { fail_on: self.gates(), ..Request::new(UseCase::Check) }
+    }
+
+    fn gates(&self) -> Vec<ascertain::FailOn> {
+        let own = if self.files.is_empty() { Vec::new() } else { Check::FAIL_ON.to_vec() };
+        self.fail_on.as_deref().map_or(own, exit::fail_on)
+    }
 }

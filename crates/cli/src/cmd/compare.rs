@@ -1,29 +1,19 @@
 //! `ascertain compare`.
 
-use std::time::Duration;
-
 use anyhow::bail;
-use ascertain_engine::claim::Claim;
-use ascertain_engine::command::{CommandExperiment, CommandSet, NamedCommand, OnFailure};
-use ascertain_engine::experiment::{Arm, Experiment, Point};
-use ascertain_engine::outcome::{Decision, Gate, Outcome};
-use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_engine::run::Run;
-use ascertain_report::exports::Purpose;
+use ascertain::compare::Compare;
+use ascertain::{Request, UseCase};
+use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
+use ascertain_engine::outcome::Gate;
+use ascertain_engine::plan::Plan;
 use ascertain_report::layout::{Layout, Order, TimeUnit};
-use ascertain_report::terminal::Style;
 use clap::ValueEnum;
 
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
-use crate::exit::{self, Code};
+use crate::exit::Code;
 use crate::options::{Common, count, positive_share};
-use crate::output::{self, Asks};
-use crate::session;
-
-const MAX_TIME: Duration = Duration::from_secs(30);
-/// One command alone has nothing to be compared with: this many observations describe it.
-const ALONE_TRIALS: u64 = 30;
+use crate::{output, session};
 
 /// Which command is faster, and by how much
 ///
@@ -122,35 +112,37 @@ impl From<FailIf> for Gate {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let plan = plan(args)?;
-    let display = &args.common.display;
-    output::note_undrawn(args.plot, display);
-    session::carry_out(&plan, &args.common, args.purpose(), |run| {
-        output::outcome(run, &plan.tables, display, Asks::Metrics, |_, style| args.printed(run, style))?;
-        Ok(args.code(run))
-    })
+    output::note_undrawn(args.plot, &args.common.display);
+    session::carry_out(args.request()?, &args.common)
 }
 
 impl Args {
-    /// What exports say beside the results.
-    pub fn purpose(&self) -> Purpose {
-        Purpose { failing: self.gate().map(Gate::decision), ..Purpose::default() }
+    /// What is asked for.
+    pub fn request(&self) -> anyhow::Result<(Request, Plan)> {
+        let commands = command_set(self)?;
+        let compare = Compare {
+            runs: self.runs,
+            min_runs: self.min_runs,
+            warmup: self.starting.warmup,
+            margin: self.margin,
+            precision: self.precision,
+            gate: self.gate(),
+            layout: self.layout(),
+            plot: self.plot,
+            terms: session::terms(&self.common),
+            ..Compare::new(commands.clone())
+        };
+        compare.plan().map_err(|error| parameters::explained(error, &commands))
     }
 
-    /// What is printed of such a run, for people.
-    pub fn printed(&self, run: &Run, style: &Style) -> String {
-        output::compared(&run.outcome, &self.layout(), output::plots(run, self.plot, style), style)
+    /// What a run of the first version was asked for beside its plan.
+    pub fn without_plan(&self) -> Request {
+        Request { layout: self.layout(), plot: self.plot, ..Request::new(UseCase::Compare) }
     }
 
     /// What comparisons end for as soon as it is settled.
     pub fn gate(&self) -> Option<Gate> {
         self.fail_if.map(Gate::from)
-    }
-
-    /// The exit code of such a run.
-    pub fn code(&self, run: &Run) -> Code {
-        let code = exit::code(run, &[]);
-        if code == Code::Done { gate(self.gate(), &run.outcome) } else { code }
     }
 
     fn layout(&self) -> Layout {
@@ -171,53 +163,6 @@ impl Args {
     fn lines(&self) -> Vec<&String> {
         self.reference.iter().chain(&self.commands).collect()
     }
-}
-
-/// `--fail-if slower`: 1 when proven slower, 0 when proven not to be, 3 else.
-fn gate(gate: Option<Gate>, outcome: &Outcome) -> Code {
-    let Some(gate) = gate else { return Code::Done };
-    let mut decisions = outcome.claims.iter().map(|claim| claim.decision.unwrap_or(Decision::Undecided));
-    match () {
-        () if decisions.clone().any(|decision| decision == gate.decision()) => Code::GateFailed,
-        () if decisions.any(|decision| decision == Decision::Undecided) => Code::Undecided,
-        () => Code::Done,
-    }
-}
-
-fn plan(args: &Args) -> anyhow::Result<Plan> {
-    let set = command_set(args)?;
-    let experiment = CommandExperiment::new(set.clone()).map_err(|error| parameters::explained(error, &set))?;
-    let spec = experiment.spec();
-    let points = parameters::points(&set.parameters);
-    let arm = |variant: &str, point: &Point| Arm { variant: variant.to_string(), point: point.clone() };
-    let arms: Vec<Arm> = spec.variants.iter().flat_map(|v| points.iter().map(|point| arm(&v.name, point))).collect();
-    if args.fail_if.is_some() && arms.len() < 2 {
-        bail!("--fail-if needs a second command to hold against the first");
-    }
-    if args.precision.is_some() && arms.len() < 2 {
-        bail!("--precision is that of a ratio, which needs a second command; --min-runs 100 narrows a median");
-    }
-    let claims = match spec.variants.len() {
-        // One command at several points: the first point is the reference.
-        1 => arms[1..].iter().map(|candidate| Claim::order(&set.id, candidate, &arms[0])).collect(),
-        // Several: at each point, the first command.
-        _ => arms[points.len()..]
-            .iter()
-            .map(|candidate| Claim::order(&set.id, candidate, &arm(&spec.variants[0].name, &candidate.point)))
-            .collect::<Vec<_>>(),
-    };
-    let config = Config {
-        margin: args.margin,
-        precision: args.precision,
-        gate: args.gate(),
-        exact_trials: args.runs,
-        warmup_trials: args.starting.warmup,
-        table_trials: args.min_runs.or(claims.is_empty().then_some(ALONE_TRIALS)),
-        // Exactly so many trials take as long as they take.
-        ..session::config(&args.common, if args.runs.is_some() { Duration::MAX } else { MAX_TIME })
-    };
-    let tables = vec![Table { experiment: set.id.clone(), arms }];
-    Ok(Plan { claims, tables, commands: vec![set], config })
 }
 
 fn command_set(args: &Args) -> anyhow::Result<CommandSet> {

@@ -1,8 +1,9 @@
 //! Parameters of command lines: `{n}` is replaced by each of some values.
 
 use anyhow::{Context, bail};
+use ascertain::Error;
 use ascertain_engine::command::{CommandError, CommandSet};
-use ascertain_engine::experiment::{Accepts, Factor, Level, Point};
+use ascertain_engine::experiment::{Accepts, Factor, Level};
 
 /// What stands in braces in command lines.
 #[derive(clap::Args, Clone, Debug)]
@@ -70,19 +71,9 @@ fn scan_levels(min: &str, max: &str, step: &str) -> anyhow::Result<Vec<Level>> {
     Ok((first..=last).step_by(by as usize).map(|value| Level::Text(text(value))).collect())
 }
 
-/// Every combination of the parameters' levels.
-pub fn points(parameters: &[Factor]) -> Vec<Point> {
-    parameters.iter().fold(vec![Point::default()], |points, factor| {
-        let Accepts::OneOf(levels) = &factor.accepts else { return points };
-        let widened =
-            points.iter().flat_map(|point| levels.iter().map(|level| point.clone().with(&factor.name, level.clone())));
-        widened.collect()
-    })
-}
-
 /// The error, with what the command lines have in braces where a parameter is in none of them.
-pub fn explained(error: CommandError, set: &CommandSet) -> anyhow::Error {
-    let CommandError::UnusedParameter(_) = error else { return error.into() };
+pub fn explained(error: Error, set: &CommandSet) -> anyhow::Error {
+    let Error::Command(CommandError::UnusedParameter(_)) = error else { return error.into() };
     let mut there: Vec<String> = set.commands.iter().flat_map(|command| placeholders(&command.line)).collect();
     there.sort();
     there.dedup();

@@ -4,19 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
-use ascertain_engine::evidence::{self, Header, Writer};
-use ascertain_engine::outcome::Outcome;
-use ascertain_engine::run::{Recording, Run};
-use ascertain_report::exports::Purpose;
-use ascertain_report::layout::Layout;
-use ascertain_report::terminal::Style;
+use ascertain::resume::Continue;
+use ascertain::{Request, Setting, UseCase};
+use ascertain_engine::evidence::{self, Header};
+use ascertain_engine::outcome::Gate;
 
-use super::{check, compare, report, run, slo};
+use super::{check, compare, run, slo};
 use crate::exit::{self, Code, FailOn};
 use crate::exports::Exports;
 use crate::options::{Display, duration};
-use crate::output::{self, Asks};
-use crate::{runs, session};
+use crate::{output, runs, session};
 
 /// Go on with a run from its evidence: what is undecided is measured further
 ///
@@ -51,98 +48,41 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         Some(run) => runs::find(Some(run), &below)?,
         None => latest(&below)?,
     };
-    let (writer, recorded) = Writer::resume(&folder)?;
-    let mut plan = recorded.header.plan.clone();
-    plan.config.max_time = args.max_time.unwrap_or(plan.config.max_time);
-    if args.max_trials.is_some() {
-        // It takes the place of `compare -r`, too.
-        (plan.config.max_trials, plan.config.exact_trials) = (args.max_trials, None);
-    }
-    let started = Started::read(&recorded.header);
-    if let Started::Compare(Some(args)) = &started {
-        // Runs of earlier versions have it in their command line alone.
-        plan.config.gate = args.gate();
-    }
-    if matches!(started, Started::Compare(_)) && args.fail_on.is_some() {
-        bail!("--fail-on is for claims; this run compares commands, and its --fail-if stays what it was");
-    }
-    let recording = Recording::Continue(Box::new((writer, recorded)));
-    session::carry_out_with(&plan, recording, &args.exports, started.purpose(), &args.display, |run| {
-        output::outcome(run, &plan.tables, &args.display, started.asks(), |outcome, style| {
-            started.printed(run, outcome, style)
-        })?;
-        // One that stands there is of the run as it was.
-        if run.unkept.is_none() && (started.has_report() || folder.join("report.html").is_file()) {
-            report::write(&folder, args.display.quiet)?;
-        }
-        Ok(match &args.fail_on {
-            Some(gates) => exit::code(run, gates),
-            None => started.code(run),
-        })
+    let header = evidence::read_header(&folder)?;
+    let (request, gate) =
+        Request::of_recorded(&header).map_or_else(|| of_first_version(&header), |found| (found, None));
+    let mut plan = header.plan;
+    plan.config.gate = plan.config.gate.or(gate);
+    let purpose = request.purpose(&plan);
+    session::with_observer(&plan, &purpose, &args.exports, &args.display, |observer| {
+        let registry = ascertain_experiments::registry();
+        let setting = Setting { registry, evidence: None, command_line: Vec::new(), observer };
+        let fail_on = args.fail_on.as_deref().map(exit::fail_on);
+        let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
+        Ok(going_on.carry_out(request, setting)?)
     })
 }
 
-/// What started a run, as its command line says. A line that this version does not understand leaves no gate.
-enum Started {
-    Compare(Option<compare::Args>),
-    Slo(Option<slo::Args>),
-    Check(Option<check::Args>),
-    Run(Option<run::Args>),
-}
-
-impl Started {
-    fn read(header: &Header) -> Started {
-        let line = &header.command_line;
-        match header.plan.commands.first().map(|set| set.id.as_str()) {
-            Some("compare") => Started::Compare(options(line)),
-            Some("slo") => Started::Slo(options(line)),
-            _ if header.plan.tables.is_empty() => Started::Check(options(line)),
-            _ => Started::Run(options(line)),
+/// What a run of the first version was asked for, as far as its command line says. A line that this version does not
+/// understand leaves no gate.
+fn of_first_version(header: &Header) -> (Request, Option<Gate>) {
+    let line = &header.command_line;
+    let without_gate = |use_case| {
+        output::note("the command line of this run is not one of this version: no gate is taken from it");
+        Request::new(use_case)
+    };
+    let request = match header.plan.commands.first().map(|set| set.id.as_str()) {
+        Some("compare") => match options::<compare::Args>(line) {
+            Some(args) => return (args.without_plan(), args.gate()),
+            None => without_gate(UseCase::Compare),
+        },
+        Some("slo") => options(line).map_or_else(|| without_gate(UseCase::Slo), |args: slo::Args| args.without_plan()),
+        _ if header.plan.tables.is_empty() => {
+            options(line).map_or_else(|| without_gate(UseCase::Check), |args: check::Args| args.without_plan())
         }
-    }
-
-    fn purpose(&self) -> Purpose {
-        match self {
-            Started::Compare(Some(args)) => args.purpose(),
-            _ => Purpose::default(),
-        }
-    }
-
-    fn asks(&self) -> Asks {
-        match self {
-            Started::Compare(_) | Started::Run(_) => Asks::Metrics,
-            Started::Slo(_) | Started::Check(_) => Asks::Verdicts,
-        }
-    }
-
-    fn printed(&self, run: &Run, outcome: &Outcome, style: &Style) -> String {
-        match self {
-            Started::Compare(Some(args)) => args.printed(run, style),
-            Started::Compare(None) => output::compared(outcome, &Layout::default(), String::new(), style),
-            Started::Slo(Some(args)) => args.printed(run, style),
-            Started::Slo(None) => output::slo(outcome, String::new(), style),
-            Started::Check(_) => output::checked(outcome, style),
-            Started::Run(_) => output::measured(outcome, style),
-        }
-    }
-
-    /// Whether the command makes a report without being asked.
-    fn has_report(&self) -> bool {
-        matches!(self, Started::Check(_) | Started::Run(_))
-    }
-
-    fn code(&self, run: &Run) -> Code {
-        match self {
-            Started::Compare(Some(args)) => args.code(run),
-            Started::Slo(Some(args)) => args.code(run),
-            Started::Check(Some(args)) => args.code(run),
-            Started::Run(Some(args)) => args.code(run),
-            _ => {
-                output::note("the command line of this run is not one of this version: no gate is taken from it");
-                exit::code(run, &[])
-            }
-        }
-    }
+        _ => options(line).map_or_else(|| without_gate(UseCase::Run), |args: run::Args| args.without_plan()),
+    };
+    (request, None)
 }
 
 /// The options of a subcommand in a recorded command line: `["ascertain", "compare", "--fail-if", …]`.

@@ -1,25 +1,21 @@
 //! `ascertain run`.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use anyhow::bail;
+use ascertain::experiments::Experiments;
+use ascertain::{Request, UseCase};
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
-use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_engine::run::Run;
-use ascertain_report::exports::Purpose;
+use ascertain_engine::plan::Table;
 use ascertain_sys::machine;
 
-use crate::cmd::{report, sizes};
+use crate::cmd::sizes;
 use crate::exit::{self, Code, FailOn};
 use crate::names::among;
 use crate::options::{Common, count};
-use crate::output::{self, Asks};
-use crate::session;
+use crate::{output, session};
 
-/// Time for each experiment that is named.
-const MAX_TIME_EACH: Duration = Duration::from_secs(45);
 /// Enough for medians with narrow intervals on a noisy machine.
 const TABLE_TRIALS: u64 = 100;
 
@@ -60,23 +56,17 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     if !args.common.display.quiet {
         left_out.iter().for_each(|sentence| output::note(sentence));
     }
-    let max_time = MAX_TIME_EACH * args.experiments.len() as u32;
-    let config = Config { table_trials: Some(args.trials), ..session::config(&args.common, max_time) };
-    let plan = Plan { claims, tables, commands: Vec::new(), config };
-    session::carry_out(&plan, &args.common, Purpose::default(), |run| {
-        output::outcome(run, &plan.tables, &args.common.display, Asks::Metrics, output::measured)?;
-        if let Some(folder) = &run.folder {
-            report::write(folder, args.common.display.quiet)?;
-        }
-        // What was asked for by name comes before the claims that came with it.
-        let left_out = &run.outcome.left_out;
-        let is_left_out = |table: &Table, arm| left_out.iter().any(|left| left.is_of(&table.experiment, arm));
-        let is_nothing = plan.tables.iter().all(|table| table.arms.iter().all(|arm| is_left_out(table, arm)));
-        Ok(if is_nothing { Code::Nothing } else { args.code(run) })
-    })
+    let fail_on = exit::fail_on(&args.fail_on);
+    let experiments = Experiments { tables, trials: args.trials, claims, fail_on, terms: session::terms(&args.common) };
+    session::carry_out(experiments.plan(args.experiments.len()), &args.common)
 }
 
 impl Args {
+    /// What a run of the first version was asked for beside its plan.
+    pub fn without_plan(&self) -> Request {
+        Request { fail_on: exit::fail_on(&self.fail_on), ..Request::new(UseCase::Run) }
+    }
+
     /// Takes away what has none of the variants that are asked for, and the claims that need others; and says so.
     fn leave_out(&self, tables: &mut Vec<Table>, claims: &mut Vec<Claim>) -> Vec<String> {
         if self.variants.is_empty() {
@@ -96,11 +86,6 @@ impl Args {
             n => sentences.push(format!("{n} claims not judged: they need variants that --variants leaves out")),
         }
         sentences
-    }
-
-    /// The exit code of such a run.
-    pub fn code(&self, run: &Run) -> Code {
-        exit::code(run, &self.fail_on)
     }
 }
 

@@ -4,25 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ascertain_engine::claim::{Claim, Judging, Test};
-use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
-use ascertain_engine::experiment::{Arm, Point};
-use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_engine::predicate::Predicate;
-use ascertain_engine::run::Run;
-use ascertain_report::exports::Purpose;
-use ascertain_report::figure::exact_percent;
-use ascertain_report::terminal::Style;
-use ascertain_stats::soonest_verdict;
+use ascertain::slo::Slo;
+use ascertain::{Request, UseCase};
+use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
+use ascertain_engine::plan::Plan;
 use ascertain_sys::process;
 
 use super::commands::{Starting, is_shell};
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Common, duration, share};
-use crate::output::{self, Asks};
-use crate::session;
-
-const MAX_TIME: Duration = Duration::from_secs(30);
+use crate::{output, session};
 
 /// Does a command succeed, and in time, often enough
 ///
@@ -68,75 +59,34 @@ pub struct Args {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let plan = plan(args)?;
-    let display = &args.common.display;
-    output::note_undrawn(args.plot, display);
-    session::carry_out(&plan, &args.common, Purpose::default(), |run| {
-        output::outcome(run, &plan.tables, display, Asks::Verdicts, |_, style| args.printed(run, style))?;
-        Ok(args.code(run))
-    })
+    output::note_undrawn(args.plot, &args.common.display);
+    session::carry_out(args.request()?, &args.common)
 }
 
 impl Args {
-    /// What is printed of such a run, for people.
-    pub fn printed(&self, run: &Run, style: &Style) -> String {
-        output::slo(&run.outcome, output::plots(run, self.plot, style), style)
+    /// What a run of the first version was asked for beside its plan.
+    pub fn without_plan(&self) -> Request {
+        Request { fail_on: exit::fail_on(&self.fail_on), plot: self.plot, ..Request::new(UseCase::Slo) }
     }
 
-    /// The exit code of such a run.
-    pub fn code(&self, run: &Run) -> Code {
-        exit::code(run, &self.fail_on)
+    /// What is asked for.
+    pub fn request(&self) -> anyhow::Result<(Request, Plan)> {
+        check_request(self)?;
+        let within = self.within.as_ref().map(|time| format!("wall <= {time}"));
+        let requests = self.recorded.as_ref().map(read_requests).transpose()?;
+        let slo = Slo {
+            command: command_set(self, command_line(&self.command), requests)?,
+            at_least: self.at_least,
+            require: within.into_iter().chain(self.require.iter().cloned()).collect(),
+            spread: self.spread,
+            margin: self.margin,
+            warmup: self.starting.warmup,
+            fail_on: exit::fail_on(&self.fail_on),
+            plot: self.plot,
+            terms: session::terms(&self.common),
+        };
+        Ok(slo.plan()?)
     }
-}
-
-fn plan(args: &Args) -> anyhow::Result<Plan> {
-    check_request(args)?;
-    let metrics = command::metrics();
-    let within = args.within.as_ref().map(|time| format!("wall <= {time}"));
-    let mut parts: Vec<String> = within.into_iter().chain(args.require.iter().cloned()).collect();
-    // Said, so that a failing command is not taken for a slow one.
-    if !parts.iter().any(|part| part.contains("exit")) {
-        parts.insert(0, "exit == 0".into());
-    }
-    let predicate = Predicate::parse(&parts.join(" and "), &metrics)?;
-    let requests = args.recorded.as_ref().map(read_requests).transpose()?;
-    let line = command_line(&args.command);
-    let arm = Arm { variant: line.clone(), point: Point::default() };
-    let look_every = requests.as_ref().map_or(1, Vec::len) as u64;
-    let claim = Claim {
-        id: "slo".into(),
-        says: says(&line, &predicate.spelled(&metrics), args.at_least),
-        source: String::new(),
-        source_value: String::new(),
-        analysis: String::new(),
-        restated: String::new(),
-        experiment: "slo".into(),
-        tests: vec![Test::Predicate { arm: arm.clone(), predicate }],
-        judging: Judging::Rate,
-        rate: args.at_least,
-        margin: args.margin,
-        error: None,
-        look_every,
-        max_time: None,
-        max_trials: None,
-    };
-    let config = config(args);
-    let tables = vec![Table { experiment: "slo".into(), arms: vec![arm] }];
-    Ok(Plan { claims: vec![claim], tables, commands: vec![command_set(args, line, requests)?], config })
-}
-
-fn says(line: &str, predicate: &str, at_least: f64) -> String {
-    format!("{line}: {predicate} in at least {} of the trials", exact_percent(at_least))
-}
-
-fn config(args: &Args) -> Config {
-    // The soonest that it could hold: refuting takes fewer trials, and an error that nothing reaches rules it out.
-    let rate = args.at_least - args.margin.unwrap_or(0.0);
-    let shortest = soonest_verdict(rate, args.common.error, f64::MIN_POSITIVE);
-    let gap = args.spread.map(|spread| spread.div_f64(shortest as f64));
-    // A verdict rarely comes at the soonest: leave room for four times as many trials.
-    let max_time = args.spread.map_or(MAX_TIME, |spread| MAX_TIME + 4 * spread);
-    Config { gap, warmup_trials: args.starting.warmup, ..session::config(&args.common, max_time) }
 }
 
 fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyhow::Result<CommandSet> {
@@ -209,17 +159,5 @@ fn command_line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),
         words => process::join(words),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 100 times the double 0.29 is 28.999999999999996.
-    #[test]
-    fn the_share_is_said_as_it_was_given() {
-        assert_eq!(says("true", "exit == 0", 0.29), "true: exit == 0 in at least 29 % of the trials");
-        assert_eq!(says("true", "exit == 0", 0.9999), "true: exit == 0 in at least 99.99 % of the trials");
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::nearest::suggestion;
 
 /// All mistakes of a claims file, or of several that do not fit together. Its text has one mistake a
@@ -34,7 +36,7 @@ impl fmt::Display for Mistake {
 }
 
 /// A place in a file, as editors and terminals understand it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The file, as it was named.
     pub file: PathBuf,

@@ -35,6 +35,17 @@ pub struct CommandSet {
     pub requests: Option<Vec<String>>,
 }
 
+impl CommandSet {
+    /// Command lines that are called as they are written, with nothing around them.
+    pub fn of(id: &str, lines: impl IntoIterator<Item = impl Into<String>>) -> CommandSet {
+        let named = lines.into_iter().map(|line| {
+            let line: String = line.into();
+            NamedCommand { name: line.clone(), line, ..NamedCommand::default() }
+        });
+        CommandSet { id: id.to_string(), commands: named.collect(), ..CommandSet::default() }
+    }
+}
+
 /// A command line with what goes around it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NamedCommand {

@@ -32,6 +32,9 @@ pub struct Header {
     pub ascertain_version: String,
     /// The command line that asked for it.
     pub command_line: Vec<String>,
+    /// What was asked for beside the plan, by the use case: null in runs of the first versions and of benches.
+    #[serde(default)]
+    pub request: serde_json::Value,
     /// Where it ran.
     pub machine: Machine,
     /// The experiments as plain data, so that a report needs no code of theirs.

@@ -66,7 +66,8 @@ impl Ran {
 
 fn record(registry: &[&dyn Experiment], plan: &Plan) -> Ran {
     let runs = tempfile::tempdir().unwrap();
-    let recording = Recording::New { runs: runs.path().into(), command_line: vec!["test".into()] };
+    let recording =
+        Recording::New { runs: runs.path().into(), command_line: vec!["test".into()], request: Default::default() };
     Ran { run: run(plan, registry, recording, &mut Silent).unwrap(), _runs: runs }
 }
 

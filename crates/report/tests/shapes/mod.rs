@@ -159,6 +159,7 @@ impl Shape {
             started: "2026-11-21T09:30:12.000Z".into(),
             ascertain_version: "0.1.0".into(),
             command_line: self.command_line.iter().map(|word| word.to_string()).collect(),
+            request: Default::default(),
             machine: machine(),
             experiments: vec![self.spec.clone()],
             plan: Plan {

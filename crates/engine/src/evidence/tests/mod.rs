@@ -63,6 +63,7 @@ fn header() -> Header {
         started: rfc3339(1_795_253_412_345_678_901),
         ascertain_version: "0.1.0".into(),
         command_line: vec!["ascertain".into(), "run".into(), "sum".into()],
+        request: Default::default(),
         machine,
         experiments: vec![spec()],
         plan: Plan { claims: vec![], tables: vec![table], commands: vec![], config: Config::default() },

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::function::Group;
+use ascertain_report::exports::{Files, Purpose};
+use ascertain_report::terminal::harmless;
 use ascertain_sys::{clock, interrupt};
 
 use super::measure::Bench;
 use super::options::{HELP, Options, Task};
-use crate::exports::{Files, Purpose};
-use crate::text::harmless;
 
 /// Measures the groups one after the other and prints what came of each. The first function of a group
 /// is the reference. Exit code 0: done; 2: usage; 4: no function passes the filter; 5: a wrong answer;

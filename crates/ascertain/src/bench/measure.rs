@@ -2,22 +2,17 @@
 
 use std::path::PathBuf;
 
-use ascertain_engine::claim::Claim;
 use ascertain_engine::evidence;
-use ascertain_engine::experiment::{Arm, Experiment, Point};
+use ascertain_engine::experiment::Experiment;
 use ascertain_engine::function::Group;
-use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::{Recording, Run};
+use ascertain_report::exports::Files;
+use ascertain_report::layout::Layout;
+use ascertain_report::terminal::{self, Style, harmless};
+use ascertain_report::{csv, export, json, markdown};
 
 use super::options::{Format, Options};
-use crate::exports::Files;
-use crate::layout::Layout;
-use crate::terminal::{self, Style};
-use crate::text::harmless;
-use crate::{csv, export, json, markdown};
-
-/// One function alone has nothing to be compared with: this many batches describe it.
-const ALONE_TRIALS: u64 = 100;
+use crate::compare::functions;
 
 pub(super) struct Bench<'o> {
     options: &'o Options,
@@ -47,9 +42,11 @@ impl<'o> Bench<'o> {
             false => Recording::New {
                 runs: options.evidence.clone().unwrap_or_else(evidence::runs_folder),
                 command_line: std::env::args().collect(),
+                request: serde_json::Value::Null,
             },
         };
-        let run = ascertain_engine::run::run(&plan(group, &options.config), &[group], recording, &mut self.exports)?;
+        let run =
+            ascertain_engine::run::run(&functions(group, &options.config), &[group], recording, &mut self.exports)?;
         self.exports.keep(&run.outcome, &run.observations);
         print!("{}", self.text(group, &run));
         if options.format == Format::Table {
@@ -101,20 +98,5 @@ impl<'o> Bench<'o> {
         if let Some(last) = self.folders.last() {
             eprintln!("`ascertain report {}` makes an HTML report of it", last.display());
         }
-    }
-}
-
-/// The first function is the reference; without another it is described.
-fn plan(group: &Group, config: &Config) -> Plan {
-    let spec = group.spec();
-    let arm = |name: &str| Arm { variant: name.to_string(), point: Point::default() };
-    let arms: Vec<Arm> = spec.variants.iter().map(|variant| arm(&variant.name)).collect();
-    let claims: Vec<Claim> = arms[1..].iter().map(|candidate| Claim::order(&spec.id, candidate, &arms[0])).collect();
-    let table_trials = claims.is_empty().then_some(ALONE_TRIALS);
-    Plan {
-        claims,
-        tables: vec![Table { experiment: spec.id.clone(), arms }],
-        commands: Vec::new(),
-        config: Config { table_trials, ..config.clone() },
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ascertain_report::bench::{Group, Throughput, black_box, run};
+use ascertain::bench::{Group, Throughput, black_box, run};
 
 fn main() -> ExitCode {
     let data: Vec<f64> = (0..10_000).map(f64::from).collect();

@@ -7,9 +7,8 @@ use std::time::Duration;
 use ascertain_engine::nearest::nearest;
 use ascertain_engine::plan::Config;
 use ascertain_engine::unit::{Unit, parse_quantity};
+use ascertain_report::exports::{KINDS, Kind};
 use lexopt::prelude::*;
-
-use crate::exports::{KINDS, Kind};
 
 pub(super) const HELP: &str = "\
 Measures functions against each other; the first of each group is the reference.

@@ -1,0 +1,23 @@
+//! Follows a comparison while it goes on: `cargo run --release --example live`.
+#![allow(clippy::print_stdout)]
+
+use ascertain::engine::command::CommandSet;
+use ascertain::engine::run::{Observer, Progress};
+use ascertain::report::sentence;
+use ascertain::{Setting, carry_out, compare::Compare};
+
+struct Live;
+
+impl Observer for Live {
+    fn progress(&mut self, progress: &Progress) {
+        println!("{:.1} s: {}", progress.elapsed.as_secs_f64(), progress.headline);
+    }
+}
+
+fn main() -> Result<(), ascertain::Error> {
+    let (request, plan) = Compare::new(CommandSet::of("compare", ["sleep 0.01", "sleep 0.03"])).plan()?;
+    let mut live = Live;
+    let done = carry_out(request, plan, Setting { evidence: None, ..Setting::new(&mut live) })?;
+    done.run.outcome.claims.iter().for_each(|claim| println!("{}", sentence::claim(claim)));
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Do the claims of a file hold.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ascertain_engine::claims_file::{self, ClaimsFile};
+use ascertain_engine::plan::{Config, Plan, Registry};
+
+use crate::error::Error;
+use crate::request::{FailOn, Request, Terms, UseCase};
+
+const MAX_TIME: Duration = Duration::from_secs(120);
+
+/// Claims to be judged.
+#[derive(Debug)]
+pub struct Check {
+    /// The claims, with the commands that they speak of: from [`read`], or anywhere else.
+    pub claims: ClaimsFile,
+    /// The verdicts that fail.
+    pub fail_on: Vec<FailOn>,
+    /// Error, time, trials, seed.
+    pub terms: Terms,
+}
+
+impl Check {
+    /// The verdicts that fail where nobody says which: of claims of one's own.
+    pub const FAIL_ON: [FailOn; 2] = [FailOn::Refuted, FailOn::Undecided];
+
+    /// Claims of one's own.
+    #[must_use]
+    pub fn new(claims: ClaimsFile) -> Check {
+        Check { claims, fail_on: Check::FAIL_ON.to_vec(), terms: Terms::default() }
+    }
+
+    /// What to measure and judge.
+    #[must_use]
+    pub fn plan(self) -> (Request, Plan) {
+        let file = self.claims;
+        let places = file.claims.iter().filter_map(|claim| Some((claim.id.clone(), file.place(&claim.id)?.clone())));
+        let request = Request { fail_on: self.fail_on, places: places.collect(), ..Request::new(UseCase::Check) };
+        let config = Config { table_trials: Some(0), ..self.terms.config(MAX_TIME) };
+        (request, Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config })
+    }
+}
+
+/// Reads files of claims about commands and these experiments.
+///
+/// # Errors
+/// When one can't be read or is not a file of claims: the error names file, line and column.
+pub fn read(paths: &[PathBuf], registry: &Registry) -> Result<ClaimsFile, Error> {
+    let files = paths.iter().map(|path| {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        Ok(claims_file::parse(&text, path, registry)?)
+    });
+    Ok(claims_file::merge(files.collect::<Result<Vec<_>, Error>>()?)?)
+}
+
+/// Leaves the claims whose id contains one of these texts, and the commands that they need; all where there is no text.
+pub fn retain(file: &mut ClaimsFile, texts: &[String]) {
+    file.claims.retain(|claim| texts.is_empty() || texts.iter().any(|text| claim.id.contains(text)));
+    file.commands.retain(|set| file.claims.iter().any(|claim| claim.experiment == set.id));
+}

@@ -1,0 +1,135 @@
+//! Which command is faster, and by how much.
+
+use std::time::Duration;
+
+use ascertain_engine::claim::Claim;
+use ascertain_engine::command::{CommandExperiment, CommandSet};
+use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
+use ascertain_engine::function::Group;
+use ascertain_engine::outcome::Gate;
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_report::layout::Layout;
+
+use crate::error::Error;
+use crate::request::{Request, Terms, UseCase};
+
+const MAX_TIME: Duration = Duration::from_secs(30);
+/// One command alone has nothing to be compared with: this many observations describe it.
+const ALONE_TRIALS: u64 = 30;
+/// The same of one function.
+const ALONE_BATCHES: u64 = 100;
+
+/// Commands to be compared: at each point of their parameters the others with the first, or, of one command, the other
+/// points with the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compare {
+    /// The commands; its `id` is `compare`.
+    pub commands: CommandSet,
+    /// Take exactly so many trials, whatever is decided.
+    pub runs: Option<u64>,
+    /// Take at least so many.
+    pub min_runs: Option<u64>,
+    /// Trials that are thrown away first.
+    pub warmup: u64,
+    /// Answer from the ratio's interval: faster or slower beyond this margin, same inside.
+    pub margin: Option<f64>,
+    /// Go on until each ratio is known to this share of it, which is half of its interval.
+    pub precision: Option<f64>,
+    /// What it fails for.
+    pub gate: Option<Gate>,
+    /// How its table is laid out.
+    pub layout: Layout,
+    /// Whether the medians are drawn below it.
+    pub plot: bool,
+    /// Error, time, trials, seed.
+    pub terms: Terms,
+}
+
+impl Compare {
+    /// Without options.
+    #[must_use]
+    pub fn new(commands: CommandSet) -> Compare {
+        Compare {
+            commands,
+            runs: None,
+            min_runs: None,
+            warmup: 0,
+            margin: None,
+            precision: None,
+            gate: None,
+            layout: Layout::default(),
+            plot: false,
+            terms: Terms::default(),
+        }
+    }
+
+    /// What to measure and judge.
+    ///
+    /// # Errors
+    /// When a command line is none, a parameter is in none of them, or a gate or a ratio is asked for and there is one
+    /// command.
+    pub fn plan(self) -> Result<(Request, Plan), Error> {
+        let set = self.commands;
+        let experiment = CommandExperiment::new(set.clone())?;
+        let spec = experiment.spec();
+        let points = points(&set.parameters);
+        let arm = |variant: &str, point: &Point| Arm { variant: variant.to_string(), point: point.clone() };
+        let of_variant = |variant: &str| points.iter().map(|point| arm(variant, point)).collect::<Vec<_>>();
+        let arms: Vec<Arm> = spec.variants.iter().flat_map(|variant| of_variant(&variant.name)).collect();
+        if self.gate.is_some() && arms.len() < 2 {
+            return Err(Error::Request("--fail-if needs a second command to hold against the first".into()));
+        }
+        if self.precision.is_some() && arms.len() < 2 {
+            let way_out = "which needs a second command; --min-runs 100 narrows a median";
+            return Err(Error::Request(format!("--precision is that of a ratio, {way_out}")));
+        }
+        let claims: Vec<Claim> = match spec.variants.len() {
+            // One command at several points: the first point is the reference.
+            1 => arms[1..].iter().map(|candidate| Claim::order(&set.id, candidate, &arms[0])).collect(),
+            // Several: at each point, the first command.
+            _ => arms[points.len()..]
+                .iter()
+                .map(|candidate| Claim::order(&set.id, candidate, &arm(&spec.variants[0].name, &candidate.point)))
+                .collect(),
+        };
+        let config = Config {
+            margin: self.margin,
+            precision: self.precision,
+            gate: self.gate,
+            exact_trials: self.runs,
+            warmup_trials: self.warmup,
+            table_trials: self.min_runs.or(claims.is_empty().then_some(ALONE_TRIALS)),
+            // Exactly so many trials take as long as they take.
+            ..self.terms.config(if self.runs.is_some() { Duration::MAX } else { MAX_TIME })
+        };
+        let tables = vec![Table { experiment: set.id.clone(), arms }];
+        let request = Request { layout: self.layout, plot: self.plot, ..Request::new(UseCase::Compare) };
+        Ok((request, Plan { claims, tables, commands: vec![set], config }))
+    }
+}
+
+/// Functions of a group to be compared with the first; without another it is described.
+#[must_use]
+pub fn functions(group: &Group, config: &Config) -> Plan {
+    let spec = group.spec();
+    let arm = |name: &str| Arm { variant: name.to_string(), point: Point::default() };
+    let arms: Vec<Arm> = spec.variants.iter().map(|variant| arm(&variant.name)).collect();
+    let claims: Vec<Claim> = arms[1..].iter().map(|candidate| Claim::order(&spec.id, candidate, &arms[0])).collect();
+    let table_trials = claims.is_empty().then_some(ALONE_BATCHES);
+    Plan {
+        claims,
+        tables: vec![Table { experiment: spec.id.clone(), arms }],
+        commands: Vec::new(),
+        config: Config { table_trials, ..config.clone() },
+    }
+}
+
+/// Every combination of the parameters' levels.
+fn points(parameters: &[Factor]) -> Vec<Point> {
+    parameters.iter().fold(vec![Point::default()], |points, factor| {
+        let Accepts::OneOf(levels) = &factor.accepts else { return points };
+        let widened =
+            points.iter().flat_map(|point| levels.iter().map(|level| point.clone().with(&factor.name, level.clone())));
+        widened.collect()
+    })
+}

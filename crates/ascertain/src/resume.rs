@@ -1,0 +1,53 @@
+//! Going on with a run from its evidence.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ascertain_engine::evidence::Writer;
+use ascertain_engine::outcome::Gate;
+
+use crate::error::Error;
+use crate::request::{FailOn, Request, UseCase};
+use crate::run::{Done, Setting, go_on};
+
+/// A recorded run, and what is to be otherwise from now on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continue {
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Time for the continuation; without it, as much as the run had.
+    pub max_time: Option<Duration>,
+    /// Trials of each lane in all; without it, as many as the run had.
+    pub max_trials: Option<u64>,
+    /// Verdicts that fail, instead of those that the run said.
+    pub fail_on: Option<Vec<FailOn>>,
+    /// What it fails for, of a run of the first version, whose plan does not have it.
+    pub gate: Option<Gate>,
+}
+
+impl Continue {
+    /// Goes on with the run. Its error budget stays what it was, and so do its tables, gates and purpose: `run.json` has
+    /// them, and [`Request::of_recorded`] reads the request there.
+    ///
+    /// # Errors
+    /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
+    pub fn carry_out(self, mut request: Request, setting: Setting) -> Result<Done, Error> {
+        let (writer, recorded) = Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?;
+        let mut plan = recorded.header.plan.clone();
+        plan.config.max_time = self.max_time.unwrap_or(plan.config.max_time);
+        if self.max_trials.is_some() {
+            // It takes the place of `compare -r`, too.
+            (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
+        }
+        plan.config.gate = plan.config.gate.or(self.gate);
+        match (self.fail_on, request.use_case) {
+            (Some(_), UseCase::Compare) => {
+                let way_out = "and its --fail-if stays what it was";
+                return Err(Error::Request(format!("--fail-on is for claims; this run compares commands, {way_out}")));
+            }
+            (Some(fail_on), _) => request.fail_on = fail_on,
+            (None, _) => {}
+        }
+        go_on(request, plan, (writer, recorded), setting)
+    }
+}

@@ -1,0 +1,94 @@
+//! From a plan and a request to a run.
+
+use ascertain_engine::command::CommandExperiment;
+use ascertain_engine::evidence::{self, Recorded, Writer};
+use ascertain_engine::experiment::Experiment;
+use ascertain_engine::plan::{Plan, Registry};
+use ascertain_engine::run::{Observer, Recording, Run};
+
+use crate::error::Error;
+use crate::request::{Ending, Request};
+
+/// Where a run happens: what it may measure besides commands, where its evidence goes, and who hears of it.
+pub struct Setting<'a> {
+    /// The experiments that it may name; commands are always there.
+    pub registry: &'a Registry<'a>,
+    /// The folder of runs; without one no evidence is kept.
+    pub evidence: Option<std::path::PathBuf>,
+    /// Said in `run.json`, for those who read it.
+    pub command_line: Vec<String>,
+    /// Hears of it between trials.
+    pub observer: &'a mut dyn Observer,
+}
+
+impl<'a> Setting<'a> {
+    /// Evidence is kept where Ascertain keeps it, and no experiments are needed.
+    pub fn new(observer: &'a mut dyn Observer) -> Setting<'a> {
+        let evidence = Some(evidence::runs_folder());
+        Setting { registry: &[], evidence, command_line: std::env::args().collect(), observer }
+    }
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Done {
+    /// What was asked for.
+    pub request: Request,
+    /// What was measured and judged.
+    pub plan: Plan,
+    /// What came of it.
+    pub run: Run,
+    /// Commands that were to clean up, and failed.
+    pub cleanup_failures: Vec<String>,
+}
+
+impl Done {
+    /// What it came to, as an exit code says it.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        self.request.ending(&self.plan, &self.run)
+    }
+}
+
+/// Carries out a plan with the setting's experiments and the plan's own commands.
+///
+/// # Errors
+/// When the plan can't be carried out, or evidence can't be begun.
+pub fn carry_out(request: Request, plan: Plan, setting: Setting) -> Result<Done, Error> {
+    let recording = match setting.evidence {
+        None => Recording::None,
+        Some(runs) => Recording::New {
+            runs,
+            command_line: setting.command_line,
+            request: serde_json::to_value(&request).unwrap_or_default(),
+        },
+    };
+    go(request, plan, setting.registry, recording, setting.observer)
+}
+
+/// Goes on with a recorded run.
+pub(crate) fn go_on(
+    request: Request,
+    plan: Plan,
+    (writer, recorded): (Writer, Recorded),
+    setting: Setting,
+) -> Result<Done, Error> {
+    let recording = Recording::Continue(Box::new((writer, recorded)));
+    go(request, plan, setting.registry, recording, setting.observer)
+}
+
+fn go(
+    request: Request,
+    plan: Plan,
+    registry: &Registry,
+    recording: Recording,
+    observer: &mut dyn Observer,
+) -> Result<Done, Error> {
+    let commands = plan.commands.iter().cloned().map(CommandExperiment::new);
+    let commands = commands.collect::<Result<Vec<_>, _>>()?;
+    let mut all: Vec<&dyn Experiment> = registry.to_vec();
+    all.extend(commands.iter().map(|command| command as &dyn Experiment));
+    let run = ascertain_engine::run::run(&plan, &all, recording, observer)?;
+    let cleanup_failures = commands.iter().flat_map(CommandExperiment::cleanup_failures).collect();
+    Ok(Done { request, plan, run, cleanup_failures })
+}

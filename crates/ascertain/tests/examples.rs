@@ -1,0 +1,43 @@
+//! The examples run, and say what they should.
+#![allow(missing_docs, clippy::print_stderr)]
+
+use std::path::Path;
+use std::process::Command;
+
+/// What an example prints, beside this test's own program.
+fn printed(example: &str) -> String {
+    let own = std::env::current_exe().unwrap();
+    let program = own.parent().and_then(Path::parent).unwrap().join("examples").join(example);
+    let output = Command::new(&program).output().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn two_closures_are_compared() {
+    let said = printed("closures");
+    assert!(said.contains("`chunks`") && said.contains("`loop`"), "{said}");
+}
+
+#[test]
+fn a_claims_file_is_judged() {
+    let said = printed("claims");
+    assert!(said.starts_with("true.succeeds: Holds"), "{said}");
+}
+
+#[test]
+fn a_run_is_followed_live() {
+    let said = printed("live");
+    assert!(said.contains(" s: compare") || said.contains(" s: sleep"), "{said}");
+    assert!(said.contains("`sleep 0.03` is slower than `sleep 0.01`"), "{said}");
+}
+
+#[test]
+fn a_url_is_asked() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("left out: there is no curl");
+        return;
+    }
+    let said = printed("url");
+    assert!(said.starts_with("Holds") && said.ends_with("Done\n"), "{said}");
+}
