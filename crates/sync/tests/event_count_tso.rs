@@ -1,12 +1,16 @@
 //! Event counts and rings on every x86 execution of small programs.
 #![cfg(model = "tso")]
 
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use ascertain_sync::event_count::{EventCount, Impatient, MultiProducer, OneWord, Polled, TwoWord, Version};
-use ascertain_sync::model::tso::{AtomicU32, Explored, Failure, Instant, explore, thread};
+use ascertain_sync::event_count::{
+    Awaitable, Changed, EventCount, Impatient, MultiProducer, OneWord, Polled, TwoWord, Version,
+};
+use ascertain_sync::model::tso::{AtomicU32, Explored, Failure, Futex, Instant, explore, thread};
 use ascertain_sync::ring::{PopError, ring_starting_at};
 
 /// The producer writes and publishes so many times; each waiter waits until it has seen all of it.
@@ -151,6 +155,76 @@ fn a_flag_that_is_overwritten_is_fatal_to_the_impatient() {
     }
 }
 
+struct Alarm(Futex);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.store(1, Release);
+        self.0.wake_all();
+    }
+}
+
+fn block_on(mut poll: impl FnMut(&mut Context<'_>) -> Poll<Version>) -> Version {
+    let alarm = Arc::new(Alarm(Futex::new(0)));
+    let waker = Waker::from(alarm.clone());
+    loop {
+        if let Poll::Ready(version) = poll(&mut Context::from_waker(&waker)) {
+            return version;
+        }
+        alarm.0.wait(0, None);
+        alarm.0.swap(0, Relaxed);
+    }
+}
+
+/// A task waits until it has seen all publications, by polling in this way; a thread, if there is one, for the first.
+fn wake_task(
+    publications: u32,
+    has_sleeper: bool,
+    poll: fn(&mut Changed<'_>, &mut Context<'_>) -> Poll<Version>,
+) -> Result<Explored, Failure> {
+    explore(move || {
+        let count = Arc::new(Awaitable::default());
+        let task = {
+            let count = count.clone();
+            move || {
+                let mut seen = Version::new(0);
+                while seen.get() < publications {
+                    let mut changed = count.changed(seen);
+                    seen = block_on(|context| poll(&mut changed, context));
+                }
+            }
+        };
+        let sleeper = {
+            let count = count.clone();
+            move || {
+                count.wait(Version::new(0), None);
+            }
+        };
+        let task = thread::spawn(task);
+        let sleeper = has_sleeper.then(|| thread::spawn(sleeper));
+        (0..publications).for_each(|_| count.publish());
+        [Some(task), sleeper].into_iter().flatten().for_each(|thread| thread.join().unwrap());
+    })
+}
+
+fn poll(changed: &mut Changed<'_>, context: &mut Context<'_>) -> Poll<Version> {
+    Pin::new(changed).poll(context)
+}
+
+#[test]
+fn no_task_sleeps_for_ever() {
+    say("a task and a publication", wake_task(1, false, poll));
+    say("a task and two publications", wake_task(2, false, poll));
+    say("hand_over::<Awaitable>(1, 1, 0)", hand_over::<Awaitable>(1, 1, 0));
+}
+
+#[test]
+fn a_waker_entered_too_late_is_fatal() {
+    let failure =
+        wake_task(1, false, |changed, context| changed.poll_hastily(context)).expect_err("it sleeps for ever");
+    assert!(failure.what.contains("thread 1 sleeps"), "{failure}");
+}
+
 /// So many items through a ring of so many places, one after the other, until it is closed.
 fn pass_on<E: EventCount + 'static>(capacity: usize, items: u32, first: u32) -> Result<Explored, Failure> {
     explore(move || {
@@ -177,8 +251,10 @@ fn a_ring_blocks_and_closes() {
 }
 
 #[test]
-#[ignore = "half a minute"]
+#[ignore = "two minutes"]
 fn more_of_each() {
+    say("a task, a thread, and a publication", wake_task(1, true, poll));
+    say("hand_over::<Awaitable>(1, 2, 0)", hand_over::<Awaitable>(1, 2, 0));
     say("hand_over::<TwoWord>(2, 1, 0)", hand_over::<TwoWord>(2, 1, 0));
     say("hand_over::<OneWord>(1, 3, 0)", hand_over::<OneWord>(1, 3, 0));
     say("pass_on::<Polled>(1, 2, 0)", pass_on::<Polled>(1, 2, 0));

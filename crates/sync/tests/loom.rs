@@ -1,12 +1,16 @@
 //! Event counts and rings on every execution that the language's memory model allows.
 #![cfg(model = "loom")]
 
+use std::mem::ManuallyDrop;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
-use ascertain_sync::event_count::{EventCount, MultiProducer, OneWord, Polled, TwoWord, Version};
+use ascertain_sync::event_count::{Awaitable, EventCount, MultiProducer, OneWord, Polled, TwoWord, Version};
 use ascertain_sync::ring::{PopError, PushError, ring, ring_starting_at};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
 /// Only the executions in which a running thread is interrupted three times at most: of some programs there are too many.
@@ -115,6 +119,122 @@ fn a_snapshot_taken_too_late_is_fatal() {
         while shared.0.load(Relaxed) == 0 {
             shared.1.wait(shared.1.snapshot(), None);
         }
+        producer.join().unwrap();
+    });
+}
+
+/// Sleeps until it is woken, which is never forgotten.
+#[derive(Default)]
+struct Alarm {
+    rings: Mutex<bool>,
+    rung: Condvar,
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        *self.rings.lock().unwrap() = true;
+        self.rung.notify_one();
+    }
+}
+
+impl Alarm {
+    fn sleep(&self) {
+        let mut rings = self.rings.lock().unwrap();
+        while !*rings {
+            rings = self.rung.wait(rings).unwrap();
+        }
+        *rings = false;
+    }
+}
+
+fn block_on<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
+    let alarm = Arc::new(Alarm::default());
+    let waker = Waker::from(alarm.clone());
+    loop {
+        if let Poll::Ready(output) = poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        alarm.sleep();
+    }
+}
+
+/// A task waits until it has seen all publications and reads what was written; a thread waits for any of them, and another
+/// future is given up.
+fn wake_tasks(publications: u32, has_sleeper: bool, has_quitter: bool) {
+    bounded(move || {
+        let shared = Arc::new((UnsafeCell::new(0), Awaitable::default()));
+        let task = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (data, count) = &*shared;
+                let mut seen = Version::new(0);
+                while seen.get() < publications {
+                    let mut changed = pin!(count.changed(seen));
+                    seen = block_on(|context| changed.as_mut().poll(context));
+                }
+                // SAFETY: nobody writes any more.
+                assert_eq!(data.with(|data| unsafe { *data }), 7);
+            })
+        };
+        let sleeper = has_sleeper.then(|| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.1.wait(Version::new(0), None).expect("there is no deadline");
+            })
+        });
+        let quitter = has_quitter.then(|| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let mut changed = shared.1.changed(Version::new(0));
+                let _ = Pin::new(&mut changed).poll(&mut Context::from_waker(Waker::noop()));
+            })
+        });
+        // SAFETY: the task looks when all has been published.
+        shared.0.with_mut(|data| unsafe { *data = 7 });
+        (0..publications).for_each(|_| shared.1.publish());
+        let others = [Some(task), sleeper, quitter];
+        others.into_iter().flatten().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn no_wake_up_of_a_task_is_lost() {
+    wake_tasks(1, false, false);
+    wake_tasks(2, false, false);
+}
+
+#[test]
+fn nor_beside_a_thread() {
+    wake_tasks(1, true, false);
+    wake_tasks(2, true, false);
+}
+
+#[test]
+fn nor_beside_one_that_gives_up() {
+    wake_tasks(1, false, true);
+    wake_tasks(2, false, true);
+}
+
+#[test]
+fn threads_are_woken_where_tasks_could_wait() {
+    hand_over::<Awaitable>(2, 1, 0);
+    wake_all::<Awaitable>(&[1]);
+    wake_all::<Awaitable>(&[1, 1]);
+}
+
+/// The control: whose waker is entered after the last look at the version sleeps for ever.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_waker_entered_too_late_is_fatal() {
+    bounded(|| {
+        let count = Arc::new(Awaitable::default());
+        let producer = {
+            let count = count.clone();
+            thread::spawn(move || count.publish())
+        };
+        // Not dropped when it fails: there is no model any more to take the lock in.
+        let mut changed = ManuallyDrop::new(count.changed(Version::new(0)));
+        block_on(|context| changed.poll_hastily(context));
         producer.join().unwrap();
     });
 }

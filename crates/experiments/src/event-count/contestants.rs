@@ -3,9 +3,11 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use ascertain_engine::black_box;
-use ascertain_sync::event_count::{EventCount, MultiProducer, OneWord, Polled, TwoWord};
+use ascertain_sync::event_count::{Awaitable, EventCount, MultiProducer, OneWord, Polled, TwoWord};
 use ascertain_sync::ring::{Consumer, Producer, ring};
 use event_listener::{Event, Listener};
+
+use super::tasks::{Tasks, tasks};
 
 /// Items of the ring, all of them in L1d.
 pub const ITEMS: u64 = 1_024;
@@ -41,6 +43,8 @@ pub struct Variant {
     pub signal: fn() -> Arc<dyn Signal>,
     /// None for what counts nothing.
     pub ring: Option<fn() -> Box<dyn Ring>>,
+    /// None for what only threads can wait for.
+    pub tasks: Option<fn() -> Box<dyn Tasks>>,
 }
 
 pub const VARIANTS: &[Variant] = &[
@@ -49,36 +53,49 @@ pub const VARIANTS: &[Variant] = &[
         about: "limit: a release store; whoever waits looks again and again",
         signal: || Arc::new(Counted(Polled::default())),
         ring: Some(indexed::<Polled>),
+        tasks: None,
     },
     Variant {
         name: "one-word",
         about: "for one producer: addition to memory without LOCK, and one branch",
         signal: || Arc::new(Counted(OneWord::default())),
         ring: Some(indexed::<OneWord>),
+        tasks: None,
     },
     Variant {
         name: "two-word",
         about: "for one producer: a store, and a flag in another word",
         signal: || Arc::new(Counted(TwoWord::default())),
         ring: Some(indexed::<TwoWord>),
+        tasks: None,
     },
     Variant {
         name: "multi-producer",
         about: "for any number of producers: atomic addition",
         signal: || Arc::new(Counted(MultiProducer::default())),
         ring: Some(indexed::<MultiProducer>),
+        tasks: None,
+    },
+    Variant {
+        name: "awaitable",
+        about: "as multi-producer, and tasks can wait, too",
+        signal: || Arc::new(Counted(Awaitable::default())),
+        ring: Some(indexed::<Awaitable>),
+        tasks: Some(tasks::<Awaitable>),
     },
     Variant {
         name: "event-listener",
         about: "the crate event-listener: notify all",
         signal: || Arc::new(Event::<()>::new()),
         ring: None,
+        tasks: Some(tasks::<Event>),
     },
     Variant {
         name: "condvar",
         about: "the standard library: a count under a mutex, and notify all",
         signal: || Arc::new((Mutex::new(0), Condvar::new())),
         ring: None,
+        tasks: None,
     },
 ];
 

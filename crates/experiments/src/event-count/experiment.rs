@@ -20,6 +20,8 @@ pub(super) const PASS: usize = 1;
 pub(super) const PUBLISH: usize = 2;
 pub(super) const WAKE: usize = 3;
 pub(super) const DELAY: usize = 4;
+pub(super) const PUBLISH_TASK: usize = 5;
+pub(super) const HOP: usize = 6;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let lower = |name: &str, about: &str| Metric::new(name, about, Unit::Nanosecond, Better::Lower);
@@ -48,6 +50,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
                 Unit::One,
                 Better::Lower,
             ),
+            lower("publish-task", "a publication that wakes a task, which only notes it: the mean of a batch"),
+            lower("hop", "from one of two tasks on a thread to the other, which wake each other: the mean of a batch"),
         ],
         plots: Vec::new(),
     }

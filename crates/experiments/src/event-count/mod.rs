@@ -4,5 +4,6 @@ mod contestants;
 mod experiment;
 mod session;
 mod sleeper;
+mod tasks;
 
 pub use experiment::EventCount;

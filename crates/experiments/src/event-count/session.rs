@@ -9,8 +9,9 @@ use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, TargetError, Tr
 use ascertain_sys::clock;
 
 use super::contestants::{ITEMS, Ring, Signal, VARIANTS};
-use super::experiment::{DELAY, PASS, PUBLISH, PUSH, WAKE};
+use super::experiment::{DELAY, HOP, PASS, PUBLISH, PUBLISH_TASK, PUSH, WAKE};
 use super::sleeper::{FALLING_ASLEEP, Sleeper};
+use super::tasks::Tasks;
 
 /// A sleeper waits so much longer at most than it takes to fall asleep; how long, the trial decides: who looks now and
 /// then must not be met at the same step each time.
@@ -19,6 +20,7 @@ const ASLEEP_MAX_NS: u64 = 4_000_000;
 struct Target {
     signal: Arc<dyn Signal>,
     ring: Option<Box<dyn Ring>>,
+    tasks: Option<Box<dyn Tasks>>,
     sleeper: Option<Sleeper>,
 }
 
@@ -46,7 +48,8 @@ fn target(arm: &Arm) -> Result<Target, TargetError> {
     let signal = (variant.signal)();
     let sleeper = (sleepers == 1).then(|| Sleeper::new(signal.clone()));
     let ring = if sleepers == 0 { variant.ring.map(|ring| ring()) } else { None };
-    Ok(Target { signal, ring, sleeper })
+    let tasks = if sleepers == 0 { variant.tasks.map(|tasks| tasks()) } else { None };
+    Ok(Target { signal, ring, tasks, sleeper })
 }
 
 /// Rounds of as many publications as a ring has items.
@@ -71,9 +74,9 @@ fn ended() -> TargetError {
 }
 
 impl Session for Targets {
-    /// What is pushed is popped, each publication counts once, and the sleeper wakes.
+    /// What is pushed is popped, each publication counts once, and the sleeper wakes. Tasks are looked at while measured.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let Target { signal, ring, sleeper } = &mut self.targets[arm];
+        let Target { signal, ring, tasks: _, sleeper } = &mut self.targets[arm];
         let expected = ITEMS * (ITEMS - 1) / 2;
         if let Some(ring) = ring {
             ring.fill();
@@ -98,7 +101,7 @@ impl Session for Targets {
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Target { signal, ring, sleeper } = &mut self.targets[arm];
+        let Target { signal, ring, tasks, sleeper } = &mut self.targets[arm];
         if let Some(sleeper) = sleeper {
             let asleep = Duration::from_nanos(trial.seed % ASLEEP_MAX_NS);
             let woken = sleeper.wake(FALLING_ASLEEP + asleep).ok_or_else(ended)?;
@@ -113,6 +116,15 @@ impl Session for Targets {
             out.push(PASS, of_one(batch::timed(|| ring.pass())(self.iterations)));
         }
         out.push(PUBLISH, of_one(publications(&**signal)(self.iterations)));
+        if let Some(tasks) = tasks {
+            let asleep = || TargetError::WrongAnswer("a task was not woken".into());
+            let elapsed_ns = tasks.publish_ns(ITEMS).ok_or_else(asleep)?;
+            out.push(PUBLISH_TASK, elapsed_ns as f64 / ITEMS as f64);
+            let start_ns = clock::now_ns();
+            let has_ended = tasks.hop(ITEMS);
+            out.push(HOP, (clock::now_ns() - start_ns) as f64 / ITEMS as f64);
+            has_ended.then_some(()).ok_or_else(asleep)?;
+        }
         Ok(())
     }
 }

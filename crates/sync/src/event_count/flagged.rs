@@ -89,9 +89,27 @@ impl<A> Flagged<A> {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
+        self.clear_flag();
+        self.wake_threads();
+    }
+
+    pub(super) fn clear_flag(&self) {
         self.word.fetch_and(!SLEEPERS, Ordering::Relaxed);
+    }
+
+    pub(super) fn wake_threads(&self) {
         self.wakes.fetch_add(1, Ordering::Release);
         self.wakes.wake_all();
+    }
+}
+
+#[allow(private_bounds)] // as `EventCount` has it
+impl<A: Addition> Flagged<A> {
+    /// Publishes. Whether there is somebody to wake.
+    #[inline(always)]
+    pub(super) fn add(&self, count: u32) -> bool {
+        // Adding 0 could overwrite a flag without a new version, and who has waited for that to be over would not know.
+        count > 0 && A::add(&self.word, count)
     }
 }
 
@@ -130,8 +148,7 @@ impl<A: Addition> EventCount for Flagged<A> {
 
     #[inline]
     fn publish_many(&self, count: u32) {
-        // Adding 0 could overwrite a flag without a new version, and who has waited for that to be over would not know.
-        if count > 0 && A::add(&self.word, count) {
+        if self.add(count) {
             self.wake();
         }
     }

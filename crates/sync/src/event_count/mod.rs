@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod awaitable;
 mod backoff;
 mod contract;
 mod flagged;
@@ -10,6 +11,7 @@ mod sleep;
 mod two_word;
 mod unlocked;
 
+pub use awaitable::{Awaitable, Changed};
 pub use backoff::Backoff;
 pub use contract::{EventCount, Version};
 pub use flagged::{Flagged, MultiProducer, OneWord};

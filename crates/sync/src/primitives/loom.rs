@@ -7,8 +7,9 @@ use std::time::Duration;
 
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use loom::hint::spin_loop;
+use loom::sync::Condvar;
+pub(crate) use loom::sync::Mutex;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-use loom::sync::{Condvar, Mutex};
 pub(crate) use loom::thread;
 pub(crate) use std::sync::atomic::compiler_fence;
 pub(crate) use std::time::Instant;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ascertain_sys::futex::{self, Scope};
 
 pub(crate) use std::hint::spin_loop;
+pub(crate) use std::sync::Mutex;
 pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
 };

@@ -4,6 +4,6 @@
 
 pub(crate) use super::cell::UnsafeCell;
 pub(crate) use crate::model::tso::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Futex, Instant, fence, spin_loop, thread,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Futex, Instant, Mutex, fence, spin_loop, thread,
 };
 pub(crate) use std::sync::atomic::{Ordering, compiler_fence};

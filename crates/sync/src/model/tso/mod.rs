@@ -54,6 +54,7 @@ mod atomic;
 mod explorer;
 mod futex;
 mod machine;
+mod mutex;
 mod quarantine;
 mod schedule;
 pub mod thread;
@@ -64,5 +65,6 @@ pub use atomic::{
 };
 pub use explorer::{Explored, Failure, explore};
 pub use futex::Futex;
+pub use mutex::{Mutex, MutexGuard};
 pub use quarantine::Quarantine;
 pub use time::Instant;

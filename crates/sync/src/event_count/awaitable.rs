@@ -1,0 +1,188 @@
+//! Tasks that wait: the wakers of futures, beside the threads that sleep.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::pin::Pin;
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
+
+use super::MultiProducer;
+use super::contract::{EventCount, Version, sealed};
+use super::sleep::Sleepers;
+use crate::drop_all::drop_all;
+use crate::primitives::{Instant, Mutex};
+
+/// As [`MultiProducer`], and tasks can wait, too: [`changed`](Awaitable::changed) is a [`Future`], for any runtime.
+///
+/// A publication wakes all tasks and threads that wait, and does so in the call: wakers run on the publisher's thread. They
+/// may publish, and wait. If one panics, the others are woken before the panic goes on.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use std::sync::Arc;
+/// use std::task::{Context, Poll, Wake, Waker};
+/// use std::thread::{self, Thread};
+///
+/// use ascertain_sync::event_count::{Awaitable, EventCount};
+///
+/// async fn until_42(data: &AtomicU32, changes: &Awaitable) {
+///     let mut seen = changes.snapshot();
+///     while data.load(Ordering::Relaxed) != 42 {
+///         seen = changes.changed(seen).await;
+///     }
+/// }
+///
+/// // As small as a runtime can be.
+/// struct Unpark(Thread);
+///
+/// impl Wake for Unpark {
+///     fn wake(self: Arc<Self>) {
+///         self.0.unpark();
+///     }
+/// }
+///
+/// let (data, changes) = (AtomicU32::new(0), Awaitable::default());
+/// thread::scope(|scope| {
+///     scope.spawn(|| {
+///         data.store(42, Ordering::Relaxed);
+///         changes.publish();
+///     });
+///     let waker = Waker::from(Arc::new(Unpark(thread::current())));
+///     let mut task = std::pin::pin!(until_42(&data, &changes));
+///     while task.as_mut().poll(&mut Context::from_waker(&waker)) == Poll::Pending {
+///         thread::park();
+///     }
+/// });
+/// ```
+#[derive(Debug, Default)]
+pub struct Awaitable {
+    count: MultiProducer,
+    waiting: Mutex<Waiting>,
+}
+
+/// Who waits. Entered before the flag is set, and looked at after it was cleared: a publisher that clears a flag finds all
+/// who rely on it.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// By ticket, so in the order in which they came.
+    wakers: BTreeMap<u64, Waker>,
+    last_ticket: u64,
+    /// Those that sleep, or are about to. A system call is made for them only.
+    threads: usize,
+}
+
+impl Awaitable {
+    /// Waits for another version than `seen`, as [`wait`](EventCount::wait) does without a deadline.
+    ///
+    /// To give up, drop it: nothing is left of it then, and no wake-up is lost.
+    pub fn changed(&self, seen: Version) -> Changed<'_> {
+        Changed { count: self, seen, ticket: None }
+    }
+
+    /// Calls no one else's code while the lock is held: wakers may be anything, and do anything.
+    fn waiting<R>(&self, look: impl FnOnce(&mut Waiting) -> R) -> R {
+        look(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        self.count.clear_flag();
+        let (wakers, threads) = self.waiting(|waiting| (mem::take(&mut waiting.wakers), waiting.threads));
+        if threads > 0 {
+            self.count.wake_threads();
+        }
+        // A waker that panics is to the iterator what an item that panics is when dropped.
+        drop_all(wakers.into_values().map(Waker::wake));
+    }
+}
+
+impl sealed::Sealed for Awaitable {}
+
+impl EventCount for Awaitable {
+    fn starting_at(version: Version) -> Self {
+        Self { count: MultiProducer::starting_at(version), waiting: Mutex::default() }
+    }
+
+    #[inline]
+    fn snapshot(&self) -> Version {
+        self.count.snapshot()
+    }
+
+    #[inline]
+    fn publish_many(&self, count: u32) {
+        if self.count.add(count) {
+            self.wake();
+        }
+    }
+
+    fn wait(&self, seen: Version, deadline: Option<Instant>) -> Option<Version> {
+        self.try_wait(seen).or_else(|| {
+            self.waiting(|waiting| waiting.threads += 1);
+            let version = self.count.wait(seen, deadline);
+            self.waiting(|waiting| waiting.threads -= 1);
+            version
+        })
+    }
+}
+
+/// A [`Future`] of the next version: what [`Awaitable::changed`] returns.
+#[derive(Debug)]
+#[must_use = "it waits when it is polled, or awaited"]
+pub struct Changed<'a> {
+    count: &'a Awaitable,
+    seen: Version,
+    /// Under which its waker was entered.
+    ticket: Option<u64>,
+}
+
+impl Changed<'_> {
+    /// Has the task woken by the next publication that finds the flag set.
+    fn enter(&mut self, waker: &Waker) {
+        let waker = waker.clone();
+        let (ticket, replaced) = self.count.waiting(|waiting| {
+            let ticket = self.ticket.unwrap_or_else(|| {
+                waiting.last_ticket += 1;
+                waiting.last_ticket
+            });
+            (ticket, waiting.wakers.insert(ticket, waker))
+        });
+        self.ticket = Some(ticket);
+        drop(replaced);
+    }
+
+    /// What must fail: to be entered after the last look at the version.
+    #[cfg(any(model = "loom", model = "tso"))]
+    pub fn poll_hastily(&mut self, context: &mut Context<'_>) -> Poll<Version> {
+        let announcement = self.count.count.announce(self.seen);
+        self.enter(context.waker());
+        if announcement.is_some() { Poll::Pending } else { Poll::Ready(self.count.snapshot()) }
+    }
+}
+
+impl Future for Changed<'_> {
+    type Output = Version;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Version> {
+        let Awaitable { count, .. } = self.count;
+        loop {
+            if let Some(version) = count.try_wait(self.seen) {
+                return Poll::Ready(version);
+            }
+            self.enter(context.waker());
+            // The last look at the version, in one step with setting the flag.
+            if count.announce(self.seen).is_some() {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl Drop for Changed<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let waker = self.count.waiting(|waiting| waiting.wakers.remove(&ticket));
+            drop(waker);
+        }
+    }
+}
