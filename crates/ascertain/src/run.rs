@@ -5,6 +5,7 @@ use ascertain_engine::evidence::{self, Recorded, Writer};
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::plan::{Plan, Registry};
 use ascertain_engine::run::{Observer, Recording, Run};
+use ascertain_sys::interrupt::Stop;
 
 use crate::error::Error;
 use crate::request::{Ending, Request};
@@ -17,6 +18,8 @@ pub struct Setting<'a> {
     pub evidence: Option<std::path::PathBuf>,
     /// Said in `run.json`, for those who read it.
     pub command_line: Vec<String>,
+    /// Ends it in order when somebody asks; by default signals do, where the program has them caught.
+    pub stop: Stop,
     /// Hears of it between trials.
     pub observer: &'a mut dyn Observer,
 }
@@ -25,7 +28,7 @@ impl<'a> Setting<'a> {
     /// Evidence is kept where Ascertain keeps it, and no experiments are needed.
     pub fn new(observer: &'a mut dyn Observer) -> Setting<'a> {
         let evidence = Some(evidence::runs_folder());
-        Setting { registry: &[], evidence, command_line: std::env::args().collect(), observer }
+        Setting { registry: &[], evidence, command_line: std::env::args().collect(), stop: Stop::default(), observer }
     }
 }
 
@@ -63,7 +66,7 @@ pub fn carry_out(request: Request, plan: Plan, setting: Setting) -> Result<Done,
             request: serde_json::to_value(&request).unwrap_or_default(),
         },
     };
-    go(request, plan, setting.registry, recording, setting.observer)
+    go(request, plan, recording, setting.registry, (&setting.stop, setting.observer))
 }
 
 /// Goes on with a recorded run.
@@ -74,21 +77,21 @@ pub(crate) fn go_on(
     setting: Setting,
 ) -> Result<Done, Error> {
     let recording = Recording::Continue(Box::new((writer, recorded)));
-    go(request, plan, setting.registry, recording, setting.observer)
+    go(request, plan, recording, setting.registry, (&setting.stop, setting.observer))
 }
 
 fn go(
     request: Request,
     plan: Plan,
-    registry: &Registry,
     recording: Recording,
-    observer: &mut dyn Observer,
+    registry: &Registry,
+    (stop, observer): (&Stop, &mut dyn Observer),
 ) -> Result<Done, Error> {
     let commands = plan.commands.iter().cloned().map(CommandExperiment::new);
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
     let mut all: Vec<&dyn Experiment> = registry.to_vec();
     all.extend(commands.iter().map(|command| command as &dyn Experiment));
-    let run = ascertain_engine::run::run(&plan, &all, recording, observer)?;
+    let run = ascertain_engine::run::run(&plan, &all, recording, stop, observer)?;
     let cleanup_failures = commands.iter().flat_map(CommandExperiment::cleanup_failures).collect();
     Ok(Done { request, plan, run, cleanup_failures })
 }

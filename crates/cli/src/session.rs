@@ -36,7 +36,13 @@ pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::R
     let evidence = (!common.no_evidence).then(|| common.evidence.clone().unwrap_or_else(evidence::runs_folder));
     with_observer(&watched, &purpose, &common.exports, &common.display, |observer| {
         let registry = ascertain_experiments::registry();
-        let setting = Setting { registry, evidence, command_line: std::env::args().collect(), observer };
+        let setting = Setting {
+            registry,
+            evidence,
+            command_line: std::env::args().collect(),
+            stop: interrupt::Stop::default(),
+            observer,
+        };
         let done = ascertain::carry_out(request, plan, setting)?;
         if let (Some(folder), false) = (&done.run.folder, quiet) {
             output::note(&format!("evidence: {}", folder.display()));

@@ -82,7 +82,7 @@ fn main() {
         ),
     ] {
         GAPS.with_borrow_mut(|(gaps, ended_ns)| (gaps.clear(), *ended_ns = 0).1);
-        let outcome = run(&plan, &[&nothing], recording, &mut Silent);
+        let outcome = run(&plan, &[&nothing], recording, &Default::default(), &mut Silent);
         GAPS.with_borrow_mut(|(gaps, _)| {
             gaps.sort_unstable();
             let quantile = |q: f64| gaps[((gaps.len() - 1) as f64 * q) as usize];

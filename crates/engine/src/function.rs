@@ -235,7 +235,7 @@ mod tests {
     }
 
     fn open<'g>(group: &'g Group) -> Box<dyn Session + 'g> {
-        group.open(&arms(group), &Setup { seed: 0 }).unwrap()
+        group.open(&arms(group), &Setup { seed: 0, ..Setup::default() }).unwrap()
     }
 
     fn measure(session: &mut dyn Session, arm: ArmId) -> Vec<Sample> {
@@ -332,6 +332,6 @@ mod tests {
         measure(&mut *open(&group), 0);
         assert!(calls.load(Relaxed) > 0);
         let gone = Arm { variant: "a".into(), point: Point::default() };
-        assert!(group.open(&[gone], &Setup { seed: 0 }).is_err());
+        assert!(group.open(&[gone], &Setup { seed: 0, ..Setup::default() }).is_err());
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ascertain_sys::clock;
+use ascertain_sys::interrupt::Stop;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -33,8 +34,8 @@ struct OpenLane<'a> {
 }
 
 impl<'a> Local<'a> {
-    pub fn new(registry: &'a Registry<'a>, seed: u64) -> Local<'a> {
-        Local { registry, setup: Setup { seed }, lanes: BTreeMap::new() }
+    pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop) -> Local<'a> {
+        Local { registry, setup: Setup { seed, stop }, lanes: BTreeMap::new() }
     }
 }
 

@@ -92,12 +92,18 @@ impl Observer for Silent {
 }
 
 /// Carries out a plan: measures in randomised trials until every claim is decided, every table is full,
-/// the time is up, or Ctrl-C comes.
+/// the time is up, or somebody asks for the end.
 ///
 /// # Errors
 /// When the plan can't be carried out, or evidence can't be begun. A target's failure is an outcome, not an error, and
 /// evidence that can't be written any more ends the run as [`Run::unkept`] says.
-pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mut dyn Observer) -> Result<Run, Error> {
+pub fn run(
+    plan: &Plan,
+    registry: &Registry,
+    recording: Recording,
+    stop: &interrupt::Stop,
+    observer: &mut dyn Observer,
+) -> Result<Run, Error> {
     if let Recording::Continue(parts) = &recording {
         replay::check(&parts.1.header, registry)?;
     }
@@ -129,13 +135,14 @@ pub fn run(plan: &Plan, registry: &Registry, recording: Recording, observer: &mu
         run_id: &run_id,
         seed: plan.config.seed,
     };
-    let mut executor = Local::new(registry, plan.config.seed);
+    let mut executor = Local::new(registry, plan.config.seed, stop.clone());
     let evidence = writer.as_mut();
-    let mut schedule = Schedule::new(&mut executor, &mut judge, evidence, &setting, observer, start_ns..ends_ns);
+    let mut schedule =
+        Schedule::new(&mut executor, &mut judge, evidence, &setting, (stop, observer), start_ns..ends_ns);
     let (interrupted, mut unkept) = match schedule.go() {
-        Ok(()) => (interrupt::requested(), None),
+        Ok(()) => (stop.is_asked(), None),
         Err(Stop::Interrupted) => (true, None),
-        Err(Stop::Evidence(error)) => (interrupt::requested(), Some(error)),
+        Err(Stop::Evidence(error)) => (stop.is_asked(), Some(error)),
     };
     judge.lose_the_rest(writer.as_mut());
     // Sessions end here: clean-up commands run before the outcome is written, but after what was measured is.

@@ -32,6 +32,7 @@ pub(crate) struct Schedule<'r, 'a> {
     judge: &'r mut RunJudge<'a>,
     evidence: Option<&'r mut Writer>,
     setting: &'r Setting<'r>,
+    stop: &'r interrupt::Stop,
     observer: &'r mut dyn Observer,
     time_ns: Range<u64>,
     next_progress_ns: u64,
@@ -46,12 +47,12 @@ impl<'r, 'a> Schedule<'r, 'a> {
         judge: &'r mut RunJudge<'a>,
         evidence: Option<&'r mut Writer>,
         setting: &'r Setting<'r>,
-        observer: &'r mut dyn Observer,
+        (stop, observer): (&'r interrupt::Stop, &'r mut dyn Observer),
         time_ns: Range<u64>,
     ) -> Self {
         let is_open = vec![false; judge.lanes.len()];
         let record = TrialRecord::default();
-        Schedule { executor, judge, evidence, setting, observer, time_ns, next_progress_ns: 0, is_open, record }
+        Schedule { executor, judge, evidence, setting, stop, observer, time_ns, next_progress_ns: 0, is_open, record }
     }
 
     /// Measures until nobody wants more, the time is up, or somebody interrupts.
@@ -69,7 +70,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         while self.executor.collect(&mut self.record) {
             self.judge.take(&self.record, self.evidence.as_deref_mut());
         }
-        if interrupt::requested() {
+        if self.stop.is_asked() {
             return Ok(());
         }
         // Other lanes promised more a second.
@@ -131,7 +132,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
     /// Runs a trial whose observations are thrown away.
     fn warm_up(&mut self, lane: usize) -> Result<(), Stop> {
-        if interrupt::requested() {
+        if self.stop.is_asked() {
             return Err(Stop::Interrupted);
         }
         self.executor.run(self.judge.warm_up(lane), &mut self.record);
@@ -166,7 +167,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
     /// The lane that is to have the next slice: tables fill first, then whichever expects most
     /// log-evidence a second. The choice looks only at the past, so it does not touch validity.
     fn choose(&mut self) -> Option<usize> {
-        if self.time_left_ns() == 0 || interrupt::requested() {
+        if self.time_left_ns() == 0 || self.stop.is_asked() {
             return None;
         }
         let mut best = None;
@@ -199,7 +200,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
             }
             self.trial(lane)?;
             let now_ns = clock::now_ns();
-            let goes_on = now_ns < slice_ends_ns && self.judge.wants_more(lane) && !interrupt::requested();
+            let goes_on = now_ns < slice_ends_ns && self.judge.wants_more(lane) && !self.stop.is_asked();
             self.report_progress_if_due(now_ns, lane)?;
             if !goes_on {
                 return Ok(());
@@ -233,8 +234,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let until_ns = clock::now_ns().saturating_add(wait_ns).min(self.time_ns.end);
         loop {
             let now_ns = clock::now_ns();
-            if now_ns >= until_ns || interrupt::requested() {
-                return Ok(now_ns < self.time_ns.end && !interrupt::requested());
+            if now_ns >= until_ns || self.stop.is_asked() {
+                return Ok(now_ns < self.time_ns.end && !self.stop.is_asked());
             }
             self.report_progress_if_due(now_ns, lane)?;
             std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(20_000_000)));

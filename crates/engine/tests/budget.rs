@@ -45,7 +45,8 @@ fn a_claim_whose_turn_never_came_says_so() {
     let tables = vec![Table { experiment: "table".into(), arms: vec![arm("slow")] }];
     let config = Config { max_time: Duration::from_millis(200), table_trials: Some(1_000_000), ..Config::default() };
     let registry: [&dyn Experiment; 2] = [&table, &quick];
-    let ran = run(&Plan { tables, ..plan(claims, config) }, &registry, Recording::None, &mut Silent);
+    let ran =
+        run(&Plan { tables, ..plan(claims, config) }, &registry, Recording::None, &Default::default(), &mut Silent);
     let outcome = ran.unwrap().outcome;
     assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 0));
     assert_eq!(outcome.claims[0].reasons, [Reason::TimeUp { was_tried: true }]);
@@ -94,7 +95,8 @@ fn a_plan_that_can_not_be_carried_out_leaves_nothing_behind() {
     for (claim, message) in bad {
         let recording = Recording::New { runs: runs.clone(), command_line: Vec::new(), request: Default::default() };
         let registry: [&dyn Experiment; 1] = [&experiment];
-        let error = run(&plan(vec![claim], Config::default()), &registry, recording, &mut Silent).unwrap_err();
+        let error = run(&plan(vec![claim], Config::default()), &registry, recording, &Default::default(), &mut Silent)
+            .unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
         assert!(error.source().is_none(), "the message is whole: nothing is said twice");
         assert!(!runs.exists());

@@ -21,14 +21,14 @@ fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) 
     let config = Config { max_trials: Some(trials), ..Config::default() };
     let recording =
         Recording::New { runs: folder.into(), command_line: vec!["test".into()], request: Default::default() };
-    run(&plan(claims, config), &[experiment], recording, &mut Silent).unwrap()
+    run(&plan(claims, config), &[experiment], recording, &Default::default(), &mut Silent).unwrap()
 }
 
 fn go_on(before: &Run, experiment: &Scripted, max_trials: Option<u64>) -> Result<Run, Error> {
     let (writer, recorded) = Writer::resume(before.folder.as_ref().unwrap()).unwrap();
     let plan = recorded.header.plan.clone();
     let plan = Plan { config: Config { max_trials, ..plan.config.clone() }, ..plan };
-    run(&plan, &[experiment], Recording::Continue(Box::new((writer, recorded))), &mut Silent)
+    run(&plan, &[experiment], Recording::Continue(Box::new((writer, recorded))), &Default::default(), &mut Silent)
 }
 
 /// A run that is cut in two and continued says what one run would have said.
@@ -47,12 +47,13 @@ fn continuing_is_as_good_as_going_on() {
         request: Default::default(),
     };
 
-    let whole = run(&plan(vec![claim()], Config::default()), &registry, recording(), &mut Silent).unwrap();
+    let whole =
+        run(&plan(vec![claim()], Config::default()), &registry, recording(), &Default::default(), &mut Silent).unwrap();
     let trials = whole.outcome.claims[0].trials;
     assert!(trials > 40, "{trials}: the test wants a verdict that takes long");
 
     let config = Config { max_trials: Some(40), ..Config::default() };
-    let first = run(&plan(vec![claim()], config), &registry, recording(), &mut Silent).unwrap();
+    let first = run(&plan(vec![claim()], config), &registry, recording(), &Default::default(), &mut Silent).unwrap();
     assert_eq!(first.outcome.claims[0].verdict, Verdict::Undecided);
     let second = go_on(&first, &experiment, None).unwrap();
     assert_eq!(second.outcome.claims, whole.outcome.claims);

@@ -17,7 +17,7 @@ use common::{Scripted, arm, noisy, outcome, plan, versus};
 
 fn run_of(experiment: &Scripted, plan: &Plan) -> Run {
     let registry: [&dyn Experiment; 1] = [experiment];
-    run(plan, &registry, Recording::None, &mut Silent).unwrap()
+    run(plan, &registry, Recording::None, &Default::default(), &mut Silent).unwrap()
 }
 
 fn table(variants: &[&str]) -> Vec<Table> {

@@ -51,7 +51,8 @@ fn they_say_what_is_known_and_leave_the_run_as_it_is() {
     let config = || Config { max_trials: Some(150), ..Config::default() };
     let mut curious = Curious::default();
     let registry: [&dyn Experiment; 1] = [&experiment];
-    let watched = run(&plan(claims(), config()), &registry, Recording::None, &mut curious).unwrap().outcome;
+    let watched =
+        run(&plan(claims(), config()), &registry, Recording::None, &Default::default(), &mut curious).unwrap().outcome;
     let first = &curious.outcomes[0];
     assert!(curious.outcomes.len() > 1 && first.points[0].n > 0);
     assert_eq!((first.claims[0].verdict, first.interrupted), (Verdict::Undecided, false));

@@ -23,7 +23,7 @@ fn an_interrupted_observation_says_what_had_gone_by_and_is_cleaned_up_after() {
     })
     .unwrap();
     let arm = Arm { variant: "command".into(), point: Point::default() };
-    let mut session = experiment.open(&[arm], &Setup { seed: 0 }).unwrap();
+    let mut session = experiment.open(&[arm], &Setup { seed: 0, ..Setup::default() }).unwrap();
     let trial = Trial { number: 0, seed: 0 };
     let mut samples = Samples::default();
     assert_eq!(session.measure(0, &trial, &mut samples), Err(TargetError::Interrupted));

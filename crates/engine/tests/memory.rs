@@ -21,7 +21,7 @@ fn tabled(variants: &[&str]) -> Plan {
 }
 
 fn run_of(experiment: &Scripted, plan: &Plan) -> Result<Run, Error> {
-    run(plan, &[experiment as &dyn Experiment], Recording::None, &mut Silent)
+    run(plan, &[experiment as &dyn Experiment], Recording::None, &Default::default(), &mut Silent)
 }
 
 #[test]
@@ -83,13 +83,14 @@ fn what_can_not_be_measured_is_said_before_the_first_trial() {
     let claim = versus("claim", "even", "slow", Bound::AtLeast(1.0), Judging::Rate);
     let plan = Plan { claims: vec![claim], ..tabled(&["slow", "fast"]) };
     let mut hears = Hears::default();
-    run(&plan, &[&experiment as &dyn Experiment], Recording::None, &mut hears).unwrap();
+    run(&plan, &[&experiment as &dyn Experiment], Recording::None, &Default::default(), &mut hears).unwrap();
     let heard: Vec<_> = hears.0.iter().map(|(measured, arm)| (*measured, &*arm.variant, &arm.reason)).collect();
     let lacks = Reason::Unavailable { arm: None, lack: Unavailable::other("needs a unicorn") };
     assert_eq!(heard, [(0, "even", &lacks), (0, "fast", &lacks)]);
     assert!(MEASURED.load(Relaxed) > 0);
 
     let mut nothing = Hears::default();
-    run(&tabled(&["slow"]), &[&experiment as &dyn Experiment], Recording::None, &mut nothing).unwrap();
+    run(&tabled(&["slow"]), &[&experiment as &dyn Experiment], Recording::None, &Default::default(), &mut nothing)
+        .unwrap();
     assert!(nothing.0.is_empty());
 }

@@ -25,7 +25,7 @@ fn measure(experiment: &str, levels: &[(&str, Level)]) -> Outcome {
     let table = Table { experiment: experiment.into(), arms: arms(*found, levels) };
     let config = Config { table_trials: Some(5), max_time: Duration::MAX, seed: 1, ..Config::default() };
     let plan = Plan { claims: Vec::new(), tables: vec![table], commands: Vec::new(), config };
-    run(&plan, registry, Recording::None, &mut Silent).unwrap().outcome
+    run(&plan, registry, Recording::None, &Default::default(), &mut Silent).unwrap().outcome
 }
 
 #[test]

@@ -1,12 +1,71 @@
-//! SIGINT, SIGTERM and SIGHUP as a flag, so that a run can end in order.
+//! Asking a run to end in order: by SIGINT, SIGTERM and SIGHUP, or from another thread.
 
-use std::io::{PipeReader, PipeWriter};
+use std::io::{PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::{mem, ptr};
 
 use crate::{Error, clock};
+
+/// Asks whoever has it, or a clone of it, to end. Waiting for a command ends too.
+///
+/// The default is what signals ask for, where the program has them caught by [`install`]; nobody else does.
+///
+/// ```
+/// use ascertain_sys::interrupt::Stop;
+///
+/// let stop = Stop::new()?;
+/// let theirs = stop.clone();
+/// std::thread::spawn(move || theirs.ask()).join().unwrap();
+/// assert!(stop.is_asked());
+/// # Ok::<_, ascertain_sys::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Option<Arc<Own>>);
+
+/// A stop that is not the signals'.
+#[derive(Debug)]
+struct Own {
+    is_asked: AtomicBool,
+    wake: (PipeReader, PipeWriter),
+}
+
+impl Stop {
+    /// One of one's own: signals don't ask for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] if there are no file descriptors left.
+    pub fn new() -> Result<Stop, Error> {
+        let wake = std::io::pipe().map_err(Error::system("no pipe to wake who waits"))?;
+        Ok(Stop(Some(Arc::new(Own { is_asked: AtomicBool::new(false), wake }))))
+    }
+
+    /// Asks for the end. The signals' stop is asked for by signals alone, and this does nothing.
+    pub fn ask(&self) {
+        let Some(own) = &self.0 else { return };
+        if !own.is_asked.swap(true, Ordering::AcqRel) {
+            // One byte in an empty pipe, which is open as long as this is.
+            let _ = (&own.wake.1).write(b"!");
+        }
+    }
+
+    /// Whether somebody has asked for the end.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.0.as_ref().map_or_else(requested, |own| own.is_asked.load(Ordering::Acquire))
+    }
+
+    /// Becomes readable, and stays so, when somebody asks; none where nobody can.
+    #[must_use]
+    pub fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.0 {
+            Some(own) => Some(own.wake.0.as_fd()),
+            None => wake_fd(),
+        }
+    }
+}
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 

@@ -45,8 +45,13 @@ impl<'o> Bench<'o> {
                 request: serde_json::Value::Null,
             },
         };
-        let run =
-            ascertain_engine::run::run(&functions(group, &options.config), &[group], recording, &mut self.exports)?;
+        let run = ascertain_engine::run::run(
+            &functions(group, &options.config),
+            &[group],
+            recording,
+            &Default::default(),
+            &mut self.exports,
+        )?;
         self.exports.keep(&run.outcome, &run.observations);
         print!("{}", self.text(group, &run));
         if options.format == Format::Table {

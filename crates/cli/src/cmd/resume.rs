@@ -8,6 +8,7 @@ use ascertain::resume::Continue;
 use ascertain::{Request, Setting, UseCase};
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
+use ascertain_sys::interrupt::Stop;
 
 use super::{check, compare, run, slo};
 use crate::exit::{self, Code, FailOn};
@@ -56,7 +57,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let purpose = request.purpose(&plan);
     session::with_observer(&plan, &purpose, &args.exports, &args.display, |observer| {
         let registry = ascertain_experiments::registry();
-        let setting = Setting { registry, evidence: None, command_line: Vec::new(), observer };
+        let setting = Setting { registry, evidence: None, command_line: Vec::new(), stop: Stop::default(), observer };
         let fail_on = args.fail_on.as_deref().map(exit::fail_on);
         let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
         Ok(going_on.carry_out(request, setting)?)

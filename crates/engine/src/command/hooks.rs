@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ascertain_sys::interrupt::Stop;
+
 use super::line::Line;
 use super::outcome::run_untimed;
 use super::{CommandError, CommandSet, NamedCommand, Output};
@@ -54,12 +56,12 @@ impl Hooks {
     ///
     /// # Errors
     /// When it fails: nothing is cleaned up after it then.
-    pub fn enter(&self, around: Around) -> Result<Entered<'_>, TargetError> {
+    pub fn enter(&self, around: Around, stop: &Stop) -> Result<Entered<'_>, TargetError> {
         let key = around.key();
         let mut users = lock(&self.users);
         let count = users.entry(key.clone()).or_default();
         if let (0, Some(setup)) = (*count, &around.setup) {
-            run_untimed(setup)?;
+            run_untimed(setup, stop)?;
         }
         *count += 1;
         Ok(Entered { hooks: self, key, cleanup: around.cleanup })

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use ascertain_sys::interrupt::Stop;
 use ascertain_sys::process::{self, Command, Prepared, SplitError, Usage};
 
 use super::{CommandError, CommandSet, Input, Output};
@@ -119,10 +120,10 @@ impl Line {
     /// trial after trial. Nothing that lasts may belong to an arm.
     ///
     /// # Errors
-    /// When it can't be started, and when a signal asked for the end.
-    pub fn run(&self, request: Option<&str>, time_limit: Option<Duration>) -> Result<Usage, TargetError> {
+    /// When it can't be started, and when somebody asked for the end.
+    pub fn run(&self, request: Option<&str>, time_limit: Option<Duration>, stop: &Stop) -> Result<Usage, TargetError> {
         let prepared = self.prepare(request).map_err(|error| TargetError::Failed(error.to_string()))?;
-        let usage = prepared.run(time_limit);
+        let usage = prepared.stopping_with(stop).run(time_limit);
         usage.map_err(|error| match error {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,
             error => TargetError::Failed(format!("{}: {error}", self.called())),

@@ -1,5 +1,6 @@
 //! What the end of a command means.
 
+use ascertain_sys::interrupt::Stop;
 use ascertain_sys::process::{Exit, Usage};
 
 use super::line::Line;
@@ -52,8 +53,8 @@ pub(super) fn observe(usage: &Usage, set: &CommandSet, line: &Line, out: &mut Sa
 ///
 /// # Errors
 /// When it does not succeed.
-pub(super) fn run_untimed(line: &Line) -> Result<(), TargetError> {
-    let exit = line.run(None, None)?.exit;
+pub(super) fn run_untimed(line: &Line, stop: &Stop) -> Result<(), TargetError> {
+    let exit = line.run(None, None, stop)?.exit;
     match failure(exit) {
         _ if exit == Exit::Interrupted => Err(TargetError::Interrupted),
         None => Ok(()),

@@ -1,5 +1,7 @@
 //! Commands that are being measured.
 
+use ascertain_sys::interrupt::Stop;
+
 use super::hooks::{Around, Entered};
 use super::line::Line;
 use super::outcome::{observe, run_untimed};
@@ -12,6 +14,7 @@ pub(super) struct CommandSession<'e> {
     set: &'e CommandSet,
     targets: Vec<Target>,
     requests: Option<Requests>,
+    stop: Stop,
     /// Dropped last: clean-ups come after everything else.
     _entered: Vec<Entered<'e>>,
 }
@@ -32,11 +35,12 @@ impl<'e> CommandSession<'e> {
         let default = experiment.spec().default_point();
         let ready = arms.iter().map(|arm| Target::new(set, &default, arm));
         let (targets, around): (Vec<Target>, Vec<Around>) = ready.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        let entered = around.into_iter().map(|around| experiment.hooks.enter(around));
+        let entered = around.into_iter().map(|around| experiment.hooks.enter(around, &setup.stop));
         Ok(CommandSession {
             set,
             targets,
             requests: set.requests.clone().map(|texts| Requests::new(texts, setup.seed)),
+            stop: setup.stop.clone(),
             _entered: entered.collect::<Result<_, _>>()?,
         })
     }
@@ -67,10 +71,10 @@ impl Session for CommandSession<'_> {
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let Target { line, prepare } = &self.targets[arm];
         if let Some(prepare) = prepare {
-            run_untimed(prepare)?;
+            run_untimed(prepare, &self.stop)?;
         }
         let request = self.requests.as_mut().map(|requests| requests.of(trial.number));
-        let usage = line.run(request, self.set.time_limit)?;
+        let usage = line.run(request, self.set.time_limit, &self.stop)?;
         observe(&usage, self.set, line, out)
     }
 }

@@ -1,5 +1,6 @@
 //! What an experiment and its sessions promise.
 
+use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 
 use super::{Arm, Samples, Spec};
@@ -75,10 +76,12 @@ pub struct Trial {
 }
 
 /// What a session is told when it is opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
     /// Seed for the data that the session makes.
     pub seed: u64,
+    /// What takes long looks here whether somebody asked for the end.
+    pub stop: Stop,
 }
 
 /// A target failed or gave a wrong answer.

@@ -1,5 +1,6 @@
 //! Blocks that run elsewhere: their records come late, twice, or never.
 
+use ascertain_sys::interrupt::Stop as Asked;
 use ascertain_sys::machine::Machine;
 
 use super::*;
@@ -117,8 +118,8 @@ fn judged(far_away: &mut FarAway, max_trials: u64) -> ClaimResult {
     let (mut judge, _) = planning::lanes(&plan, &registry, &machine, Grouping::ByPlan).unwrap();
     let setting =
         Setting { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
-    let mut silent = Silent;
-    let mut schedule = Schedule::new(far_away, &mut judge, None, &setting, &mut silent, 0..u64::MAX);
+    let (stop, mut silent) = (Asked::default(), Silent);
+    let mut schedule = Schedule::new(far_away, &mut judge, None, &setting, (&stop, &mut silent), 0..u64::MAX);
     assert!(schedule.go().is_ok());
     judge.lose_the_rest(None);
     judge.results().remove(0)

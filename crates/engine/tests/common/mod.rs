@@ -82,7 +82,7 @@ pub fn plan(claims: Vec<Claim>, config: Config) -> Plan {
 
 pub fn outcome(experiment: &Scripted, plan: &Plan) -> Outcome {
     let registry: [&dyn Experiment; 1] = [experiment];
-    run(plan, &registry, Recording::None, &mut Silent).unwrap().outcome
+    run(plan, &registry, Recording::None, &Default::default(), &mut Silent).unwrap().outcome
 }
 
 pub fn noisy(variant: &str, trial: &Trial) -> Result<f64, TargetError> {

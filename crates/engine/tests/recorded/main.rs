@@ -68,7 +68,7 @@ fn record(registry: &[&dyn Experiment], plan: &Plan) -> Ran {
     let runs = tempfile::tempdir().unwrap();
     let recording =
         Recording::New { runs: runs.path().into(), command_line: vec!["test".into()], request: Default::default() };
-    Ran { run: run(plan, registry, recording, &mut Silent).unwrap(), _runs: runs }
+    Ran { run: run(plan, registry, recording, &Default::default(), &mut Silent).unwrap(), _runs: runs }
 }
 
 fn record_one(experiment: &Scripted, plan: &Plan) -> Ran {

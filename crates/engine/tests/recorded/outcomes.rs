@@ -204,7 +204,8 @@ fn continued_without_trials(ran: &Ran, experiment: &Scripted) -> Outcome {
     let plan = recorded.header.plan.clone();
     let config = Config { max_trials: Some(0), ..plan.config.clone() };
     let recording = Recording::Continue(Box::new((writer, recorded)));
-    let outcome = run(&Plan { config, ..plan }, &[experiment], recording, &mut Silent).unwrap().outcome;
+    let outcome =
+        run(&Plan { config, ..plan }, &[experiment], recording, &Default::default(), &mut Silent).unwrap().outcome;
     // The machine is described anew each time; its load changes.
     Outcome { machine: ran.outcome().machine.clone(), threats: ran.outcome().threats.clone(), ..outcome }
 }

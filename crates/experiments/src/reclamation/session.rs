@@ -137,7 +137,7 @@ mod tests {
         let available = VARIANTS.iter().filter(|(name, _)| is_available(name).is_ok());
         let point = Point::default().with("objects", 8);
         let arms: Vec<Arm> = available.map(|(name, _)| Arm { variant: (*name).into(), point: point.clone() }).collect();
-        let mut session = open(&arms, &Setup { seed: 1 }).unwrap();
+        let mut session = open(&arms, &Setup { seed: 1, ..Setup::default() }).unwrap();
         for (index, arm) in arms.iter().enumerate() {
             session.verify(index).unwrap();
             session.measure(index, &Trial { number: 0, seed: 0 }, &mut Samples::default()).unwrap();

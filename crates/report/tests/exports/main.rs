@@ -162,7 +162,7 @@ fn measure_a_function(group: &str, files: &mut Files) {
     let tables = vec![Table { experiment: group.spec().id.clone(), arms }];
     let config = Config { exact_trials: Some(3), ..Config::default() };
     let plan = Plan { claims: Vec::new(), tables, commands: Vec::new(), config };
-    let run = ascertain_engine::run::run(&plan, &[&group], Recording::None, files).unwrap();
+    let run = ascertain_engine::run::run(&plan, &[&group], Recording::None, &Default::default(), files).unwrap();
     files.keep(&run.outcome, &run.observations);
 }
 

@@ -66,7 +66,7 @@ fn a_run_that_has_just_ended_shows_on_a_terminal() {
         commands: Vec::new(),
         config: Config { exact_trials: Some(20), ..Config::default() },
     };
-    let done = run::run(&plan, &[&group], Recording::None, &mut Silent).unwrap();
+    let done = run::run(&plan, &[&group], Recording::None, &Default::default(), &mut Silent).unwrap();
     let plots = pictures::for_terminal(&done.outcome, &done.observations);
     let ids: Vec<&str> = plots.iter().map(|plot| plot.id.as_str()).collect();
     assert_eq!(ids, ["medians", "rate-1", "quantiles-1"]);

@@ -80,7 +80,7 @@ pub enum Exit {
     Signal(i32),
     /// It reached its time limit, and its process group was killed.
     TimedOut,
-    /// A signal asked us for the end (see [`interrupt::install`](crate::interrupt::install)), and its process group was
+    /// Somebody asked for the end (see [`interrupt::Stop`](crate::interrupt::Stop)), and its process group was
     /// killed.
     Interrupted,
 }

@@ -12,7 +12,8 @@ use super::portable::{self, Portable};
 use super::stdio::{Stdio, Streams};
 use super::wait::{Running, exit_descriptor, wait};
 use super::{Command, Usage, resolve};
-use crate::{Error, interrupt};
+use crate::Error;
+use crate::interrupt::Stop;
 
 /// What is read of a pipe at once.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -38,6 +39,7 @@ pub fn memory_floor_bytes() -> u64 {
 pub struct Prepared {
     path: PathBuf,
     stdio: Stdio,
+    stop: Stop,
     state: Mutex<State>,
 }
 
@@ -73,25 +75,31 @@ impl Prepared {
         MEMORY_FLOOR_BYTES.fetch_max(starter.memory_floor_bytes(), Ordering::Relaxed);
         let buffer = vec![0; BUFFER_BYTES].into();
         let state = Mutex::new(State { starter, buffer });
-        Ok(Self { path, stdio: Stdio::new(command)?, state })
+        Ok(Self { path, stdio: Stdio::new(command)?, stop: Stop::default(), state })
+    }
+
+    /// Has a run end when this is asked for, instead of at a signal.
+    #[must_use]
+    pub fn stopping_with(self, stop: &Stop) -> Self {
+        Self { stop: stop.clone(), ..self }
     }
 
     /// Runs the command and waits for its end; runs of one `Prepared` follow one another.
     ///
-    /// At the time limit, and when a signal arrives, its process group is killed, and the end still waited for. What left the
+    /// At the time limit, and when the end is asked for, its process group is killed, and the end still waited for. What left the
     /// group (a daemon) is not found. Descendants that outlive a command that ended by itself are
     /// left alone.
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`] when a signal had arrived (see [`interrupt::install`]) before the command was started;
+    /// [`Error::Interrupted`] when the end had been asked for before the command was started;
     /// [`Error::InputFile`] and [`Error::OutputFile`] for the command's files; the
     /// reason why the program could not be started. That is never an [`Exit`], whose code 127 can
     /// only be the command's own.
     ///
     /// [`Exit`]: super::Exit
     pub fn run(&self, time_limit: Option<Duration>) -> Result<Usage, Error> {
-        if interrupt::requested() {
+        if self.stop.is_asked() {
             return Err(Error::Interrupted);
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +108,7 @@ impl Prepared {
         let started = starter.start(opened.streams)?;
         let (pid, start_ns) = started.map_err(|source| resolve::start_error(&self.path, source))?;
         let running = Running { pid, start_ns, end: exit_descriptor(pid), reader: opened.reader };
-        let usage = wait(running, time_limit, buffer);
+        let usage = wait(running, time_limit, &self.stop, buffer);
         starter.ended();
         usage
     }

@@ -6,7 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use super::{Exit, Usage};
-use crate::{Error, clock, interrupt};
+use crate::interrupt::Stop;
+use crate::{Error, clock};
 
 /// How often to look for the end where the kernel has no descriptor that tells of it.
 const LOOK_MS: libc::c_int = 1;
@@ -35,12 +36,17 @@ enum Killed {
 }
 
 /// Waits for the end of `running`, and no longer: what descendants still write is not read.
-pub(super) fn wait(mut running: Running, time_limit: Option<Duration>, buffer: &mut [u8]) -> Result<Usage, Error> {
+pub(super) fn wait(
+    mut running: Running,
+    time_limit: Option<Duration>,
+    stop: &Stop,
+    buffer: &mut [u8],
+) -> Result<Usage, Error> {
     let limit_ns = time_limit.and_then(|limit| u64::try_from(limit.as_nanos()).ok());
     let deadline_ns = limit_ns.and_then(|limit_ns| running.start_ns.checked_add(limit_ns));
     let mut killed = None;
     let (remains, end_ns) = loop {
-        let signals = interrupt::wake_fd().filter(|_| killed.is_none());
+        let signals = stop.wake_fd().filter(|_| killed.is_none());
         let mut events = [
             readable(running.end.as_ref().map(OwnedFd::as_raw_fd)),
             readable(signals.map(|fd| fd.as_raw_fd())),
@@ -216,10 +222,10 @@ mod tests {
 
     #[test]
     fn without_a_descriptor_the_end_is_looked_for() {
-        let usage = wait(start("sleep 0.02; exit 5"), None, &mut []).unwrap();
+        let usage = wait(start("sleep 0.02; exit 5"), None, &Stop::default(), &mut []).unwrap();
         assert_eq!(usage.exit, Exit::Code(5));
         assert!(usage.wall_ns >= 20_000_000);
-        let usage = wait(start("sleep 3600"), Some(Duration::from_millis(20)), &mut []).unwrap();
+        let usage = wait(start("sleep 3600"), Some(Duration::from_millis(20)), &Stop::default(), &mut []).unwrap();
         assert_eq!(usage.exit, Exit::TimedOut);
         assert!(usage.wall_ns < 3_600_000_000_000);
     }

@@ -108,7 +108,7 @@ fn parameters_are_replaced_in_every_line() {
     let experiment = CommandExperiment::new(set).unwrap();
     let arm = |level: &Level| Arm { variant: "{n}-{m}".into(), point: Point::default().with("n", level.clone()) };
     let arms: Vec<Arm> = levels.iter().map(arm).collect();
-    let mut session = experiment.open(&arms, &Setup { seed: 0 }).unwrap();
+    let mut session = experiment.open(&arms, &Setup { seed: 0, ..Setup::default() }).unwrap();
     measure(&mut *session, 1, 0).unwrap();
     drop(session);
     let expected = ["setup-1-{m}", "setup-two-{m}", "prepare-two-{m}", "two-{m}", "cleanup-1-{m}", "cleanup-two-{m}"];

@@ -37,7 +37,7 @@ fn arms(experiment: &CommandExperiment) -> Vec<Arm> {
 }
 
 fn open(experiment: &CommandExperiment) -> Result<Box<dyn Session + '_>, TargetError> {
-    experiment.open(&arms(experiment), &Setup { seed: 5 })
+    experiment.open(&arms(experiment), &Setup { seed: 5, ..Setup::default() })
 }
 
 fn measure(session: &mut dyn Session, arm: usize, trial: u64) -> Result<Vec<Sample>, TargetError> {

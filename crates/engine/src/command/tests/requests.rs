@@ -63,7 +63,7 @@ fn the_same_seed_gives_the_same_order_and_all_arms_of_a_trial_the_same_request()
     };
     let experiment = CommandExperiment::new(set).unwrap();
     let order = |seed, arm| {
-        let mut session = experiment.open(&arms(&experiment), &Setup { seed }).unwrap();
+        let mut session = experiment.open(&arms(&experiment), &Setup { seed, ..Setup::default() }).unwrap();
         let _ = fs::remove_file(log.path("log"));
         for trial in 0..20 {
             measure(&mut *session, arm, trial).unwrap();

@@ -1,0 +1,59 @@
+//! A run ends in order when another thread asks, and goes on from there.
+#![allow(missing_docs)]
+
+use ascertain::engine::command::CommandSet;
+use ascertain::engine::outcome::Verdict;
+use ascertain::engine::run::{Observer, Progress, Silent};
+use ascertain::resume::Continue;
+use ascertain::{Ending, Request, Setting, UseCase, carry_out, compare::Compare};
+use ascertain_sys::interrupt::Stop;
+
+/// Asks as soon as it hears of the run.
+struct Impatient(Stop);
+
+impl Observer for Impatient {
+    fn progress(&mut self, _: &Progress) {
+        self.0.ask();
+    }
+}
+
+#[test]
+fn a_run_that_was_asked_to_end_is_continued() {
+    let runs = tempfile::tempdir().unwrap();
+    let compare = Compare::new(CommandSet::of("compare", ["sleep 0.02", "sleep 0.2"]));
+    let (request, plan) = compare.plan().unwrap();
+    let stop = Stop::new().unwrap();
+    let mut impatient = Impatient(stop.clone());
+    let evidence = Some(runs.path().to_path_buf());
+    let setting = Setting { evidence, stop, ..Setting::new(&mut impatient) };
+    let done = carry_out(request.clone(), plan, setting).unwrap();
+    assert_eq!(done.ending(), Ending::Interrupted);
+    assert_eq!(done.run.outcome.claims[0].verdict, Verdict::Undecided);
+    let folder = done.run.folder.unwrap();
+    // What was asked for is in the run's folder.
+    let header = ascertain::engine::evidence::read_header(&folder).unwrap();
+    let recorded = Request::of_recorded(&header).unwrap();
+    assert_eq!((recorded.use_case, &recorded), (UseCase::Compare, &request));
+    let mut silent = Silent;
+    let going_on = Continue { folder, max_time: None, max_trials: None, fail_on: None, gate: None };
+    let done = going_on.carry_out(recorded, Setting::new(&mut silent)).unwrap();
+    assert_eq!(done.ending(), Ending::Done);
+    assert_eq!(done.run.outcome.claims[0].verdict, Verdict::Refuted, "it is slower");
+}
+
+/// A command that hangs is ended too.
+#[test]
+fn a_command_that_is_waited_for_is_stopped() {
+    let (request, plan) = Compare::new(CommandSet::of("compare", ["sleep 1000"])).plan().unwrap();
+    let stop = Stop::new().unwrap();
+    let theirs = stop.clone();
+    let asking = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        theirs.ask();
+    });
+    let mut silent = Silent;
+    let setting = Setting { evidence: None, stop, ..Setting::new(&mut silent) };
+    let done = carry_out(request, plan, setting).unwrap();
+    asking.join().unwrap();
+    assert_eq!(done.ending(), Ending::Interrupted);
+}
