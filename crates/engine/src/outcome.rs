@@ -334,6 +334,18 @@ impl Asked {
         let tests = claim.tests.iter().map(|test| AskedTest::of(test, spec)).collect();
         Asked { judging: claim.judging, margin, tests }
     }
+
+    /// The quantile of the paired ratios or differences that it speaks of, where it compares two arms and nothing else: "at
+    /// least x in a share `rate` of the trials" says that the (1 − rate)-quantile is at least x.
+    pub fn quantile(&self, rate: f64) -> Option<f64> {
+        let [AskedTest::Versus { bound, .. }] = self.tests.as_slice() else { return None };
+        Some(match bound {
+            _ if self.judging != Judging::Rate => 0.5,
+            Bound::AtLeast(_) => 1.0 - rate,
+            Bound::AtMost(_) => rate,
+            Bound::Within(..) => 0.5,
+        })
+    }
 }
 
 impl AskedTest {

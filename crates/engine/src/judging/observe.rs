@@ -5,7 +5,7 @@ use ascertain_stats::{RateSequence, Tally};
 use super::rule::{Answer, Outcomes, Rule};
 use super::{ClaimJudge, Closed, Terms};
 use crate::bound::{BoundTests, Seen, TrialValues};
-use crate::claim::{Bound, Claim, Judging, Test};
+use crate::claim::{Claim, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
 use crate::finding::Reason;
@@ -22,12 +22,16 @@ impl ClaimJudge {
         let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
         let error = terms.error;
         let end_error = direction_error(claim, error);
+        let asked = Asked::of(claim, claim.margin.or(terms.margin), spec);
+        // Where there is no chance in it, a predicate has a figure too: the one value of its metric.
+        let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
+        let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
         Ok(ClaimJudge {
             rule: Rule::new(claim, terms).map_err(invalid)?,
-            paired: paired_quantile(claim).map(|quantile| Paired::new(quantile, end_error, end_error)),
+            paired: quantile.map(|quantile| Paired::new(quantile, end_error, end_error)),
             rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
             claim: claim.clone(),
-            asked: Asked::of(claim, claim.margin.or(terms.margin), spec),
+            asked,
             error,
             precision: terms.precision,
             tests: BoundTests::default(),
@@ -221,20 +225,4 @@ impl ClaimJudge {
 /// all of it; a comparison asks two questions.
 fn direction_error(claim: &Claim, error: f64) -> f64 {
     if claim.judging == Judging::Order { error / 2.0 } else { error }
-}
-
-/// The quantile of the paired statistic that a claim speaks of, when it compares two arms: "at least x
-/// in a share q of the trials" says that the (1-q)-quantile is at least x. Where there is no chance in it, a
-/// predicate has a figure too: the one value of its metric.
-fn paired_quantile(claim: &Claim) -> Option<f64> {
-    if let (Judging::Exact, [Test::Predicate { .. }]) = (claim.judging, claim.tests.as_slice()) {
-        return Some(0.5);
-    }
-    let [Test::Versus { bound, .. }] = claim.tests.as_slice() else { return None };
-    Some(match bound {
-        _ if claim.judging != Judging::Rate => 0.5,
-        Bound::AtLeast(_) => 1.0 - claim.rate,
-        Bound::AtMost(_) => claim.rate,
-        Bound::Within(..) => 0.5,
-    })
 }

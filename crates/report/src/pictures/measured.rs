@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ascertain_engine::experiment::{Arm, Metric, Spec};
+use ascertain_engine::experiment::{Arm, Metric, Reduce, Spec};
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::recorded::{RecordedRun, Series};
 use ascertain_engine::unit::Unit;
-use ascertain_engine::values::{Sorted, Values};
+use ascertain_engine::values::{Bounds, Sorted, Values};
 use ascertain_stats::{QuantileRanks, quantile_ranks, quantile_sorted};
 
 use super::names;
@@ -74,7 +74,7 @@ impl<'a> Measured<'a> {
         };
         let kept = run.series.iter().filter(is_of).filter(|series| !is_taken_back(&run.outcome, series));
         let rows = kept.map(|series| {
-            let (trials, values) = series.by_trial(metric.reduce);
+            let (trials, values) = known_by_trial(series, metric.reduce);
             (&series.arm, series.key.as_str(), trials, values)
         });
         let of_metric = run.outcome.points.iter().filter(|p| p.experiment == spec.id && p.metric == metric.name);
@@ -290,4 +290,16 @@ pub(super) fn is_taken_back(outcome: &Outcome, series: &Series) -> bool {
         point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point
     };
     is_left_out && outcome.points.iter().filter(of_arm).all(|point| point.n == 0)
+}
+
+/// A series with one number a trial, as claims judge it, without those of which nothing is known.
+fn known_by_trial(series: &Series, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, Values>) {
+    let (trials, values) = series.by_trial(reduce);
+    let is_known = |index: &usize| !values.bounds(*index).is_none() && values.bounds(*index) != Bounds::UNKNOWN;
+    if (0..values.len()).all(|index| is_known(&index)) {
+        return (trials, values);
+    }
+    let known = (0..values.len()).filter(is_known).map(|index| (trials[index], values.bounds(index)));
+    let (trials, values): (Vec<u64>, Values) = known.unzip();
+    (Cow::Owned(trials), Cow::Owned(values))
 }

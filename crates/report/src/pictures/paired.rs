@@ -1,7 +1,7 @@
 //! Paired ratios and differences in the order measured.
 
-use ascertain_engine::claim::{Bound, Judging, Scale as Compared};
-use ascertain_engine::outcome::{AskedTest, ClaimResult};
+use ascertain_engine::claim::{Judging, Scale as Compared};
+use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::recorded::ClaimPath;
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
@@ -45,7 +45,7 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
         layers.push(dots(Some(series.len()), None));
         series.push(open_ones(claim).into());
     }
-    if let Some(quantile) = quantile(claim) {
+    if let Some(quantile) = claim.asked.quantile(claim.rate_claimed) {
         layers.splice(0..0, running(claim, path, quantile, series.len()));
         series.push(format!("{} so far", quantile_name(quantile)));
     }
@@ -63,18 +63,6 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
         layers,
     };
     Some(Picture { kind: PictureKind::Ratios, plot, table: table(claim, path, versus) })
-}
-
-/// The quantile of the ratios that the claim speaks of: "at least x in a share q of the trials" says that the
-/// (1 − q)-quantile is at least x. None where there are other conditions too.
-fn quantile(claim: &ClaimResult) -> Option<f64> {
-    let [AskedTest::Versus { bound, .. }] = claim.asked.tests.as_slice() else { return None };
-    Some(match bound {
-        _ if claim.asked.judging == Judging::Order => 0.5,
-        Bound::AtLeast(_) => 1.0 - claim.rate_claimed,
-        Bound::AtMost(_) => claim.rate_claimed,
-        Bound::Within(..) => 0.5,
-    })
 }
 
 /// `median`, `p10`.

@@ -1,9 +1,6 @@
 //! A figure for each arm of a run, and how those of several runs line up.
 
-use std::collections::BTreeMap;
-
-use ascertain_engine::claim::Scale;
-use ascertain_engine::experiment::{Better, Metric, Point};
+use ascertain_engine::experiment::{Metric, Point};
 use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::recorded::Series;
 use ascertain_engine::values::{Bounds, Values};
@@ -28,8 +25,9 @@ pub fn medians(points: &[PointSummary], experiment: &str, metric: &str) -> Vec<A
     of_metric.map(figure).collect()
 }
 
-/// How many times better the candidate is than the baseline in the same trial, at each point that both have.
-pub fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &Versus) -> Vec<ArmFigure> {
+/// How many times better the candidate is than the baseline in the same trial, at each point that both have; and how many
+/// trials have no ratio, since a value is zero or below.
+pub fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &Versus) -> (Vec<ArmFigure>, usize) {
     let of = |variant: &str| {
         let found: Vec<&Series> = series
             .iter()
@@ -38,31 +36,16 @@ pub fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &Ver
             .collect();
         found
     };
-    let baselines = of(&versus.baseline);
-    let pair = |candidate: &Series| {
+    let (baselines, mut without) = (of(&versus.baseline), 0);
+    let mut pair = |candidate: &Series| {
         let baseline = baselines.iter().find(|baseline| baseline.arm.point == candidate.arm.point)?;
-        let estimate = estimate(&paired(candidate, baseline, metric.better));
-        (estimate.n > 0).then(|| ArmFigure {
-            variant: versus.candidate.clone(),
-            at: candidate.arm.point.clone(),
-            estimate,
-        })
+        let (ratios, without_ratio) = candidate.ratios_to(baseline, metric.reduce, metric.better);
+        without += without_ratio;
+        let (variant, at) = (versus.candidate.clone(), candidate.arm.point.clone());
+        (!ratios.is_empty()).then(|| ArmFigure { variant, at, estimate: estimate(&ratios) })
     };
-    of(&versus.candidate).into_iter().filter_map(pair).collect()
-}
-
-/// The ratio of each trial that has both, as far as it is known, larger when the candidate is better. Values of zero or
-/// below have none.
-fn paired(candidate: &Series, baseline: &Series, better: Better) -> Values {
-    let baseline: BTreeMap<u64, Bounds> = by_trial(baseline);
-    let ratio = |(trial, candidate): (u64, Bounds)| Scale::Ratio.compare(better, candidate, *baseline.get(&trial)?);
-    by_trial(candidate).into_iter().filter_map(ratio).collect()
-}
-
-/// Of several values in a trial the last, as claims judge it.
-fn by_trial(series: &Series) -> BTreeMap<u64, Bounds> {
-    let values = (0..series.values.len()).map(|index| series.values.bounds(index));
-    series.trials.iter().copied().zip(values).filter(|(_, value)| !value.is_none()).collect()
+    let figures = of(&versus.candidate).into_iter().filter_map(&mut pair).collect();
+    (figures, without)
 }
 
 /// The median with its interval at 95 %, as summaries have it.
@@ -109,7 +92,7 @@ fn is_of(figure: &ArmFigure, line: &TrendLine) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ascertain_engine::experiment::Arm;
+    use ascertain_engine::experiment::{Arm, Better, Reduce};
     use ascertain_engine::unit::Unit;
 
     fn series(trials: &[u64], values: &[Bounds]) -> Series {
@@ -132,9 +115,10 @@ mod tests {
             series(&[0, 1, 2, 3, 4, 5, 6], &[of(2.0), of(4.0), stopped, stopped, of(0.0), Bounds::NONE, of(9.0)]);
         let baseline = series(&[1, 2, 3, 4, 5, 7], &[of(8.0), stopped, of(5.0), of(1.0), of(1.0), of(1.0)]);
         let lower: Values = [of(2.0), Bounds::above(0.0), Bounds { low: 0.0, high: 0.5 }].into_iter().collect();
-        assert_eq!(paired(&candidate, &baseline, Better::Lower), lower);
+        let ratios = |better| candidate.ratios_to(&baseline, Reduce::Value, better);
+        assert_eq!(ratios(Better::Lower), (lower, 1));
         let higher: Values = [of(0.5), Bounds::above(0.0), Bounds::above(2.0)].into_iter().collect();
-        assert_eq!(paired(&candidate, &baseline, Better::Higher), higher);
+        assert_eq!(ratios(Better::Higher), (higher, 1));
     }
 
     #[test]

@@ -116,7 +116,12 @@ fn ratios_of(
         bail!("rows are missing: {}", run.faults.join("; "));
     }
     faults.extend(run.faults.iter().map(|fault| format!("{}: {fault}", runs::name(folder))));
-    Ok(ratios(&run.series, experiment, metric, versus))
+    let (figures, without) = ratios(&run.series, experiment, metric, versus);
+    if without > 0 {
+        let name = runs::name(folder);
+        faults.push(format!("{name}: {without} trials have no ratio, since a value is zero or below"));
+    }
+    Ok(figures)
 }
 
 /// Why runs were left out, in one line, however many they are.
