@@ -11,7 +11,8 @@ pub const PARTS: &[Part] = &[
 ];
 
 /// The tests that need no model, and run anywhere.
-pub const TESTS: &[&str] = &["event_count", "ring", "hazard", "epoch", "panics", "per_cpu", "per_cpu_pinned"];
+pub const TESTS: &[&str] =
+    &["event_count", "ring", "hazard", "epoch", "epoch_default", "panics", "per_cpu", "per_cpu_pinned"];
 
 fn model(name: &str, tests: &[&str]) -> anyhow::Result<Done> {
     let flags = format!("RUSTFLAGS=--cfg model=\"{name}\"");

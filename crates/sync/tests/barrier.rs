@@ -21,12 +21,14 @@ use std::time::Duration;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use ascertain_sync::barrier::Reason;
-use ascertain_sync::barrier::{BEST_FIRST, Barrier, Expedited, Fences, Global, Interrupts, Method, Visitor, choose};
+use ascertain_sync::barrier::{
+    BEST_FIRST, Barrier, Expedited, ExpeditedOrFences, Fences, Global, Interrupts, Method, Visitor, choose,
+};
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 use ascertain_sync::barrierd::Daemon;
 use ascertain_sync::barrierd::missed_rounds;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use ascertain_sync::epoch::{Collector, Published};
+use ascertain_sync::epoch::{self, Collector, Published};
 
 use busy::rounds_without_an_interrupt;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -79,6 +81,16 @@ fn expedited_membarrier_is_a_barrier() {
 
 #[test]
 #[cfg_attr(miri, ignore = "no system calls")]
+fn what_every_machine_has_is_the_better_of_two() {
+    let barrier = ExpeditedOrFences::of_this_machine();
+    assert_eq!(barrier.is_fences(), Expedited::new().is_err());
+    if !barrier.is_fences() {
+        interrupts_who_is_busy(&barrier);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "no system calls")]
 fn plain_membarrier_is_a_barrier() {
     if let Some(barrier) = or_left_out(Global::new()) {
         interrupts_who_is_busy(&barrier);
@@ -116,11 +128,24 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
 /// The light side is a fence here, so that the litmus above, whose light side is none, does not apply.
 #[test]
 fn fences_are_a_barrier() {
-    let between = || {
-        Fences.light();
-        Fences.heavy();
-    };
-    assert_eq!(first_missed(between), None);
+    fn is_one(barrier: impl Barrier) -> bool {
+        let between = || {
+            barrier.light();
+            barrier.heavy();
+        };
+        first_missed(between).is_none()
+    }
+    assert!(is_one(Fences));
+    // In a child, since a filter of system calls is for ever.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
+    in_child(|| {
+        if !forbid_membarrier() {
+            left_out("this kernel has no filters of system calls");
+            return true;
+        }
+        let barrier = ExpeditedOrFences::of_this_machine();
+        barrier.is_fences() && is_one(barrier)
+    });
 }
 
 #[test]
@@ -211,6 +236,24 @@ fn a_filter_of_system_calls_is_said() {
         let reasons = [Expedited::new().map(drop), Global::new().map(drop)].map(|tried| tried.unwrap_err().reason);
         reasons == [Reason::Forbidden, Reason::Forbidden]
             && choose(&[Method::Expedited, Method::Global], Name) == "Fences"
+    });
+}
+
+/// The default collector goes on with fences.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg_attr(miri, ignore = "no system calls")]
+fn without_membarrier_pinning_has_fences() {
+    in_child(|| {
+        if !forbid_membarrier() {
+            left_out("this kernel has no filters of system calls");
+            return true;
+        }
+        let published: Published<_> = Published::new(1, epoch::default_collector());
+        let is_read = published.update(&epoch::pin(), |old| Some(old + 1)) && *published.load(&epoch::pin()) == 2;
+        epoch::pin().flush();
+        epoch::pin().flush();
+        is_read && epoch::pin().waiting() == 0 && epoch::default_collector().barrier().is_fences()
     });
 }
 

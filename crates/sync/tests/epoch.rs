@@ -317,3 +317,145 @@ fn handles_that_end_leave_a_bounded_number(barrier: impl Barrier) {
     }
 }
 with_each_barrier!(handles_that_end_leave_a_bounded_number);
+
+/// Read-copy-update by several threads at once: no write is lost, and each object is freed.
+fn no_update_is_lost(barrier: impl Barrier) {
+    const UPDATES: usize = if cfg!(miri) { 50 } else { 2_000 };
+    let (drops, collector) = (Drops::default(), Collector::new(barrier));
+    let published = Published::new(drops.object(0), &collector);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let handle = collector.register();
+                for _ in 0..UPDATES {
+                    assert!(published.update(&handle, |object| Some(drops.object(object.value + 1))));
+                }
+            });
+        }
+    });
+    let handle = collector.register();
+    assert_eq!(published.load(&handle.pin()).value, 3 * UPDATES);
+    drop((published, handle, collector));
+    // Also those that came too late.
+    assert!(drops.count() > 3 * UPDATES);
+}
+with_each_barrier!(no_update_is_lost);
+
+#[test]
+fn an_update_that_comes_too_late_is_made_anew_or_not_at_all() {
+    let (drops, collector) = (Drops::default(), Collector::new(Fences));
+    let published = Published::new(drops.object(0), &collector);
+    let handle = collector.register();
+    let mut seen = Vec::new();
+    let add_ten = |object: &Counted| {
+        seen.push(object.value);
+        if seen.len() == 1 {
+            published.replace(drops.object(1), &handle);
+        }
+        Some(drops.object(object.value + 10))
+    };
+    assert!(published.update(&handle, add_ten));
+    assert_eq!((seen.as_slice(), published.load(&handle.pin()).value), ([0, 1].as_slice(), 11));
+    assert!(!published.update(&handle, |_| None));
+    assert_eq!(published.load(&handle.pin()).value, 11);
+    handle.flush();
+    // Two that were published, and one that came too late.
+    assert_eq!((drops.count(), handle.waiting()), (3, 0));
+}
+
+/// What is found is not another that has come to be at the same address, nor one that is equal.
+#[test]
+fn who_was_there_before_is_told_from_who_is_like_it() {
+    let (drops, collector) = (Drops::default(), Collector::new(Fences));
+    let published = Published::new(drops.object(0), &collector);
+    let (reading, writing) = (collector.register(), collector.register());
+    for _ in 0..if cfg!(miri) { 20 } else { 1_000 } {
+        let guard = reading.pin();
+        let current = published.load(&guard);
+        for value in [1, 0] {
+            published.replace(drops.object(value), &writing);
+            writing.flush();
+        }
+        let back = published.compare_exchange(current, drops.object(2), &writing).unwrap_err();
+        assert_eq!((back.value, published.load(&guard).value), (2, 0));
+        // An equal one that was never there.
+        assert!(published.compare_exchange(&drops.object(0), back, &writing).is_err());
+    }
+    let guard = reading.pin();
+    assert!(published.compare_exchange(published.load(&guard), drops.object(3), &writing).is_ok());
+    assert_eq!(published.load(&guard).value, 3);
+}
+
+#[test]
+fn an_object_may_be_absent() {
+    let (drops, collector) = (Drops::default(), Collector::new(Fences));
+    let handle = collector.register();
+    let published: Published<Option<Counted>, _> = Published::new(None, &collector);
+    let guard = handle.pin();
+    let absent = published.load(&guard);
+    assert!(absent.is_none());
+    assert!(published.compare_exchange(absent, Some(drops.object(1)), &handle).is_ok());
+    assert!(published.update(&handle, |object| Some(object.as_ref().map(|object| drops.object(object.value + 1)))));
+    assert_eq!(published.load(&guard).as_ref().map(|object| object.value), Some(2));
+    published.replace(None, &handle);
+    // It is absent again, which is not what was there before.
+    assert!(published.load(&guard).is_none());
+    assert!(published.compare_exchange(absent, Some(drops.object(3)), &handle).is_err());
+    drop(guard);
+    handle.flush();
+    assert_eq!((drops.count(), handle.waiting()), (3, 0));
+}
+
+#[test]
+#[should_panic(expected = "another domain")]
+fn an_exchange_by_another_collectors_handle_is_refused() {
+    let (collector, another) = (Collector::new(Fences), Collector::new(Fences));
+    let published = Published::new(1, &collector);
+    let handle = collector.register();
+    let guard = handle.pin();
+    let _ = published.compare_exchange(published.load(&guard), 2, &another.register());
+}
+
+#[test]
+#[should_panic(expected = "another domain")]
+fn an_update_by_another_collectors_handle_is_refused() {
+    let (collector, another) = (Collector::new(Fences), Collector::new(Fences));
+    Published::new(1, &collector).update(&another.register(), |_| None);
+}
+
+fn closures_wait_for_who_is_pinned(barrier: impl Barrier) {
+    let (drops, collector) = (Drops::default(), Collector::new(barrier));
+    let (reading, writing) = (collector.register(), collector.register());
+    let guard = reading.pin();
+    // Of any size, also of none; and closures of their own deferred by one.
+    let large = [drops.object(0), drops.object(1), drops.object(2)];
+    writing.defer(move || drop(large));
+    writing.pin().defer(|| ());
+    writing.defer({
+        let (collector, object) = (collector.clone(), drops.object(3));
+        move || collector.register().defer(move || drop(object))
+    });
+    writing.flush();
+    assert_eq!((drops.count(), writing.waiting()), (0, 3));
+    // Who is pinned later is not waited for.
+    let later = collector.register().into_pinned();
+    drop(guard);
+    writing.flush();
+    assert_eq!((drops.count(), writing.waiting()), (3, 1));
+    drop(later);
+    writing.flush();
+    assert_eq!((drops.count(), writing.waiting()), (4, 0));
+}
+with_each_barrier!(closures_wait_for_who_is_pinned);
+
+#[test]
+fn closures_of_who_never_flushes_are_bounded() {
+    let (drops, collector) = (Drops::default(), Collector::new(Fences));
+    let handle = collector.register();
+    for value in 1..=if cfg!(miri) { 500 } else { 20_000 } {
+        let object = drops.object(value);
+        handle.pin().defer(move || drop(object));
+        assert_eq!(handle.waiting(), value - drops.count());
+        assert!(handle.waiting() <= 3 * 64, "{} of {value}", handle.waiting());
+    }
+}

@@ -145,3 +145,22 @@ fn a_panic_that_is_under_way_goes_on() {
     });
     assert_eq!((count, said.as_deref()), (10, Some("number 0")));
 }
+
+#[test]
+fn deferred_closures_are_all_called() {
+    let drops = Drops::default();
+    let collector = epoch::Collector::new(Fences);
+    let handle = collector.register();
+    for number in 0..10 {
+        let item = drops.item(number);
+        handle.defer(move || drop(item));
+    }
+    assert_all(drops.of(|| handle.flush()));
+    assert_eq!(handle.waiting(), 0);
+    handle.defer({
+        let item = drops.item(1);
+        move || drop(item)
+    });
+    drop(handle);
+    assert_eq!(drops.of(|| drop(collector)), (1, Some("number 1".into())));
+}

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::epoch::{Collector, Handle};
-use ascertain_sync::hazard::Domain;
+use ascertain_sync::hazard::{Domain, Hazard, Retirer};
+use ascertain_sync::{epoch, hazard};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use loom::thread::{self, ThreadId};
@@ -135,14 +136,28 @@ fn spawn_reader<B: Barrier>(reading: Handle<B>, shared: &Arc<Shared>) -> thread:
     })
 }
 
-fn epoch_model<B: Barrier>(barrier: fn() -> B) {
+/// Replaces the first object, and has it freed.
+type Retire<B> = fn(&Arc<Shared>, &Handle<B>);
+
+fn by_a_function<B: Barrier>(shared: &Arc<Shared>, handle: &Handle<B>) {
+    // SAFETY: it was taken out of the only place that leads to it.
+    unsafe { handle.retire_with(shared.replace(), free) };
+}
+
+fn by_a_closure<B: Barrier>(shared: &Arc<Shared>, handle: &Handle<B>) {
+    shared.replace();
+    let shared = shared.clone();
+    // SAFETY: as above.
+    handle.pin().defer(move || unsafe { free(shared.object(0).cast()) });
+}
+
+fn epoch_model<B: Barrier>(barrier: fn() -> B, retire: Retire<B>) {
     loom::model(move || {
         let shared = Shared::new();
         let collector = Collector::new(barrier());
         let (reading, writing) = (collector.register(), collector.register());
         let reader = spawn_reader(reading, &shared);
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { writing.retire_with(shared.replace(), free) };
+        retire(&shared, &writing);
         writing.collect();
         writing.collect();
         reader.join().unwrap();
@@ -185,14 +200,105 @@ fn hazard_pointers_without_a_barrier_do_not() {
 
 #[test]
 fn epochs_protect() {
-    epoch_model(|| Fences);
-    epoch_model(Exchange::new);
+    epoch_model(|| Fences, by_a_function);
+    epoch_model(Exchange::new, by_a_function);
 }
 
 #[test]
 #[should_panic]
 fn epochs_without_a_barrier_do_not() {
-    epoch_model(|| Missing);
+    epoch_model(|| Missing, by_a_function);
+}
+
+#[test]
+fn closures_wait_for_who_is_pinned() {
+    epoch_model(|| Fences, by_a_closure);
+}
+
+#[test]
+#[should_panic]
+fn closures_without_a_barrier_do_not() {
+    epoch_model(|| Missing, by_a_closure);
+}
+
+/// A published object of which loom finds out when it is read without having been written before.
+struct Number(UnsafeCell<u32>);
+
+// SAFETY: loom checks who uses the cell when.
+unsafe impl Sync for Number {}
+// SAFETY: as above.
+unsafe impl Send for Number {}
+
+impl Number {
+    fn new(value: u32) -> Self {
+        let number = Self(UnsafeCell::new(0));
+        // SAFETY: nobody else has it.
+        number.0.with_mut(|number| unsafe { *number = value });
+        number
+    }
+
+    fn value(&self) -> u32 {
+        read(&self.0)
+    }
+
+    fn plus_one(&self) -> Option<Self> {
+        Some(Self::new(self.value() + 1))
+    }
+}
+
+/// Two that each add one to the same number.
+fn epoch_sum(add: fn(&epoch::Published<Number, Fences>, &Handle<Fences>)) {
+    loom::model(move || {
+        let collector = Collector::new(Fences);
+        let number = Arc::new(epoch::Published::new(Number::new(1), &collector));
+        let (one, other) = (collector.register(), collector.register());
+        let adder = thread::spawn({
+            let number = number.clone();
+            move || add(&number, &one)
+        });
+        add(&number, &other);
+        adder.join().unwrap();
+        assert_eq!(number.load(&other.pin()).value(), 3);
+    });
+}
+
+fn hazard_sum(add: fn(&hazard::Published<Number, Fences>, &mut Hazard<Fences>, &mut Retirer<Fences>)) {
+    loom::model(move || {
+        let domain = Domain::new(Fences);
+        let number = Arc::new(hazard::Published::new(Number::new(1), &domain));
+        let [(mut hazard, mut retirer), (mut mine, mut my_own)] = [(); 2].map(|()| (domain.hazard(), domain.retirer()));
+        let adder = thread::spawn({
+            let number = number.clone();
+            move || add(&number, &mut hazard, &mut retirer)
+        });
+        add(&number, &mut mine, &mut my_own);
+        adder.join().unwrap();
+        assert_eq!(number.load(&mut mine).value(), 3);
+    });
+}
+
+#[test]
+fn no_update_is_lost() {
+    epoch_sum(|number, handle| assert!(number.update(handle, Number::plus_one)));
+    hazard_sum(|number, hazard, retirer| assert!(number.update(hazard, retirer, Number::plus_one)));
+}
+
+#[test]
+#[should_panic(expected = "right: 3")]
+fn reading_and_replacing_loses_some_with_epochs() {
+    epoch_sum(|number, handle| {
+        let sum = number.load(&handle.pin()).plus_one();
+        number.replace(sum.unwrap(), handle);
+    });
+}
+
+#[test]
+#[should_panic(expected = "right: 3")]
+fn reading_and_replacing_loses_some_with_hazard_pointers() {
+    hazard_sum(|number, hazard, retirer| {
+        let sum = number.load(hazard).plus_one();
+        number.replace(sum.unwrap(), retirer);
+    });
 }
 
 #[test]

@@ -247,6 +247,74 @@ fn epochs_without_a_barrier_do_not() {
     assert_freed_early(epoch_model(HalfFenced, 0));
 }
 
+/// Two that each add one to the same number, one of which frees what was replaced.
+fn epoch_sum(add: fn(&epoch::Published<Object, Asymmetric>, &epoch::Handle<Asymmetric>)) -> Result<Explored, Failure> {
+    tso::explore(move || {
+        let collector = epoch::Collector::new(Asymmetric);
+        let published = Arc::new(epoch::Published::new(Object::new(1), &collector));
+        let (one, other) = (collector.register(), collector.register());
+        let adder = thread::spawn({
+            let published = published.clone();
+            move || {
+                add(&published, &one);
+                leave((published, one));
+            }
+        });
+        add(&published, &other);
+        other.collect();
+        other.collect();
+        adder.join().unwrap();
+        assert_eq!(published.load(&other.pin()).read(), 3);
+        leave((published, other, collector));
+    })
+}
+
+fn hazard_sum(
+    add: fn(&hazard::Published<Object, Asymmetric>, &mut hazard::Hazard<Asymmetric>, &mut hazard::Retirer<Asymmetric>),
+) -> Result<Explored, Failure> {
+    tso::explore(move || {
+        let domain = Domain::new(Asymmetric);
+        let published = Arc::new(hazard::Published::new(Object::new(1), &domain));
+        let [(mut hazard, mut retirer), (mut mine, mut my_own)] = [(); 2].map(|()| (domain.hazard(), domain.retirer()));
+        let adder = thread::spawn({
+            let published = published.clone();
+            move || {
+                add(&published, &mut hazard, &mut retirer);
+                leave((published, hazard, retirer));
+            }
+        });
+        add(&published, &mut mine, &mut my_own);
+        my_own.flush();
+        adder.join().unwrap();
+        assert_eq!(published.load(&mut mine).read(), 3);
+        leave((published, mine, my_own, domain));
+    })
+}
+
+#[test]
+fn no_update_is_lost() {
+    fn plus_one(object: &Object) -> Option<Object> {
+        Some(Object::new(object.read() + 1))
+    }
+    assert_right(epoch_sum(|published, handle| assert!(published.update(handle, plus_one))));
+    assert_right(hazard_sum(|published, hazard, retirer| assert!(published.update(hazard, retirer, plus_one))));
+}
+
+#[test]
+fn reading_and_replacing_loses_some() {
+    let epochs = epoch_sum(|published, handle| {
+        let sum = published.load(&handle.pin()).read() + 1;
+        published.replace(Object::new(sum), handle);
+    });
+    let hazards = hazard_sum(|published, hazard, retirer| {
+        let sum = published.load(hazard).read() + 1;
+        published.replace(Object::new(sum), retirer);
+    });
+    for failure in [epochs, hazards].map(Result::unwrap_err) {
+        assert!(failure.what.contains("right: 3"), "{failure}");
+    }
+}
+
 /// The writer leaves its object to another, who advances.
 #[test]
 fn two_writers() {

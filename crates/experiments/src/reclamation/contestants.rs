@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ascertain_engine::experiment::Unavailable;
 use ascertain_sync::barrier::{Barrier, Method, Visitor, choose};
+use ascertain_sync::epoch::Collector;
 
 use super::{limits, ours, peers};
 
-pub const VARIANTS: [(&str, &str); 15] = [
+pub const VARIANTS: [(&str, &str); 17] = [
     ("bare", "limit: a load, with nothing replaced: what reading costs anyway"),
     ("announced", "limit: bare, and what no protection goes without: a store before, a second look, a store after"),
     ("hazard-expedited", "sync::hazard over expedited membarrier"),
@@ -19,8 +20,10 @@ pub const VARIANTS: [(&str, &str); 15] = [
     ("epoch-interrupts", "sync::epoch over barrierd's interrupt generations, pinned for each read"),
     ("epoch-plain", "sync::epoch over plain membarrier, pinned for each read"),
     ("epoch-fences", "sync::epoch with a fence at each pin, pinned for each read"),
+    ("epoch-default", "sync::epoch::pin(), the default collector, pinned for each read"),
     ("haphazard", "hazard pointers of the crate haphazard"),
     ("crossbeam-epoch", "epochs of the crate crossbeam-epoch, pinned for each read by a handle"),
+    ("crossbeam-pin", "crossbeam_epoch::pin(), its default collector, pinned for each read"),
     ("seize", "the crate seize, entered for each read"),
     ("arc", "an Arc of the standard library, cloned and dropped for each read"),
     ("rwlock", "an RwLock of the standard library, locked for each read"),
@@ -81,6 +84,14 @@ pub trait Reclaimer {
     /// Replaces an object, and frees when it likes.
     fn replace(&mut self);
 
+    /// Replaces an object by one that is made of it, unless somebody else did so meanwhile, and else again.
+    fn update(&mut self);
+
+    /// Pins, and has an object dropped by a closure that is called later; false where there are no such closures.
+    fn defer(&mut self) -> bool {
+        false
+    }
+
     /// Frees what can be freed, as soon as it can.
     fn hasten(&mut self);
 
@@ -125,7 +136,9 @@ pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Una
         "bare" => Box::new(limits::Bare::new(ring)),
         "announced" => Box::new(limits::Announced::new(ring)),
         "haphazard" => Box::new(peers::Haphazard::new(ring)),
-        "crossbeam-epoch" => Box::new(peers::CrossbeamEpoch::new(ring)),
+        "epoch-default" => Box::new(ours::Epochs::new(ours::ThisThread, ring)),
+        "crossbeam-epoch" => Box::new(peers::crossbeam_epoch_by_handle(ring)),
+        "crossbeam-pin" => Box::new(peers::crossbeam_epoch_by_default(ring)),
         "seize" => Box::new(peers::Seize::new(ring)),
         "arc" => Box::new(peers::Arcs::new(ring)),
         "rwlock" => Box::new(peers::RwLocks::new(ring)),
@@ -144,7 +157,7 @@ impl Visitor for Ours<'_> {
     fn visit<B: Barrier>(self, barrier: B) -> Box<dyn Readers> {
         match self.is_hazard {
             true => Box::new(ours::Hazards::new(barrier, self.ring)),
-            false => Box::new(ours::Epochs::new(barrier, self.ring)),
+            false => Box::new(ours::Epochs::new(Collector::new(barrier).register(), self.ring)),
         }
     }
 }

@@ -19,6 +19,8 @@ pub(super) const TIME: usize = 0;
 pub(super) const LATENCY: usize = 1;
 pub(super) const HELD: usize = 2;
 pub(super) const FREE_TIME: usize = 3;
+pub(super) const UPDATE: usize = 4;
+pub(super) const DEFER: usize = 5;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "reclamation".into(),
@@ -38,6 +40,18 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new(
             "free_time",
             "from retiring an object to its being freed, no one reading",
+            Unit::Nanosecond,
+            Better::Lower,
+        ),
+        Metric::new(
+            "update",
+            "replacing an object by one made of it, and freeing others meanwhile: the mean of 4,000",
+            Unit::Nanosecond,
+            Better::Lower,
+        ),
+        Metric::new(
+            "defer",
+            "pinning and deferring a closure that frees an object, and calling others meanwhile: the mean of 4,000",
             Unit::Nanosecond,
             Better::Lower,
         ),

@@ -1,6 +1,6 @@
 //! `sync::hazard` and `sync::epoch`.
 
-use ascertain_sync::barrier::Barrier;
+use ascertain_sync::barrier::{Barrier, ExpeditedOrFences};
 use ascertain_sync::{epoch, hazard};
 
 use super::contestants::{Dropped, Object, Readers, Reclaimer};
@@ -59,6 +59,12 @@ impl<B: Barrier> Reclaimer for Hazards<B> {
         self.replaced += 1;
     }
 
+    fn update(&mut self) {
+        let Self { objects, hazard, retirer, dropped, .. } = self;
+        objects[0].update(hazard, retirer, |object| Some(dropped.object(object.next)));
+        self.replaced += 1;
+    }
+
     fn hasten(&mut self) {
         self.retirer.flush();
     }
@@ -68,26 +74,75 @@ impl<B: Barrier> Reclaimer for Hazards<B> {
     }
 }
 
-pub struct Epochs<B: Barrier> {
-    objects: Vec<epoch::Published<Object, B>>,
-    handle: epoch::Handle<B>,
-    stalled: Option<epoch::OwnedGuard<B>>,
+/// A handle, or each thread's own of the default collector.
+pub trait Participant {
+    type Barrier: Barrier;
+
+    fn pin(&self) -> epoch::Guard<'_, Self::Barrier>;
+
+    fn collector(&self) -> &epoch::Collector<Self::Barrier>;
+
+    fn flush(&self);
+}
+
+impl<B: Barrier> Participant for epoch::Handle<B> {
+    type Barrier = B;
+
+    #[inline(always)]
+    fn pin(&self) -> epoch::Guard<'_, B> {
+        self.pin()
+    }
+
+    fn collector(&self) -> &epoch::Collector<B> {
+        self.collector()
+    }
+
+    fn flush(&self) {
+        self.flush();
+    }
+}
+
+pub struct ThisThread;
+
+impl Participant for ThisThread {
+    type Barrier = ExpeditedOrFences;
+
+    #[inline(always)]
+    fn pin(&self) -> epoch::Guard<'_> {
+        epoch::pin()
+    }
+
+    fn collector(&self) -> &epoch::Collector<ExpeditedOrFences> {
+        epoch::default_collector()
+    }
+
+    fn flush(&self) {
+        // Each lets one epoch begin, and two are waited for.
+        epoch::pin().flush();
+        epoch::pin().flush();
+    }
+}
+
+pub struct Epochs<P: Participant> {
+    objects: Vec<epoch::Published<Object, P::Barrier>>,
+    participant: P,
+    stalled: Option<epoch::OwnedGuard<P::Barrier>>,
     dropped: Dropped,
     replaced: u64,
 }
 
-impl<B: Barrier> Epochs<B> {
-    pub fn new(barrier: B, ring: &[usize]) -> Self {
-        let (collector, dropped) = (epoch::Collector::new(barrier), Dropped::default());
-        let objects = ring.iter().map(|&next| epoch::Published::new(dropped.object(next), &collector)).collect();
-        Self { objects, handle: collector.register(), stalled: None, dropped, replaced: 0 }
+impl<P: Participant> Epochs<P> {
+    pub fn new(participant: P, ring: &[usize]) -> Self {
+        let (collector, dropped) = (participant.collector(), Dropped::default());
+        let objects = ring.iter().map(|&next| epoch::Published::new(dropped.object(next), collector)).collect();
+        Self { objects, participant, stalled: None, dropped, replaced: 0 }
     }
 }
 
-impl<B: Barrier> Readers for Epochs<B> {
+impl<P: Participant> Readers for Epochs<P> {
     fn each(&mut self) -> usize {
-        let Self { objects, handle, .. } = self;
-        objects.iter().map(|published| published.load(&handle.pin()).next).sum()
+        let Self { objects, participant, .. } = self;
+        objects.iter().map(|published| published.load(&participant.pin()).next).sum()
     }
 
     fn sum(&mut self) -> usize {
@@ -95,8 +150,8 @@ impl<B: Barrier> Readers for Epochs<B> {
     }
 
     fn chain(&mut self) -> Option<usize> {
-        let Self { objects, handle, .. } = self;
-        Some((0..objects.len()).fold(0, |at, _| objects[at].load(&handle.pin()).next))
+        let Self { objects, participant, .. } = self;
+        Some((0..objects.len()).fold(0, |at, _| objects[at].load(&participant.pin()).next))
     }
 
     fn reclaimer(&mut self) -> Option<&mut dyn Reclaimer> {
@@ -104,9 +159,9 @@ impl<B: Barrier> Readers for Epochs<B> {
     }
 }
 
-impl<B: Barrier> Reclaimer for Epochs<B> {
+impl<P: Participant> Reclaimer for Epochs<P> {
     fn stall(&mut self) {
-        self.stalled = Some(self.handle.collector().register().into_pinned());
+        self.stalled = Some(self.participant.collector().register().into_pinned());
     }
 
     fn resume(&mut self) {
@@ -115,12 +170,25 @@ impl<B: Barrier> Reclaimer for Epochs<B> {
 
     fn replace(&mut self) {
         let next = self.objects[0].get().next;
-        self.objects[0].replace(self.dropped.object(next), &self.handle);
+        self.objects[0].replace(self.dropped.object(next), &self.participant.pin());
         self.replaced += 1;
     }
 
+    fn update(&mut self) {
+        let Self { objects, participant, dropped, .. } = self;
+        objects[0].update(&participant.pin(), |object| Some(dropped.object(object.next)));
+        self.replaced += 1;
+    }
+
+    fn defer(&mut self) -> bool {
+        let object = Box::new(self.dropped.object(0));
+        self.participant.pin().defer(move || drop(object));
+        self.replaced += 1;
+        true
+    }
+
     fn hasten(&mut self) {
-        self.handle.flush();
+        self.participant.flush();
     }
 
     fn waiting(&self) -> u64 {

@@ -53,31 +53,42 @@ fn next_at(objects: &[Object], pointer: *const Object) -> usize {
     next(objects.get(pointer.addr().wrapping_sub(objects.as_ptr().addr()) / size_of::<Object>()))
 }
 
-pub struct CrossbeamEpoch {
+pub struct CrossbeamEpoch<P> {
     objects: Vec<Object>,
     pointers: Vec<crossbeam_epoch::Atomic<Object>>,
-    handle: crossbeam_epoch::LocalHandle,
+    pin: P,
     another: crossbeam_epoch::LocalHandle,
     stalled: Option<crossbeam_epoch::Guard>,
     dropped: Dropped,
     replaced: u64,
 }
 
-impl CrossbeamEpoch {
-    pub fn new(ring: &[usize]) -> Self {
-        let (collector, dropped) = (crossbeam_epoch::Collector::new(), Dropped::default());
+/// Pinned by a handle.
+pub fn crossbeam_epoch_by_handle(ring: &[usize]) -> CrossbeamEpoch<impl Fn() -> crossbeam_epoch::Guard + use<>> {
+    let collector = crossbeam_epoch::Collector::new();
+    let handle = collector.register();
+    CrossbeamEpoch::new(ring, move || handle.pin(), collector.register())
+}
+
+/// Pinned by what each thread has of the default collector.
+pub fn crossbeam_epoch_by_default(ring: &[usize]) -> CrossbeamEpoch<impl Fn() -> crossbeam_epoch::Guard + use<>> {
+    CrossbeamEpoch::new(ring, crossbeam_epoch::pin, crossbeam_epoch::default_collector().register())
+}
+
+impl<P: Fn() -> crossbeam_epoch::Guard> CrossbeamEpoch<P> {
+    fn new(ring: &[usize], pin: P, another: crossbeam_epoch::LocalHandle) -> Self {
+        let dropped = Dropped::default();
         let objects = objects(ring, &dropped);
         let pointers = objects.iter().map(|object| crossbeam_epoch::Atomic::from(&raw const *object)).collect();
-        let [handle, another] = [(); 2].map(|()| collector.register());
-        Self { objects, pointers, handle, another, stalled: None, dropped, replaced: 0 }
+        Self { objects, pointers, pin, another, stalled: None, dropped, replaced: 0 }
     }
 }
 
-impl Readers for CrossbeamEpoch {
+impl<P: Fn() -> crossbeam_epoch::Guard> Readers for CrossbeamEpoch<P> {
     fn each(&mut self) -> usize {
-        let Self { objects, pointers, handle, .. } = self;
+        let Self { objects, pointers, pin, .. } = self;
         let read = |pointer: &crossbeam_epoch::Atomic<Object>| {
-            let guard = handle.pin();
+            let guard = pin();
             next_at(objects, pointer.load(Ordering::Acquire, &guard).as_raw())
         };
         pointers.iter().map(read).sum()
@@ -96,7 +107,7 @@ impl Readers for CrossbeamEpoch {
     }
 }
 
-impl Reclaimer for CrossbeamEpoch {
+impl<P: Fn() -> crossbeam_epoch::Guard> Reclaimer for CrossbeamEpoch<P> {
     fn stall(&mut self) {
         self.stalled = Some(self.another.pin());
     }
@@ -107,9 +118,33 @@ impl Reclaimer for CrossbeamEpoch {
 
     /// An object that nobody has read waits as long as one that somebody has.
     fn replace(&mut self) {
-        let object = Box::new(self.dropped.object(0));
-        self.handle.pin().defer(move || drop(object));
+        self.defer();
+    }
+
+    /// The new object is the one that is freed later: the old one could be had by `unsafe` code alone, and its pointer stays.
+    fn update(&mut self) {
+        let guard = (self.pin)();
+        let pointer = &self.pointers[0];
+        let mut current = pointer.load(Ordering::Acquire, &guard);
+        loop {
+            let next = next_at(&self.objects, current.as_raw());
+            let object = Box::new(self.dropped.object(next));
+            match pointer.compare_exchange(current, current, Ordering::Release, Ordering::Acquire, &guard) {
+                Ok(_) => {
+                    guard.defer(move || drop(object));
+                    break;
+                }
+                Err(changed) => current = changed.current,
+            }
+        }
         self.replaced += 1;
+    }
+
+    fn defer(&mut self) -> bool {
+        let object = Box::new(self.dropped.object(0));
+        (self.pin)().defer(move || drop(object));
+        self.replaced += 1;
+        true
     }
 
     fn hasten(&mut self) {
@@ -118,7 +153,7 @@ impl Reclaimer for CrossbeamEpoch {
             if self.waiting() == 0 {
                 break;
             }
-            self.handle.pin().flush();
+            (self.pin)().flush();
         }
     }
 

@@ -8,9 +8,9 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::contestants::{Readers, Reclaimer, contestant};
-use super::experiment::{FREE_TIME, HELD, LATENCY, TIME};
+use super::experiment::{DEFER, FREE_TIME, HELD, LATENCY, TIME, UPDATE};
 
-/// Objects replaced while a reader stalls: some batches of everybody's.
+/// Objects replaced while a reader stalls, or in a row: some batches of everybody's.
 const REPLACED: usize = 4_000;
 
 struct Target {
@@ -75,6 +75,16 @@ fn free_time_ns(reclaimer: &mut dyn Reclaimer) -> Option<u64> {
     (reclaimer.waiting() == 0).then_some(elapsed_ns)
 }
 
+/// What replacing an object takes, when it goes on: what it frees meanwhile is in it.
+fn mean_ns(reclaimer: &mut dyn Reclaimer, replace: impl Fn(&mut dyn Reclaimer)) -> f64 {
+    reclaimer.hasten();
+    let start_ns = clock::now_ns();
+    (0..REPLACED).for_each(|_| replace(reclaimer));
+    let elapsed_ns = clock::now_ns() - start_ns;
+    reclaimer.hasten();
+    elapsed_ns as f64 / REPLACED as f64
+}
+
 impl Session for Targets {
     /// What is read is what was put there, and all that is replaced is freed in the end.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
@@ -92,6 +102,12 @@ impl Session for Targets {
             if held > REPLACED as u64 || reclaimer.waiting() > 0 {
                 return wrong(format!("{} objects are never freed, of {held} held", reclaimer.waiting()));
             }
+            reclaimer.update();
+            reclaimer.defer();
+            reclaimer.hasten();
+            if reclaimer.waiting() > 0 {
+                return wrong(format!("{} objects are never freed that were updated or deferred", reclaimer.waiting()));
+            }
         }
         Ok(())
     }
@@ -108,6 +124,11 @@ impl Session for Targets {
             out.push(HELD, held(reclaimer) as f64);
             if let Some(elapsed_ns) = free_time_ns(reclaimer) {
                 out.push(FREE_TIME, elapsed_ns as f64);
+            }
+            out.push(UPDATE, mean_ns(reclaimer, |reclaimer| reclaimer.update()));
+            if reclaimer.defer() {
+                let defer = |reclaimer: &mut dyn Reclaimer| _ = reclaimer.defer();
+                out.push(DEFER, mean_ns(reclaimer, defer));
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 mod choose;
 mod contract;
 mod expedited;
+mod expedited_or_fences;
 mod fences;
 mod global;
 mod interrupts;
@@ -12,6 +13,7 @@ mod unavailable;
 pub use choose::{BEST_FIRST, Visitor, choose};
 pub use contract::Barrier;
 pub use expedited::Expedited;
+pub use expedited_or_fences::ExpeditedOrFences;
 pub use fences::Fences;
 pub use global::Global;
 pub use interrupts::Interrupts;

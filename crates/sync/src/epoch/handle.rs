@@ -2,13 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
 use super::Published;
 use super::collector::{Bag, Collector, PINNED, Participant, UNPINNED};
-use crate::barrier::Barrier;
+use crate::barrier::{Barrier, ExpeditedOrFences};
 use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, Ordering};
 use crate::reclaim::{Record, Retired};
@@ -25,8 +26,10 @@ const WAITING_MAX: usize = 16 * BATCH;
 pub struct Handle<B: Barrier> {
     participant: NonNull<Record<Participant>>,
     collector: Collector<B>,
-    /// Guards that live.
+    /// Guards that live, and one more once it is left to them.
     depth: Cell<usize>,
+    /// Whether the thread that it was made for has ended, or is about to: the last guard frees it.
+    is_left: Cell<bool>,
     garbage: RefCell<Garbage>,
 }
 
@@ -42,7 +45,8 @@ struct Garbage {
 
 impl<B: Barrier> Handle<B> {
     pub(super) fn new(collector: Collector<B>, participant: NonNull<Record<Participant>>) -> Self {
-        Self { participant, collector, depth: Cell::new(0), garbage: RefCell::default() }
+        let (depth, is_left) = (Cell::new(0), Cell::new(false));
+        Self { participant, collector, depth, is_left, garbage: RefCell::default() }
     }
 
     /// Keeps everything that can be reached from being freed while the guard lives. Guards nest.
@@ -53,6 +57,23 @@ impl<B: Barrier> Handle<B> {
     /// If there are `usize::MAX` guards, which takes forgotten ones.
     #[inline]
     pub fn pin(&self) -> Guard<'_, B> {
+        // SAFETY: the guard borrows the handle.
+        unsafe { Self::pin_at(NonNull::from(self)) }
+    }
+
+    /// As [`pin`](Self::pin), with a guard that may free the handle.
+    ///
+    /// # Safety
+    /// The handle lives as long as the guard. If it is [left](Self::leave) to its guards, it is so by this pointer.
+    #[inline(always)]
+    pub(super) unsafe fn pin_at<'h>(handle: NonNull<Self>) -> Guard<'h, B> {
+        // SAFETY: by the contract.
+        unsafe { handle.as_ref() }.enter();
+        Guard { handle, borrow: PhantomData }
+    }
+
+    #[inline(always)]
+    fn enter(&self) {
         let depth = self.depth.get();
         // Constants where they are known: a counter that is read back would make each pin wait for the one before.
         if depth == 0 {
@@ -66,7 +87,6 @@ impl<B: Barrier> Handle<B> {
         } else {
             self.depth.set(deeper(depth));
         }
-        Guard { handle: self }
     }
 
     /// As [`pin`](Self::pin), with a guard that the handle goes into.
@@ -79,14 +99,34 @@ impl<B: Barrier> Handle<B> {
         OwnedGuard { handle: self }
     }
 
+    /// Returns whether the handle was left to its guards, and this was the last one.
     #[inline(always)]
-    fn unpin(&self) {
+    fn unpin(&self) -> bool {
         let depth = self.depth.get();
         if depth == 1 {
             self.word().store(UNPINNED, Ordering::Release);
             self.depth.set(0);
-        } else {
-            self.depth.set(depth - 1);
+            return false;
+        }
+        self.depth.set(depth - 1);
+        depth == 2 && self.is_left.get()
+    }
+
+    /// Leaves a handle to its guards: the last one frees it, or this if there is none. Its end runs no destructors of what
+    /// others have left, and blocks for nothing.
+    ///
+    /// # Safety
+    /// The handle comes from a box, and from now on only guards lead to it.
+    pub(super) unsafe fn leave(handle: NonNull<Self>) {
+        // SAFETY: by the contract.
+        let this = unsafe { handle.as_ref() };
+        this.is_left.set(true);
+        match this.depth.get() {
+            // SAFETY: by the contract, and there is no guard.
+            0 => unsafe { free(handle) },
+            // With one more, no guard is the last one on the path that is nearly always taken. Where guards were forgotten
+            // until they can't be counted, none is the last one anyway.
+            depth => this.depth.set(depth.saturating_add(1)),
         }
     }
 
@@ -114,13 +154,24 @@ impl<B: Barrier> Handle<B> {
         self.add(unsafe { Retired::new(object, free) });
     }
 
+    /// Calls `closure`, on whatever thread, when no guard is left of those that live now.
+    ///
+    /// It is an object as any that is retired: it counts as one, and is called where that would be freed, at the latest at
+    /// the collector's end. Where it panics the others are called all the same, and the first panic goes on when they have.
+    pub fn defer<F: FnOnce() + Send + 'static>(&self, closure: F) {
+        self.add(Retired::closure(closure));
+    }
+
     fn add(&self, retired: Retired) {
         let mut garbage = self.garbage.borrow_mut();
         garbage.fresh.push(retired);
-        let is_batch = garbage.fresh.len() >= BATCH;
+        let fresh = garbage.fresh.len();
         drop(garbage);
-        if is_batch {
+        if fresh >= BATCH {
             self.collect();
+        } else if fresh == 1 {
+            // What handles leave that end before their first batch is somebody's to free.
+            self.collector.free_if_many();
         }
     }
 
@@ -201,7 +252,9 @@ impl<B: Barrier> Drop for Handle<B> {
         self.word().store(UNPINNED, Ordering::Release);
         // SAFETY: the record lives as long as the collector.
         unsafe { self.participant.as_ref() }.release();
-        self.collector.free_if_many();
+        if !self.is_left.get() {
+            self.collector.free_if_many();
+        }
     }
 }
 
@@ -211,10 +264,12 @@ impl<B: Barrier> fmt::Debug for Handle<B> {
     }
 }
 
-/// While it lives nothing is freed that this thread may have found.
+/// While it lives nothing is freed that this thread may have found. It is used as the handle that is pinned.
 #[derive(Debug)]
-pub struct Guard<'h, B: Barrier> {
-    handle: &'h Handle<B>,
+pub struct Guard<'h, B: Barrier = ExpeditedOrFences> {
+    /// Not a reference, which would promise that the handle is there until the end of a function that drops the guard.
+    handle: NonNull<Handle<B>>,
+    borrow: PhantomData<&'h Handle<B>>,
 }
 
 impl<B: Barrier> Guard<'_, B> {
@@ -231,10 +286,32 @@ impl<B: Barrier> Guard<'_, B> {
     }
 }
 
+impl<B: Barrier> Deref for Guard<'_, B> {
+    type Target = Handle<B>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Handle<B> {
+        // SAFETY: by the borrow, or else until the last guard frees it.
+        unsafe { self.handle.as_ref() }
+    }
+}
+
+/// # Safety
+/// The handle comes from a box, and nobody else has it.
+#[cold]
+#[inline(never)]
+unsafe fn free<B: Barrier>(handle: NonNull<Handle<B>>) {
+    // SAFETY: by the contract.
+    drop(unsafe { Box::from_raw(handle.as_ptr()) });
+}
+
 impl<B: Barrier> Drop for Guard<'_, B> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.handle.unpin();
+        if self.unpin() {
+            // SAFETY: it was left to its guards, by this pointer, and this is the last one.
+            unsafe { free(self.handle) };
+        }
     }
 }
 
@@ -268,7 +345,7 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     /// If the guard is another collector's.
     #[inline]
     pub fn load<'g>(&self, guard: &'g Guard<'_, B>) -> &'g T {
-        self.check(&guard.handle.collector);
+        self.check(&guard.collector);
         // SAFETY: what is published is never null, and freed by this collector alone.
         unsafe { &*self.object().load(Ordering::Acquire) }
     }
@@ -280,6 +357,36 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
     pub fn replace(&self, object: T, handle: &Handle<B>) {
         self.check(&handle.collector);
         handle.add(self.swap(object));
+    }
+
+    /// As [`replace`](Self::replace), if `current` is still the object, as a guard found it.
+    ///
+    /// # Errors
+    /// Gives `object` back where another is there by now, even if it is equal to `current`.
+    ///
+    /// # Panics
+    /// If the handle is another collector's.
+    pub fn compare_exchange(&self, current: &T, object: T, handle: &Handle<B>) -> Result<(), T> {
+        self.check(&handle.collector);
+        self.swap_if(current, object).map(|old| handle.add(old))
+    }
+
+    /// Replaces the object by what `change` makes of it, which is called again where others replace it meanwhile: no
+    /// write is lost. Where it returns `None` the object stays, and this returns false.
+    ///
+    /// # Panics
+    /// If the handle is another collector's.
+    pub fn update(&self, handle: &Handle<B>, mut change: impl FnMut(&T) -> Option<T>) -> bool {
+        loop {
+            let guard = handle.pin();
+            let current = self.load(&guard);
+            let Some(object) = change(current) else { return false };
+            if let Ok(old) = self.swap_if(current, object) {
+                drop(guard);
+                handle.add(old);
+                return true;
+            }
+        }
     }
 }
 

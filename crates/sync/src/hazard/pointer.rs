@@ -210,4 +210,39 @@ impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
         self.check(retirer.domain());
         retirer.add(self.swap(object));
     }
+
+    /// As [`replace`](Self::replace), if `current` is still the object, as a guard found it.
+    ///
+    /// # Errors
+    /// Gives `object` back where another is there by now, even if it is equal to `current`.
+    ///
+    /// # Panics
+    /// If the retirer is another domain's.
+    pub fn compare_exchange(&self, current: &T, object: T, retirer: &mut Retirer<B>) -> Result<(), T> {
+        self.check(retirer.domain());
+        self.swap_if(current, object).map(|old| retirer.add(old))
+    }
+
+    /// Replaces the object by what `change` makes of it, which is called again where others replace it meanwhile: no
+    /// write is lost. Where it returns `None` the object stays, and this returns false.
+    ///
+    /// # Panics
+    /// If the hazard pointer or the retirer is another domain's.
+    pub fn update(
+        &self,
+        hazard: &mut Hazard<B>,
+        retirer: &mut Retirer<B>,
+        mut change: impl FnMut(&T) -> Option<T>,
+    ) -> bool {
+        self.check(retirer.domain());
+        loop {
+            let current = self.load(hazard);
+            let Some(object) = change(&current) else { return false };
+            if let Ok(old) = self.swap_if(&current, object) {
+                drop(current);
+                retirer.add(old);
+                return true;
+            }
+        }
+    }
 }

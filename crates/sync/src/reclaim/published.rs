@@ -1,6 +1,7 @@
 //! One object that readers read while writers replace it: reclamation without `unsafe` at the caller.
 
 use std::fmt;
+use std::ptr::from_ref;
 
 use super::Retired;
 use crate::primitives::{AtomicPtr, Ordering};
@@ -15,6 +16,9 @@ pub trait Reclaimer: Clone {
 }
 
 /// An object that any number of threads read while others replace it.
+///
+/// One that may be absent is a `Published<Option<T>, _>`. An absence is an object as others are, in a box of its own:
+/// `compare_exchange` tells it from the one that was there before.
 ///
 /// It belongs to one domain or collector, whose guards alone may read it: another's are refused by a panic. It keeps
 /// that domain alive, also from within an object that waits to be freed there: after the last such structure was
@@ -59,6 +63,21 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         let old = self.object.swap(new, Ordering::AcqRel);
         // SAFETY: the pointer came from a box, only here was the only way to it, and `T: Send`.
         unsafe { Retired::boxed(old) }
+    }
+
+    /// As [`swap`](Self::swap), if `current` is what is published; gives the object back otherwise.
+    ///
+    /// That the address is the same says that the object is, wherever the reference comes from: while one can be used,
+    /// its object is not freed, and no other is in its place. (Objects of no size are all in one place, and alike.)
+    pub(crate) fn swap_if(&self, current: &T, object: T) -> Result<Retired, T> {
+        let new = Box::into_raw(Box::new(object));
+        // Release: with the new one comes what was written to it. The old one's contents came with the reference.
+        match self.object.compare_exchange(from_ref(current).cast_mut(), new, Ordering::Release, Ordering::Relaxed) {
+            // SAFETY: as in `swap`. What was found there, as `current` may only be read through.
+            Ok(old) => Ok(unsafe { Retired::boxed(old) }),
+            // SAFETY: it comes from a box, and nobody else has seen it.
+            Err(_) => Err(*unsafe { Box::from_raw(new) }),
+        }
     }
 }
 
