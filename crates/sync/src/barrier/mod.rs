@@ -6,6 +6,8 @@ mod expedited;
 mod fences;
 mod global;
 mod interrupts;
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod scripted;
 mod ticket;
 mod unavailable;
 
@@ -15,5 +17,7 @@ pub use expedited::Expedited;
 pub use fences::Fences;
 pub use global::Global;
 pub use interrupts::Interrupts;
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+pub(crate) use scripted::Scripted;
 pub use ticket::Ticket;
 pub use unavailable::{Method, Reason, Unavailable};
