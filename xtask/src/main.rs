@@ -26,7 +26,8 @@ cargo xtask calibrate [N] [steady] [bursts]
                               N comparisons (300) of a command with itself under each load: 17 minutes
 cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence,
                               history, permutation, size, build
-cargo xtask mutants [WORD …]   orderings, fences and instructions made wrong, one by one: who notices
+cargo xtask mutants [WORD …]  orderings, fences, checks and instructions of sync and rseq made wrong, one by one:
+                              who notices; all, or those with each word in their files' names and descriptions
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
 cargo xtask trace             record anew the busy machine's times that `bench power` replays";
 

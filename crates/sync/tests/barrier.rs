@@ -29,6 +29,7 @@ use ascertain_sync::barrierd::Daemon;
 use ascertain_sync::barrierd::missed_rounds;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use ascertain_sync::epoch::{self, Collector, Published};
+use ascertain_sys::membarrier;
 
 use busy::rounds_without_an_interrupt;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -67,6 +68,15 @@ fn without_a_heavy_side_nobody_is_interrupted() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let is_seen = |_| rounds_without_an_interrupt(100, || ()).is_none_or(|early| early > 0);
     assert!((0..100).any(is_seen), "in none of 10,000 rounds: the litmus could not tell");
+}
+
+/// Else the tests of it would be left out.
+#[test]
+#[cfg_attr(miri, ignore = "no system calls")]
+fn what_the_kernel_has_can_be_had() {
+    if membarrier::is_expedited_supported().is_ok_and(|is_supported| is_supported) {
+        Expedited::new().unwrap();
+    }
 }
 
 #[test]

@@ -3,11 +3,17 @@
 #![allow(missing_docs)]
 
 mod fake_daemon;
+#[cfg(target_arch = "x86_64")]
+mod filter;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
+#[cfg(target_arch = "x86_64")]
+use std::time::Duration;
 use std::{fs, thread};
 
 use ascertain_sync::barrier::{Barrier, Interrupts};
@@ -138,6 +144,28 @@ fn the_barrier_waits_for_the_interrupts() {
     fake.beat();
     assert!(ticket.is_passed());
     ticket.wait();
+}
+
+/// Nor is there another way to a barrier: nothing but the interrupts ends the wait.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_daemon_that_says_nothing_is_no_barrier() {
+    let fake = Fake::with_cpus(possible() + 1);
+    let (client, _socket) = fake.client();
+    let barrier = Interrupts::over(client);
+    let is_interrupted = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            if filter::forbid_membarrier() {
+                barrier.heavy();
+                assert!(is_interrupted.load(SeqCst));
+            }
+        });
+        // Longer than the daemon is given to answer.
+        thread::sleep(Duration::from_millis(300));
+        is_interrupted.store(true, SeqCst);
+        fake.beat();
+    });
 }
 
 #[test]

@@ -63,6 +63,12 @@ fn no_wake_up_of_two_words_is_lost_where_time_is_a_fence() {
     hand_over::<TwoWord>(1, 2, (1 << 31) - 1);
 }
 
+/// Elsewhere than on x86-64, and here, the addition is atomic.
+#[test]
+fn no_wake_up_of_one_word_is_lost() {
+    hand_over::<OneWord>(1, 1, 0);
+}
+
 #[test]
 fn what_is_polled_is_seen() {
     hand_over::<Polled>(1, 2, 0);
@@ -90,7 +96,6 @@ fn all_waiters_are_woken() {
     wake_all::<MultiProducer>(&[0, 1]);
 }
 
-/// Elsewhere than on x86-64, and here, the addition is atomic.
 #[test]
 fn all_waiters_on_one_word_are_woken() {
     wake_all::<OneWord>(&[1, 1]);

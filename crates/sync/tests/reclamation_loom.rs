@@ -9,9 +9,8 @@ mod missing;
 use std::sync::{Arc, Mutex};
 
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
-use ascertain_sync::epoch::{Collector, Handle};
-use ascertain_sync::hazard::{Domain, Hazard, Retirer};
-use ascertain_sync::{epoch, hazard};
+use ascertain_sync::epoch::{self, Collector, Handle};
+use ascertain_sync::hazard::{self, Domain, Hazard, Retirer};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use loom::thread::{self, ThreadId};
@@ -61,8 +60,10 @@ impl Shared {
         (&raw const self.objects[index]).cast_mut()
     }
 
-    /// Puts the second in the first's place.
+    /// Writes the second, and puts it in the first's place.
     fn replace(&self) -> *mut () {
+        // SAFETY: nothing leads to it yet.
+        self.objects[1].with_mut(|value| unsafe { *value = 3 });
         self.source.swap(self.object(1), Ordering::AcqRel).cast()
     }
 }
@@ -158,6 +159,33 @@ fn epoch_model<B: Barrier>(barrier: fn() -> B, retire: Retire<B>) {
         let (reading, writing) = (collector.register(), collector.register());
         let reader = spawn_reader(reading, &shared);
         retire(&shared, &writing);
+        writing.collect();
+        writing.collect();
+        reader.join().unwrap();
+    });
+}
+
+/// A reader that registers while an epoch is being left is waited for like those who were there before.
+#[test]
+fn who_comes_late_is_waited_for() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let shared = Shared::new();
+        let collector = Collector::new(Exchange::new());
+        let writing = collector.register();
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let reading = collector.register();
+                let guard = reading.pin();
+                // SAFETY: as in `spawn_reader`.
+                let object = unsafe { guard.load(&shared.source) };
+                assert_ne!(object.map(read), Some(FREED));
+            }
+        });
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { writing.retire_with(shared.replace(), free) };
         writing.collect();
         writing.collect();
         reader.join().unwrap();
@@ -385,6 +413,75 @@ fn what_was_read_comes_before_being_pinned_anew() {
     });
 }
 
+/// A guard is forgotten: its end is that of the handle.
+#[test]
+fn what_was_read_comes_before_the_end_of_a_handle() {
+    loom::model(|| {
+        let shared = Shared::new();
+        let collector = Collector::new(Exchange::new());
+        let (reading, writing) = (collector.register(), collector.register());
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let guard = reading.pin();
+                // SAFETY: as in `spawn_reader`.
+                let object = unsafe { guard.load(&shared.source) };
+                assert_ne!(object.map(read), Some(FREED));
+                std::mem::forget(guard);
+            }
+        });
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { writing.retire_with(shared.replace(), free) };
+        writing.collect();
+        writing.collect();
+        reader.join().unwrap();
+    });
+}
+
+/// A place that one reader gives back and another takes: that the second is pinned in the present epoch tells that the
+/// first has read.
+#[test]
+fn what_was_read_comes_before_the_next_in_its_place() {
+    loom::model(|| {
+        let shared = Shared::new();
+        let collector = Collector::new(Exchange::new());
+        let (reading, writing) = (collector.register(), collector.register());
+        let reader = spawn_reader(reading, &shared);
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { writing.retire_with(shared.replace(), free) };
+        // The label's fence comes before the place is taken: it would acquire what taking it does not.
+        writing.collect();
+        let next = collector.register();
+        let guard = next.pin();
+        writing.collect();
+        drop(guard);
+        reader.join().unwrap();
+    });
+}
+
+/// A guard with its hazard pointer lets go of the object, and the hazard pointer stays.
+#[test]
+fn what_was_read_comes_before_the_end_of_an_owned_guard() {
+    loom::model(|| {
+        let shared = Shared::new();
+        let domain = Domain::new(Exchange::new());
+        let (hazard, mut retirer) = (domain.hazard(), domain.retirer());
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+                let guard = unsafe { hazard.protect_owned(&shared.source) }.expect("it is never null");
+                assert_ne!(read(&guard), FREED);
+                std::mem::forget(guard.into_hazard());
+            }
+        });
+        // SAFETY: it was taken out of the only place that leads to it.
+        unsafe { retirer.retire_with(shared.replace(), free) };
+        retirer.flush();
+        reader.join().unwrap();
+    });
+}
+
 /// One thread writes an object and leaves it behind, another frees it.
 #[test]
 fn what_is_left_behind_comes_with_what_was_written() {
@@ -406,5 +503,73 @@ fn what_is_left_behind_comes_with_what_was_written() {
         thread::yield_now();
         freeing.flush();
         leaver.join().unwrap();
+    });
+}
+
+/// An object that is written when it is made, and when it is freed.
+struct Written(Object);
+
+// SAFETY: loom checks who uses the cell when.
+unsafe impl Sync for Written {}
+
+impl Written {
+    fn new(value: u32) -> Self {
+        let object = UnsafeCell::new(FREED);
+        // SAFETY: nobody else has it.
+        object.with_mut(|now| unsafe { *now = value });
+        Self(object)
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        // SAFETY: as of `free`.
+        self.0.with_mut(|value| unsafe { *value = FREED });
+    }
+}
+
+#[test]
+fn what_is_published_is_read_as_it_was_written() {
+    loom::model(|| {
+        let domain = Domain::new(Exchange::new());
+        let published = Arc::new(hazard::Published::new(Written::new(1), &domain));
+        let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
+        let reader = thread::spawn({
+            let published = published.clone();
+            move || assert_ne!(read(&published.load(&mut hazard).0), FREED)
+        });
+        published.replace(Written::new(2), &mut retirer);
+        reader.join().unwrap();
+    });
+    loom::model(|| {
+        let collector = Collector::new(Exchange::new());
+        let published = Arc::new(epoch::Published::new(Written::new(1), &collector));
+        let (reading, writing) = (collector.register(), collector.register());
+        let reader = thread::spawn({
+            let published = published.clone();
+            move || assert_ne!(read(&published.load(&reading.pin()).0), FREED)
+        });
+        published.replace(Written::new(2), &writing);
+        reader.join().unwrap();
+    });
+}
+
+/// Two replace it one after the other: the second frees what the first wrote.
+#[test]
+fn what_another_published_is_freed_after_it_was_written() {
+    loom::model(|| {
+        let domain = Domain::new(Exchange::new());
+        let published = Arc::new(hazard::Published::new(Written::new(1), &domain));
+        let (mut one, mut other) = (domain.retirer(), domain.retirer());
+        let first = thread::spawn({
+            let published = published.clone();
+            move || {
+                published.replace(Written::new(2), &mut one);
+                one
+            }
+        });
+        published.replace(Written::new(3), &mut other);
+        other.flush();
+        drop(first.join().unwrap());
     });
 }

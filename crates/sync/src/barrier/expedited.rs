@@ -51,6 +51,7 @@ unsafe impl Barrier for Expedited {
     }
 
     fn ticket(&self) -> Ticket {
+        // The call is a full barrier on every processor: the fences say so in the language.
         fence(Ordering::SeqCst);
         // The kernel may be out of memory for a moment, which the slower way does not need.
         let done = registered_barrier().or_else(|_| membarrier::global());

@@ -44,6 +44,7 @@ unsafe impl Barrier for Global {
     }
 
     fn heavy(&self) {
+        // The fences say in the language what the call does to processors: see `Expedited`.
         fence(Ordering::SeqCst);
         check(barrier().err());
         fence(Ordering::SeqCst);
@@ -93,21 +94,17 @@ impl Rounds {
     /// may hold the parent's locks, are not in it.
     fn here() -> &'static Self {
         let process = generation();
-        let mut found = ROUNDS.load(Ordering::Acquire);
         loop {
+            let found = ROUNDS.load(Ordering::Acquire);
             // SAFETY: null, or leaked.
             if let Some(rounds) = unsafe { found.as_ref() }.filter(|rounds| rounds.process == process) {
                 return rounds;
             }
             let new = Box::into_raw(Box::new(Self { process, next: Mutex::default(), turn: Mutex::default() }));
-            found = match ROUNDS.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => new,
-                Err(other) => {
-                    // SAFETY: nobody else has seen it.
-                    drop(unsafe { Box::from_raw(new) });
-                    other
-                }
-            };
+            if ROUNDS.compare_exchange(found, new, Ordering::Release, Ordering::Relaxed).is_err() {
+                // SAFETY: nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+            }
         }
     }
 
@@ -123,6 +120,11 @@ impl Rounds {
 }
 
 impl Round {
+    #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+    pub(super) fn that_ended(done: OnceLock<Result<(), i32>>) -> Arc<Self> {
+        Arc::new(Self { process: generation(), done })
+    }
+
     fn join() -> Arc<Self> {
         let rounds = Rounds::here();
         let mut next = rounds.next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,5 +155,28 @@ impl Round {
             check(self.done.wait().err());
             fence(Ordering::SeqCst);
         }
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "no system calls")]
+    fn a_round_that_has_begun_is_not_joined() {
+        if Global::new().is_ok() {
+            let first = Round::join();
+            first.wait();
+            assert!(!Arc::ptr_eq(&first, &Round::join()));
+        }
+    }
+
+    /// Miri finds it where one reads what the other has made before that is there.
+    #[test]
+    fn all_threads_have_the_same_rounds() {
+        let other = thread::spawn(|| ptr::from_ref(Rounds::here()).addr());
+        let here = ptr::from_ref(Rounds::here()).addr();
+        assert_eq!(other.join().unwrap(), here);
     }
 }

@@ -7,6 +7,8 @@ mod expedited_or_fences;
 mod fences;
 mod global;
 mod interrupts;
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod scripted;
 mod ticket;
 mod unavailable;
 
@@ -17,5 +19,7 @@ pub use expedited_or_fences::ExpeditedOrFences;
 pub use fences::Fences;
 pub use global::Global;
 pub use interrupts::Interrupts;
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+pub(crate) use scripted::Scripted;
 pub use ticket::Ticket;
 pub use unavailable::{Method, Reason, Unavailable};

@@ -95,7 +95,7 @@ impl<B: Barrier> Collector<B> {
     /// The current epoch: the number of times that it has advanced, if it began at 0.
     #[must_use]
     pub fn epoch(&self) -> u64 {
-        self.0.epoch.load(Ordering::Acquire) / STEP
+        self.0.epoch.load(Ordering::Relaxed) / STEP
     }
 
     /// How many participants there were at a time, at most.

@@ -395,7 +395,34 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::barrier::Fences;
+    use crate::barrier::{Fences, Scripted};
+
+    #[test]
+    fn no_epoch_begins_before_its_heavy_side_is_over() {
+        let barrier = Scripted::default();
+        let [stays, panics] = [(); 2].map(|()| Collector::new(barrier.clone()));
+        let handle = stays.register();
+        (0..3).for_each(|_| handle.collect());
+        assert_eq!((stays.epoch(), barrier.tickets()), (0, 1));
+        // That it was waited for is seen by its panic.
+        barrier.end_with(Some(Err(1)));
+        let handle = panics.register();
+        // Who comes next panics too, and does not find somebody at it for ever.
+        for _ in 0..2 {
+            assert!(catch_unwind(AssertUnwindSafe(|| handle.flush())).is_err());
+        }
+        assert_eq!((panics.epoch(), barrier.tickets()), (0, 2));
+    }
+
+    #[test]
+    fn each_epoch_has_a_heavy_side_of_its_own() {
+        let barrier = Scripted::default();
+        barrier.end_with(Some(Ok(())));
+        let collector = Collector::new(barrier.clone());
+        let handle = collector.register();
+        (0..3).for_each(|_| handle.collect());
+        assert_eq!((collector.epoch(), barrier.tickets()), (3, 3));
+    }
 
     #[test]
     fn guards_are_counted_or_refused() {

@@ -168,7 +168,8 @@ impl<A: Addition> Sleepers for Flagged<A> {
 
     /// Sets the flag, unless it is there already: another's, or one that a publication before `seen` has yet to clear.
     fn announce(&self, seen: Version) -> Option<Announcement> {
-        // Acquire: whoever sees that sleepers were woken does not find the flag that was cleared for it.
+        // Acquire: whoever sees that sleepers were woken does not find the flag that was cleared for it. No checker can tell:
+        // an exchange that fails finds the last value in each of them, and on x86.
         let announcement = Announcement(self.wakes.load(Ordering::Acquire));
         let announced = seen.get() | SLEEPERS;
         match self.word.compare_exchange(seen.get(), announced, Ordering::Relaxed, Ordering::Relaxed) {

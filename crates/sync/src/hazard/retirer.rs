@@ -159,7 +159,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
-    use crate::barrier::Fences;
+    use crate::barrier::{Fences, Scripted};
 
     thread_local! {
         static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
@@ -182,11 +182,31 @@ mod tests {
         }
     }
 
+    /// # Safety
+    /// None: freeing it is counting it.
+    unsafe fn free(_: *mut ()) {
+        FREED.set(FREED.get() + 1);
+    }
+
+    #[test]
+    fn nothing_is_freed_before_its_heavy_side_is_over() {
+        let barrier = Scripted::default();
+        let mut retirer = Domain::new(barrier.clone()).retirer();
+        // SAFETY: freeing it is counting it.
+        unsafe { retirer.retire_with(std::ptr::null_mut(), free) };
+        (0..3).for_each(|_| retirer.collect());
+        assert_eq!((FREED.get(), barrier.tickets()), (0, 1));
+        // That it was waited for is seen by its panic.
+        barrier.end_with(Some(Err(1)));
+        assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
+        assert_eq!(FREED.get(), 0);
+        barrier.end_with(Some(Ok(())));
+        retirer.flush();
+        assert_eq!(FREED.get(), 1);
+    }
+
     #[test]
     fn a_ticket_that_is_refused_leaves_the_older_one_what_it_is_for() {
-        unsafe fn free(_: *mut ()) {
-            FREED.set(FREED.get() + 1);
-        }
         let domain = Domain::new(Refused);
         let mut retirer = domain.retirer();
         // SAFETY: freeing it is counting it.

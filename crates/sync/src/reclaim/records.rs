@@ -41,8 +41,9 @@ impl<T: Default> Records<T> {
     pub(crate) fn take(&self) -> NonNull<Record<T>> {
         let is_free = |record: &&Record<T>| {
             let taken = &record.is_taken;
-            // Looking first leaves the cache line of a record that is taken where it is.
-            !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::AcqRel)
+            // Looking first leaves the cache line of a record that is taken where it is. Acquire: what its last owner did
+            // comes before what is written in it from now on, and before what a reader of that does.
+            !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Acquire)
         };
         self.records().find(is_free).map_or_else(|| self.add(), NonNull::from)
     }
@@ -51,7 +52,8 @@ impl<T: Default> Records<T> {
         let mut head = self.head.load(Ordering::Relaxed);
         let record = Record { value: T::default(), is_taken: AtomicBool::new(true), next: head };
         let record = Box::into_raw(Box::new(record));
-        while let Err(newer) = self.head.compare_exchange(head, record, Ordering::AcqRel, Ordering::Relaxed) {
+        // Release, which who finds a later record acquires too, since each is put before the last by an exchange.
+        while let Err(newer) = self.head.compare_exchange(head, record, Ordering::Release, Ordering::Relaxed) {
             head = newer;
             // SAFETY: nobody else has the record yet.
             unsafe { (*record).next = head };
@@ -76,7 +78,7 @@ impl<T: Default> Records<T> {
 
 impl<T> Drop for Records<T> {
     fn drop(&mut self) {
-        let mut next = self.head.load(Ordering::Acquire);
+        let mut next = self.head.load(Ordering::Relaxed);
         while !next.is_null() {
             // SAFETY: each record comes from a box, is in the list once, and nobody borrows the list.
             next = unsafe { Box::from_raw(next) }.next;

@@ -2,6 +2,7 @@
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 
 use super::stacks::Stack;
 use super::*;
@@ -19,6 +20,30 @@ fn a_plain_stack_gives_back_what_it_was_given_from_the_top() {
     assert!((1..=capacity).rev().all(|number| stack.pop() == Some(item(number))));
     assert_eq!(stack.pop(), None);
     assert_eq!(stack.len(), 0);
+}
+
+/// Two take turns at a stack, as nobody's sequences go on. Miri, where a relaxed load may find what was there before, finds
+/// it where one does not see what the other left.
+#[test]
+fn who_stops_a_stack_finds_what_the_last_one_left() {
+    let mut stacks = Stacks::new(1, 1);
+    let push_and_pop = || {
+        let mut pushed = 0_isize;
+        for round in 0..200 {
+            let Some(mut stack) = stacks.stop_by(0, |_| Ok(())).unwrap() else { continue };
+            if round % 2 == 0 {
+                pushed += isize::from(stack.push(item(1)));
+            } else {
+                pushed -= isize::from(stack.pop().is_some());
+            }
+        }
+        pushed
+    };
+    let left = thread::scope(|scope| {
+        let other = scope.spawn(push_and_pop);
+        push_and_pop() + other.join().unwrap()
+    });
+    assert_eq!(stacks.drain().count() as isize, left);
 }
 
 #[test]

@@ -1,0 +1,473 @@
+//! Mutants that are no ordering: steps that are left out or come in another order, and checks that always say the same.
+
+/// The file, what is wrong in the mutant, a text that the file has once, and what stands there instead.
+type Edit = (&'static str, &'static str, &'static str, &'static str);
+
+const STACKS: &str = "rseq/stacks.rs";
+const SEQUENCES: &str = "rseq/x86_64.rs";
+const FLAGGED: &str = "event_count/flagged.rs";
+const AWAITABLE: &str = "event_count/awaitable.rs";
+const TWO_WORD: &str = "event_count/two_word.rs";
+const SLEEP: &str = "event_count/sleep.rs";
+const UNLOCKED: &str = "event_count/unlocked.rs";
+const PRODUCER: &str = "ring/producer.rs";
+const CONSUMER: &str = "ring/consumer.rs";
+const SHARED: &str = "ring/shared.rs";
+const POINTER: &str = "hazard/pointer.rs";
+const RETIRER: &str = "hazard/retirer.rs";
+const HANDLE: &str = "epoch/handle.rs";
+const COLLECTOR: &str = "epoch/collector.rs";
+const ORPHANS: &str = "reclaim/orphans.rs";
+const RECORDS: &str = "reclaim/records.rs";
+const TURN: &str = "reclaim/turn.rs";
+const LOCK: &str = "per_cpu/lock.rs";
+const FREE_LIST: &str = "per_cpu/free_list.rs";
+const EXPEDITED: &str = "barrier/expedited.rs";
+const GLOBAL: &str = "barrier/global.rs";
+const INTERRUPTS: &str = "barrier/interrupts.rs";
+const CLIENT: &str = "barrierd/client.rs";
+const FILE: &str = "barrierd/file.rs";
+
+pub(super) const EDITS: &[Edit] = &[
+    (
+        STACKS,
+        "a stack is stopped without the kernel's fence",
+        "self.stop_by(cpu, fence)",
+        "self.stop_by(cpu, |_| Ok(()))",
+    ),
+    (STACKS, "a stopped stack does not refuse", "        stack.admit(false);\n", ""),
+    (STACKS, "two stop a stack", "return Ok(None);", ""),
+    (STACKS, "a plain push goes past the end", "if len >= self.capacity {", "if len > self.capacity {"),
+    (
+        "rseq/fence.rs",
+        "a fence fences nobody",
+        "    let fenced = membarrier::restart_sequences(cpu);",
+        "    let fenced = Ok(());",
+    ),
+    (
+        SEQUENCES,
+        "a push reads the top before the limit",
+        r#""mov {limit}, qword ptr [{stacks} + {cpu} + {ceiling}]\n",
+            "mov {slot}, qword ptr [{stacks} + {cpu} + {top}]\n","#,
+        r#""mov {slot}, qword ptr [{stacks} + {cpu} + {top}]\n",
+            "mov {limit}, qword ptr [{stacks} + {cpu} + {ceiling}]\n","#,
+    ),
+    (
+        SEQUENCES,
+        "a pop reads the top before the limit",
+        r#""mov {limit}, qword ptr [{stacks} + {cpu} + {floor}]\n",
+            "mov {item}, qword ptr [{stacks} + {cpu} + {top}]\n","#,
+        r#""mov {item}, qword ptr [{stacks} + {cpu} + {top}]\n",
+            "mov {limit}, qword ptr [{stacks} + {cpu} + {floor}]\n","#,
+    ),
+    (
+        SEQUENCES,
+        "a push goes past the end",
+        r#""jae {refused}\n",
+            "mov qword"#,
+        r#""ja {refused}\n",
+            "mov qword"#,
+    ),
+    (SEQUENCES, "a pop goes past the beginning", "jbe 6f", "jb 6f"),
+    (
+        SEQUENCES,
+        "a push writes behind its commit",
+        r#""mov qword ptr [{slot}], {item}\n",
+            "add qword ptr [{stacks} + {cpu} + {top}], {slot_bytes}","#,
+        r#""add qword ptr [{stacks} + {cpu} + {top}], {slot_bytes}\n",
+            "mov qword ptr [{slot}], {item}","#,
+    ),
+    (
+        SEQUENCES,
+        "a store does not look who owns the words",
+        r#""jne {refused}\n",
+            "mov qword ptr [{word}]"#,
+        r#""mov qword ptr [{word}]"#,
+    ),
+    (
+        SEQUENCES,
+        "a store does not look on which CPU it is",
+        r#""jne {refused}\n",
+            "cmp {owner}"#,
+        r#""cmp {owner}"#,
+    ),
+    (SEQUENCES, "sequences are not announced", r#""mov qword ptr fs:[{area} + 8], {cpu}""#, r#""nop""#),
+    (FLAGGED, "an empty publication clears the flag", "count > 0 && A::add", "A::add"),
+    (FLAGGED, "a waker does not count", "        self.wakes.fetch_add(1, Ordering::Release);\n", ""),
+    (
+        FLAGGED,
+        "a waker wakes before it clears the flag",
+        "self.clear_flag();\n        self.wake_threads();",
+        "self.wake_threads();\n        self.clear_flag();",
+    ),
+    (
+        AWAITABLE,
+        "a waker looks who waits before it clears the flag",
+        "self.count.clear_flag();\n        let (wakers, threads) = self.waiting(|waiting| (mem::take(&mut waiting.wakers), \
+         waiting.threads));",
+        "let (wakers, threads) = self.waiting(|waiting| (mem::take(&mut waiting.wakers), waiting.threads));\n        \
+         self.count.clear_flag();",
+    ),
+    (
+        AWAITABLE,
+        "a task enters after its last look at the version",
+        "self.enter(context.waker());\n            // The last look at the version, in one step with setting the flag.\n            \
+         if count.announce(self.seen).is_some() {",
+        "let is_announced = count.announce(self.seen).is_some();\n            self.enter(context.waker());\n            \
+         if is_announced {",
+    ),
+    (AWAITABLE, "one thread that sleeps is not woken", "if threads > 0 {", "if threads > 1 {"),
+    (FLAGGED, "a waker wakes nobody", "        self.wakes.wake_all();\n", ""),
+    (
+        FLAGGED,
+        "who announces itself on a new version sleeps",
+        "(other == announced).then_some(announcement)",
+        "{ let _ = other; Some(announcement) }",
+    ),
+    (
+        FLAGGED,
+        "a sleeper does not look whether it was woken",
+        " && self.wakes.load(Ordering::Relaxed) == wakes",
+        " && wakes == wakes",
+    ),
+    (
+        FLAGGED,
+        "a sleeper does not look whether its flag is there",
+        "self.word.load(Ordering::Relaxed) == seen.get() | SLEEPERS && ",
+        "self.version() == seen && ",
+    ),
+    (
+        FLAGGED,
+        "an addition without LOCK is believed to be prompt",
+        "impl Addition for Unlocked {\n    const IS_PROMPT: bool = false;",
+        "impl Addition for Unlocked {\n    const IS_PROMPT: bool = true;",
+    ),
+    (TWO_WORD, "an empty publication clears the flag", "if count == 0 {", "if false {"),
+    (TWO_WORD, "a flag that was there is forgotten", "if had_sleepers || self", "if self"),
+    (
+        TWO_WORD,
+        "a flag that came later is not looked at",
+        "if had_sleepers || self.has_sleepers.load(Ordering::Relaxed) {",
+        "if had_sleepers {",
+    ),
+    (
+        TWO_WORD,
+        "who announces itself on a new version sleeps",
+        "(self.version() == seen).then_some(Announcement(seen.get()))",
+        "Some(Announcement(seen.get()))",
+    ),
+    (
+        TWO_WORD,
+        "a sleeper looks for its flag alone",
+        "self.has_sleepers.load(Ordering::Relaxed) && self.version() == seen",
+        "{ let _ = seen; self.has_sleepers.load(Ordering::Relaxed) }",
+    ),
+    (TWO_WORD, "it is believed to be prompt", "const IS_PROMPT: bool = false;", "const IS_PROMPT: bool = true;"),
+    (SLEEP, "patience ends a millisecond early", "Duration::from_secs(1)", "Duration::from_millis(999)"),
+    (
+        SLEEP,
+        "the announcement is not looked at before a sleep",
+        "if !sleepers.is_announced(seen, announced) {",
+        "if false {",
+    ),
+    (UNLOCKED, "one more than 2^32 - 1 has no sleepers", "jle {had_sleepers}", "jl {had_sleepers}"),
+    (UNLOCKED, "a sum's carry is not looked at", "                \"jc {had_sleepers}\",\n", ""),
+    (UNLOCKED, "a sum's sign is not looked at", "                \"js {had_sleepers}\",\n", ""),
+    (
+        PRODUCER,
+        "a push publishes before it writes",
+        "self.put(0, item);\n        self.publish(1);",
+        "self.publish(1);\n        self.next = self.next.before(1);\n        self.put(0, item);\n        self.next = self.next.after(1);",
+    ),
+    (
+        PRODUCER,
+        "a producer asks whether the ring is closed before it looks",
+        "let count = self.shared.popped.count().snapshot();\n        let closed_at = self.shared.popped.closed_at();",
+        "let closed_at = self.shared.popped.closed_at();\n        let count = self.shared.popped.count().snapshot();",
+    ),
+    (
+        PRODUCER,
+        "the one more of a consumer that is gone is room",
+        "if closed_at.is_some() { self.next.before(self.capacity) } else { count }",
+        "count",
+    ),
+    (PRODUCER, "a full ring has room", "0 => Err(PushError::Full(())),", "0 if false => Err(PushError::Full(())),"),
+    (
+        PRODUCER,
+        "a batch goes past the room",
+        "while batch.pushed < batch.producer.room() {",
+        "while batch.pushed <= batch.producer.room() {",
+    ),
+    (PRODUCER, "a producer that ends does not close", "        self.shared.pushed.close(self.next);\n", ""),
+    (
+        CONSUMER,
+        "a consumer asks whether the ring is closed before it looks",
+        "self.count = self.shared.pushed.count().snapshot();\n        let closed_at = self.shared.pushed.closed_at();",
+        "let closed_at = self.shared.pushed.closed_at();\n        self.count = self.shared.pushed.count().snapshot();",
+    ),
+    (CONSUMER, "the one more of a producer that is gone is an item", "closed_at.unwrap_or(self.count)", "self.count"),
+    (
+        CONSUMER,
+        "a pop says so before it reads",
+        "let item = self.take();\n        self.publish(1);\n        item",
+        "self.next = self.next.after(1);\n        self.publish(1);\n        self.next = self.next.before(1);\n        self.take()",
+    ),
+    (
+        CONSUMER,
+        "a batch that was forgotten is never told",
+        "        self.tell();\n        self.count",
+        "        self.count",
+    ),
+    (CONSUMER, "a consumer that ends does not close", "        self.0.shared.popped.close(self.0.next);\n", ""),
+    (
+        SHARED,
+        "a side counts before it closes",
+        "self.closed_at.store(at.get(), Ordering::Release);\n        self.count.publish();",
+        "self.count.publish();\n        self.closed_at.store(at.get(), Ordering::Release);",
+    ),
+    (SHARED, "what is left in a ring is leaked", "(index != end).then(|| ", "(index != end && false).then(|| "),
+    (POINTER, "a hazard pointer without a light side", "    barrier.light();\n", "    let _ = barrier;\n"),
+    (POINTER, "a hazard pointer does not look again", "if again == object {", "if true {"),
+    (
+        POINTER,
+        "the slot is written after the second look",
+        "slot.store(object.cast(), Ordering::Release);\n    barrier.light();\n    let again = source.load(Ordering::Acquire);",
+        "barrier.light();\n    let again = source.load(Ordering::Acquire);\n    slot.store(object.cast(), Ordering::Release);",
+    ),
+    (
+        POINTER,
+        "a load takes any domain's hazard pointer",
+        "let hazard: &'h Hazard<B> = hazard;\n        self.check(&hazard.domain);",
+        "let hazard: &'h Hazard<B> = hazard;",
+    ),
+    (
+        POINTER,
+        "an owned load takes any domain's hazard pointer",
+        "-> OwnedGuard<T, B> {\n        self.check(&hazard.domain);",
+        "-> OwnedGuard<T, B> {",
+    ),
+    (POINTER, "any domain's retirer frees", "        self.check(retirer.domain());\n", ""),
+    (
+        POINTER,
+        "a hazard pointer that ends leaves its slot taken",
+        "        unsafe { self.slot.as_ref() }.release();\n",
+        "",
+    ),
+    (
+        RETIRER,
+        "a scan without waiting",
+        "            ticket.wait();\n            self.scan();\n        }\n        self.own()",
+        "            let _ = ticket;\n            self.scan();\n        }\n        self.own()",
+    ),
+    (RETIRER, "a scan of a ticket that has not passed", "if ticket.is_passed() =>", "if ticket.is_passed() || true =>"),
+    (
+        RETIRER,
+        "what is protected is freed",
+        "protected.binary_search(&retired.object()).is_err()",
+        "protected.binary_search(&retired.object()).is_err() || true",
+    ),
+    (
+        RETIRER,
+        "an older ticket is one for what is fresh",
+        "let ticket = self.domain.barrier().ticket();\n            self.sealed.append(&mut self.fresh);",
+        "self.sealed.append(&mut self.fresh);\n            let ticket = self.domain.barrier().ticket();",
+    ),
+    ("hazard/domain.rs", "slots are searched unsorted", "        protected.sort_unstable();\n", ""),
+    (HANDLE, "a pin without a light side", "            self.collector.barrier().light();\n", ""),
+    (
+        HANDLE,
+        "a guard within another unpins",
+        "self.depth.set(depth - 1);",
+        "self.word().store(UNPINNED, Ordering::Release);\n            self.depth.set(depth - 1);",
+    ),
+    (
+        HANDLE,
+        "guards that can't be counted are not refused",
+        "depth.checked_add(1).expect(\"more guards than can be counted\")",
+        "depth.wrapping_add(1)",
+    ),
+    (HANDLE, "a load takes any collector's guard", "        self.check(&guard.handle.collector);\n", ""),
+    (HANDLE, "any collector's handle frees", "        self.check(&handle.collector);\n", ""),
+    (
+        HANDLE,
+        "a handle that ends stays pinned",
+        "        self.word().store(UNPINNED, Ordering::Release);\n        // SAFETY",
+        "        // SAFETY",
+    ),
+    (HANDLE, "a bag takes what was retired in a later epoch", ".filter(|last| last.epoch == bag.epoch)", ""),
+    (
+        COLLECTOR,
+        "a label is what a load finds",
+        "self.0.epoch.fetch_add(0, Ordering::Release)",
+        "self.0.epoch.load(Ordering::Acquire)",
+    ),
+    (COLLECTOR, "what a parent's thread has half done is gone on with", "if turn.is_inherited {", "if false {"),
+    (TURN, "two have the turn", "is_free.then(||", "(is_free || true).then(||"),
+    (TURN, "a child waits for its parent's turn", "before != process && holder", "before == NOBODY && holder"),
+    (COLLECTOR, "one epoch is enough", ">= 2 * STEP", ">= STEP"),
+    (
+        COLLECTOR,
+        "an epoch advances past those of the one before",
+        "word == UNPINNED || word == current | PINNED",
+        "word == word",
+    ),
+    (
+        COLLECTOR,
+        "an epoch advances without waiting for the heavy side",
+        "} else if !ticket.is_passed() {",
+        "} else if false {",
+    ),
+    (COLLECTOR, "an epoch that blocks does not wait for the heavy side", "                ticket.wait();\n", ""),
+    (COLLECTOR, "an epoch advances by the heavy side of the one before", "            *self = Self::NotBegun;\n", ""),
+    (
+        COLLECTOR,
+        "who comes last is not waited for",
+        "self.0.participants.values().map(|participant| participant.0",
+        "self.0.participants.values().skip(1).map(|participant| participant.0",
+    ),
+    (
+        COLLECTOR,
+        "only who came last is waited for",
+        "self.0.participants.values().map(|participant| participant.0",
+        "self.0.participants.values().take(1).map(|participant| participant.0",
+    ),
+    (
+        ORPHANS,
+        "objects that are added are not counted",
+        "        self.objects.fetch_add(objects, Ordering::Relaxed);\n        let mut head",
+        "        let mut head",
+    ),
+    (ORPHANS, "a node that is added later forgets the others", "            unsafe { (*node).next = head };\n", ""),
+    (ORPHANS, "too many are never freed", "if let Some(_turn) = Turn::take(&self.freeing) {", "if false {"),
+    (ORPHANS, "destructors free within one another", "if let Some(_turn) = Turn::take(&self.freeing) {", "if true {"),
+    (
+        RECORDS,
+        "a record that is taken is taken again",
+        "!taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Acquire)",
+        "{ taken.swap(true, Ordering::Acquire); true }",
+    ),
+    (
+        RECORDS,
+        "looking whether a record is taken is enough",
+        "!taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Acquire)",
+        "!taken.load(Ordering::Relaxed) && { taken.store(true, Ordering::Relaxed); true }",
+    ),
+    (RECORDS, "a record that is added later forgets the others", "            unsafe { (*record).next = head };\n", ""),
+    (
+        TURN,
+        "a turn that panics does not end",
+        "    fn drop(&mut self) {\n",
+        "    fn drop(&mut self) {\n        if std::thread::panicking() { return; }\n",
+    ),
+    (
+        "drop_all.rs",
+        "a destructor's panic is lost",
+        "Some(panic) => resume_unwind(panic),",
+        "Some(panic) => discard(panic),",
+    ),
+    ("drop_all.rs", "a panic within another aborts", "Some(panic) if thread::panicking() => discard(panic),\n", ""),
+    (
+        "drop_all.rs",
+        "a destructor's panic keeps the others",
+        "        if first.is_none() {\n            first = Some(panic);",
+        "        if first.is_none() {\n            resume_unwind(panic);",
+    ),
+    (LOCK, "a revocation has no fence", "rseq::fence(None)", "Ok(())"),
+    (LOCK, "a revocation leaves the CPUs' owners", "        self.of_cpus.iter().for_each(Owned::disown);\n", ""),
+    (LOCK, "a revocation leaves the shards' owners", "            shard.owned.disown();\n", ""),
+    (LOCK, "who lost the lock goes on as its owner", "            self.owner = NOBODY;\n", ""),
+    (
+        LOCK,
+        "a shard is acquired without its lock",
+        "            let _lock = shard.lock.lock();\n            (Place",
+        "            (Place",
+    ),
+    (
+        LOCK,
+        "a shard's word is stored without its lock",
+        "                let _lock = shard.lock.lock();\n                shard.owned.store",
+        "                shard.owned.store",
+    ),
+    (
+        FREE_LIST,
+        "a stack that is full forgets the box",
+        "Outcome::Refused => return Some(Self::boxed(item)),",
+        "Outcome::Refused => return None,",
+    ),
+    (FREE_LIST, "a shard grows", "if shard.len() == self.capacity {", "if false {"),
+    (FREE_LIST, "the rest of what was taken is lost", "|item| self.push(item)", "drop"),
+    (
+        "per_cpu/counter.rs",
+        "an addition that was stopped is lost",
+        "Some(_) => self.add_shared(delta),",
+        "Some(_) => (),",
+    ),
+    (
+        EXPEDITED,
+        "no call of membarrier(2)",
+        "let done = registered_barrier().or_else(|_| membarrier::global());",
+        "let done: io::Result<()> = Ok(());",
+    ),
+    (EXPEDITED, "the process does not register", "            membarrier::register_private_expedited()?;\n", ""),
+    (
+        GLOBAL,
+        "a refusal is taken for a barrier",
+        "    if let Some(errno) = errno {",
+        "    if let Some(errno) = errno.filter(|_| false) {",
+    ),
+    (GLOBAL, "a round of the parent's is joined", ".filter(|rounds| rounds.process == process)", ""),
+    (
+        GLOBAL,
+        "a ticket joins the round that is under way",
+        "next.lock().unwrap_or_else(PoisonError::into_inner).take();",
+        "next.lock().unwrap_or_else(PoisonError::into_inner).clone();",
+    ),
+    (
+        GLOBAL,
+        "a child waits for its parent's round",
+        "None if self.process == generation() => return false,",
+        "None if true => return false,",
+    ),
+    (
+        GLOBAL,
+        "a round that is not over has passed",
+        "None if self.process == generation() => return false,",
+        "None if false => return false,",
+    ),
+    (
+        INTERRUPTS,
+        "a daemon that died is waited for",
+        "(!self.client.is_alive() && self.fallback().is_some_and(Ticket::is_passed))",
+        "false",
+    ),
+    (
+        INTERRUPTS,
+        "a daemon that is late is a barrier",
+        ".is_ok() {\n            return;",
+        ".is_ok() || true {\n            return;",
+    ),
+    (CLIENT, "a ticket is any daemon's", "ticket.page == self.page && self", "self"),
+    (CLIENT, "a wait takes any daemon's ticket", "if ticket.page != self.page {", "if false {"),
+    (CLIENT, "CPUs that are not there pass", "cpu >= self.cpus || (ticket", "cpu < self.cpus && (ticket"),
+    (
+        CLIENT,
+        "strangers are trusted",
+        "if uid != 0 && (uid != privileges::effective_user() || is_anybody) {",
+        "if uid != 0 && is_anybody {",
+    ),
+    (CLIENT, "those whom nobody knows are trusted", "|| is_anybody)", "|| false && is_anybody)"),
+    (CLIENT, "any page is a daemon's", "if head.load(page::MAGIC) != MAGIC {", "if false {"),
+    (CLIENT, "any version is understood", "if version != VERSION {", "if false {"),
+    (CLIENT, "any number of CPUs is believed", "if cpus == 0 || cpus > CPUS_MAX {", "if false {"),
+    (
+        CLIENT,
+        "fewer CPUs than there are are enough",
+        ".is_ok_and(|possible| possible > cpus)",
+        ".is_ok_and(|possible| possible > cpus && false)",
+    ),
+    (FILE, "the interrupt that a ticket was taken after is enough", "map::SEEN) > since", "map::SEEN) >= since"),
+    (FILE, "a CPU that was seen offline when the ticket was taken passes", "offline > since)", "offline >= since)"),
+    (FILE, "an absent CPU is absent for ever", " && words.map(map::line(cpu) + map::SEEN) == 0", ""),
+    (FILE, "absent is later than any ticket", "(offline != ABSENT && offline > since)", "offline > since"),
+    (FILE, "any word says idle", "map::IS_IDLE) == 1", "map::IS_IDLE) != 2"),
+];
