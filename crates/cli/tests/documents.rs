@@ -1,0 +1,63 @@
+//! What the documents name is there.
+#![allow(missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The anchor of a heading, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-'].contains(c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for document in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "GOALS.md", "METHODOLOGY.md", "docs/guide.md"] {
+        let text = read(document);
+        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => root().join(document),
+                _ => root().join(document).parent().unwrap().join(file),
+            };
+            assert!(target.exists(), "{document}: {link}");
+            if !heading.is_empty() {
+                let linked = std::fs::read_to_string(target).unwrap();
+                let mut headings = linked.lines().filter(|line| line.starts_with('#'));
+                assert!(
+                    headings.any(|line| anchor(line.trim_start_matches('#').trim()) == heading),
+                    "{document}: {link}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_readme_is_short() {
+    assert!(read("README.md").lines().count() <= 150);
+}
+
+#[test]
+fn the_walk_has_twelve_stations_that_are_there() {
+    let text = read("CONTRIBUTING.md");
+    let stations = text.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        cells.get(1)?.parse::<u64>().ok()?;
+        Some((cells[2].trim_matches('`').to_string(), cells[3].trim_matches('`').to_string()))
+    });
+    let stations: Vec<(String, String)> = stations.collect();
+    assert!((1..=12).contains(&stations.len()), "{stations:?}");
+    for (file, function) in stations {
+        let (owner, name) = function.rsplit_once("::").unwrap_or(("", &function));
+        let code = read(&file);
+        assert!(code.contains(&format!("fn {name}(")) && code.contains(owner), "{file} has no {function}");
+    }
+}
