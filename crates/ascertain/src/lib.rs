@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod bench;
+pub mod calibrate_here;
 pub mod check;
 pub mod compare;
 mod error;

@@ -29,12 +29,21 @@ pub fn seed(given: Option<u64>) -> u64 {
 }
 
 /// Carries out what was asked for with the shipped experiments, and prints what came of it.
-pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::Result<Code> {
+pub fn carry_out(asked: (Request, Plan), common: &Common) -> anyhow::Result<Code> {
+    carry_out_and(asked, common, |done| print(done, &common.display))
+}
+
+/// The same where something else is printed.
+pub fn carry_out_and(
+    (request, plan): (Request, Plan),
+    common: &Common,
+    print: impl FnOnce(&Done) -> anyhow::Result<()>,
+) -> anyhow::Result<Code> {
     let quiet = common.display.quiet;
     let purpose = request.purpose(&plan);
     let watched = plan.clone();
     let evidence = (!common.no_evidence).then(|| common.evidence.clone().unwrap_or_else(evidence::runs_folder));
-    with_observer(&watched, &purpose, &common.exports, &common.display, |observer| {
+    let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
         let setting = Setting {
             registry,
@@ -48,10 +57,23 @@ pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::R
             output::note(&format!("evidence: {}", folder.display()));
         }
         Ok(done)
-    })
+    };
+    with_observer(&watched, &purpose, &common.exports, &common.display, carry_out, print)
 }
 
-/// Has a run watched, and prints what came of it. A file that can't be written any more is an error that comes after the
+/// Prints what came of a run, and how one that is undecided goes on.
+pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
+    let is_undecided = done.run.outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
+    match how_to_go_on(&done.run, &done.plan.config) {
+        Some(how) if !display.quiet && is_undecided && !done.run.outcome.interrupted => {
+            output::note(&format!("undecided: {how}, at no cost in error"));
+        }
+        _ => {}
+    }
+    output::done(done, display)
+}
+
+/// Has a run watched, and what came of it printed. A file that can't be written any more is an error that comes after the
 /// result.
 pub fn with_observer(
     plan: &Plan,
@@ -59,6 +81,7 @@ pub fn with_observer(
     exports: &Exports,
     display: &Display,
     carry_out: impl FnOnce(&mut dyn Observer) -> anyhow::Result<Done>,
+    print: impl FnOnce(&Done) -> anyhow::Result<()>,
 ) -> anyhow::Result<Code> {
     let quiet = display.quiet;
     // Opened before anything is measured: a folder that can't be written to is found now.
@@ -76,11 +99,8 @@ pub fn with_observer(
         let results = Results::new(&run.outcome, &run.observations, purpose, true);
         exports::annotations(&results).lines().for_each(output::note);
     }
-    let how_to_go_on = how_to_go_on(run, &done.plan.config);
-    let is_undecided = run.outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
-    match &how_to_go_on {
+    match how_to_go_on(run, &done.plan.config) {
         Some(how) if !quiet && run.outcome.interrupted => output::note(&format!("interrupted: {how}")),
-        Some(how) if !quiet && is_undecided => output::note(&format!("undecided: {how}, at no cost in error")),
         _ => {}
     }
     files.keep(&run.outcome, &run.observations);
@@ -88,7 +108,7 @@ pub fn with_observer(
         Some(line) => format!("{error}; the run is kept: `{line}` with the same exports writes them anew"),
         None => error.to_string(),
     });
-    output::done(&done, display)?;
+    print(&done)?;
     let unkept = run.unkept.as_ref().map(ToString::to_string);
     let unwritten: Vec<String> = unkept.into_iter().chain(unexported).collect();
     if unwritten.is_empty() { Ok(done.ending().into()) } else { Err(anyhow!(unwritten.join("\nerror: "))) }

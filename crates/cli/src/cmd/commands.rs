@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_engine::command::{Input, Output};
+use ascertain_sys::process;
 
 use crate::options::duration;
 
@@ -93,6 +94,14 @@ impl Starting {
                 many.len()
             ),
         }
+    }
+}
+
+/// One word is a command line; several are the program and its arguments, quoted where they need it.
+pub fn command_line(words: &[String]) -> String {
+    match words {
+        [line] => line.clone(),
+        words => process::join(words),
     }
 }
 

@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 pub mod barrierd;
+pub mod calibrate_here;
 pub mod check;
 mod commands;
 pub mod compare;

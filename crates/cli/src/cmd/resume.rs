@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use anyhow::bail;
 use ascertain::resume::Continue;
-use ascertain::{Request, Setting, UseCase};
+use ascertain::{Done, Request, Setting, UseCase};
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
+<<<<<<< HEAD
 use ascertain_sys::interrupt::Stop;
+=======
+use ascertain_engine::run::Observer;
+>>>>>>> 20ae5f5 (ascertain calibrate-here: how noisy this machine is, and what a minute shows on it)
 
 use super::{check, compare, run, slo};
 use crate::exit::{self, Code, FailOn};
@@ -55,13 +59,15 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let mut plan = header.plan;
     plan.config.gate = plan.config.gate.or(gate);
     let purpose = request.purpose(&plan);
-    session::with_observer(&plan, &purpose, &args.exports, &args.display, |observer| {
+    let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
         let setting = Setting { registry, evidence: None, command_line: Vec::new(), stop: Stop::default(), observer };
         let fail_on = args.fail_on.as_deref().map(exit::fail_on);
         let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
         Ok(going_on.carry_out(request, setting)?)
-    })
+    };
+    let print = |done: &Done| session::print(done, &args.display);
+    session::with_observer(&plan, &purpose, &args.exports, &args.display, carry_out, print)
 }
 
 /// What a run of the first version was asked for, as far as its command line says. A line that this version does not

@@ -10,7 +10,7 @@ use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::plan::Plan;
 use ascertain_sys::process;
 
-use super::commands::{Starting, is_shell};
+use super::commands::{Starting, command_line, is_shell};
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Common, duration, share};
 use crate::{output, session};
@@ -151,13 +151,5 @@ fn check_request(args: &Args) -> anyhow::Result<()> {
             process::join(&[script])
         ),
         _ => Ok(()),
-    }
-}
-
-/// One word is a command line; several are the program and its arguments, quoted where they need it.
-fn command_line(words: &[String]) -> String {
-    match words {
-        [line] => line.clone(),
-        words => process::join(words),
     }
 }

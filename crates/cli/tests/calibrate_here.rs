@@ -1,0 +1,73 @@
+//! `ascertain calibrate-here` says how noisy this machine is.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{Ran, ascertain, runs};
+
+fn run(arguments: &[&str]) -> Ran {
+    let state = tempfile::tempdir().unwrap();
+    ascertain(state.path(), &[&["calibrate-here", "--no-evidence", "--max-time", "1s"], arguments].concat())
+}
+
+#[test]
+fn the_default_command_is_measured_and_the_numbers_agree() {
+    let ran = run(&["--format", "json", "--error", "0.01", "--seed", "5"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let json = ran.json();
+    assert_eq!(json["schema"], "ascertain.calibration/1");
+    assert_eq!((&json["command"], &json["error"], &json["seed"]), (&"true".into(), &0.01.into(), &5.into()));
+    assert!(["undecided", "faster", "slower"].contains(&json["decision"].as_str().unwrap()), "{json}");
+    let number = |name: &str| json[name].as_f64().unwrap_or_else(|| panic!("{name}: {json}"));
+    // The last trial may end later, and there is something to be made ready: the time is that of all of it.
+    assert!(number("elapsed_s") >= 1.0 && number("pairs") >= 1.0, "{json}");
+    assert!(0.0 < number("difference_median") && number("difference_median") <= number("difference_p95"), "{json}");
+    let minute = (number("pairs") / number("elapsed_s") * 60.0).floor();
+    assert_eq!((number("minute_pairs"), number("calculated_pairs")), (minute, minute.min(4000.0)));
+    let seen = &json["seen_difference"];
+    let is_seen = seen.as_f64().is_some_and(|seen| 0.0 < seen && seen <= number("seen_difference_limit"));
+    assert!(is_seen || seen.is_null(), "{json}");
+}
+
+#[test]
+fn it_speaks_to_people_and_another_command_can_be_given() {
+    let ran = run(&["--", "sleep", "0.1"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let said = ran.stdout.replace('\n', " ");
+    for words in ["`sleep 0.1` and itself in ", "Two runs of the same command differ by ±", "of 10 times, error 0.001)"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(said.contains("Neither was called faster") || said.contains("by chance that happens"), "{said}");
+    assert_eq!(run(&["-q", "--max-trials", "2"]).stdout, "");
+}
+
+#[test]
+fn exports_and_evidence_are_those_of_a_comparison() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["calibrate-here", "--max-trials", "3", "--export-csv", "out.csv", "--", "sleep 0.1"];
+    let ran = ascertain(state.path(), &arguments);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("undecided"), "that neither is faster is what it should be: {}", ran.stderr);
+    assert!(ran.stdout.starts_with("3 pairs of "), "{}", ran.stdout);
+    assert!(std::fs::read_to_string(state.path().join("out.csv")).unwrap().contains("sleep 0.1"));
+    assert_eq!(runs(state.path()).len(), 1);
+}
+
+#[test]
+fn what_can_not_be_calibrated_by_says_so() {
+    for (arguments, code, message) in [
+        (&["--format", "csv"][..], 2, "--format json"),
+        (&["--format", "markdown"], 2, "--format json"),
+        (&["--", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
+        (&["-q", "--", "false"], 5, "ended with exit code 1"),
+        (&["sleep 0.1"], 2, "-- "),
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {}{}", ran.stderr, ran.stdout);
+        assert!(ran.stderr.contains(message), "{arguments:?} should say {message:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+    }
+    let failed = run(&["--", "false"]);
+    assert!(failed.stdout.starts_with("No pair of `false` and itself was measured."), "{}", failed.stdout);
+}
