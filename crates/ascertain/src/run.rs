@@ -7,11 +7,8 @@ use ascertain_engine::evidence::{self, Recorded, Writer};
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::plan::{Plan, Registry};
 use ascertain_engine::run::{Observer, Recording, Run};
-<<<<<<< HEAD
-use ascertain_sys::interrupt::Stop;
-=======
 use ascertain_sys::clock;
->>>>>>> 20ae5f5 (ascertain calibrate-here: how noisy this machine is, and what a minute shows on it)
+use ascertain_sys::interrupt::Stop;
 
 use crate::error::Error;
 use crate::request::{Ending, Request};
@@ -99,13 +96,9 @@ fn go(
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
     let mut all: Vec<&dyn Experiment> = registry.to_vec();
     all.extend(commands.iter().map(|command| command as &dyn Experiment));
-<<<<<<< HEAD
-    let run = ascertain_engine::run::run(&plan, &all, recording, stop, observer)?;
-=======
     let start_ns = clock::now_ns();
-    let run = ascertain_engine::run::run(&plan, &all, recording, observer)?;
+    let run = ascertain_engine::run::run(&plan, &all, recording, stop, observer)?;
     let elapsed = Duration::from_nanos(clock::now_ns().saturating_sub(start_ns));
->>>>>>> 20ae5f5 (ascertain calibrate-here: how noisy this machine is, and what a minute shows on it)
     let cleanup_failures = commands.iter().flat_map(CommandExperiment::cleanup_failures).collect();
     Ok(Done { request, plan, run, elapsed, cleanup_failures })
 }

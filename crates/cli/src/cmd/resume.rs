@@ -8,11 +8,8 @@ use ascertain::resume::Continue;
 use ascertain::{Done, Request, Setting, UseCase};
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
-<<<<<<< HEAD
-use ascertain_sys::interrupt::Stop;
-=======
 use ascertain_engine::run::Observer;
->>>>>>> 20ae5f5 (ascertain calibrate-here: how noisy this machine is, and what a minute shows on it)
+use ascertain_sys::interrupt::Stop;
 
 use super::{check, compare, run, slo};
 use crate::exit::{self, Code, FailOn};
