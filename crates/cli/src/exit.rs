@@ -1,4 +1,4 @@
-//! Exit codes, as documented in the README and in `--help`.
+//! Exit codes, as documented in docs/guide.md and in `--help`.
 
 use std::process::ExitCode;
 
