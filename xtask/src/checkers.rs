@@ -28,7 +28,9 @@ fn miri() -> anyhow::Result<Done> {
     let command = ["+nightly", "miri", "test", "--quiet"];
     cargo("miri", &[flags], &command, TESTS, &[])?;
     // Of what no model runs: there a relaxed load may find what was before.
-    for (package, tests) in [("ascertain-sync", "barrier"), ("ascertain-sys", "rseq")] {
+    for (package, tests) in
+        [("ascertain-sync", "barrier"), ("ascertain-sync", "epoch::local"), ("ascertain-sys", "rseq")]
+    {
         let target = target_of("miri");
         let variables = [flags, &target, "cargo"];
         tools::run("env", &[&variables[..], &command, &["--package", package, "--lib", tests]].concat())?;

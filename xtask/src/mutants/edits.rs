@@ -246,7 +246,6 @@ pub(super) const EDITS: &[Edit] = &[
         "-> OwnedGuard<T, B> {\n        self.check(&hazard.domain);",
         "-> OwnedGuard<T, B> {",
     ),
-    (POINTER, "any domain's retirer frees", "        self.check(retirer.domain());\n", ""),
     (
         POINTER,
         "a hazard pointer that ends leaves its slot taken",
@@ -263,8 +262,8 @@ pub(super) const EDITS: &[Edit] = &[
     (
         RETIRER,
         "what is protected is freed",
-        "protected.binary_search(&retired.object()).is_err()",
-        "protected.binary_search(&retired.object()).is_err() || true",
+        "protected.binary_search(&unsafe { retired.object() }).is_err()",
+        "protected.binary_search(&unsafe { retired.object() }).is_err() || true",
     ),
     (
         RETIRER,
@@ -286,8 +285,6 @@ pub(super) const EDITS: &[Edit] = &[
         "depth.checked_add(1).expect(\"more guards than can be counted\")",
         "depth.wrapping_add(1)",
     ),
-    (HANDLE, "a load takes any collector's guard", "        self.check(&guard.handle.collector);\n", ""),
-    (HANDLE, "any collector's handle frees", "        self.check(&handle.collector);\n", ""),
     (
         HANDLE,
         "a handle that ends stays pinned",
@@ -304,6 +301,14 @@ pub(super) const EDITS: &[Edit] = &[
     (COLLECTOR, "what a parent's thread has half done is gone on with", "if turn.is_inherited {", "if false {"),
     (TURN, "two have the turn", "is_free.then(||", "(is_free || true).then(||"),
     (TURN, "a child waits for its parent's turn", "before != process && holder", "before == NOBODY && holder"),
+    (POINTER, "any domain's retirer frees", "self.check(retirer.domain());\n        retirer", "retirer"),
+    (POINTER, "any domain's retirer exchanges", "self.check(retirer.domain());\n        self", "self"),
+    (POINTER, "any domain's retirer updates", "self.check(retirer.domain());\n        loop", "loop"),
+    (HANDLE, "a load takes any collector's guard", "        self.check(&guard.collector);\n", ""),
+    (HANDLE, "any collector's handle frees", "self.check(&handle.collector);\n        handle", "handle"),
+    (HANDLE, "any collector's handle exchanges", "self.check(&handle.collector);\n        self", "self"),
+    (HANDLE, "the last guard leaves a handle that is left to it", "depth == 2 && self.is_left.get()", "false"),
+    (HANDLE, "a handle is freed before its last guard", "depth == 2 && self.is_left.get()", "self.is_left.get()"),
     (COLLECTOR, "one epoch is enough", ">= 2 * STEP", ">= STEP"),
     (
         COLLECTOR,

@@ -88,10 +88,11 @@ const FILES: &[(&[&str], &[Tests])] = &[
         &["epoch/collector.rs", "epoch/handle.rs"],
         &[
             (Kind::Loom, "--test reclamation_loom"),
-            (Kind::Native, "--lib --test epoch"),
+            (Kind::Native, "--lib --test epoch --test epoch_default"),
             (Kind::Tso, "--test reclamation_tso"),
         ],
     ),
+    (&["epoch/local.rs"], &[(Kind::Native, "--test epoch_default"), (Kind::Miri, "--lib epoch::local")]),
     (&["reclaim/orphans.rs", "reclaim/published.rs", "reclaim/records.rs", "reclaim/turn.rs"], RECLAMATION),
     (&["drop_all.rs"], &[(Kind::Native, "--test panics --test hazard --test epoch --test ring")]),
     (

@@ -218,3 +218,26 @@ impl<B: Barrier> Reclaimer for Collector<B> {
         self.free_if_many();
     }
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use ascertain_sys::fork::generation;
+
+    use super::*;
+    use crate::barrier::Scripted;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it leaks, as it must")]
+    fn what_a_thread_of_the_parents_was_at_begins_anew() {
+        let barrier = Scripted::default();
+        let collector = Collector::new(barrier.clone());
+        let handle = collector.register();
+        handle.collect();
+        assert_eq!((collector.epoch(), barrier.tickets()), (0, 1));
+        // A child finds the turn taken so, and the state half written, with a ticket that may be one for nothing.
+        collector.0.advance.turn.store(generation() + 1, Ordering::Relaxed);
+        barrier.end_with(Some(Ok(())));
+        handle.collect();
+        assert_eq!((collector.epoch(), barrier.tickets()), (1, 2));
+    }
+}

@@ -41,15 +41,13 @@ pub fn default_collector() -> &'static Collector<ExpeditedOrFences> {
 #[cold]
 fn first() -> &'static Collector<Default> {
     let new = Box::into_raw(Box::new(Collector::new(Default::of_this_machine())));
-    match COLLECTOR.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+    if COLLECTOR.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_ok() {
         // SAFETY: it comes from a box, and is never freed from now on.
-        Ok(_) => unsafe { &*new },
-        Err(other) => {
-            // SAFETY: nobody else has seen it.
-            drop(unsafe { Box::from_raw(new) });
-            // SAFETY: it is not null, and never freed.
-            unsafe { &*other }
-        }
+        unsafe { &*new }
+    } else {
+        // SAFETY: nobody else has seen it.
+        drop(unsafe { Box::from_raw(new) });
+        default_collector()
     }
 }
 
@@ -84,4 +82,18 @@ fn pin_first() -> Guard<'static> {
         unsafe { Handle::leave(handle) };
     }
     guard
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use super::*;
+
+    /// Miri finds it where one reads what the other has made before that is there.
+    #[test]
+    fn all_threads_have_the_same_collector() {
+        let look = || (default_collector().epoch(), ptr::from_ref(default_collector()).addr());
+        let other = std::thread::spawn(look);
+        let here = look();
+        assert_eq!(other.join().unwrap(), here);
+    }
 }
