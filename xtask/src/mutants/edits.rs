@@ -16,6 +16,7 @@ const SHARED: &str = "ring/shared.rs";
 const POINTER: &str = "hazard/pointer.rs";
 const RETIRER: &str = "hazard/retirer.rs";
 const HANDLE: &str = "epoch/handle.rs";
+const LOCAL: &str = "epoch/local.rs";
 const COLLECTOR: &str = "epoch/collector.rs";
 const ORPHANS: &str = "reclaim/orphans.rs";
 const RECORDS: &str = "reclaim/records.rs";
@@ -308,6 +309,11 @@ pub(super) const EDITS: &[Edit] = &[
     (HANDLE, "any collector's handle frees", "self.check(&handle.collector);\n        handle", "handle"),
     (HANDLE, "any collector's handle exchanges", "self.check(&handle.collector);\n        self", "self"),
     (HANDLE, "the last guard leaves a handle that is left to it", "depth == 2 && self.is_left.get()", "false"),
+    (HANDLE, "a handle is left to a guard that does not look", "depth.saturating_add(1)", "depth"),
+    (HANDLE, "the end of a thread frees what others left", "if !self.is_left.get() {", "if true {"),
+    (HANDLE, "nobody frees what ended threads left", "} else if fresh == 1 {", "} else if false {"),
+    (LOCAL, "the end of a thread leaves its handle", "END.try_with(|_| ())", "Ok(())"),
+    (LOCAL, "a handle is kept after the end", "END.try_with(|_| ())", "END.try_with(|_| ()).or(Ok(()))"),
     (HANDLE, "a handle is freed before its last guard", "depth == 2 && self.is_left.get()", "self.is_left.get()"),
     (COLLECTOR, "one epoch is enough", ">= 2 * STEP", ">= STEP"),
     (
@@ -343,8 +349,15 @@ pub(super) const EDITS: &[Edit] = &[
         "        let mut head",
     ),
     (ORPHANS, "a node that is added later forgets the others", "            unsafe { (*node).next = head };\n", ""),
+    (ORPHANS, "who frees while pinned waits for ever more", "MANY + left + left / 2", "MANY + 2 * left"),
     (ORPHANS, "too many are never freed", "if let Some(_turn) = Turn::take(&self.freeing) {", "if false {"),
     (ORPHANS, "destructors free within one another", "if let Some(_turn) = Turn::take(&self.freeing) {", "if true {"),
+    (
+        "reclaim/published.rs",
+        "an exchange of what is no longer there",
+        "self.object.compare_exchange(from_ref(current).cast_mut(),",
+        "self.object.compare_exchange({ let _ = from_ref(current); self.object.load(Ordering::Relaxed) },",
+    ),
     (
         RECORDS,
         "a record that is taken is taken again",

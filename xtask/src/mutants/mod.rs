@@ -115,7 +115,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
 
 const RECLAMATION: &[Tests] = &[
     (Kind::Loom, "--test reclamation_loom"),
-    (Kind::Native, "--lib --test hazard --test epoch"),
+    (Kind::Native, "--lib --test hazard --test epoch --test epoch_default"),
     (Kind::Tso, "--test reclamation_tso"),
 ];
 
