@@ -16,6 +16,7 @@ import duckdb
 COLUMNS = {
     "run_id": "VARCHAR",
     "experiment": "VARCHAR",
+    "lane": "BIGINT",
     "variant": "VARCHAR",
     "point": "VARCHAR",
     "trial": "BIGINT",
