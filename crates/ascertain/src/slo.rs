@@ -62,12 +62,16 @@ impl Slo {
     /// When what is required is not a predicate on a command's metrics.
     pub fn plan(self) -> Result<(Request, Plan), Error> {
         let metrics = command::metrics();
-        let mut parts = self.require.clone();
-        // Said, so that a failing command is not taken for a slow one.
-        if !parts.iter().any(|part| part.contains("exit")) {
-            parts.insert(0, "exit == 0".into());
-        }
-        let predicate = Predicate::parse(&parts.join(" and "), &metrics)?;
+        let required = self.require.join(" and ");
+        let asked = if required.is_empty() { None } else { Some(Predicate::parse(&required, &metrics)?) };
+        let exit = metrics.iter().position(|metric| metric.name == "exit");
+        let speaks_of_exit = |predicate: &Predicate| exit.is_some_and(|exit| predicate.mentions(exit));
+        let predicate = match asked {
+            Some(predicate) if speaks_of_exit(&predicate) => predicate,
+            // Said, so that a failing command is not taken for a slow one.
+            Some(_) => Predicate::parse(&format!("exit == 0 and {required}"), &metrics)?,
+            None => Predicate::parse("exit == 0", &metrics)?,
+        };
         let Some(named) = self.command.commands.first() else {
             return Err(Error::Request("there is no command".into()));
         };
