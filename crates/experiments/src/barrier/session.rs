@@ -72,6 +72,8 @@ impl Session for Targets {
         self.load.set([BUSY, SPACED].contains(load));
         thread::sleep(Duration::from_nanos(trial.seed % PAUSE_MAX_NS));
         let measured = if *load == SPACED { spaced(method, &self.load, out) } else { one(method, out) };
+        // What is measured next may be another experiment's, and finds the machine as idle as this one did.
+        self.load.set(false);
         measured.map_err(TargetError::Failed)
     }
 }
