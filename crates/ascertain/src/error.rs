@@ -19,6 +19,18 @@ pub enum Error {
     /// A file of claims is none.
     #[error(transparent)]
     Claims(#[from] claims_file::ClaimsFileError),
+    /// A statistic can't be had of what was given.
+    #[error(transparent)]
+    Statistics(#[from] ascertain_stats::Error),
+    /// A recorded run can't be read.
+    #[error(transparent)]
+    Evidence(#[from] ascertain_engine::evidence::Error),
+    /// Nothing has been recorded yet.
+    #[error("there is no run in {}; measure something first, or name another folder of runs", folder.display())]
+    NoRun {
+        /// The folder of runs.
+        folder: PathBuf,
+    },
     /// A file can't be read.
     #[error("{} can't be read", path.display())]
     Read {
@@ -30,4 +42,9 @@ pub enum Error {
     /// A request asks for what does not go together, or for what is not there.
     #[error("{0}")]
     Request(String),
+}
+
+/// What a request asks for can't be had, for this reason.
+pub(crate) fn refused<T>(reason: String) -> Result<T, Error> {
+    Err(Error::Request(reason))
 }

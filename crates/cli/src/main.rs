@@ -3,11 +3,9 @@
 mod cmd;
 mod exit;
 mod exports;
-mod names;
 mod options;
 mod output;
 mod progress;
-mod runs;
 mod session;
 
 use std::process::ExitCode;

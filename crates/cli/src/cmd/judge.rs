@@ -1,9 +1,9 @@
 //! `ascertain judge`: the stateless test, for scripts that count for themselves.
 
+use ascertain::judge::{self, Judge};
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::judgement::Judgement;
 use ascertain_report::{csv, json, markdown, terminal};
-use ascertain_stats::{self as stats, Tally};
+use ascertain_stats::Tally;
 use clap::ValueEnum;
 
 use crate::exit::{Code, FailOn};
@@ -51,41 +51,16 @@ fn tally(text: &str) -> Result<Tally, String> {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let judgement = judge(args)?;
+    let method = match args.method {
+        Method::Mixture => judge::Method::Mixture,
+        Method::Csm => judge::Method::Csm,
+    };
+    let judgement = judge::judge(&Judge { tally: args.tally, at_least: args.at_least, error: args.error, method })?;
     let formats = [json::judgement, csv::judgement, markdown::judgement];
     output::formatted(&judgement, &args.display, formats, terminal::judgement)?;
     Ok(match judgement.verdict {
         Verdict::Refuted if args.fail_on.contains(&FailOn::Refuted) => Code::GateFailed,
         Verdict::Undecided if args.fail_on.contains(&FailOn::Undecided) => Code::Undecided,
         _ => Code::Done,
-    })
-}
-
-fn judge(args: &Args) -> anyhow::Result<Judgement> {
-    let Args { tally, at_least: rate, error, .. } = *args;
-    let (method, verdict, interval) = match args.method {
-        Method::Mixture => ("mixture", stats::verdict(tally, rate, error)?, stats::rate_interval(tally, error, error)?),
-        Method::Csm => ("csm", stats::csm_verdict(tally, rate, error)?, stats::csm_interval(tally, error)?),
-    };
-    let credible = stats::credible_interval(tally, error)?;
-    Ok(Judgement {
-        verdict: match verdict {
-            Some(stats::Verdict::Holds) => Verdict::Holds,
-            Some(stats::Verdict::Refuted) => Verdict::Refuted,
-            None => Verdict::Undecided,
-        },
-        trials: tally.trials,
-        successes: tally.successes,
-        method: method.into(),
-        rate_claimed: rate,
-        error,
-        log_level: Some(stats::log_level(tally, rate)),
-        log_e_holds: Some(stats::log_e_holds(tally, rate)),
-        log_e_refuted: Some(stats::log_e_refuted(tally, rate)),
-        rate: (tally.trials > 0).then(|| tally.successes as f64 / tally.trials as f64),
-        rate_low: Some(interval.low),
-        rate_high: Some(interval.high),
-        credible_low: Some(credible.low),
-        credible_high: Some(credible.high),
     })
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use ascertain::runs;
 use ascertain_engine::evidence;
 use ascertain_engine::permutation::{
     Alternative, Budget, Column, Comparison, Conclusion, Decision, End, Method, Null, Question, RecordedSample,
@@ -21,7 +22,7 @@ use clap::ValueEnum;
 use crate::exit::Code;
 use crate::options::{Display, count, duration, share};
 use crate::progress::Line;
-use crate::{output, runs, session};
+use crate::{output, session};
 
 /// Test whether samples that exist already differ by more than chance: `ascertain permute A.csv B.csv`
 ///

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use ascertain::names::among;
+use ascertain::runs;
 use ascertain_engine::evidence;
 use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_report::plot::{Plot, svg};
 use ascertain_report::{export, html};
 
 use crate::exit::Code;
-use crate::names::among;
-use crate::{output, runs};
+use crate::output;
 
 /// Of several runs, unless another file is asked for.
 const SEVERAL: &str = "ascertain-report.html";
@@ -43,7 +44,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
     let folders = match args.runs.as_slice() {
         [] => vec![runs::find(None, &below)?],
-        names => names.iter().map(|name| runs::find(Some(name), &below)).collect::<anyhow::Result<_>>()?,
+        names => names.iter().map(|name| runs::find(Some(name), &below)).collect::<Result<_, _>>()?,
     };
     let read = folders.iter().map(|folder| recorded::read(folder));
     let read: Vec<RecordedRun> = read.collect::<Result<_, _>>()?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use ascertain::resume::Continue;
-use ascertain::{Done, Request, Setting, UseCase};
+use ascertain::{Done, Request, Setting, UseCase, runs};
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::run::Observer;
@@ -15,7 +15,7 @@ use super::{check, compare, run, slo};
 use crate::exit::{self, Code, FailOn};
 use crate::exports::Exports;
 use crate::options::{Display, duration};
-use crate::{output, runs, session};
+use crate::{output, session};
 
 /// Go on with a run from its evidence: what is undecided is measured further
 ///

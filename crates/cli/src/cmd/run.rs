@@ -12,9 +12,9 @@ use ascertain_sys::machine;
 
 use crate::cmd::sizes;
 use crate::exit::{self, Code, FailOn};
-use crate::names::among;
 use crate::options::{Common, count};
 use crate::{output, session};
+use ascertain::names::among;
 
 /// Enough for medians with narrow intervals on a noisy machine.
 const TABLE_TRIALS: u64 = 100;

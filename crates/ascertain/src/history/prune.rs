@@ -1,4 +1,4 @@
-//! `ascertain history prune`.
+//! Old runs, deleted.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -6,74 +6,42 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ascertain_engine::evidence;
-use ascertain_engine::unit::{Unit, parse_quantity};
-use ascertain_report::history::prune::{self, PrunedRun, Pruning, SCHEMA, SparedRun};
+use ascertain_report::history::prune::{PrunedRun, Pruning, SCHEMA, SparedRun};
 use ascertain_sys::clock;
 
-use super::args::Shared;
-use super::brief;
-use crate::exit::Code;
-use crate::options::duration;
-use crate::{output, runs};
+use crate::error::Error;
+use crate::runs;
 
-/// Delete old runs
+/// Deletes runs below a folder that neither of the two would keep: being among the latest so many, or younger than that.
+/// Whole folders, and only such as have the name that a run is given and a `run.json`; a run that is being written stays.
+/// A dry run says what would be deleted, and deletes nothing.
 ///
-/// Whole folders, and only such as have the name that a run is given and a `run.json`: a folder that you have
-/// renamed stays. So does a run that is being written.
-#[derive(clap::Args)]
-#[group(id = "which", required = true, multiple = true, args = ["keep", "older_than"])]
-pub struct Args {
-    /// Keep the latest N
-    #[arg(long, value_name = "N")]
-    keep: Option<u64>,
-    /// Only those that started longer ago than that: `30d`, `12h`
-    #[arg(long, value_name = "AGE", value_parser = age)]
-    older_than: Option<Duration>,
-    /// Say what would be deleted, and delete nothing
-    #[arg(long)]
-    dry_run: bool,
-    #[command(flatten)]
-    shared: Shared,
-}
-
-/// A duration, also in days.
-fn age(text: &str) -> Result<Duration, String> {
-    let days = text.trim().strip_suffix('d').and_then(|days| days.trim_end().parse::<f64>().ok());
-    let hours = days.map(|days| format!("{}h", days * 24.0));
-    let age = hours.as_deref().unwrap_or(text);
-    parse_quantity(age, Unit::Nanosecond).map_err(|error| format!("{error}, or in d"))?;
-    duration(age).map_err(|_| format!("`{text}` is no age; give one such as 30d, or --keep 0 for all runs"))
-}
-
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let below = args.shared.folder();
-    let all = match brief::all(&below) {
-        Ok(all) => all,
-        Err(code) => return Ok(code),
-    };
-    if !args.dry_run {
-        remove_leftovers(&below);
+/// # Errors
+/// When there are no runs, or they can't be listed.
+pub fn prune(below: &Path, keep: Option<u64>, older_than: Option<Duration>, dry_run: bool) -> Result<Pruning, Error> {
+    let all = runs::listed(below)?;
+    if !dry_run {
+        remove_leftovers(below);
     }
     let mut pruning = Pruning {
         schema: SCHEMA.into(),
         folder: below.display().to_string(),
-        dry_run: args.dry_run,
+        dry_run,
         removed: Vec::new(),
         removed_bytes: 0,
         kept: 0,
         spared: Vec::new(),
     };
-    for folder in chosen(&all, args.keep, args.older_than, clock::unix_ns()) {
-        let (id, bytes) = (runs::name(folder), brief::size_bytes(folder));
-        match remove(folder, args.dry_run) {
+    for folder in chosen(&all, keep, older_than, clock::unix_ns()) {
+        let (id, bytes) = (runs::name(folder), runs::size_bytes(folder));
+        match remove(folder, dry_run) {
             None => pruning.removed.push(PrunedRun { id, bytes }),
             Some(reason) => pruning.spared.push(SparedRun { id, reason }),
         }
     }
     pruning.removed_bytes = pruning.removed.iter().map(|run| run.bytes).sum();
     pruning.kept = (all.len() - pruning.removed.len()) as u64;
-    output::formatted(&pruning, &args.shared.display, [prune::json, prune::csv, prune::markdown], prune::table)?;
-    Ok(Code::Done)
+    Ok(pruning)
 }
 
 /// Of all runs, the oldest first, those that are to go: what neither option would keep.
@@ -163,15 +131,5 @@ mod tests {
         assert!(remove(&run, false).is_some_and(|reason| reason.contains("can't be told")) && run.exists());
         fs::remove_file(run.join("trials.jsonl")).unwrap();
         assert_eq!((remove(&run, false), run.exists()), (None, false));
-    }
-
-    #[test]
-    fn ages_may_be_in_days() {
-        assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
-        assert_eq!(age("1.5 d"), Ok(Duration::from_secs(36 * 3600)));
-        assert_eq!(age("12h"), Ok(Duration::from_secs(12 * 3600)));
-        let message = age("0s").unwrap_err();
-        assert!(message.contains("no age") && message.contains("--keep 0"), "{message}");
-        assert!(age("30").is_err() && age("d").is_err() && age("-1d").is_err() && age("1e30d").is_err());
     }
 }

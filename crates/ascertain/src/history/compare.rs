@@ -1,46 +1,30 @@
-//! `ascertain history compare`.
+//! Two runs side by side.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::unit::Unit;
 use ascertain_report::history::comparison::{
-    self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison, SCHEMA,
+    ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison, SCHEMA,
 };
 use ascertain_report::history::trend::Estimate;
 use serde_json::{Map, Value, json};
 
-use super::args::Shared;
-use super::loaded::Loaded;
-use crate::exit::Code;
-use crate::{output, runs};
+use crate::error::Error;
+use crate::runs::Loaded;
 
-/// Two runs side by side: medians, verdicts, and what differs in machine, version and options
+/// The medians and verdicts of two runs' folders side by side, and what differs in machine, version and options. Nothing is
+/// concluded of a difference: trials are paired within a run, not between runs.
 ///
-/// Nothing is concluded of the difference: trials are paired within a run, not between runs.
-#[derive(clap::Args)]
-pub struct Args {
-    /// A run's folder, its name, a beginning or end that only its name has, or `latest`
-    #[arg(value_name = "RUN1")]
-    first: PathBuf,
-    /// The run to hold against it
-    #[arg(value_name = "RUN2")]
-    second: PathBuf,
-    #[command(flatten)]
-    shared: Shared,
+/// # Errors
+/// When one of them can't be read.
+pub fn compare(folders: [&Path; 2]) -> Result<RunComparison, Error> {
+    let [first, second] = folders.map(Loaded::read);
+    Ok(compared([&first?, &second?]))
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let below = args.shared.folder();
-    let [first, second] = [&args.first, &args.second].map(|run| Loaded::read(&runs::find(Some(run), &below)?));
-    let comparison = compare([&first?, &second?]);
-    let formats = [comparison::json, comparison::csv, comparison::markdown];
-    output::formatted(&comparison, &args.shared.display, formats, comparison::table)?;
-    Ok(Code::Done)
-}
-
-fn compare(runs: [&Loaded; 2]) -> RunComparison {
+fn compared(runs: [&Loaded; 2]) -> RunComparison {
     let [first, second] = runs;
     let (points, unmatched_points) = matched(runs.map(|run| &run.outcome.points[..]), is_same_point, point_name);
     let (claims, unmatched_claims) = matched(runs.map(|run| &run.outcome.claims[..]), is_same_claim, claim_name);

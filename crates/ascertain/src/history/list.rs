@@ -1,51 +1,34 @@
-//! `ascertain history`.
+//! The runs there are.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use ascertain_engine::outcome::{Decision, Verdict};
 use ascertain_engine::recorded::{self, State};
-use ascertain_report::history::list::{self, ListedRun, RunList, RunState, SCHEMA};
+use ascertain_report::history::list::{ListedRun, RunList, RunState, SCHEMA};
 
-use super::args::Shared;
-use super::brief::{self, Brief};
-use crate::exit::Code;
-use crate::options::count;
-use crate::{output, runs};
+use crate::error::Error;
+use crate::runs::{self, Brief};
 
-/// The group has a name of its own, as that of the subcommands' options is taken.
-#[derive(clap::Args)]
-#[group(id = "list")]
-pub struct Args {
-    /// So many runs, the latest
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = count)]
-    runs: u64,
-    #[command(flatten)]
-    shared: Shared,
-}
-
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let below = args.shared.folder();
-    let all = match brief::all(&below) {
-        Ok(all) => all,
-        Err(code) => return Ok(code),
-    };
-    let latest = all.iter().rev().take(usize::try_from(args.runs).unwrap_or(usize::MAX));
-    let list = RunList {
+/// The latest runs below a folder, at most so many, the latest first.
+///
+/// # Errors
+/// When there are none, or they can't be listed.
+pub fn list(below: &Path, most: usize) -> Result<RunList, Error> {
+    let all = runs::listed(below)?;
+    Ok(RunList {
         schema: SCHEMA.into(),
         folder: below.display().to_string(),
         count: all.len() as u64,
-        runs: latest.map(|folder| listed(folder)).collect(),
-    };
-    output::formatted(&list, &args.shared.display, [list::json, list::csv, list::markdown], list::table)?;
-    Ok(Code::Done)
+        runs: all.iter().rev().take(most).map(|folder| listed(folder)).collect(),
+    })
 }
 
 /// The rows of larger runs are not read for a list.
 const MOST_BYTES: u64 = 64_000_000;
 
 fn listed(folder: &Path) -> ListedRun {
-    let (id, bytes) = (runs::name(folder), brief::size_bytes(folder));
+    let (id, bytes) = (runs::name(folder), runs::size_bytes(folder));
     match Brief::read(folder) {
         Ok((brief, state)) => ListedRun {
             id,

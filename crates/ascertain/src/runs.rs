@@ -1,19 +1,26 @@
-//! Which run is meant.
+//! Recorded runs: which one is meant, and what is quickly known of it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use ascertain_engine::evidence::{self, Header, SCHEMA};
 use ascertain_engine::nearest::suggestion;
+use ascertain_engine::outcome::{Decision, Outcome, Verdict};
+use ascertain_engine::recorded::{self, State};
+use ascertain_report::history::list::RunState;
+use serde::Deserialize;
+
+use crate::error::{Error, refused};
 
 /// The folder of a run: of the one that is named by its folder, a file of it, its name, or a beginning or end that
 /// only its name has; without a name, or as `latest`, of the latest. `runs` is the folder of runs.
-pub fn find(run: Option<&Path>, runs: &Path) -> anyhow::Result<PathBuf> {
+///
+/// # Errors
+/// When there is no such run, or several fit the name.
+pub fn find(run: Option<&Path>, runs: &Path) -> Result<PathBuf, Error> {
     let all = all(runs);
     let Some(run) = run.filter(|run| *run != Path::new("latest")) else {
-        return match all.last() {
-            Some(latest) => Ok(latest.clone()),
-            None => bail!("there is no run in {}; name the folder of one", runs.display()),
-        };
+        return all.last().cloned().ok_or_else(|| Error::NoRun { folder: runs.into() });
     };
     if run.is_dir() {
         return Ok(run.to_path_buf());
@@ -34,16 +41,17 @@ pub fn find(run: Option<&Path>, runs: &Path) -> anyhow::Result<PathBuf> {
             let names: Vec<String> = all.iter().map(|folder| name(folder)).collect();
             let latest = || names.last().map(|latest| format!("; the latest is `{latest}`"));
             let hint = suggestion(&asked, names.iter().map(String::as_str)).or_else(latest).unwrap_or_default();
-            bail!("there is no run `{asked}` in {}{hint}", runs.display())
+            refused(format!("there is no run `{asked}` in {}{hint}", runs.display()))
         }
         several => {
             let names: Vec<String> = several.iter().rev().take(5).map(|folder| name(folder)).collect();
-            bail!("`{asked}` fits {} runs: {}; give more of the name", several.len(), names.join(", "))
+            refused(format!("`{asked}` fits {} runs: {}; give more of the name", several.len(), names.join(", ")))
         }
     }
 }
 
 /// The folders of all runs, the oldest first, and before them those that have been given names of their own.
+#[must_use]
 pub fn all(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
     let mut all: Vec<PathBuf> =
@@ -54,7 +62,7 @@ pub fn all(runs: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a folder's name is one that runs are given: `20261121T093012000Z-0000`.
-pub fn is_id(name: &str) -> bool {
+pub(crate) fn is_id(name: &str) -> bool {
     let Some((time, drawn)) = name.split_once("Z-") else { return false };
     let Some((date, time)) = time.split_once('T') else { return false };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -62,8 +70,108 @@ pub fn is_id(name: &str) -> bool {
 }
 
 /// The name of a run's folder.
+#[must_use]
 pub fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What is quickly known of a run: of thousands, `run.json` is read and nothing else.
+#[derive(Deserialize)]
+pub(crate) struct Brief {
+    schema: String,
+    pub(crate) started: String,
+    pub(crate) command_line: Vec<String>,
+    pub(crate) experiments: Vec<ExperimentBrief>,
+    pub(crate) outcome: Option<OutcomeBrief>,
+    lines_bytes: Option<u64>,
+    lines_checksum: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ExperimentBrief {
+    pub(crate) id: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct OutcomeBrief {
+    interrupted: bool,
+    pub(crate) claims: Vec<ClaimBrief>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ClaimBrief {
+    pub(crate) verdict: Verdict,
+    pub(crate) decision: Option<Decision>,
+}
+
+impl Brief {
+    /// Reads it, and how the run ended, if it did; or says why that can't be done.
+    pub(crate) fn read(folder: &Path) -> Result<(Brief, State), String> {
+        let is_going_on = evidence::is_going_on(folder);
+        let text = fs::read(folder.join("run.json")).unwrap_or_default();
+        match serde_json::from_slice::<Brief>(&text) {
+            Ok(brief) if brief.schema == SCHEMA => {
+                let interrupted = brief.outcome.as_ref().map(|outcome| outcome.interrupted);
+                let checksum = brief.lines_checksum.as_deref();
+                let state = State::of(folder, is_going_on, interrupted, brief.lines_bytes, checksum);
+                Ok((brief, state))
+            }
+            // Reading all of it says best what is wrong.
+            other => Err(match (evidence::read_header(folder), other) {
+                (Err(error), _) => error.to_string(),
+                (Ok(_), Err(error)) => error.to_string(),
+                (Ok(_), Ok(_)) => "it has just changed; ask again".into(),
+            }),
+        }
+    }
+}
+
+/// The folders of all runs, the oldest first.
+///
+/// # Errors
+/// When there are none, or they can't be listed.
+pub(crate) fn listed(below: &Path) -> Result<Vec<PathBuf>, Error> {
+    if let Err(source) = fs::read_dir(below)
+        && source.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(Error::Read { path: below.into(), source });
+    }
+    let all = all(below);
+    if all.is_empty() { Err(Error::NoRun { folder: below.into() }) } else { Ok(all) }
+}
+
+/// The bytes of all files in a run's folder; a file that is gone by now has none.
+pub(crate) fn size_bytes(folder: &Path) -> u64 {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).filter(|metadata| metadata.is_file()).map(|file| file.len()).sum()
+}
+
+/// A run with its outcome: the one that it wrote, or where it has none yet, the one that its rows say.
+pub(crate) struct Loaded {
+    pub(crate) id: String,
+    pub(crate) header: Header,
+    pub(crate) outcome: Outcome,
+    pub(crate) state: RunState,
+}
+
+impl Loaded {
+    /// Reads a run's folder; its rows only where they are needed.
+    pub(crate) fn read(folder: &Path) -> Result<Loaded, Error> {
+        let id = name(folder);
+        // Asked first: a run that is seen to have ended has written all that it will.
+        let is_going_on = evidence::is_going_on(folder);
+        let mut header = evidence::read_header(folder)?;
+        let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);
+        let checksum = header.lines_checksum.as_deref();
+        let state = State::of(folder, is_going_on, interrupted, header.lines_bytes, checksum);
+        match header.outcome.take().filter(|_| matches!(state, State::Finished | State::Interrupted)) {
+            Some(outcome) => Ok(Loaded { id, header, outcome, state: state.into() }),
+            None => {
+                let run = recorded::read(folder)?;
+                Ok(Loaded { id, header: run.header, outcome: run.outcome, state: run.state.into() })
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use ascertain_engine::nearest::suggestion;
 use ascertain_report::terminal::harmless;
 
 /// The name that was probably meant, "; did you mean `sum`?", or where none is near, "; there are: sum, fill-rate".
+#[must_use]
 pub fn among<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let all = || match known.as_slice() {
