@@ -10,6 +10,7 @@ use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::run::Run;
 use ascertain_report::exports::Purpose;
 use ascertain_report::layout::Layout;
+use ascertain_report::terminal::Shown;
 use serde::{Deserialize, Serialize};
 
 /// What a run was asked for beside its plan. `run.json` keeps it, so that a run that goes on later ends as it would have.
@@ -26,6 +27,9 @@ pub struct Request {
     /// Whether pictures are drawn below it.
     #[serde(default)]
     pub plot: bool,
+    /// How much of its claims is printed.
+    #[serde(default)]
+    pub shown: Shown,
     /// Where each claim stands in its file.
     #[serde(default)]
     pub places: BTreeMap<String, Place>,
@@ -105,7 +109,8 @@ impl Request {
     #[must_use]
     pub fn new(use_case: UseCase) -> Request {
         let (fail_on, places) = (Vec::new(), BTreeMap::new());
-        Request { use_case, fail_on, layout: Layout::default(), plot: false, places }
+        let (layout, shown) = (Layout::default(), Shown::default());
+        Request { use_case, fail_on, layout, plot: false, shown, places }
     }
 
     /// What a recorded run was asked for; `None` for runs of the first versions and for those of somebody's own benches.

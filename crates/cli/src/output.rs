@@ -9,7 +9,7 @@ use ascertain_engine::run::Run;
 use ascertain_report::layout::Layout;
 use ascertain_report::pictures::for_terminal;
 use ascertain_report::plot::text;
-use ascertain_report::terminal::{self, Style};
+use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_report::{csv, sentence};
 
 use crate::cmd::report;
@@ -79,8 +79,8 @@ fn tables(request: &Request, run: &Run, outcome: &Outcome, style: &Style) -> Str
     match request.use_case {
         UseCase::Compare => compared(&run.outcome, &request.layout, plots(), style),
         UseCase::Slo => slo(&run.outcome, plots(), style),
-        UseCase::Check => checked(outcome, style),
-        UseCase::Run => measured(outcome, style),
+        UseCase::Check => terminal::checked(outcome, &request.shown, style),
+        UseCase::Run => measured(outcome, &request.shown, style),
     }
 }
 
@@ -149,22 +149,13 @@ pub fn note_undrawn(wanted: bool, display: &Display) {
 /// Two of them fit on a screen.
 const PLOT_LINES: usize = 20;
 
-/// What `check` prints; it ends with the table.
-fn checked(outcome: &Outcome, style: &Style) -> String {
-    parts(&[
-        terminal::sentences(outcome, style),
-        terminal::threats(outcome, style),
-        terminal::check_table(outcome, style),
-    ])
-}
-
 /// What `run` prints: the tables of what was asked for, and the claims.
-fn measured(outcome: &Outcome, style: &Style) -> String {
+fn measured(outcome: &Outcome, shown: &Shown, style: &Style) -> String {
     let claims = match outcome.claims.is_empty() {
-        true => String::new(),
-        false => terminal::check_table(outcome, style),
+        true => terminal::threats(outcome, style),
+        false => terminal::checked(outcome, shown, style),
     };
-    parts(&[terminal::points_table(outcome, style), claims, terminal::threats(outcome, style)])
+    parts(&[terminal::points_table(outcome, style), claims])
 }
 
 fn parts(parts: &[String]) -> String {

@@ -79,7 +79,7 @@ fn run_prints_tables_and_judges_the_shipped_claims() {
     let ran = ascertain(state.path(), &arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("thrown") && ran.stdout.contains("fill_rate"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("holds") && ran.stdout.contains("fill-rate.almost-98"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Holds: ") && ran.stdout.contains("fill-rate.almost-98"), "{}", ran.stdout);
     let summary = std::fs::read_to_string(state.path().join("summary.md")).unwrap();
     let report = ascertain(state.path(), &["report", "--output", "-"]).stdout;
     for (text, row) in [(&ran.stdout, "thrown "), (&summary, "| `thrown` |"), (&report, "<tr><th><code>thrown</code>")]

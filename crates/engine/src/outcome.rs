@@ -396,6 +396,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Each of them.
+    pub const ALL: [Verdict; 6] = [
+        Verdict::Holds,
+        Verdict::Refuted,
+        Verdict::Undecided,
+        Verdict::Unavailable,
+        Verdict::Failed,
+        Verdict::Deferred,
+    ];
+
     /// The word in tables and JSON.
     pub fn word(self) -> &'static str {
         match self {

@@ -2,8 +2,9 @@
 
 mod common;
 
+use ascertain_engine::outcome::Verdict;
 use ascertain_report::layout::Layout;
-use ascertain_report::terminal::{self, Style};
+use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_report::{csv, hyperfine, json, markdown, sentence};
 use common::compare_with_golden;
 
@@ -14,12 +15,13 @@ fn widest(text: &str) -> usize {
 
 #[test]
 fn terminal_tables_fit_their_width() {
-    let (check, compare, slo) = (common::check(), common::compare(), common::slo());
+    let (check, compare, slo, many) = (common::check(), common::compare(), common::slo(), common::many());
     let functions = common::functions();
     for width in [80, 120] {
         let style = Style { color: false, width };
         for (name, text) in [
             ("check", terminal::check_table(&check, &style)),
+            ("screen", terminal::checked(&many, &Shown::default(), &style)),
             ("compare", terminal::compare_table(&compare, &Layout::default(), &style)),
             ("functions", terminal::compare_table(&functions, &Layout::default(), &style)),
             ("compare-sentences", terminal::sentences(&compare, &style)),
@@ -115,4 +117,20 @@ fn numbers_far_apart_have_digits_of_their_own() {
     (time.median_high, time.max) = (Some(188_042_123.0), Some(842_000.0));
     let shown = terminal::compare_table(&functions, &Layout::default(), &style);
     assert!(shown.contains("16.6 µs to 188 ms") && shown.contains("16.6 to 842"), "{shown}");
+}
+
+#[test]
+fn what_is_asked_for_is_said_in_whole() {
+    let (many, style) = (common::many(), Style { color: false, width: 100 });
+    let checked = |all, only: &[Verdict]| terminal::checked(&many, &Shown { all, only: only.into() }, &style);
+    let all = checked(true, &[]);
+    assert!(many.claims.iter().all(|claim| all.contains(&claim.id)), "{all}");
+    assert!(all.contains("Holds: `kahan-avx512 (") && all.contains("Said"), "sentences and the table: {all}");
+    let refuted = checked(false, &[Verdict::Refuted]);
+    let is_said = |verdict| many.claims.iter().any(|claim| claim.verdict == verdict && refuted.contains(&*claim.id));
+    assert!(is_said(Verdict::Refuted) && !is_said(Verdict::Holds) && !is_said(Verdict::Unavailable), "{refuted}");
+    assert!(refuted.contains(&format!("{} claims:", many.claims.len())), "how many others there are: {refuted}");
+    let few = common::outcome(Vec::new(), many.claims[..2].to_vec());
+    let few = terminal::checked(&few, &Shown::default(), &style);
+    assert!(few.contains("wrong with a chance of") && few.contains("2 claims:"), "{few}");
 }

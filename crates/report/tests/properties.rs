@@ -250,6 +250,7 @@ proptest! {
             terminal::sentences(&run, &style),
             terminal::slo(&run, &style),
             terminal::threats(&run, &style),
+            terminal::checked(&run, &terminal::Shown::default(), &style),
             markdown::outcome(&run),
         ];
         for text in &texts {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use ascertain::check::{self, Check};
 use ascertain::{Request, UseCase};
+use ascertain_engine::outcome::Verdict;
+use ascertain_report::terminal::Shown;
 
 use crate::exit::{self, Code, FailOn};
 use crate::options::Common;
@@ -18,9 +20,12 @@ pub struct Args {
     /// Files of claims
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only claims whose id contains this
-    #[arg(long, value_name = "TEXT")]
+    /// Only claims whose id contains this; or, where it is a verdict, print only claims of it: `--only refuted,undecided`
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
     only: Vec<String>,
+    /// Print each verdict as a sentence, however many there are, and a table of all claims
+    #[arg(long, help_heading = "Output")]
+    all: bool,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing. For the shipped claims: nothing
     #[arg(long, value_enum, value_delimiter = ',', help_heading = "Judging")]
     fail_on: Option<Vec<FailOn>>,
@@ -29,22 +34,36 @@ pub struct Args {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let check = args.check()?;
+    let (shown, ids) = args.only();
+    let check = args.check(&ids)?;
     if check.claims.claims.is_empty() {
-        output::note(&format!("no claim's id contains {}", args.only.join(" or ")));
+        output::note(&format!("no claim's id contains {}", ids.join(" or ")));
         return Ok(Code::Nothing);
     }
-    session::carry_out(check.plan(), &args.common)
+    let (request, plan) = check.plan();
+    session::carry_out((Request { shown, ..request }, plan), &args.common)
 }
 
 impl Args {
+    /// What is printed, and what the ids of the claims contain.
+    fn only(&self) -> (Shown, Vec<String>) {
+        let (mut shown, mut ids) = (Shown { all: self.all, only: Vec::new() }, Vec::new());
+        for word in &self.only {
+            match Verdict::ALL.into_iter().find(|verdict| verdict.word() == word) {
+                Some(verdict) => shown.only.push(verdict),
+                None => ids.push(word.clone()),
+            }
+        }
+        (shown, ids)
+    }
+
     /// What is asked for.
-    fn check(&self) -> anyhow::Result<Check> {
+    fn check(&self, ids: &[String]) -> anyhow::Result<Check> {
         let mut claims = match self.files.as_slice() {
             [] => ascertain_experiments::shipped_claims()?,
             files => check::read(files, ascertain_experiments::registry())?,
         };
-        check::retain(&mut claims, &self.only);
+        check::retain(&mut claims, ids);
         Ok(Check { claims, fail_on: self.gates(), terms: session::terms(&self.common) })
     }
 

@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 
 use anyhow::bail;
 use ascertain::experiments::Experiments;
+use ascertain::names::among;
 use ascertain::{Request, UseCase};
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
 use ascertain_engine::plan::Table;
+use ascertain_report::terminal::Shown;
 use ascertain_sys::machine;
 
 use crate::cmd::sizes;
 use crate::exit::{self, Code, FailOn};
 use crate::options::{Common, count};
 use crate::{output, session};
-use ascertain::names::among;
 
 /// Enough for medians with narrow intervals on a noisy machine.
 const TABLE_TRIALS: u64 = 100;
@@ -38,6 +39,9 @@ pub struct Args {
     /// Do not judge the shipped claims
     #[arg(long, help_heading = "Judging")]
     no_claims: bool,
+    /// Print each verdict as a sentence, however many there are, and a table of all claims
+    #[arg(long, help_heading = "Output")]
+    all: bool,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
     #[arg(long, value_enum, value_delimiter = ',', default_value = "nothing", help_heading = "Judging")]
     fail_on: Vec<FailOn>,
@@ -58,7 +62,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     }
     let fail_on = exit::fail_on(&args.fail_on);
     let experiments = Experiments { tables, trials: args.trials, claims, fail_on, terms: session::terms(&args.common) };
-    session::carry_out(experiments.plan(args.experiments.len()), &args.common)
+    let (request, plan) = experiments.plan(args.experiments.len());
+    let shown = Shown { all: args.all, ..Shown::default() };
+    session::carry_out((Request { shown, ..request }, plan), &args.common)
 }
 
 impl Args {

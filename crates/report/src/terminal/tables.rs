@@ -15,11 +15,15 @@ use crate::text::{plain, shortened};
 /// its interval, the verdict; and under it how many claims came to which verdict.
 pub fn check_table(outcome: &Outcome, style: &Style) -> String {
     let table = style.table(&grids::claims(outcome));
-    if table.is_empty() { "No claims.\n".into() } else { format!("{table}\n{}", style.paragraph(&tally(outcome))) }
+    if table.is_empty() {
+        "No claims.\n".into()
+    } else {
+        format!("{table}\n{}", style.paragraph(&tally(&outcome.claims)))
+    }
 }
 
 /// "2 hold, 1 refuted."
-fn tally(outcome: &Outcome) -> String {
+pub(super) fn tally(claims: &[ClaimResult]) -> String {
     let verdicts = [
         (Verdict::Holds, "hold"),
         (Verdict::Refuted, "refuted"),
@@ -28,14 +32,14 @@ fn tally(outcome: &Outcome) -> String {
         (Verdict::Failed, "failed"),
         (Verdict::Deferred, "deferred"),
     ];
-    let count = |verdict| outcome.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
     let counted = verdicts.map(|(verdict, word)| (count(verdict), word));
     let parts = counted.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    let claims = match outcome.claims.len() {
+    let all = match claims.len() {
         1 => "1 claim".into(),
         n => format!("{n} claims"),
     };
-    format!("{claims}: {}.", parts.collect::<Vec<_>>().join(", "))
+    format!("{all}: {}.", parts.collect::<Vec<_>>().join(", "))
 }
 
 /// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user

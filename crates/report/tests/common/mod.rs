@@ -186,6 +186,27 @@ pub fn check() -> Outcome {
     outcome
 }
 
+/// So many claims that not all of them have room on a screen: refuted by various distances, and unavailable for two reasons.
+pub fn many() -> Outcome {
+    let mut check = check();
+    for times in 1..=21_u32 {
+        let claim =
+            at_least_8(&format!("sum.kahan-avx512-8x-{times}"), "At this many accumulators it is 8 times as fast");
+        let ratio = f64::from(times) * 0.31;
+        let claim = counted(with_ratio(claim, ratio, ratio * 0.98, ratio * 1.03), Verdict::Refuted, 0, 18);
+        check.claims.push(sourced(claim, "000_301083b0e46b265c.txt", "8x, or 6 to 10x by the second table"));
+    }
+    let fill = predicate("fill-rate.of-random", "It is full nine times in ten", "random", "fill_rate >= 0.975");
+    let refuted = counted(with_rate(with_ratio(fill, 0.912, 0.91, 0.914), 0.9, 0.001, 0.1), Verdict::Refuted, 3, 70);
+    check.claims.push(sourced(refuted, "ours", "90 %"));
+    for id in ["sum.neon-2x", "sum.neon-4x", "sum.neon-8x", "sum.neon-exact"] {
+        let mut unavailable = at_least_8(id, "NEON is faster");
+        (unavailable.verdict, unavailable.reasons) = (Verdict::Unavailable, vec![needs_neon()]);
+        check.claims.push(unavailable);
+    }
+    check
+}
+
 fn summary(experiment: &str, variant: &str, at: Point, measure: &Measure, median: f64) -> PointSummary {
     PointSummary {
         experiment: experiment.into(),

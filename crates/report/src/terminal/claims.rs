@@ -1,0 +1,188 @@
+//! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
+
+use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::outcome::{AskedTest, ClaimResult, Outcome, Verdict};
+use serde::{Deserialize, Serialize};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::draw::Style;
+use super::tables::{check_table, sentences, tally, threats};
+use crate::text::harmless;
+use crate::{finding, grids};
+
+/// How much of a run's claims is printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Each verdict as a sentence, and a table of all claims.
+    pub all: bool,
+    /// Claims of these verdicts alone, each as a sentence; when empty, of every verdict.
+    pub only: Vec<Verdict>,
+}
+
+/// So few claims are said in whole.
+const FEW: usize = 6;
+/// So many refuted claims have a line.
+const MOST_LINES: usize = 20;
+/// So many ids stand behind a reason.
+const MOST_IDS: usize = 3;
+
+/// What `check` prints: few claims, and those that are asked for by their verdict, each as a sentence; many on one screen.
+pub fn checked(outcome: &Outcome, shown: &Shown, style: &Style) -> String {
+    let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
+    let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
+    let is_brief = asked.len() > FEW && shown.only.is_empty() && !shown.all;
+    let counts = style.paragraph(&tally(&outcome.claims));
+    if is_brief {
+        return screen(outcome, style);
+    }
+    let asked = Outcome { claims: asked, ..outcome.clone() };
+    let end = if shown.all { check_table(&asked, style) } else { counts };
+    let mut parts = vec![sentences(&asked, style), threats(outcome, style), end];
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// The claims of a run on one screen, and what threatens its results.
+fn screen(outcome: &Outcome, style: &Style) -> String {
+    let claims = &outcome.claims;
+    let of = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
+    let mut refuted: Vec<&ClaimResult> = of(Verdict::Refuted).collect();
+    refuted.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
+    let mut parts = vec![style.paragraph(&tally(claims))];
+    if !refuted.is_empty() {
+        parts.push(refuted_lines(&refuted, style));
+    }
+    for (verdict, heading) in [
+        (Verdict::Failed, "Failed"),
+        (Verdict::Undecided, "Undecided"),
+        (Verdict::Deferred, "Deferred"),
+        (Verdict::Unavailable, "Unavailable here"),
+    ] {
+        let by_reason = by_reason(of(verdict));
+        if !by_reason.is_empty() {
+            let lines = by_reason.iter().map(|(reason, ids)| style.paragraph(&reason_line(reason, ids)));
+            parts.push(format!("{heading}:\n{}", lines.collect::<String>()));
+        }
+    }
+    parts.push(threats(outcome, style));
+    parts.push(style.paragraph("`--all` prints each verdict as a sentence, `--only refuted` those alone."));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// How far a claim is from what was said, as the logarithm of a factor: of the ratio and its bound, or else of the odds
+/// that were seen and those that were claimed. What has neither is nearest.
+fn distance(claim: &ClaimResult) -> f64 {
+    let odds = |rate: f64| rate.max(1e-9) / (1.0 - rate).max(1e-9);
+    let of_rate = || claim.rate.map_or(0.0, |rate| (odds(claim.rate_claimed) / odds(rate)).ln());
+    match (claim.asked.tests.as_slice(), claim.ratio) {
+        ([AskedTest::Versus { scale: Scale::Ratio, bound, .. }], Some(ratio)) => match *bound {
+            Bound::AtLeast(low) => (low / ratio).ln(),
+            Bound::AtMost(high) => (ratio / high).ln(),
+            Bound::Within(low, high) => (low / ratio).ln().max((ratio / high).ln()),
+        },
+        _ if claim.asked.judging == Judging::Exact => 0.0,
+        _ => of_rate(),
+    }
+}
+
+/// A line each, as far as they fit on a screen: what it came to here, what was said, the id, and the sentence where there is
+/// room for some of it.
+fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
+    let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim)).collect();
+    let width = |column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
+    let [here, said, id] = [width(0).max("here".len()), width(1).max("said".len()), width(2)];
+    let room = style.width.saturating_sub(here + said + id + 3 * GAP.len());
+    let line = |cells: [&str; 4]| {
+        let [here_cell, said_cell, id_cell, says] = cells;
+        let says = if room < LEAST_ROOM { String::new() } else { format!("{GAP}{}", cut(says, room)) };
+        let line = format!(
+            "{}{GAP}{}{GAP}{}{says}",
+            padded(here_cell, here),
+            padded(said_cell, said),
+            padded(id_cell, if says.is_empty() { 0 } else { id })
+        );
+        format!("{}\n", line.trim_end())
+    };
+    let mut text = format!("{}, the furthest first:\n", style.word("Refuted"));
+    text += &line(["here", "said", "id", ""]);
+    lines.iter().for_each(|cells| text += &line(cells.each_ref().map(String::as_str)));
+    match refuted.len().saturating_sub(MOST_LINES) {
+        0 => text,
+        more => text + &style.paragraph(&format!("… and {more} more.")),
+    }
+}
+
+const GAP: &str = "  ";
+/// Less of a sentence says nothing.
+const LEAST_ROOM: usize = 24;
+/// The longest figures.
+const MOST_HERE: usize = 16;
+const MOST_SAID: usize = 24;
+
+fn cells(claim: &ClaimResult) -> [String; 4] {
+    // What it is a figure of, and its interval, are in the sentence.
+    let here = grids::here(claim);
+    let metric = match claim.asked.tests.as_slice() {
+        [AskedTest::Predicate { measure: Some(measure), .. }] => format!("{} ", harmless(&measure.metric)),
+        _ => String::new(),
+    };
+    let here = here.strip_prefix(&metric).unwrap_or(&here);
+    let value = here.split_once(" (").map_or(here, |(value, _)| value);
+    let texts =
+        [(value, MOST_HERE), (&claim.source_value, MOST_SAID), (&claim.id, usize::MAX), (&claim.says, usize::MAX)];
+    texts.map(|(text, most)| cut(&harmless(text), most))
+}
+
+/// Why claims have no verdict, and which: those of a reason together, the most first.
+fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, Vec<&'a str>)> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for claim in claims {
+        let said: Vec<String> = claim.reasons.iter().map(finding::reason).collect();
+        let reason = if said.is_empty() { "too little evidence yet".into() } else { said.join("; ") };
+        match groups.iter_mut().find(|(other, _)| *other == reason) {
+            Some((_, ids)) => ids.push(&claim.id),
+            None => groups.push((reason, vec![&claim.id])),
+        }
+    }
+    groups.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    groups
+}
+
+fn reason_line(reason: &str, ids: &[&str]) -> String {
+    let count = if ids.len() == 1 { String::new() } else { format!("{} claims, ", ids.len()) };
+    let more = if ids.len() > MOST_IDS { ", …" } else { "" };
+    let named = ids.iter().take(MOST_IDS).copied().collect::<Vec<_>>().join(", ");
+    format!("{}: {count}{named}{more}", reason.trim_end_matches('.'))
+}
+
+/// The text, or as much of it as fits before an ellipsis.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_string();
+    }
+    let mut used = 1;
+    let fits = |char: &char| {
+        used += char.width().unwrap_or(0);
+        used <= width
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    format!("{}…", kept.trim_end())
+}
+
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_where_it_must() {
+        assert_eq!(cut("naive", 5), "naive");
+        assert_eq!(cut("naively", 5), "naiv…");
+        assert_eq!(cut("a 数数数", 5), "a 数…");
+        assert_eq!(cut("", 0), "");
+    }
+}
