@@ -5,6 +5,9 @@ use std::io;
 use crate::cpu_list;
 
 /// The CPU that the calling thread runs on, or did a moment ago.
+///
+/// By the C library, which may have it where the kernel keeps it for restartable sequences: a load. rustix asks the kernel's
+/// page (here 2.0 ns instead of 1.3), or on aarch64 the kernel.
 #[inline]
 #[must_use]
 pub fn current() -> Option<u32> {

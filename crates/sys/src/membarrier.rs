@@ -26,6 +26,7 @@ mod imp {
         membarrier_on(command, None)
     }
 
+    /// rustix has it too, but does not say why the kernel can't tell which commands it knows.
     fn membarrier_on(command: c_int, cpu: Option<usize>) -> io::Result<c_int> {
         let (flags, cpu) = cpu.map_or((0, 0), |cpu| (FLAG_CPU, cpu as c_int));
         // SAFETY: membarrier takes three integers and touches no memory of ours.

@@ -5,6 +5,8 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use std::{io, ptr};
 
+use rustix::mm::{self, MapFlags, ProtFlags};
+
 /// For the few calls between making the process and becoming the command.
 const STACK_BYTES: usize = 64 * 1024;
 
@@ -29,7 +31,7 @@ pub(super) struct Control {
 
     /// How many replies there were: one when the launcher is ready, and one a request.
     pub replies: AtomicU32,
-    /// The new process; negative if it could not be made, 0 when there is none (any more).
+    /// The new process; 0 when there is none (any more).
     pub pid: AtomicI32,
     /// Why it could not be made, or did not become the command; else 0.
     pub error: AtomicI32,
@@ -56,19 +58,8 @@ impl Image {
             + STACK_BYTES;
         let len = needed.next_multiple_of(4096);
         // SAFETY: a new anonymous mapping at an address that the kernel chooses touches nothing.
-        let base = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let base =
+            unsafe { mm::mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED) }?;
         let image = Self { base: base.cast(), len };
 
         let mut writer = Writer { next: image.base };
@@ -120,7 +111,7 @@ impl Deref for Image {
 impl Drop for Image {
     fn drop(&mut self) {
         // SAFETY: `base` and `len` are what `mmap` gave, and no reference outlives `self`.
-        unsafe { libc::munmap(self.base.cast(), self.len) };
+        let _ = unsafe { mm::munmap(self.base.cast(), self.len) };
     }
 }
 

@@ -5,6 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 
+use rustix::process::Pid;
+
 use super::resolve::environment;
 use super::stdio::Streams;
 use super::{Command, wait};
@@ -24,13 +26,13 @@ impl Portable {
     }
 
     /// The new process, and when it was about to be made.
-    pub fn start(&mut self, streams: Streams) -> io::Result<(libc::pid_t, u64)> {
+    pub fn start(&mut self, streams: Streams) -> io::Result<(Pid, u64)> {
         let [stdin, stdout, stderr] = streams.map(|stream| stream.map_or_else(Stdio::inherit, Stdio::from));
         self.command.stdin(stdin).stdout(stdout).stderr(stderr);
         let start_ns = clock::now_ns();
         let child = self.command.spawn()?;
         // Who drops a `Child` does not wait for it: that is left to us, who want its account.
-        Ok((child.id() as libc::pid_t, start_ns))
+        Ok((Pid::from_child(&child), start_ns))
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::Pid;
+
 #[cfg(target_os = "linux")]
 use super::launcher::Launcher;
 use super::portable::{self, Portable};
@@ -134,7 +136,7 @@ impl Starter {
         Ok(Self::Portable(Portable::new(path, command)))
     }
 
-    fn start(&mut self, streams: Streams) -> Result<io::Result<(libc::pid_t, u64)>, Error> {
+    fn start(&mut self, streams: Streams) -> Result<io::Result<(Pid, u64)>, Error> {
         match self {
             #[cfg(target_os = "linux")]
             Self::Launcher(launcher) => launcher.launch(&streams),
