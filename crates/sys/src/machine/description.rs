@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, caches, cgroup, cpu};
+use super::{Cache, cgroup, cpu};
 use crate::{affinity, clock};
 
 const SYS_CPU: &str = "/sys/devices/system/cpu";
@@ -73,7 +73,7 @@ pub fn describe() -> Machine {
         cpu_quota: limits.cpus,
         memory_bytes,
         memory_limit_bytes: limits.memory_bytes.filter(|&limit_bytes| limit_bytes < memory_bytes),
-        caches: caches::caches(Path::new(&format!("{SYS_CPU}/cpu{first}/cache"))),
+        caches: cpu::caches(Path::new(&format!("{SYS_CPU}/cpu{first}/cache"))),
         governor: line(&format!("{SYS_CPU}/cpu{first}/cpufreq/scaling_governor")),
         boost: boost(),
         kernel: kernel(),

@@ -26,8 +26,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
 
 use super::Command;
-use super::discardable::discardable;
-use super::image::Image;
+use super::image::{Image, discardable};
 use super::resolve::{c_string, environment};
 use super::serve::serve;
 use super::stdio::Streams;
