@@ -23,6 +23,7 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), Error> {
     imp::pin(cpu).map_err(|source| Error::Pin { cpu, source })
 }
 
+/// The C library's calls, for rustix has them for the first 1,024 CPUs only: on a kernel for more the first fails.
 #[cfg(target_os = "linux")]
 mod imp {
     use std::io;

@@ -1,9 +1,12 @@
 //! Monotonic time, and what a clock can tell.
 
 use std::sync::OnceLock;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", feature = "measuring"))]
 use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+#[cfg(any(target_os = "linux", feature = "measuring"))]
+use rustix::event::Timespec;
 
 /// Readings taken to find the step, at least.
 const READINGS: usize = 20_000;
@@ -38,6 +41,9 @@ pub fn thread_cpu_ns() -> u64 {
 }
 
 /// What one of the two clocks says, which every Unix that this crate compiles for has.
+///
+/// The C library's call, for it may be called at any time: in a signal's handler, and in the copy of a process with threads.
+/// rustix is as fast, but looks for the kernel's function when it is first called, for which it may allocate.
 #[inline]
 fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -46,13 +52,10 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A time-out as system calls take it, of 68 years at most, which every C library's seconds can say.
-#[cfg(target_os = "linux")]
-pub(crate) fn timespec(timeout: Duration) -> libc::timespec {
-    libc::timespec {
-        tv_sec: i32::try_from(timeout.as_secs()).unwrap_or(i32::MAX).into(),
-        tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
-    }
+/// A time-out as system calls take it; none where it is longer than they can say (292 billion years).
+#[cfg(any(target_os = "linux", feature = "measuring"))]
+pub(crate) fn timespec(timeout: Option<Duration>) -> Option<Timespec> {
+    timeout.and_then(|timeout| timeout.try_into().ok())
 }
 
 /// The smallest step that [`now_ns`] makes, in nanoseconds: measured once, then kept.

@@ -142,8 +142,8 @@ impl Error {
         Self::System { what, source: io::Error::last_os_error() }
     }
 
-    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System { what, source }
+    pub(crate) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::System { what, source: source.into() }
     }
 }
 

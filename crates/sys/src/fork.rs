@@ -21,6 +21,8 @@ mod imp {
     use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
     use std::sync::atomic::{AtomicPtr, AtomicU64};
 
+    use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+
     /// Memory that the kernel wipes in a child, before anything runs there.
     struct Page {
         /// The number here, once somebody asked for it.
@@ -75,7 +77,7 @@ mod imp {
             Err(other) => {
                 if !ptr::eq(new, &raw const NOT_WIPED) {
                     // SAFETY: it is ours, and nobody else has seen it.
-                    unsafe { libc::munmap(new.cast(), BYTES) };
+                    let _ = unsafe { mm::munmap(new.cast(), BYTES) };
                 }
                 other
             }
@@ -84,22 +86,20 @@ mod imp {
 
     /// Made whole, and zeros in each child.
     fn wiped() -> Option<*mut Page> {
-        let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: the kernel chooses where, so that nothing of ours is replaced.
-        let page = unsafe { libc::mmap(ptr::null_mut(), BYTES, rights, kind, -1, 0) };
-        if page == libc::MAP_FAILED {
-            return None;
+        // SAFETY: the kernel chooses where, so that nothing of ours is replaced. The page is zeros, of which atomics may
+        // consist, and is unmapped where nobody has it.
+        unsafe {
+            let page =
+                mm::mmap_anonymous(ptr::null_mut(), BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+                    .ok()?;
+            if mm::madvise(page, BYTES, Advice::LinuxWipeOnFork).is_err() {
+                let _ = mm::munmap(page, BYTES);
+                return None;
+            }
+            let page: *mut Page = page.cast();
+            (*page).is_whole.store(1, Relaxed);
+            Some(page)
         }
-        // SAFETY: the page is ours.
-        if unsafe { libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) } != 0 {
-            // SAFETY: as above; nobody uses it.
-            unsafe { libc::munmap(page, BYTES) };
-            return None;
-        }
-        let page: *mut Page = page.cast();
-        // SAFETY: as above: zeros, of which atomics may consist.
-        unsafe { &*page }.is_whole.store(1, Relaxed);
-        Some(page)
     }
 }
 

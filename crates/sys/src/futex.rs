@@ -46,34 +46,32 @@ pub fn wake_one(word: &AtomicU32, scope: Scope) {
 
 /// Wakes all threads that sleep on `word`.
 pub fn wake_all(word: &AtomicU32, scope: Scope) {
-    imp::wake(word, i32::MAX, scope);
+    imp::wake(word, i32::MAX as u32, scope);
 }
 
 #[cfg(target_os = "linux")]
 mod imp {
+    use rustix::io::Errno;
+    use rustix::thread::futex::{self, Flags};
+
     use super::{AtomicU32, Duration, Scope};
     use crate::clock;
 
-    fn operation(operation: i32, scope: Scope) -> i32 {
+    fn flags(scope: Scope) -> Flags {
         match scope {
-            Scope::Process => operation | libc::FUTEX_PRIVATE_FLAG,
-            Scope::Machine => operation,
+            Scope::Process => Flags::PRIVATE,
+            Scope::Machine => Flags::empty(),
         }
     }
 
     pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>, scope: Scope) -> bool {
-        let timeout = timeout.map(clock::timespec);
-        let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        let operation = operation(libc::FUTEX_WAIT, scope);
-        // SAFETY: `word` lives and is aligned, `timeout` is null or points to a timespec that lives until the end of
-        // the call; the kernel only reads both.
-        let result = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, timeout) };
-        result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
+        let timeout = clock::timespec(timeout);
+        futex::wait(word, flags(scope), expected, timeout.as_ref()) != Err(Errno::TIMEDOUT)
     }
 
-    pub fn wake(word: &AtomicU32, threads: i32, scope: Scope) {
-        // SAFETY: the kernel uses the address of `word` only as a name.
-        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation(libc::FUTEX_WAKE, scope), threads) };
+    pub fn wake(word: &AtomicU32, threads: u32, scope: Scope) {
+        // It can't fail for a word that is there.
+        let _ = futex::wake(word, flags(scope), threads);
     }
 }
 
@@ -109,7 +107,7 @@ mod imp {
         true
     }
 
-    pub fn wake(word: &AtomicU32, _threads: i32, _scope: Scope) {
+    pub fn wake(word: &AtomicU32, _threads: u32, _scope: Scope) {
         let (mutex, woken) = queue(word);
         drop(mutex.lock().unwrap_or_else(PoisonError::into_inner));
         woken.notify_all();

@@ -1,8 +1,8 @@
 //! Asking a run to end in order: by SIGINT, SIGTERM and SIGHUP, or from another thread.
 
 use std::io::{PipeReader, PipeWriter, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::{mem, ptr};
 
@@ -75,8 +75,7 @@ const SAME_WISH_NS: u64 = 200_000_000;
 
 /// When the first signal came, by [`clock::now_ns`]; 0 before.
 static REQUESTED_NS: AtomicU64 = AtomicU64::new(0);
-/// What the handler writes a byte to; -1 before [`install`].
-static WAKE_FD: AtomicI32 = AtomicI32::new(-1);
+/// What the handler writes a byte to.
 static PIPE: OnceLock<(PipeReader, PipeWriter)> = OnceLock::new();
 
 /// From now on the first SIGINT, SIGTERM or SIGHUP makes [`requested`] true and wakes whoever waits
@@ -95,9 +94,6 @@ pub fn install() -> Result<(), Error> {
         // Where two threads come here at once the second's pipe is closed again.
         let _ = PIPE.set(pipe);
     }
-    if let Some((_, wake)) = PIPE.get() {
-        WAKE_FD.store(wake.as_raw_fd(), Ordering::Release);
-    }
     SIGNALS.into_iter().try_for_each(handle)
 }
 
@@ -113,37 +109,34 @@ pub fn wake_fd() -> Option<BorrowedFd<'static>> {
 }
 
 fn handle(signal: libc::c_int) -> Result<(), Error> {
-    // SAFETY: `sigaction` is plain data, for which zeros are valid: default action, no flags, and
-    // an empty mask on every Unix. The kernel writes the present action to it.
-    let mut action: libc::sigaction = unsafe { mem::zeroed() };
-    // SAFETY: the new action is absent, the old one is a valid place to write to.
-    if unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) } != 0 {
-        return Err(Error::last("the action of a signal could not be read"));
-    }
-    if action.sa_sigaction == libc::SIG_IGN {
-        return Ok(());
-    }
-    // SAFETY: as above.
-    action = unsafe { mem::zeroed() };
-    action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    action.sa_flags = libc::SA_RESTART;
-    // SAFETY: `on_signal` has the signature that an action without SA_SIGINFO needs, does only
+    // SAFETY: `sigaction` is plain data, for which zeros are valid: default action, no flags, and an empty mask on every
+    // Unix. The pointers are to locals. `on_signal` has the signature that an action without SA_SIGINFO needs, does only
     // what is allowed in a signal handler (see there), and lives as long as the program.
-    match unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } {
-        0 => Ok(()),
-        _ => Err(Error::last("a signal could not be handled")),
+    unsafe {
+        let (mut old, mut new): (libc::sigaction, libc::sigaction) = (mem::zeroed(), mem::zeroed());
+        if libc::sigaction(signal, ptr::null(), &raw mut old) != 0 {
+            return Err(Error::last("the action of a signal could not be read"));
+        }
+        if old.sa_sigaction == libc::SIG_IGN {
+            return Ok(());
+        }
+        new.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        new.sa_flags = libc::SA_RESTART;
+        match libc::sigaction(signal, &raw const new, ptr::null_mut()) {
+            0 => Ok(()),
+            _ => Err(Error::last("a signal could not be handled")),
+        }
     }
 }
 
-/// Atomics, `clock_gettime`, `write` and `_exit` only: all may be called from a handler. `errno`
-/// stays as it is, for the one write, of one byte to an empty pipe, does not fail.
+/// Atomics (the pipe's `get` is one load), `clock_gettime`, `write` and `_exit` only: all may be called from a handler.
+/// `errno` stays as it is, for the one write, of one byte to an empty pipe, does not fail.
 extern "C" fn on_signal(_signal: libc::c_int) {
     let now_ns = clock::now_ns().max(1);
     match REQUESTED_NS.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
-            let wake = WAKE_FD.load(Ordering::Acquire);
-            // SAFETY: one byte of a literal is read; the pipe is never closed.
-            unsafe { libc::write(wake, b"!".as_ptr().cast(), 1) };
+            // It is there before the signals are handled, and one byte of room in an empty pipe too.
+            let _ = PIPE.get().map(|(_, wake)| rustix::io::write(wake, b"!"));
         }
         Err(first_ns) if now_ns.saturating_sub(first_ns) > SAME_WISH_NS => {
             // SAFETY: `_exit` has no conditions, and does not return.

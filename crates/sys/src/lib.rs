@@ -25,9 +25,6 @@ pub mod bpf;
 pub mod clock;
 #[cfg(feature = "measuring")]
 pub mod compiled;
-#[cfg(any(target_os = "linux", feature = "measuring"))]
-mod cpu_list;
-#[cfg(target_os = "linux")]
 pub mod cpus;
 #[cfg(feature = "measuring")]
 mod error;

@@ -1,10 +1,13 @@
 //! Memory that processes share, safely even where one of them is not to be trusted. Linux only.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
+
+use rustix::fs::{self, MemfdFlags, SealFlags};
+use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::futex;
 
@@ -32,7 +35,7 @@ impl Mapping {
             let why = format!("it is shorter than {bytes} bytes, or may become so");
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
-        Pages::of(fd, bytes, libc::PROT_READ).map(Self)
+        Pages::of(fd, bytes, ProtFlags::READ).map(Self)
     }
 
     /// The eight bytes at `offset`, of which others may write at the same time. A fence orders it, if need be.
@@ -71,23 +74,10 @@ impl Shared {
     /// # Errors
     /// `EINVAL` from kernels before 5.1; as the kernel says.
     pub fn new(name: &std::ffi::CStr, bytes: usize) -> io::Result<Self> {
-        // SAFETY: the name lives and ends.
-        let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just made it for us.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        // SAFETY: a number and a length.
-        if unsafe { libc::ftruncate(fd.as_raw_fd(), libc::off_t::try_from(bytes).map_err(io::Error::other)?) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let pages = Pages::of(fd.as_fd(), bytes, libc::PROT_READ | libc::PROT_WRITE)?;
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_FUTURE_WRITE | libc::F_SEAL_SEAL;
-        // SAFETY: numbers only.
-        if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let fd = fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        fs::ftruncate(&fd, bytes as u64)?;
+        let pages = Pages::of(fd.as_fd(), bytes, ProtFlags::READ | ProtFlags::WRITE)?;
+        fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
         Ok(Self { pages, fd })
     }
 
@@ -131,7 +121,7 @@ impl Journal {
         if file.metadata()?.len() < bytes as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Pages::of(file.as_fd(), bytes, libc::PROT_READ | libc::PROT_WRITE).map(Self)
+        Pages::of(file.as_fd(), bytes, ProtFlags::READ | ProtFlags::WRITE).map(Self)
     }
 
     /// The eight bytes at `offset`.
@@ -170,32 +160,23 @@ impl Shootdown {
     /// As the kernel says.
     pub fn shoot(&mut self) -> io::Result<()> {
         self.0.word(0).fetch_add(1, Ordering::Relaxed);
-        [libc::PROT_READ, libc::PROT_READ | libc::PROT_WRITE].into_iter().try_for_each(|protection| {
+        for protection in [MprotectFlags::READ, MprotectFlags::READ | MprotectFlags::WRITE] {
             // SAFETY: the pages are ours, and nobody uses them but this function, which can write again at its end.
-            match unsafe { libc::mprotect(self.0.start.as_ptr().cast(), self.0.bytes, protection) } {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
-        })
+            unsafe { mm::mprotect(self.0.start.as_ptr().cast(), self.0.bytes, protection) }?;
+        }
+        Ok(())
     }
 }
 
 /// Whether `bytes` are there and stay.
 fn is_fixed(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<bool> {
-    // SAFETY: `stat` is plain data, for which zeros are valid.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one `stat`.
-    if unsafe { libc::fstat(fd.as_raw_fd(), &raw mut stat) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let stat = fs::fstat(fd)?;
     if stat.st_mode & libc::S_IFMT == 0 {
         // No file at all: mapping more than there is fails, and what is mapped stays.
         return Ok(true);
     }
-    // SAFETY: numbers only. What can't be sealed gives an error, that is -1, which is all bits.
-    let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
-    Ok(seals >= 0
-        && seals & libc::F_SEAL_SHRINK != 0
+    // What can't be sealed gives an error.
+    Ok(fs::fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
         && u64::try_from(stat.st_size).is_ok_and(|size| size >= bytes as u64))
 }
 
@@ -212,13 +193,11 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    fn of(fd: BorrowedFd<'_>, bytes: usize, protection: i32) -> io::Result<Self> {
+    fn of(fd: BorrowedFd<'_>, bytes: usize, protection: ProtFlags) -> io::Result<Self> {
         // SAFETY: the kernel chooses where, so that nothing of ours is replaced.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
-        match NonNull::new(start.cast::<u8>()) {
-            Some(at) if start != libc::MAP_FAILED => Ok(Self { start: at, bytes }),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let start = unsafe { mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, 0) }?;
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, bytes })
     }
 
     #[inline]
@@ -238,15 +217,14 @@ impl Pages {
     fn at(&self, offset: usize, bytes: usize) -> *const u8 {
         let is_inside = offset.is_multiple_of(bytes) && self.bytes >= bytes && offset <= self.bytes - bytes;
         assert!(is_inside, "{bytes} bytes at {offset} of {}", self.bytes);
-        // SAFETY: in bounds, as just checked.
-        unsafe { self.start.as_ptr().add(offset) }
+        self.start.as_ptr().wrapping_add(offset)
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: mapped by `of`, and references to it can't outlive `self`.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+        let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
@@ -296,7 +274,7 @@ mod tests {
         let mut file = std::fs::File::from(ours.as_fd().try_clone_to_owned().unwrap());
         assert!(file.write(b"x").is_err());
         assert!(file.set_len(0).is_err() && file.set_len(8192).is_err());
-        assert!(Pages::of(ours.as_fd(), 4096, libc::PROT_READ | libc::PROT_WRITE).is_err());
+        assert!(Pages::of(ours.as_fd(), 4096, ProtFlags::READ | ProtFlags::WRITE).is_err());
     }
 
     #[test]

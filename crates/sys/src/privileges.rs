@@ -2,6 +2,9 @@
 
 use std::io;
 
+use rustix::process;
+use rustix::thread::{self, CapabilitySet, CapabilitySets};
+
 /// The user and group that own nothing, on every Linux.
 pub const NOBODY: u32 = 65_534;
 
@@ -16,8 +19,7 @@ pub enum Capability {
 /// The effective user of this process; 0 is root.
 #[must_use]
 pub fn effective_user() -> u32 {
-    // SAFETY: no conditions.
-    unsafe { libc::geteuid() }
+    process::geteuid().as_raw()
 }
 
 /// The user that the kernel shows in place of each one who has no number in this user namespace: it stands for any number
@@ -38,31 +40,19 @@ pub fn overflow_user() -> Option<u32> {
 /// As the kernel says: `EPERM` without root. The process may have some of its privileges left then, and should end.
 pub fn drop_all_but(keep: &[Capability]) -> io::Result<()> {
     let check = |answer: libc::c_int| if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    thread::set_keep_capabilities(true)?;
+    // The C library's, for they are every thread's; rustix's are the calling one's.
     // SAFETY: numbers only, and an empty list.
     unsafe {
-        check(libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0))?;
         check(libc::setgroups(0, std::ptr::null()))?;
         check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
         check(libc::setresuid(NOBODY, NOBODY, NOBODY))?;
     }
-    set_capabilities(keep)?;
-    // SAFETY: numbers only.
-    unsafe { check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) }
-}
-
-fn set_capabilities(keep: &[Capability]) -> io::Result<()> {
-    /// `_LINUX_CAPABILITY_VERSION_3`: 64 of them, in two words of 32.
-    const VERSION: u32 = 0x2008_0522;
-    let bits = keep.iter().fold(0_u64, |bits, &capability| bits | 1 << capability as u32);
-    let halves = [bits as u32, (bits >> 32) as u32];
-    // Effective, permitted and inheritable ones.
-    let data = halves.map(|bits| [bits, bits, 0]);
-    let header = [VERSION, 0];
-    // SAFETY: the kernel reads a header of two words and, of this version, twice three words.
-    match unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let kept = keep.iter().fold(0, |bits, &capability| bits | 1 << capability as u32);
+    let kept = CapabilitySet::from_bits_retain(kept);
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    thread::set_capabilities(None, sets)?;
+    Ok(thread::set_no_new_privs(true)?)
 }
 
 /// Puts the calling thread before all that are not in real time: it gets a CPU as soon as it wants one.
@@ -72,7 +62,7 @@ fn set_capabilities(keep: &[Capability]) -> io::Result<()> {
 pub fn run_in_real_time() -> io::Result<()> {
     let priority: libc::c_int = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads a `sched_param`, which is one number. musl's own function refuses.
+    // SAFETY: the kernel reads a `sched_param`, which is one number. musl's own function refuses; rustix has none.
     match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -81,6 +71,6 @@ pub fn run_in_real_time() -> io::Result<()> {
 
 /// Puts the calling thread behind others: `nice` 19.
 pub fn run_last() {
-    // SAFETY: no conditions; on Linux it is for the calling thread.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
+    // It is always allowed; on Linux it is for the calling thread.
+    let _ = process::setpriority_process(None, 19);
 }

@@ -40,7 +40,7 @@ pub(super) const EDITS: &[Edit] = &[
     (STACKS, "two stop a stack", "return Ok(None);", ""),
     (STACKS, "a plain push goes past the end", "if len >= self.capacity {", "if len > self.capacity {"),
     (
-        "rseq/fence.rs",
+        "rseq/outcome.rs",
         "a fence fences nobody",
         "    let fenced = membarrier::restart_sequences(cpu);",
         "    let fenced = Ok(());",

@@ -1,11 +1,14 @@
 //! Whom the daemon serves.
 
 use std::io::{self, Read};
+use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-use ascertain_sys::socket::{self, Poll};
+use ascertain_sys::socket;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 /// Connections that the daemon keeps at most, below the 1,024 files that a process may usually have.
 const CONNECTIONS_MAX: usize = 960;
@@ -19,7 +22,6 @@ const ACCEPTED_MAX: usize = 16;
 pub struct Connections {
     listener: Option<UnixListener>,
     clients: Vec<Connection>,
-    poll: Poll,
 }
 
 #[derive(Debug)]
@@ -52,20 +54,14 @@ impl Connections {
 
     /// Waits until there is something to do, and does it, but for the heartbeat. New clients get the descriptors.
     pub fn wait(&mut self, stop: BorrowedFd<'_>, greeting: &[BorrowedFd<'_>]) -> io::Result<Event> {
-        self.poll.clear();
-        self.poll.push(stop);
-        for client in &self.clients {
-            self.poll.push(client.socket.as_fd());
-        }
-        if let Some(listener) = &self.listener {
-            self.poll.push(listener.as_fd());
-        }
-        self.poll.wait(None)?;
-        if self.poll.is_ready(0) {
+        let clients = self.clients.iter().map(|client| client.socket.as_fd());
+        let listener = self.listener.as_ref().map(AsFd::as_fd);
+        let ready = ready(iter::once(stop).chain(clients).chain(listener), None)?;
+        if ready[0] {
             return Ok(Event::Stop);
         }
-        let is_new = self.poll.is_ready(1 + self.clients.len());
-        let is_asked = self.look_at_clients();
+        let is_new = ready.get(1 + self.clients.len()) == Some(&true);
+        let is_asked = self.look_at_clients(&ready[1..]);
         if is_new {
             self.accept(greeting);
         }
@@ -74,19 +70,14 @@ impl Connections {
 
     /// Returns after so long, true, or as soon as it is to stop, false.
     pub fn rest(&mut self, stop: BorrowedFd<'_>, rest: Duration) -> io::Result<bool> {
-        self.poll.clear();
-        self.poll.push(stop);
-        self.poll.wait(Some(rest))?;
-        Ok(!self.poll.is_ready(0))
+        Ok(!ready([stop], Some(rest))?[0])
     }
 
-    /// Whether one asks. Those that hung up are forgotten.
-    fn look_at_clients(&mut self) -> bool {
-        let Self { clients, poll, .. } = self;
-        let (mut number, mut is_asked) = (0, false);
-        clients.retain(|client| {
-            number += 1;
-            let asks = if poll.is_ready(number) { asks(&client.socket) } else { Ok(false) };
+    /// Whether one of those that are ready asks. Those that hung up are forgotten.
+    fn look_at_clients(&mut self, ready: &[bool]) -> bool {
+        let (mut ready, mut is_asked) = (ready.iter(), false);
+        self.clients.retain(|client| {
+            let asks = if ready.next() == Some(&true) { asks(&client.socket) } else { Ok(false) };
             is_asked |= asks.is_ok_and(|asks| asks);
             asks.is_ok()
         });
@@ -121,5 +112,34 @@ fn asks(mut socket: &UnixStream) -> Result<bool, HungUp> {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
         Err(_) => Err(HungUp),
+    }
+}
+
+/// Waits until one is readable or its other end closed, for `timeout` at most, or until a signal: which ones are.
+fn ready<'a>(
+    descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
+    timeout: Option<Duration>,
+) -> io::Result<Vec<bool>> {
+    let watched = descriptors.into_iter().map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+    let mut watched: Vec<_> = watched.collect();
+    let timeout = timeout.and_then(|timeout| timeout.try_into().ok());
+    match poll(&mut watched, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(watched.iter().map(|one| !one.revents().is_empty()).collect()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_many() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (other, _kept) = UnixStream::pair().unwrap();
+        let both = || [other.as_fd(), theirs.as_fd()];
+        assert_eq!(ready(both(), Some(Duration::ZERO)).unwrap(), [false, false]);
+        socket::send(&ours, 1, &[]).unwrap();
+        assert_eq!(ready(both(), None).unwrap(), [false, true]);
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::description::sysconf;
+
 /// Time of all CPUs together, in the kernel's ticks turned into nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
@@ -16,9 +18,7 @@ pub struct CpuTimes {
 /// What the CPUs did since they started; none where `/proc/stat` is missing.
 #[must_use]
 pub fn cpu_times() -> Option<CpuTimes> {
-    // SAFETY: the call takes a number only.
-    let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    parse(&std::fs::read_to_string("/proc/stat").ok()?, u64::try_from(ticks_per_s).ok()?)
+    parse(&std::fs::read_to_string("/proc/stat").ok()?, sysconf(libc::_SC_CLK_TCK)?)
 }
 
 impl CpuTimes {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, caches, cgroup, cpu};
+use super::{Cache, cgroup, cpu};
 use crate::{affinity, clock};
 
 const SYS_CPU: &str = "/sys/devices/system/cpu";
@@ -68,12 +68,12 @@ pub fn describe() -> Machine {
     Machine {
         cpu_model: cpu::model(&cpuinfo).unwrap_or_else(|| "unknown".to_owned()),
         architecture: std::env::consts::ARCH.to_owned(),
-        cpus_online: cpus_online(),
+        cpus_online: sysconf(libc::_SC_NPROCESSORS_ONLN).unwrap_or(0).max(1) as usize,
         cpus_allowed: allowed.len(),
         cpu_quota: limits.cpus,
         memory_bytes,
         memory_limit_bytes: limits.memory_bytes.filter(|&limit_bytes| limit_bytes < memory_bytes),
-        caches: caches::caches(Path::new(&format!("{SYS_CPU}/cpu{first}/cache"))),
+        caches: cpu::caches(Path::new(&format!("{SYS_CPU}/cpu{first}/cache"))),
         governor: line(&format!("{SYS_CPU}/cpu{first}/cpufreq/scaling_governor")),
         boost: boost(),
         kernel: kernel(),
@@ -104,16 +104,14 @@ fn boost() -> Option<bool> {
         .or_else(|| line(&format!("{SYS_CPU}/intel_pstate/no_turbo")).map(|off| !is_on(off)))
 }
 
-fn cpus_online() -> usize {
-    // SAFETY: the call takes a number only.
-    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    usize::try_from(online).unwrap_or(1).max(1)
+fn memory_bytes() -> u64 {
+    sysconf(libc::_SC_PHYS_PAGES).unwrap_or(0) * sysconf(libc::_SC_PAGESIZE).unwrap_or(0)
 }
 
-fn memory_bytes() -> u64 {
-    // SAFETY: the calls take numbers only.
-    let (pages, page_bytes) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    u64::try_from(pages).unwrap_or(0) * u64::try_from(page_bytes).unwrap_or(0)
+/// A number of the system's; none where it has no such number.
+pub(super) fn sysconf(name: libc::c_int) -> Option<u64> {
+    // SAFETY: the call takes a number only.
+    u64::try_from(unsafe { libc::sysconf(name) }).ok()
 }
 
 fn load_1m() -> f64 {
@@ -126,13 +124,8 @@ fn load_1m() -> f64 {
 }
 
 fn kernel() -> String {
-    // SAFETY: `utsname` is arrays of characters, for which zeros are valid.
-    let mut name: libc::utsname = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a utsname to write to; if the call fails the strings stay empty.
-    unsafe { libc::uname(&raw mut name) };
-    // SAFETY: both are strings that end in NUL within their array.
-    let parts = unsafe { [CStr::from_ptr(name.sysname.as_ptr()), CStr::from_ptr(name.release.as_ptr())] };
-    parts.map(CStr::to_string_lossy).join(" ")
+    let name = rustix::system::uname();
+    [name.sysname(), name.release()].map(CStr::to_string_lossy).join(" ")
 }
 
 fn os() -> String {

@@ -2,12 +2,11 @@
 //!
 //! What is read are text files of the kernel's; each is parsed by a function of text alone.
 
-mod caches;
 mod cgroup;
 mod cpu;
 mod cpu_times;
 mod description;
 
-pub use caches::Cache;
+pub use cpu::Cache;
 pub use cpu_times::{CpuTimes, cpu_times};
 pub use description::{Machine, describe};

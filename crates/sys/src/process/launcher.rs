@@ -15,20 +15,22 @@
 //!   do; a command that is still running then is killed.
 
 use std::ffi::OsString;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::{fs, io};
 
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
+
 use super::Command;
-use super::discardable::discardable;
-use super::image::Image;
+use super::image::{Image, discardable};
 use super::resolve::{c_string, environment};
 use super::serve::serve;
 use super::stdio::Streams;
-use super::wait::{pidfd_open, reap};
+use super::wait::reap;
 use crate::Error;
 use crate::futex::{self, Scope};
 
@@ -40,7 +42,7 @@ pub(super) struct Launcher {
     image: Image,
     /// An eventfd: the launcher sleeps on it.
     request: OwnedFd,
-    pid: libc::pid_t,
+    pid: Pid,
     /// The process that made it, and the only one that may end it: not a fork of that.
     owner: u64,
     alive: bool,
@@ -53,51 +55,42 @@ impl Launcher {
         let image = image(path, command)?;
         let no_launcher = "no process that starts the command";
         let parent = own_pidfd().map_err(Error::system(no_launcher))?;
-        // SAFETY: the call has no conditions.
-        let request = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-        if request < 0 {
-            return Err(Error::last(no_launcher));
-        }
-        // SAFETY: the kernel has just made `request`, so nobody else owns it.
-        let request = unsafe { OwnedFd::from_raw_fd(request) };
+        let request = eventfd(0, EventfdFlags::CLOEXEC).map_err(Error::system(no_launcher))?;
         // No signal when it ends: nobody who waits for all children should meet it.
         let flags = libc::CLONE_FILES;
         // SAFETY: without CLONE_VM and without a stack this is `fork`: the copy goes on here, with
         // memory of its own. There it calls `serve` only, which keeps to what is allowed in the
         // copy of a process with threads.
         let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
-        match pid {
-            // SAFETY: this is the copy, where nothing else runs.
-            0 => unsafe { serve(&image, request.as_raw_fd(), parent) },
-            1.. => {
-                let owner = crate::fork::generation();
-                let pid = pid as libc::pid_t;
-                let mut launcher = Self { image, request, pid, owner, alive: true };
-                launcher.await_reply(0)?;
-                Ok(launcher)
-            }
-            _ => Err(Error::last(no_launcher)),
+        if pid < 0 {
+            return Err(Error::last(no_launcher));
         }
+        let Some(pid) = Pid::from_raw(pid as i32) else {
+            // SAFETY: this is the copy, where nothing else runs.
+            unsafe { serve(&image, request.as_fd(), parent.as_fd()) }
+        };
+        let owner = crate::fork::generation();
+        let mut launcher = Self { image, request, pid, owner, alive: true };
+        launcher.await_reply(0)?;
+        Ok(launcher)
     }
 
     /// Starts the command: its process and when that was about to be made. The inner error is the
     /// kernel's reason why not.
-    pub fn launch(&mut self, streams: &Streams) -> Result<io::Result<(libc::pid_t, u64)>, Error> {
+    pub fn launch(&mut self, streams: &Streams) -> Result<io::Result<(Pid, u64)>, Error> {
         let control = &*self.image;
         for (place, stream) in control.streams.iter().zip(streams) {
             place.store(stream.as_ref().map_or(-1, OwnedFd::as_raw_fd), Ordering::Relaxed);
         }
         let seen = control.replies.load(Ordering::Acquire);
-        let one = 1_u64;
-        // SAFETY: eight bytes are read from a number of eight bytes.
-        unsafe { libc::write(self.request.as_raw_fd(), (&raw const one).cast(), 8) };
+        rustix::io::write(&self.request, &1_u64.to_ne_bytes()).map_err(Error::system("the launcher was not asked"))?;
         self.await_reply(seen)?;
         let control = &*self.image;
-        let pid = control.pid.load(Ordering::Relaxed);
-        match control.error.load(Ordering::Relaxed) {
-            0 => Ok(Ok((pid, control.start_ns.load(Ordering::Relaxed)))),
-            error => {
-                if pid > 0 {
+        let pid = Pid::from_raw(control.pid.load(Ordering::Relaxed));
+        match (pid, control.error.load(Ordering::Relaxed)) {
+            (Some(pid), 0) => Ok(Ok((pid, control.start_ns.load(Ordering::Relaxed)))),
+            (pid, error) => {
+                if let Some(pid) = pid {
                     reap(pid, 0)?;
                 }
                 self.ended();
@@ -113,7 +106,7 @@ impl Launcher {
 
     /// The most memory that was ever resident in the launcher since it gave back what it inherited.
     pub fn memory_peak_bytes(&self) -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid.as_raw_pid())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
     }
@@ -139,8 +132,8 @@ impl Launcher {
 impl Drop for Launcher {
     fn drop(&mut self) {
         if self.alive && self.owner == crate::fork::generation() {
-            // SAFETY: `pid` is our child and was not waited for yet, so the number is still its.
-            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            // It is our child and was not waited for yet, so the number is still its.
+            let _ = kill_process(self.pid, Signal::KILL);
             // Nothing can be done about a child that can't be waited for.
             let _ = reap(self.pid, 0);
         }
@@ -165,17 +158,16 @@ fn image(path: &Path, command: &Command) -> Result<Image, Error> {
 }
 
 /// A descriptor of this process, which is readable when it has ended; made once a process.
-fn own_pidfd() -> io::Result<RawFd> {
-    static OWN: Mutex<Option<(u64, OwnedFd)>> = Mutex::new(None);
+fn own_pidfd() -> io::Result<Arc<OwnedFd>> {
+    static OWN: Mutex<Option<(u64, Arc<OwnedFd>)>> = Mutex::new(None);
     let id = crate::fork::generation();
     let mut own = OWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match &*own {
-        Some((owner, pidfd)) if *owner == id => Ok(pidfd.as_raw_fd()),
+        Some((owner, pidfd)) if *owner == id => Ok(pidfd.clone()),
         _ => {
-            let pidfd = pidfd_open(std::process::id() as libc::pid_t)?;
-            let number = pidfd.as_raw_fd();
-            *own = Some((id, pidfd));
-            Ok(number)
+            let pidfd = Arc::new(pidfd_open(getpid(), PidfdFlags::empty())?);
+            *own = Some((id, pidfd.clone()));
+            Ok(pidfd)
         }
     }
 }
@@ -186,15 +178,14 @@ mod tests {
 
     /// None where the kernel, or a filter of system calls, does not let us have one: commands are started otherwise then.
     fn launcher() -> Option<Launcher> {
-        pidfd_open(std::process::id() as libc::pid_t).ok()?;
+        pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
         Some(Launcher::new(Path::new("/bin/true"), &Command::new("true", &[])).unwrap())
     }
 
     #[test]
     fn a_launcher_that_was_killed_is_an_error() {
         let Some(mut launcher) = launcher() else { return };
-        // SAFETY: `pid` is our child.
-        unsafe { libc::kill(launcher.pid, libc::SIGKILL) };
+        kill_process(launcher.pid, Signal::KILL).unwrap();
         for _ in 0..2 {
             assert!(matches!(launcher.launch(&[None, None, None]), Err(Error::System { .. })));
         }

@@ -15,12 +15,9 @@
 
 mod command;
 #[cfg(target_os = "linux")]
-mod discardable;
-#[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
 mod launcher;
-mod portable;
 mod prepared;
 mod resolve;
 #[cfg(target_os = "linux")]

@@ -1,19 +1,21 @@
 //! A command that is ready to be run, again and again.
 
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::Pid;
+
 #[cfg(target_os = "linux")]
 use super::launcher::Launcher;
-use super::portable::{self, Portable};
 use super::stdio::{Stdio, Streams};
-use super::wait::{Running, exit_descriptor, wait};
+use super::wait::{Running, exit_descriptor, memory_peak_bytes, wait};
 use super::{Command, Usage, resolve};
-use crate::Error;
 use crate::interrupt::Stop;
+use crate::{Error, clock};
 
 /// What is read of a pipe at once.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -116,7 +118,7 @@ impl Prepared {
 
 impl Starter {
     #[cfg(target_os = "linux")]
-    fn new(path: &std::path::Path, command: &Command) -> Result<Self, Error> {
+    fn new(path: &Path, command: &Command) -> Result<Self, Error> {
         match Launcher::new(path, command) {
             Ok(launcher) => Ok(Self::Launcher(launcher)),
             Err(error @ Error::Nul { .. }) => Err(error),
@@ -127,14 +129,14 @@ impl Starter {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn new(path: &std::path::Path, command: &Command) -> Result<Self, Error> {
+    fn new(path: &Path, command: &Command) -> Result<Self, Error> {
         for text in [&command.program].into_iter().chain(&command.args) {
             resolve::c_string(text)?;
         }
         Ok(Self::Portable(Portable::new(path, command)))
     }
 
-    fn start(&mut self, streams: Streams) -> Result<io::Result<(libc::pid_t, u64)>, Error> {
+    fn start(&mut self, streams: Streams) -> Result<io::Result<(Pid, u64)>, Error> {
         match self {
             #[cfg(target_os = "linux")]
             Self::Launcher(launcher) => launcher.launch(&streams),
@@ -158,8 +160,43 @@ impl Starter {
             Self::Launcher(launcher) => launcher.memory_peak_bytes(),
             Self::Portable(_) => None,
         };
-        own.unwrap_or_else(portable::memory_peak_bytes)
+        own.unwrap_or_else(own_peak_bytes)
     }
+}
+
+/// A command of the standard library, kept for all runs: where there is no launcher.
+struct Portable {
+    command: std::process::Command,
+}
+
+impl Portable {
+    fn new(path: &Path, command: &Command) -> Self {
+        let mut portable = std::process::Command::new(path);
+        portable.arg0(&command.program).args(&command.args).process_group(0);
+        portable.env_clear().envs(resolve::environment(command));
+        Self { command: portable }
+    }
+
+    /// The new process, and when it was about to be made.
+    fn start(&mut self, streams: Streams) -> io::Result<(Pid, u64)> {
+        let [stdin, stdout, stderr] =
+            streams.map(|stream| stream.map_or_else(std::process::Stdio::inherit, Into::into));
+        self.command.stdin(stdin).stdout(stdout).stderr(stderr);
+        let start_ns = clock::now_ns();
+        let child = self.command.spawn()?;
+        // Who drops a `Child` does not wait for it: that is left to us, who want its account.
+        Ok((Pid::from_child(&child), start_ns))
+    }
+}
+
+/// The most memory that was ever resident in this process, which a command inherits.
+fn own_peak_bytes() -> u64 {
+    // SAFETY: `rusage` is plain data for which zeros are valid, and which the call writes.
+    memory_peak_bytes(&unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    })
 }
 
 fn keep_account_of_children() {

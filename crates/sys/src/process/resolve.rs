@@ -6,6 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
 use super::Command;
 use crate::Error;
 
@@ -101,10 +103,10 @@ fn judge(path: &Path) -> Result<(), Refusal> {
     if metadata.is_dir() {
         return Err(Refusal::Directory);
     }
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Refusal::Missing)?;
-    // SAFETY: `name` is a string that ends in NUL and outlives the call.
-    let access = unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::X_OK, libc::AT_EACCESS) };
-    if access == 0 && metadata.is_file() { Ok(()) } else { Err(Refusal::NotExecutable) }
+    match accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS) {
+        Ok(()) if metadata.is_file() => Ok(()),
+        _ => Err(Refusal::NotExecutable),
+    }
 }
 
 fn not_found(program: &OsStr, search: Option<&OsStr>) -> Error {

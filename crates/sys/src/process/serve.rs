@@ -1,12 +1,20 @@
 //! The launcher's own life.
 //!
 //! It runs in a copy of a process that may have had other threads, and with most of its memory
-//! given back: it must not allocate, lock or panic, and does little but call the kernel.
+//! given back: it must not allocate, lock or panic, and does little but call the kernel. What fails there
+//! is left as it was, for nobody could be told.
 
 use std::ffi::{c_int, c_void};
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::{mem, ptr, slice};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{read, write};
+use rustix::mm::{Advice, madvise};
+use rustix::process::{Pid, Signal, kill_process_group, setpgid};
+use rustix::thread::set_name;
 
 use super::image::Control;
 use crate::clock;
@@ -17,44 +25,44 @@ use crate::futex::{self, Scope};
 /// # Safety
 ///
 /// To be called in the copy of a process, with `control` shared with the original.
-pub(super) unsafe fn serve(control: &Control, request: RawFd, parent: RawFd) -> ! {
-    // SAFETY: plain system calls, on memory of this function or of `control`. None of them
-    // allocates, locks or panics.
-    unsafe {
-        libc::setpgid(0, 0);
-        reset_signals();
-        libc::prctl(libc::PR_SET_NAME, c"ascertain-start".as_ptr());
-        discard(control);
-        loop {
-            control.replies.fetch_add(1, Ordering::Release);
-            futex::wake_one(&control.replies, Scope::Machine);
-            let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let mut events = [readable(request), readable(parent)];
-            let mut requests = 0_u64;
-            while events[0].revents == 0 && events[1].revents == 0 {
-                libc::poll(events.as_mut_ptr(), 2, -1);
-            }
-            if events[1].revents != 0 {
-                // A command that is still running would never be waited for.
-                let pid = control.pid.load(Ordering::Acquire);
-                if pid > 0 {
-                    libc::kill(-pid, libc::SIGKILL);
-                }
-                libc::_exit(0);
-            }
-            if libc::read(request, (&raw mut requests).cast(), 8) != 8 {
-                libc::_exit(1); // Our process has closed what it did not open.
-            }
-            launch(control);
+pub(super) unsafe fn serve(control: &Control, request: BorrowedFd<'_>, parent: BorrowedFd<'_>) -> ! {
+    let _ = setpgid(None, None);
+    reset_signals();
+    let _ = set_name(c"ascertain-start");
+    // SAFETY: this is the copy, says the caller.
+    unsafe { discard(control) };
+    loop {
+        control.replies.fetch_add(1, Ordering::Release);
+        futex::wake_one(&control.replies, Scope::Machine);
+        let mut events = [request, parent].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        while events.iter().all(|event| event.revents().is_empty()) {
+            let _ = poll(&mut events, None);
         }
+        if !events[1].revents().is_empty() {
+            // A command that is still running would never be waited for.
+            if let Some(pid) = Pid::from_raw(control.pid.load(Ordering::Acquire)) {
+                let _ = kill_process_group(pid, Signal::KILL);
+            }
+            exit(0);
+        }
+        if read(request, &mut [0; 8]) != Ok(8) {
+            exit(1); // Our process has closed what it did not open.
+        }
+        launch(control);
     }
+}
+
+fn exit(code: c_int) -> ! {
+    // SAFETY: no conditions.
+    unsafe { libc::_exit(code) }
 }
 
 /// Signals as a command expects them. Those that our own starter ignored stay ignored, as with
 /// `nohup`, except SIGPIPE, which Rust ignores. SIGTTIN and SIGTTOU are ignored: a command in the
 /// background of a terminal would be stopped by them for ever.
-unsafe fn reset_signals() {
-    // SAFETY: the set is plain data for which zeros are valid, and mean the empty one; the pointer is to a local.
+fn reset_signals() {
+    // SAFETY: the set is plain data for which zeros are valid, and mean the empty one; the pointer is to a local. No
+    // signal gets a handler.
     unsafe {
         for signal in 1..=SIGNALS {
             if action(signal, None) != libc::SIG_IGN || signal == libc::SIGPIPE {
@@ -84,27 +92,28 @@ unsafe fn action(signal: c_int, new: Option<libc::sighandler_t>) -> libc::sighan
 }
 
 /// Gives back the memory that was copied from our process, and forgets how much it was.
+///
+/// # Safety
+///
+/// To be called in the copy of a process, which uses nothing that was in that memory any more.
 unsafe fn discard(control: &Control) {
     // SAFETY: the ranges are in `control`'s mapping, which is shared and so not among them. What
-    // they cover is not used any more: the stack and the thread's own memory around what is in use
-    // were left out, and code, constants and statics belong to files. The paths and the literal
-    // live in constants.
+    // they cover is not used any more, says the caller: the stack and the thread's own memory around what
+    // is in use were left out, and code, constants and statics belong to files.
     unsafe {
         for range in slice::from_raw_parts(control.discard, control.discard_len) {
             let start = ptr::with_exposed_provenance_mut(range.start);
-            libc::madvise(start, range.end - range.start, libc::MADV_DONTNEED);
+            let _ = madvise(start, range.end - range.start, Advice::LinuxDontNeed);
         }
-        let fd = libc::open(c"/proc/self/clear_refs".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        if fd >= 0 {
-            // 5 resets the peak of resident memory (`CLEAR_REFS_MM_HIWATER_RSS`).
-            libc::write(fd, b"5".as_ptr().cast(), 1);
-            libc::close(fd);
-        }
+    }
+    if let Ok(file) = open(c"/proc/self/clear_refs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+        // 5 resets the peak of resident memory (`CLEAR_REFS_MM_HIWATER_RSS`).
+        let _ = write(file, b"5");
     }
 }
 
 /// Makes the process that becomes the command, and notes it in `control`.
-unsafe fn launch(control: &Control) {
+fn launch(control: &Control) {
     control.error.store(0, Ordering::Relaxed);
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT;
     let argument = ptr::from_ref(control).cast_mut().cast();
@@ -117,7 +126,7 @@ unsafe fn launch(control: &Control) {
         control.error.store(unsafe { *libc::__errno_location() }, Ordering::Relaxed);
     }
     control.start_ns.store(start_ns, Ordering::Relaxed);
-    control.pid.store(pid, Ordering::Release);
+    control.pid.store(pid.max(0), Ordering::Release);
 }
 
 /// In the new process, which still shares the launcher's memory.

@@ -104,23 +104,13 @@ fn rewound(mut file: &File) -> io::Result<OwnedFd> {
 #[cfg(target_os = "linux")]
 fn memory_file(bytes: &[u8]) -> io::Result<File> {
     use std::io::Write;
-    use std::os::fd::{AsRawFd, FromRawFd};
 
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: the name is a C string, and the call has no other conditions.
-    let fd = unsafe { libc::memfd_create(c"input".as_ptr(), flags) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just made `fd`, so nobody else owns it.
-    let mut file = unsafe { File::from_raw_fd(fd) };
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+    let mut file = File::from(memfd_create(c"input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.write_all(bytes)?;
-    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK;
-    // SAFETY: `file` is open; this command takes a number.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
-        0 => Ok(file),
-        _ => Err(io::Error::last_os_error()),
-    }
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK)?;
+    Ok(file)
 }
 
 /// A file without a name that holds `bytes`.

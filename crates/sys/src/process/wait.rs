@@ -2,19 +2,25 @@
 
 use std::io::{self, PipeReader, Read};
 use std::mem;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Exit, Usage};
 use crate::interrupt::Stop;
 use crate::{Error, clock};
 
 /// How often to look for the end where the kernel has no descriptor that tells of it.
-const LOOK_MS: libc::c_int = 1;
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The longest time-out: some systems take none above 24 days. Who wakes before the deadline sleeps again.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A command that was started.
 pub(super) struct Running {
-    pub pid: libc::pid_t,
+    pub pid: Pid,
     pub start_ns: u64,
     /// Readable when it has ended: see [`exit_descriptor`].
     pub end: Option<OwnedFd>,
@@ -47,18 +53,17 @@ pub(super) fn wait(
     let mut killed = None;
     let (remains, end_ns) = loop {
         let signals = stop.wake_fd().filter(|_| killed.is_none());
-        let mut events = [
-            readable(running.end.as_ref().map(OwnedFd::as_raw_fd)),
-            readable(signals.map(|fd| fd.as_raw_fd())),
-            readable(running.reader.as_ref().map(AsRawFd::as_raw_fd)),
-        ];
+        let descriptors = [running.end.as_ref().map(AsFd::as_fd), signals, running.reader.as_ref().map(AsFd::as_fd)];
+        let there = descriptors.iter().flatten();
+        let mut events: Vec<_> = there.map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         let deadline_ns = deadline_ns.filter(|_| killed.is_none());
-        let timeout_ms = timeout_ms(deadline_ns, running.end.is_some());
-        // SAFETY: the pointer and the count are those of `events`. An interrupted call is as one
-        // that timed out: whatever may have happened is looked at below.
-        unsafe { libc::poll(events.as_mut_ptr(), 3, timeout_ms) };
+        let timeout = clock::timespec(timeout(deadline_ns, running.end.is_some()));
+        // An interrupted call is as one that timed out: whatever may have happened is looked at below.
+        let _ = poll(&mut events, timeout.as_ref());
         let now_ns = clock::now_ns();
-        let [has_ended, is_interrupted, has_output] = events.map(|event| event.revents != 0);
+        let mut events = events.iter();
+        let [has_ended, is_interrupted, has_output] = descriptors
+            .map(|descriptor| descriptor.is_some() && events.next().is_some_and(|event| !event.revents().is_empty()));
         if (has_ended || running.end.is_none())
             && let Some(remains) = reap(running.pid, libc::WNOHANG)?
         {
@@ -70,9 +75,8 @@ pub(super) fn wait(
             _ => None,
         };
         if let Some(cause) = cause {
-            // SAFETY: the command leads its group and was not waited for, so that the number is
-            // still that of its group.
-            unsafe { libc::kill(-running.pid, libc::SIGKILL) };
+            // The command leads its group and was not waited for, so that the number is still that of its group.
+            let _ = kill_process_group(running.pid, Signal::KILL);
             killed = Some((cause, now_ns));
         }
         if has_output && !drain(&mut running.reader, buffer) {
@@ -82,8 +86,9 @@ pub(super) fn wait(
     Ok(usage(&remains, killed, end_ns, running.start_ns))
 }
 
-/// Waits for one child: what it left behind; nothing yet if `WNOHANG` is among the options.
-pub(super) fn reap(pid: libc::pid_t, options: libc::c_int) -> Result<Option<Remains>, Error> {
+/// Waits for one child: what it left behind; nothing yet if `WNOHANG` is among the options. rustix waits without the
+/// kernel's account.
+pub(super) fn reap(pid: Pid, options: libc::c_int) -> Result<Option<Remains>, Error> {
     // Children that don't send SIGCHLD too: the launcher and what it failed to start.
     #[cfg(target_os = "linux")]
     let options = options | libc::__WALL;
@@ -91,7 +96,7 @@ pub(super) fn reap(pid: libc::pid_t, options: libc::c_int) -> Result<Option<Rema
     let mut remains = Remains { status: 0, usage: unsafe { mem::zeroed() } };
     loop {
         // SAFETY: the pointers are to a status and an rusage to write to.
-        let found = unsafe { libc::wait4(pid, &raw mut remains.status, options, &raw mut remains.usage) };
+        let found = unsafe { libc::wait4(pid.as_raw_pid(), &raw mut remains.status, options, &raw mut remains.usage) };
         match found {
             0 => return Ok(None),
             1.. => return Ok(Some(remains)),
@@ -101,71 +106,39 @@ pub(super) fn reap(pid: libc::pid_t, options: libc::c_int) -> Result<Option<Rema
     }
 }
 
-/// A descriptor that is readable when the process has ended; none on a kernel without it.
+/// A descriptor that is readable when the process has ended; none on a kernel without it (before Linux 5.3).
 #[cfg(target_os = "linux")]
-pub(super) fn exit_descriptor(pid: libc::pid_t) -> Option<OwnedFd> {
-    pidfd_open(pid).ok()
-}
+pub(super) fn exit_descriptor(pid: Pid) -> Option<OwnedFd> {
+    use rustix::process::{PidfdFlags, pidfd_open};
 
-/// See `pidfd_open(2)`; Linux 5.3.
-#[cfg(target_os = "linux")]
-pub(super) fn pidfd_open(pid: libc::pid_t) -> io::Result<OwnedFd> {
-    use std::os::fd::FromRawFd;
-
-    // SAFETY: the call takes numbers only.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just made `fd`, so nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
+    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
 /// A kqueue that is readable when the process has ended.
 #[cfg(target_vendor = "apple")]
-pub(super) fn exit_descriptor(pid: libc::pid_t) -> Option<OwnedFd> {
-    use std::os::fd::FromRawFd;
+pub(super) fn exit_descriptor(pid: Pid) -> Option<OwnedFd> {
+    use rustix::event::kqueue::{Event, EventFilter, EventFlags, ProcessEvents, kevent, kqueue};
 
-    // SAFETY: the call has no conditions.
-    let fd = unsafe { libc::kqueue() };
-    if fd < 0 {
-        return None;
-    }
-    // SAFETY: the kernel has just made `fd`, so nobody else owns it.
-    let queue = unsafe { OwnedFd::from_raw_fd(fd) };
-    let event = libc::kevent {
-        ident: pid as libc::uintptr_t,
-        filter: libc::EVFILT_PROC,
-        flags: libc::EV_ADD,
-        fflags: libc::NOTE_EXIT,
-        data: 0,
-        udata: std::ptr::null_mut(),
-    };
-    // SAFETY: one event is read, none is written, and there is no time-out.
-    let added = unsafe { libc::kevent(fd, &raw const event, 1, std::ptr::null_mut(), 0, std::ptr::null()) };
-    (added == 0).then_some(queue)
+    let queue = kqueue().ok()?;
+    let filter = EventFilter::Proc { pid, flags: ProcessEvents::EXIT };
+    let events = [Event::new(filter, EventFlags::ADD, std::ptr::null_mut())];
+    let mut none: [Event; 0] = [];
+    // SAFETY: a process is watched, and no descriptor, which could be closed meanwhile.
+    unsafe { kevent(&queue, &events, &mut none, None) }.ok()?;
+    Some(queue)
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-pub(super) fn exit_descriptor(_pid: libc::pid_t) -> Option<OwnedFd> {
+pub(super) fn exit_descriptor(_pid: Pid) -> Option<OwnedFd> {
     None
 }
 
-/// For `poll`, which leaves out negative descriptors.
-fn readable(fd: Option<libc::c_int>) -> libc::pollfd {
-    libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 }
-}
-
-/// How long to sleep at most: to the deadline, rounded up; for ever without one, if the end wakes.
-fn timeout_ms(deadline_ns: Option<u64>, end_wakes: bool) -> libc::c_int {
-    let left_ms = deadline_ns.map(|deadline_ns| {
-        let left_ns = deadline_ns.saturating_sub(clock::now_ns());
-        libc::c_int::try_from(left_ns.div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
-    });
-    match (left_ms, end_wakes) {
-        (Some(left_ms), true) => left_ms,
-        (None, true) => -1,
-        (left_ms, false) => left_ms.unwrap_or(LOOK_MS).min(LOOK_MS),
+/// How long to sleep at most: to the deadline; for ever without one, if the end wakes.
+fn timeout(deadline_ns: Option<u64>, end_wakes: bool) -> Option<Duration> {
+    let left = deadline_ns.map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns())));
+    match (left, end_wakes) {
+        (left, true) => left.map(|left| left.min(DAY)),
+        (left, false) => Some(left.unwrap_or(LOOK).min(LOOK)),
     }
 }
 
@@ -217,7 +190,7 @@ mod tests {
     fn start(line: &str) -> Running {
         let start_ns = clock::now_ns();
         let child = Command::new("sh").args(["-c", line]).process_group(0).spawn().unwrap();
-        Running { pid: child.id() as libc::pid_t, start_ns, end: None, reader: None }
+        Running { pid: Pid::from_child(&child), start_ns, end: None, reader: None }
     }
 
     #[test]
@@ -232,10 +205,10 @@ mod tests {
 
     #[test]
     fn sleeping_until_the_deadline() {
-        assert_eq!(timeout_ms(None, true), -1);
-        assert_eq!(timeout_ms(None, false), LOOK_MS);
-        assert_eq!(timeout_ms(Some(0), true), 0);
-        assert_eq!(timeout_ms(Some(u64::MAX), true), libc::c_int::MAX);
-        assert_eq!(timeout_ms(Some(u64::MAX), false), LOOK_MS);
+        assert_eq!(timeout(None, true), None);
+        assert_eq!(timeout(None, false), Some(LOOK));
+        assert_eq!(timeout(Some(0), true), Some(Duration::ZERO));
+        assert_eq!(timeout(Some(u64::MAX), true), Some(DAY));
+        assert_eq!(timeout(Some(u64::MAX), false), Some(LOOK));
     }
 }

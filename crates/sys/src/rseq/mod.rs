@@ -38,11 +38,10 @@
 //!   breakpoint behind it does.
 //! - The area may point to a sequence long after it was left: a shared object with sequences in it must not be unloaded.
 
-mod area;
-mod fence;
 #[cfg(all(test, target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 mod model;
 pub mod null_gs;
+mod outcome;
 mod plain;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 #[path = "x86_64.rs"]
@@ -54,32 +53,7 @@ mod stacks;
 #[cfg(test)]
 mod tests;
 
-pub use area::{Unavailable, possible_cpus};
-pub use fence::fence;
+pub use outcome::{Outcome, Unavailable, Yielded, fence, possible_cpus};
 pub use plain::{Count, Owned, WORDS};
 pub use sequences::Area;
 pub use stacks::{Stacks, Stopped};
-
-/// What became of a sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Outcome {
-    /// It ran to its end.
-    Done,
-    /// It had no effect, for the reason that the sequence gives.
-    Refused,
-    /// It had no effect, because the kernel stopped the thread in its middle.
-    Aborted,
-}
-
-/// What became of a sequence that yields something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Yielded<T> {
-    /// It ran to its end.
-    Done(T),
-    /// See [`Outcome::Refused`].
-    Refused,
-    /// See [`Outcome::Aborted`].
-    Aborted,
-}
