@@ -58,7 +58,6 @@ const FILES: &[(&[&str], &[Tests])] = &[
             "event_count/polled.rs",
             "event_count/sleep.rs",
             "event_count/two_word.rs",
-            "event_count/unlocked.rs",
         ],
         &[
             (Kind::Loom, "--test loom -- --skip ring --skip nobody_will_pop"),
@@ -77,7 +76,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
         ],
     ),
     (
-        &["hazard/domain.rs", "hazard/pointer.rs", "hazard/retirer.rs"],
+        &["hazard/domain.rs", "hazard/pointer.rs"],
         &[
             (Kind::Loom, "--test reclamation_loom"),
             (Kind::Native, "--lib --test hazard"),
@@ -93,15 +92,15 @@ const FILES: &[(&[&str], &[Tests])] = &[
         ],
     ),
     (&["epoch/local.rs"], &[(Kind::Native, "--test epoch_default"), (Kind::Miri, "--lib epoch::local")]),
-    (&["reclaim/orphans.rs", "reclaim/published.rs", "reclaim/records.rs", "reclaim/turn.rs"], RECLAMATION),
+    (&["reclaim/published.rs", "reclaim/records.rs", "reclaim/retired.rs"], RECLAMATION),
     (&["drop_all.rs"], &[(Kind::Native, "--test panics --test hazard --test epoch --test ring")]),
     (
         &["per_cpu/counter.rs", "per_cpu/free_list.rs", "per_cpu/lock.rs"],
         &[(Kind::Native, "--lib --test per_cpu --test per_cpu_pinned --test per_cpu_machine --test panics")],
     ),
-    (&["barrier/fences.rs"], RECLAMATION),
+    (&["barrier/contract.rs"], RECLAMATION),
     (
-        &["barrier/expedited.rs", "barrier/global.rs", "barrier/interrupts.rs"],
+        &["barrier/interrupts.rs", "barrier/membarrier.rs"],
         &[
             (Kind::Native, "--features daemon --lib --test barrier --test global_fork --test barrierd_client"),
             (Kind::Miri, "--lib barrier"),
