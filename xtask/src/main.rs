@@ -27,7 +27,8 @@ cargo xtask calibrate [N] [steady] [bursts]
 cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence,
                               history, permutation, size, build
 cargo xtask mutants [WORD …]  orderings, fences, checks and instructions of sync and rseq made wrong, one by one:
-                              who notices; all, or those with each word in their files' names and descriptions
+                              who notices; all, or those with each word in their files' names and descriptions;
+                              with --list, only which there are
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
 cargo xtask trace             record anew the busy machine's times that `bench power` replays";
 

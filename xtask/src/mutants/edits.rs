@@ -9,22 +9,19 @@ const FLAGGED: &str = "event_count/flagged.rs";
 const AWAITABLE: &str = "event_count/awaitable.rs";
 const TWO_WORD: &str = "event_count/two_word.rs";
 const SLEEP: &str = "event_count/sleep.rs";
-const UNLOCKED: &str = "event_count/unlocked.rs";
 const PRODUCER: &str = "ring/producer.rs";
 const CONSUMER: &str = "ring/consumer.rs";
 const SHARED: &str = "ring/shared.rs";
 const POINTER: &str = "hazard/pointer.rs";
-const RETIRER: &str = "hazard/retirer.rs";
+const DOMAIN: &str = "hazard/domain.rs";
 const HANDLE: &str = "epoch/handle.rs";
 const LOCAL: &str = "epoch/local.rs";
 const COLLECTOR: &str = "epoch/collector.rs";
-const ORPHANS: &str = "reclaim/orphans.rs";
+const RETIRED: &str = "reclaim/retired.rs";
 const RECORDS: &str = "reclaim/records.rs";
-const TURN: &str = "reclaim/turn.rs";
 const LOCK: &str = "per_cpu/lock.rs";
 const FREE_LIST: &str = "per_cpu/free_list.rs";
-const EXPEDITED: &str = "barrier/expedited.rs";
-const GLOBAL: &str = "barrier/global.rs";
+const MEMBARRIER: &str = "barrier/membarrier.rs";
 const INTERRUPTS: &str = "barrier/interrupts.rs";
 const CLIENT: &str = "barrierd/client.rs";
 const FILE: &str = "barrierd/file.rs";
@@ -171,9 +168,9 @@ pub(super) const EDITS: &[Edit] = &[
         "if !sleepers.is_announced(seen, announced) {",
         "if false {",
     ),
-    (UNLOCKED, "one more than 2^32 - 1 has no sleepers", "jle {had_sleepers}", "jl {had_sleepers}"),
-    (UNLOCKED, "a sum's carry is not looked at", "                \"jc {had_sleepers}\",\n", ""),
-    (UNLOCKED, "a sum's sign is not looked at", "                \"js {had_sleepers}\",\n", ""),
+    (FLAGGED, "one more than 2^32 - 1 has no sleepers", "jle {had_sleepers}", "jl {had_sleepers}"),
+    (FLAGGED, "a sum's carry is not looked at", "                \"jc {had_sleepers}\",\n", ""),
+    (FLAGGED, "a sum's sign is not looked at", "                \"js {had_sleepers}\",\n", ""),
     (
         PRODUCER,
         "a push publishes before it writes",
@@ -254,25 +251,25 @@ pub(super) const EDITS: &[Edit] = &[
         "",
     ),
     (
-        RETIRER,
+        DOMAIN,
         "a scan without waiting",
         "            ticket.wait();\n            self.scan();\n        }\n        self.own()",
         "            let _ = ticket;\n            self.scan();\n        }\n        self.own()",
     ),
-    (RETIRER, "a scan of a ticket that has not passed", "if ticket.is_passed() =>", "if ticket.is_passed() || true =>"),
+    (DOMAIN, "a scan of a ticket that has not passed", "if ticket.is_passed() =>", "if ticket.is_passed() || true =>"),
     (
-        RETIRER,
+        DOMAIN,
         "what is protected is freed",
         "protected.binary_search(&unsafe { retired.object() }).is_err()",
         "protected.binary_search(&unsafe { retired.object() }).is_err() || true",
     ),
     (
-        RETIRER,
+        DOMAIN,
         "an older ticket is one for what is fresh",
         "let ticket = self.domain.barrier().ticket();\n            self.sealed.append(&mut self.fresh);",
         "self.sealed.append(&mut self.fresh);\n            let ticket = self.domain.barrier().ticket();",
     ),
-    ("hazard/domain.rs", "slots are searched unsorted", "        protected.sort_unstable();\n", ""),
+    (DOMAIN, "slots are searched unsorted", "        protected.sort_unstable();\n", ""),
     (HANDLE, "a pin without a light side", "            self.collector.barrier().light();\n", ""),
     (
         HANDLE,
@@ -300,8 +297,8 @@ pub(super) const EDITS: &[Edit] = &[
         "self.0.epoch.load(Ordering::Acquire)",
     ),
     (COLLECTOR, "what a parent's thread has half done is gone on with", "if turn.is_inherited {", "if false {"),
-    (TURN, "two have the turn", "is_free.then(||", "(is_free || true).then(||"),
-    (TURN, "a child waits for its parent's turn", "before != process && holder", "before == NOBODY && holder"),
+    (RETIRED, "two have the turn", "is_free.then(||", "(is_free || true).then(||"),
+    (RETIRED, "a child waits for its parent's turn", "before != process && holder", "before == NOBODY && holder"),
     (POINTER, "any domain's retirer frees", "self.check(retirer.domain());\n        retirer", "retirer"),
     (POINTER, "any domain's retirer exchanges", "self.check(retirer.domain());\n        self", "self"),
     (POINTER, "any domain's retirer updates", "self.check(retirer.domain());\n        loop", "loop"),
@@ -343,15 +340,15 @@ pub(super) const EDITS: &[Edit] = &[
         "self.0.participants.values().take(1).map(|participant| participant.0",
     ),
     (
-        ORPHANS,
+        RETIRED,
         "objects that are added are not counted",
         "        self.objects.fetch_add(objects, Ordering::Relaxed);\n        let mut head",
         "        let mut head",
     ),
-    (ORPHANS, "a node that is added later forgets the others", "            unsafe { (*node).next = head };\n", ""),
-    (ORPHANS, "who frees while pinned waits for ever more", "MANY + left + left / 2", "MANY + 2 * left"),
-    (ORPHANS, "too many are never freed", "if let Some(_turn) = Turn::take(&self.freeing) {", "if false {"),
-    (ORPHANS, "destructors free within one another", "if let Some(_turn) = Turn::take(&self.freeing) {", "if true {"),
+    (RETIRED, "a node that is added later forgets the others", "            unsafe { (*node).next = head };\n", ""),
+    (RETIRED, "who frees while pinned waits for ever more", "MANY + left + left / 2", "MANY + 2 * left"),
+    (RETIRED, "too many are never freed", "if let Some(_turn) = Turn::take(&self.freeing) {", "if false {"),
+    (RETIRED, "destructors free within one another", "if let Some(_turn) = Turn::take(&self.freeing) {", "if true {"),
     (
         "reclaim/published.rs",
         "an exchange of what is no longer there",
@@ -372,10 +369,10 @@ pub(super) const EDITS: &[Edit] = &[
     ),
     (RECORDS, "a record that is added later forgets the others", "            unsafe { (*record).next = head };\n", ""),
     (
-        TURN,
+        RETIRED,
         "a turn that panics does not end",
-        "    fn drop(&mut self) {\n",
-        "    fn drop(&mut self) {\n        if std::thread::panicking() { return; }\n",
+        "impl Drop for Turn<'_> {\n    fn drop(&mut self) {\n",
+        "impl Drop for Turn<'_> {\n    fn drop(&mut self) {\n        if std::thread::panicking() { return; }\n",
     ),
     (
         "drop_all.rs",
@@ -421,33 +418,33 @@ pub(super) const EDITS: &[Edit] = &[
         "Some(_) => (),",
     ),
     (
-        EXPEDITED,
+        MEMBARRIER,
         "no call of membarrier(2)",
         "let done = registered_barrier().or_else(|_| membarrier::global());",
         "let done: io::Result<()> = Ok(());",
     ),
-    (EXPEDITED, "the process does not register", "            membarrier::register_private_expedited()?;\n", ""),
+    (MEMBARRIER, "the process does not register", "            membarrier::register_private_expedited()?;\n", ""),
     (
-        GLOBAL,
+        MEMBARRIER,
         "a refusal is taken for a barrier",
         "    if let Some(errno) = errno {",
         "    if let Some(errno) = errno.filter(|_| false) {",
     ),
-    (GLOBAL, "a round of the parent's is joined", ".filter(|rounds| rounds.process == process)", ""),
+    (MEMBARRIER, "a round of the parent's is joined", ".filter(|rounds| rounds.process == process)", ""),
     (
-        GLOBAL,
+        MEMBARRIER,
         "a ticket joins the round that is under way",
         "next.lock().unwrap_or_else(PoisonError::into_inner).take();",
         "next.lock().unwrap_or_else(PoisonError::into_inner).clone();",
     ),
     (
-        GLOBAL,
+        MEMBARRIER,
         "a child waits for its parent's round",
         "None if self.process == generation() => return false,",
         "None if true => return false,",
     ),
     (
-        GLOBAL,
+        MEMBARRIER,
         "a round that is not over has passed",
         "None if self.process == generation() => return false,",
         "None if false => return false,",

@@ -31,10 +31,8 @@ pub(super) const EXPLAINED: &[Explained] = &[
         "before it sleeps it looks again whether its announcement is there",
     ),
     ("event_count/two_word.rs", "`compiler_fence(Ordering::SeqCst);` is not there", COMPILER),
-    ("barrier/expedited.rs", "`compiler_fence(Ordering::SeqCst);` is not there", COMPILER),
-    ("barrier/expedited.rs", "`fence(Ordering::SeqCst);`", KERNEL),
-    ("barrier/global.rs", "`compiler_fence(Ordering::SeqCst);` is not there", COMPILER),
-    ("barrier/global.rs", "`fence(Ordering::SeqCst);`", KERNEL),
+    ("barrier/membarrier.rs", "`compiler_fence(Ordering::SeqCst);` is not there", COMPILER),
+    ("barrier/membarrier.rs", "`fence(Ordering::SeqCst);`", KERNEL),
     ("barrier/interrupts.rs", "`compiler_fence(Ordering::SeqCst);` is not there", COMPILER),
     (
         "barrierd/client.rs",

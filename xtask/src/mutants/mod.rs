@@ -10,7 +10,7 @@ mod orderings;
 
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
@@ -58,7 +58,6 @@ const FILES: &[(&[&str], &[Tests])] = &[
             "event_count/polled.rs",
             "event_count/sleep.rs",
             "event_count/two_word.rs",
-            "event_count/unlocked.rs",
         ],
         &[
             (Kind::Loom, "--test loom -- --skip ring --skip nobody_will_pop"),
@@ -77,7 +76,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
         ],
     ),
     (
-        &["hazard/domain.rs", "hazard/pointer.rs", "hazard/retirer.rs"],
+        &["hazard/domain.rs", "hazard/pointer.rs"],
         &[
             (Kind::Loom, "--test reclamation_loom"),
             (Kind::Native, "--lib --test hazard"),
@@ -93,15 +92,15 @@ const FILES: &[(&[&str], &[Tests])] = &[
         ],
     ),
     (&["epoch/local.rs"], &[(Kind::Native, "--test epoch_default"), (Kind::Miri, "--lib epoch::local")]),
-    (&["reclaim/orphans.rs", "reclaim/published.rs", "reclaim/records.rs", "reclaim/turn.rs"], RECLAMATION),
+    (&["reclaim/published.rs", "reclaim/records.rs", "reclaim/retired.rs"], RECLAMATION),
     (&["drop_all.rs"], &[(Kind::Native, "--test panics --test hazard --test epoch --test ring")]),
     (
         &["per_cpu/counter.rs", "per_cpu/free_list.rs", "per_cpu/lock.rs"],
         &[(Kind::Native, "--lib --test per_cpu --test per_cpu_pinned --test per_cpu_machine --test panics")],
     ),
-    (&["barrier/fences.rs"], RECLAMATION),
+    (&["barrier/contract.rs"], RECLAMATION),
     (
-        &["barrier/expedited.rs", "barrier/global.rs", "barrier/interrupts.rs"],
+        &["barrier/interrupts.rs", "barrier/membarrier.rs"],
         &[
             (Kind::Native, "--features daemon --lib --test barrier --test global_fork --test barrierd_client"),
             (Kind::Miri, "--lib barrier"),
@@ -119,49 +118,77 @@ const RECLAMATION: &[Tests] = &[
     (Kind::Tso, "--test reclamation_tso"),
 ];
 
-/// Tries each mutant, or those with all of the words in their files' names and descriptions, and prints a table.
+/// Tries each mutant, or those with all of the words in their files' names and descriptions, and prints a table. With
+/// `--list` among the words it only says which there are.
 pub fn run(words: &[String]) -> anyhow::Result<()> {
     let start = Instant::now();
+    let (options, words): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| *word == "--list");
+    let is_listing = !options.is_empty();
+    let tree = if is_listing { tools::root() } else { copy()? };
+    let (mut tried, mut rows, mut missed) = (0, Vec::new(), 0);
+    for (file, tests) in files() {
+        let text = source(&tree, file)?;
+        let mutants = mutants_of(file, &text)?;
+        let is_chosen = |mutant: &&Mutant| {
+            let has = |word: &&String| mutant.what.contains(word.as_str()) || file.contains(word.as_str());
+            words.iter().all(has)
+        };
+        for mutant in mutants.iter().filter(is_chosen) {
+            tried += 1;
+            if is_listing {
+                println!("{file}: {}", mutant.what);
+                continue;
+            }
+            let mut changed = text.clone();
+            changed.replace_range(mutant.at.clone(), mutant.to);
+            let path = path(&tree, file);
+            fs::write(&path, changed)?;
+            let noticed = noticed_by(&tree, mutant, tests)?;
+            fs::write(&path, &text)?;
+            let outcome = match (noticed, mutant.explanation()) {
+                (Some(test), None) => test,
+                (Some(test), Some(_)) => format!("{test}, though explained"),
+                (None, Some(why)) => format!("nobody: {why}"),
+                (None, None) => "**nobody**".into(),
+            };
+            missed += usize::from(outcome == "**nobody**");
+            println!("{file}: {}: {outcome}", mutant.what);
+            rows.push(format!("| {file} | {} | {outcome} |", mutant.what));
+        }
+    }
+    if is_listing {
+        println!("{tried} mutants");
+        return Ok(());
+    }
+    println!("\n| file | mutant | noticed by |\n|---|---|---|\n{}", rows.join("\n"));
+    println!("\n{tried} mutants, {} minutes", start.elapsed().as_secs().div_ceil(60));
+    ensure!(missed == 0, "{missed} mutants are noticed by no test");
+    Ok(())
+}
+
+/// A copy of the sources, in which the mutants are made.
+fn copy() -> anyhow::Result<PathBuf> {
     let tree = tools::target().join("xtask-mutants/tree");
     let _ = fs::remove_dir_all(&tree);
     fs::create_dir_all(&tree)?;
     // With the times of now: what is older than the last mutant's build would not be compiled again.
     let copied = ["-r", "Cargo.toml", "Cargo.lock", "crates", "xtask", "claims", &*tree.to_string_lossy()];
     tools::run("cp", &copied)?;
-    let (mut tried, mut rows, mut missed) = (0, Vec::new(), 0);
-    for (files, tests) in FILES {
-        for file in *files {
-            let root = if file.starts_with("rseq/") { SYS } else { SYNC };
-            let path = tree.join(root).join(file);
-            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            let mutants = mutants_of(file, &text)?;
-            let is_chosen = |mutant: &&Mutant| {
-                let has = |word: &String| mutant.what.contains(word.as_str()) || file.contains(word.as_str());
-                words.iter().all(has)
-            };
-            for mutant in mutants.iter().filter(is_chosen) {
-                let mut changed = text.clone();
-                changed.replace_range(mutant.at.clone(), mutant.to);
-                fs::write(&path, changed)?;
-                let noticed = noticed_by(&tree, mutant, tests)?;
-                fs::write(&path, &text)?;
-                let outcome = match (noticed, mutant.explanation()) {
-                    (Some(test), None) => test,
-                    (Some(test), Some(_)) => format!("{test}, though explained"),
-                    (None, Some(why)) => format!("nobody: {why}"),
-                    (None, None) => "**nobody**".into(),
-                };
-                tried += 1;
-                missed += usize::from(outcome == "**nobody**");
-                println!("{file}: {}: {outcome}", mutant.what);
-                rows.push(format!("| {file} | {} | {outcome} |", mutant.what));
-            }
-        }
-    }
-    println!("\n| file | mutant | noticed by |\n|---|---|---|\n{}", rows.join("\n"));
-    println!("\n{tried} mutants, {} minutes", start.elapsed().as_secs().div_ceil(60));
-    ensure!(missed == 0, "{missed} mutants are noticed by no test");
-    Ok(())
+    Ok(tree)
+}
+
+/// Each file, with its tests.
+fn files() -> impl Iterator<Item = (&'static str, &'static [Tests])> {
+    FILES.iter().flat_map(|&(files, tests)| files.iter().map(move |&file| (file, tests)))
+}
+
+fn path(tree: &Path, file: &str) -> PathBuf {
+    tree.join(if file.starts_with("rseq/") { SYS } else { SYNC }).join(file)
+}
+
+fn source(tree: &Path, file: &str) -> anyhow::Result<String> {
+    let path = path(tree, file);
+    fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
 /// In the order of their places. An explanation that is about none of them is an error.
@@ -242,4 +269,30 @@ fn cargo(tree: &Path, kind: Kind, options: &str, only_builds: bool) -> anyhow::R
         arguments.extend(harness.split_whitespace());
     }
     tools::capture("timeout", &arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What moves a line or renames a file finds out here, and not after the better part of an hour.
+    #[test]
+    fn each_edit_and_explanation_has_its_place_and_each_test_its_file() {
+        for (file, tests) in files() {
+            mutants_of(file, &source(&tools::root(), file).unwrap()).unwrap();
+            for (_, options) in tests.iter().filter(|(_, options)| !options.contains("--package")) {
+                let names = options.split("--test ").skip(1).filter_map(|rest| rest.split(' ').next());
+                for name in names {
+                    let tests = tools::root().join("crates/sync/tests");
+                    let is_there =
+                        tests.join(name).join("main.rs").exists() || tests.join(format!("{name}.rs")).exists();
+                    assert!(is_there, "there is no test {name}");
+                }
+            }
+        }
+        let named = EDITS.iter().map(|(file, ..)| file).chain(EXPLAINED.iter().map(|(file, ..)| file));
+        for name in named {
+            assert!(files().any(|(file, _)| file == *name), "{name} is not among the files");
+        }
+    }
 }

@@ -3,12 +3,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod exact;
-mod length;
 mod method;
-mod table;
-mod variant;
 mod variants;
 
 pub use exact::{cbrt_each, cbrt_u32, cbrt_u64};
-pub use variant::Variant;
-pub use variants::VARIANTS;
+pub use variants::{VARIANTS, Variant};

@@ -8,8 +8,8 @@
 use std::arch::x86_64::*;
 
 use super::avx512::digits;
-use super::integer::Integer;
 use super::portable::{store, trimmed};
+use super::write::Integer;
 
 const EIGHT: i64 = 100_000_000;
 

@@ -4,15 +4,10 @@
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_column;
-mod column;
 pub mod historical;
-mod integer;
 mod portable;
-mod small;
-mod variant;
+mod variants;
 mod write;
 
-pub use column::append_column;
-pub use integer::Integer;
-pub use variant::{VARIANTS, Variant, chosen};
-pub use write::{TooShort, append, append_to_string, write, write_within};
+pub use variants::{VARIANTS, Variant, chosen};
+pub use write::{Integer, TooShort, append, append_column, append_to_string, write, write_within};

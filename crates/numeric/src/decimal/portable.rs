@@ -1,4 +1,4 @@
-//! Digits by arithmetic on packed numbers, without a table: on every machine.
+//! Digits on every machine: by arithmetic on packed numbers, and of numbers below a thousand, the commonest, from a table.
 //!
 //! A number is halved by 10⁸, then 10⁴, 10² and 10; the halves of a stage sit side by side in one register and are
 //! divided together, by a multiplication and a shift. After Khuong and Wittrock's `an_itoa` (2017).
@@ -81,4 +81,36 @@ fn pairs(x: u64) -> u64 {
 pub unsafe fn store(text: u64, to: *mut u8) {
     // SAFETY: the caller vouches for eight bytes.
     unsafe { to.cast::<[u8; 8]>().write(text.to_le_bytes()) }
+}
+
+/// The first number that is not in the table.
+pub const TABLE_END: u64 = 1_000;
+
+/// The digits of each number as text, the first in the lowest byte, and in the highest how many they are.
+static TEXTS: [u32; TABLE_END as usize] = {
+    let mut texts = [0; TABLE_END as usize];
+    let mut x = 0;
+    while x < TABLE_END as u32 {
+        let (mut text, mut length, mut rest) = (0, 0, x);
+        while length == 0 || rest > 0 {
+            text = text << 8 | (b'0' as u32 + rest % 10);
+            rest /= 10;
+            length += 1;
+        }
+        texts[x as usize] = text | length << 24;
+        x += 1;
+    }
+    texts
+};
+
+/// Writes a number below [`TABLE_END`], by a load and a store, and returns how many digits it has.
+///
+/// # Safety
+/// Four bytes are writable at `to`; what of them is not text is overwritten.
+#[inline(always)]
+pub unsafe fn digits_by_table(x: u64, to: *mut u8) -> usize {
+    let text = TEXTS[x as usize];
+    // SAFETY: the caller vouches for four bytes.
+    unsafe { to.cast::<[u8; 4]>().write(text.to_le_bytes()) };
+    (text >> 24) as usize
 }

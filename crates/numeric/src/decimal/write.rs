@@ -1,7 +1,53 @@
-//! One integer at a time.
+//! The integers that can be written, one at a time and in columns.
 
-use super::integer::Integer;
-use super::variant::{Digits, best, digits};
+use super::portable;
+use super::variants::{Digits, best, digits};
+
+/// Integers of up to 64 bits: `u8` to `u64`, `i8` to `i64`, `usize` and `isize`. There is no method for 128 bits.
+pub trait Integer: Sealed + Copy {
+    /// The bytes that a text may need: as many as the longest of 32 bits has, 10 or 11 with the sign, also for narrower
+    /// integers; of 64 bits, and of `usize` and `isize`, 20.
+    const MOST_BYTES: usize = Self::MOST_DIGITS + Self::IS_SIGNED as usize;
+}
+
+impl<T: Sealed + Copy> Integer for T {}
+
+/// The part of [`Integer`] that is not for users, which also keeps others from implementing it.
+pub trait Sealed {
+    /// The digits of the largest magnitude, of one that is written as such a type.
+    const MOST_DIGITS: usize;
+    /// Whether there are numbers below zero.
+    const IS_SIGNED: bool;
+
+    /// Whether it is below zero, and its magnitude.
+    fn parts(self) -> (bool, u64);
+}
+
+macro_rules! integer {
+    ($($type:ty, $digits:literal, $is_signed:literal, $is_negative:expr, $magnitude:expr;)*) => {
+        $(impl Sealed for $type {
+            const MOST_DIGITS: usize = $digits;
+            const IS_SIGNED: bool = $is_signed;
+
+            #[inline(always)]
+            fn parts(self) -> (bool, u64) {
+                ($is_negative(self), $magnitude(self))
+            }
+        })*
+    };
+}
+integer! {
+    u8, 10, false, |_| false, u64::from;
+    u16, 10, false, |_| false, u64::from;
+    u32, 10, false, |_| false, u64::from;
+    u64, 20, false, |_| false, |x| x;
+    usize, 20, false, |_| false, |x| x as u64;
+    i8, 10, true, i8::is_negative, |x: i8| u64::from(x.unsigned_abs());
+    i16, 10, true, i16::is_negative, |x: i16| u64::from(x.unsigned_abs());
+    i32, 10, true, i32::is_negative, |x: i32| u64::from(x.unsigned_abs());
+    i64, 19, true, i64::is_negative, i64::unsigned_abs;
+    isize, 19, true, isize::is_negative, |x: isize| x.unsigned_abs() as u64;
+}
 
 /// A buffer has no room for the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +155,68 @@ pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, many: Di
     }
 }
 
+/// What a register writes at once.
+const MOST_WRITTEN: usize = 32;
+
+/// Appends the text of each integer and, behind each, the delimiter.
+///
+/// ```
+/// let mut text = Vec::new();
+/// ascertain_numeric::decimal::append_column(&[3, -14, 159_i32], b'\n', &mut text);
+/// assert_eq!(text, b"3\n-14\n159\n");
+/// ```
+pub fn append_column<I: Integer>(values: &[I], delimiter: u8, text: &mut Vec<u8>) {
+    // SAFETY: the machine has what was chosen for it.
+    unsafe { append_by(super::chosen().column, values, delimiter, text) }
+}
+
+/// How a column is written.
+#[derive(Clone, Copy, Debug)]
+pub enum Column {
+    /// On every machine.
+    OneByOne,
+    /// Eight at a time.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// As [`append_column`].
+///
+/// # Safety
+/// The CPU has what the way needs.
+pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8, text: &mut Vec<u8>) {
+    // In blocks, so that no more is reserved than a block may need beyond the text.
+    for block in values.chunks(256) {
+        text.reserve(block.len() * (I::MOST_BYTES + 1) + MOST_WRITTEN);
+        // SAFETY: for each value there are its bytes, the delimiter's and a register's; as many as are counted are
+        // written. The caller vouches for the CPU.
+        unsafe {
+            let to = text.as_mut_ptr().add(text.len());
+            let length = match column {
+                Column::OneByOne => one_by_one(block, delimiter, to),
+                #[cfg(target_arch = "x86_64")]
+                Column::Avx512 => super::avx512_column::write_block(block, delimiter, to),
+            };
+            text.set_len(text.len() + length);
+        }
+    }
+}
+
+unsafe fn one_by_one<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
+    let mut at = to;
+    for &value in values {
+        // SAFETY: the caller has room for every value's text and delimiter.
+        unsafe {
+            at = at.add(write_unchecked(value, at, portable::digits));
+            at.write(delimiter);
+            at = at.add(1);
+        }
+    }
+    at.addr() - to.addr()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::portable;
     use super::*;
 
     fn check<I: Integer + ToString>(value: I) {

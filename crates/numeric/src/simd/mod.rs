@@ -4,11 +4,9 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod eight;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod register;
 mod scalar;
 
-pub use eight::Eight;
-pub use register::{MAX_LANES, Register};
+pub use register::{Eight, MAX_LANES, Register};

@@ -1,6 +1,5 @@
 #![doc = include_str!("README.md")]
 
-mod portable;
 mod sum;
 #[cfg(target_arch = "x86_64")]
 mod x86;

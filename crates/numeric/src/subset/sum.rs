@@ -1,6 +1,5 @@
 //! The sum, whatever the machine has.
 
-use super::portable;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 
@@ -51,7 +50,7 @@ fn kernel() -> Kernel {
             return x86::avx2;
         }
     }
-    portable::add
+    portable
 }
 
 fn halved(mut partial: [f64; LANES]) -> f64 {
@@ -63,6 +62,20 @@ fn halved(mut partial: [f64; LANES]) -> f64 {
         half /= 2;
     }
     partial[0]
+}
+
+/// Without special instructions. A number that is not selected becomes 0 by its bits: no branch, and no
+/// multiplication that would make NaN of an infinity.
+fn portable(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
+    for (block, word) in blocks.iter().zip(mask) {
+        for (half, numbers) in block.as_chunks::<LANES>().0.iter().enumerate() {
+            let bits = word >> (half * LANES);
+            for (lane, (sum, number)) in partial.iter_mut().zip(numbers).enumerate() {
+                let selected = ((bits >> lane) & 1).wrapping_neg();
+                *sum += f64::from_bits(number.to_bits() & selected);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -82,7 +95,7 @@ mod tests {
                 kernels.push(("avx512", x86::avx512));
             }
         }
-        kernels.push(("portable", portable::add));
+        kernels.push(("portable", portable));
         let mut state = 1_u64;
         let mut random = || {
             // Steele, Lea and Flood's SplitMix64.
@@ -107,7 +120,7 @@ mod tests {
                     .collect();
                 let begun: [f64; LANES] = std::array::from_fn(|_| random() as i64 as f64);
                 let mut expected = begun;
-                portable::add(&numbers, &mask, &mut expected);
+                portable(&numbers, &mask, &mut expected);
                 for (name, kernel) in &kernels {
                     let mut partial = begun;
                     kernel(&numbers, &mask, &mut partial);

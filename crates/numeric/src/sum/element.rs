@@ -3,8 +3,7 @@
 use super::chosen::Chosen;
 use super::dot::{self, DotVariant};
 use super::exact::{Exponents, UnitSum};
-use super::table;
-use super::variant::Variant;
+use super::variants::{self, Variant};
 use super::vector::Vector;
 #[cfg(target_arch = "x86_64")]
 use super::vector::Widen;
@@ -33,12 +32,12 @@ pub trait Element: Load + Into<f64> + Term<Element = Self> {
 }
 
 impl Element for f32 {
-    const VARIANTS: &'static [Variant<f32>] = table::variants();
+    const VARIANTS: &'static [Variant<f32>] = variants::variants();
     const DOT_VARIANTS: &'static [DotVariant<f32>] = dot::variants();
 }
 
 impl Element for f64 {
-    const VARIANTS: &'static [Variant<f64>] = table::variants();
+    const VARIANTS: &'static [Variant<f64>] = variants::variants();
     const DOT_VARIANTS: &'static [DotVariant<f64>] = dot::variants();
 }
 

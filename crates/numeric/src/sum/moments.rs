@@ -1,9 +1,9 @@
 //! Mean and variance.
 
 use super::accumulate::Accumulator;
+use super::chosen::sum;
 use super::element::Element;
 use super::method::{Pair, lanes_total};
-use super::plain::sum;
 use super::vector::Vector;
 
 /// The arithmetic mean: [`sum()`], divided by the count. None of nothing.

@@ -1,6 +1,10 @@
-//! What a barrier promises.
+//! What a barrier promises, heavy sides that are under way, and the barrier that every machine has.
 
-use super::Ticket;
+use std::sync::Arc;
+
+use super::interrupts::Pending;
+use super::membarrier::Round;
+use crate::primitives::{Ordering, fence};
 
 /// A memory barrier in two sides that don't cost the same.
 ///
@@ -57,4 +61,87 @@ pub unsafe trait Barrier: Clone + Send + Sync + 'static {
     /// ticket was taken, and what is read after it passed, are on its two sides.
     #[must_use]
     fn ticket(&self) -> Ticket;
+}
+
+/// A heavy side that has begun and perhaps not ended: see [`Barrier::ticket`](super::Barrier::ticket).
+///
+/// Dropping it is allowed at any time. A child process made by fork(2) may go on with tickets of its parent.
+///
+/// ```
+/// use ascertain_sync::barrier::{Barrier, Global};
+/// # fn work() {}
+/// if let Ok(barrier) = Global::new() {
+///     let ticket = barrier.ticket();
+///     while !ticket.is_passed() {
+///         work(); // for some milliseconds
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ticket(State);
+
+#[derive(Clone, Debug)]
+enum State {
+    Passed,
+    Round(Arc<Round>),
+    Interrupts(Box<Pending>),
+}
+
+impl Ticket {
+    /// A ticket that has passed, for barriers whose heavy side is over at once.
+    #[must_use]
+    pub fn passed() -> Self {
+        Self(State::Passed)
+    }
+
+    pub(super) fn of_round(round: Arc<Round>) -> Self {
+        Self(State::Round(round))
+    }
+
+    pub(super) fn of_interrupts(pending: Pending) -> Self {
+        Self(State::Interrupts(Box::new(pending)))
+    }
+
+    /// Whether the heavy side is over. It does not block.
+    ///
+    /// # Panics
+    /// As [`Barrier::heavy`](super::Barrier::heavy).
+    #[must_use]
+    pub fn is_passed(&self) -> bool {
+        match &self.0 {
+            State::Passed => true,
+            State::Round(round) => round.is_passed(),
+            State::Interrupts(pending) => pending.is_passed(),
+        }
+    }
+
+    /// Blocks until the heavy side is over.
+    ///
+    /// # Panics
+    /// As [`Barrier::heavy`](super::Barrier::heavy).
+    pub fn wait(&self) {
+        match &self.0 {
+            State::Passed => {}
+            State::Round(round) => round.wait(),
+            State::Interrupts(pending) => pending.wait(),
+        }
+    }
+}
+
+/// A sequentially consistent fence on both sides: no help of the kernel, and a light side that costs as much as the
+/// heavy one. There is no machine without it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fences;
+
+// SAFETY: two sequentially consistent fences have an order. What precedes the first is seen by what follows the second.
+unsafe impl Barrier for Fences {
+    #[inline(always)]
+    fn light(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    fn ticket(&self) -> Ticket {
+        fence(Ordering::SeqCst);
+        Ticket::passed()
+    }
 }

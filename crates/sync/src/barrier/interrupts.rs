@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::unavailable::{Method, Unavailable};
-use super::{Barrier, Expedited, Global, Ticket};
+use super::{Barrier, Expedited, Global, Method, Ticket, Unavailable};
 use crate::barrierd::{self, Client, DEFAULT_PATH};
 use crate::primitives::{Ordering, compiler_fence};
 

@@ -2,24 +2,14 @@
 
 mod choose;
 mod contract;
-mod expedited;
-mod expedited_or_fences;
-mod fences;
-mod global;
 mod interrupts;
+mod membarrier;
 #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
 mod scripted;
-mod ticket;
-mod unavailable;
 
-pub use choose::{BEST_FIRST, Visitor, choose};
-pub use contract::Barrier;
-pub use expedited::Expedited;
-pub use expedited_or_fences::ExpeditedOrFences;
-pub use fences::Fences;
-pub use global::Global;
+pub use choose::{BEST_FIRST, ExpeditedOrFences, Method, Reason, Unavailable, Visitor, choose};
+pub use contract::{Barrier, Fences, Ticket};
 pub use interrupts::Interrupts;
+pub use membarrier::{Expedited, Global};
 #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
 pub(crate) use scripted::Scripted;
-pub use ticket::Ticket;
-pub use unavailable::{Method, Reason, Unavailable};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::global::Round;
+use super::membarrier::Round;
 use super::{Barrier, Fences, Ticket};
 
 /// How the heavy sides end that begin from now on: not at all, well, or with an error's number, which panics.

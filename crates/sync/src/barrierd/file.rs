@@ -1,4 +1,4 @@
-//! Where everything stands in the memory that the daemon and its clients share.
+//! Where everything stands in the memory that the daemon and its clients share, and what it says.
 //!
 //! There are two pieces of it. The *map* is written by the programs in the kernel only, not even by the daemon. The
 //! *page* is written by the daemon only. Numbers are in the machine's own order of bytes. A change of either is a new
@@ -122,4 +122,34 @@ pub fn is_absent(words: &impl Words, cpu: u32) -> bool {
 #[must_use]
 pub fn is_idle(words: &impl Words, cpu: u32) -> bool {
     words.map(map::line(cpu) + map::IS_IDLE) == 1
+}
+
+/// What the daemon and its programs say, as [`Client::status`](super::Client::status) reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// The daemon's process; 0 where that can't be seen from here.
+    pub pid: u32,
+    /// The virtual time: how many interrupts there have been.
+    pub virtual_time: u64,
+    /// Heartbeats, modulo 2³².
+    pub beats: u32,
+    /// The shortest time between two.
+    pub period_ns: u64,
+    /// CPU time that the daemon has used up to the last heartbeat.
+    pub cpu_time_ns: u64,
+    /// Each CPU.
+    pub cpus: Vec<CpuStatus>,
+}
+
+/// What is known of a CPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpuStatus {
+    /// Its number.
+    pub cpu: u32,
+    /// Whether it is idle.
+    pub is_idle: bool,
+    /// Interrupts that were noted.
+    pub interrupts: u64,
+    /// How long ago the last one was; none where there was none.
+    pub age_ns: Option<u64>,
 }

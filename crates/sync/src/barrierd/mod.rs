@@ -2,29 +2,29 @@
 
 #[cfg(target_os = "linux")]
 mod client;
-#[cfg(not(target_os = "linux"))]
-#[path = "client_elsewhere.rs"]
-mod client;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 mod connections;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 mod daemon;
-#[cfg(all(feature = "daemon", not(target_os = "linux")))]
-#[path = "daemon_elsewhere.rs"]
-mod daemon;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod error;
 pub mod file;
 mod litmus;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 mod programs;
-mod status;
 
+#[cfg(target_os = "linux")]
 pub use client::{Client, Ticket};
-#[cfg(feature = "daemon")]
+#[cfg(all(feature = "daemon", target_os = "linux"))]
 pub use daemon::Daemon;
+#[cfg(all(feature = "daemon", not(target_os = "linux")))]
+pub use elsewhere::Daemon;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Client, Ticket};
 pub use error::Error;
+pub use file::{CpuStatus, Status};
 pub use litmus::missed_rounds;
-pub use status::{CpuStatus, Status};
 
 /// The longest time between two heartbeats. New clients are answered between them, and wait for a second.
 pub const PERIOD_MAX: std::time::Duration = std::time::Duration::from_millis(500);

@@ -164,6 +164,11 @@ impl<B: Barrier> Collector<B> {
         }
         is_free
     }
+
+    /// For who has left some objects: frees where there are too many by now.
+    pub(super) fn free_if_many(&self) {
+        self.0.orphans.free_if_many(|| self.register().free_ripe());
+    }
 }
 
 impl State {
@@ -191,13 +196,6 @@ impl State {
 impl<B: Barrier> Clone for Collector<B> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
-    }
-}
-
-impl<B: Barrier> Collector<B> {
-    /// For who has left some objects: frees where there are too many by now.
-    pub(super) fn free_if_many(&self) {
-        self.0.orphans.free_if_many(|| self.register().free_ripe());
     }
 }
 

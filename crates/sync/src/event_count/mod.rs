@@ -1,7 +1,6 @@
 #![doc = include_str!("README.md")]
 
 mod awaitable;
-mod backoff;
 mod contract;
 mod flagged;
 #[cfg(model = "tso")]
@@ -9,15 +8,13 @@ mod impatient;
 mod polled;
 mod sleep;
 mod two_word;
-mod unlocked;
 
 pub use awaitable::{Awaitable, Changed};
-pub use backoff::Backoff;
 pub use contract::{EventCount, Version};
 pub use flagged::{Flagged, MultiProducer, OneWord};
 #[cfg(model = "tso")]
 pub use impatient::Impatient;
-pub use polled::Polled;
+pub use polled::{Backoff, Polled};
 pub use two_word::TwoWord;
 
 /// The cheapest with one producer that can wake sleepers here: one word where the processor adds to memory in one

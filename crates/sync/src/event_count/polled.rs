@@ -1,8 +1,9 @@
-//! One word that nobody sleeps on.
+//! One word that nobody sleeps on, and how often to look at it.
 
-use super::Backoff;
+use std::time::Duration;
+
 use super::contract::{EventCount, Version, sealed};
-use crate::primitives::{AtomicU32, Instant, Ordering};
+use crate::primitives::{AtomicU32, Instant, Ordering, spin_loop, thread};
 
 /// For a single producer, without wake-ups: publishing is a plain store, and who waits looks again and again, after
 /// pauses that grow with the time waited already ([`Backoff`]).
@@ -41,5 +42,100 @@ impl EventCount for Polled {
                 return changed;
             }
         }
+    }
+}
+
+/// What a sleep lasts beyond the time asked for, as a rule: Linux rounds up by 50 µs, and waking takes time.
+const OVERSLEPT: Duration = Duration::from_micros(60);
+
+/// Pauses between looks at something that will change, each a tenth of the time waited so far: whenever it changes,
+/// it is seen at most 10 % late (and as late as a sleep is overslept by more than 60 µs).
+///
+/// For a request and its response: no one need know that somebody waits, and what has taken long is looked at rarely.
+/// Until 1.2 ms have passed, the pauses are too short to sleep, and it spins.
+///
+/// ```
+/// use ascertain_sync::event_count::Backoff;
+///
+/// # let mut looks = 0;
+/// # let mut has_response = || { looks += 1; looks == 3 };
+/// let mut backoff = Backoff::new(None);
+/// while !has_response() {
+///     backoff.pause();
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Backoff {
+    begun: Instant,
+    deadline: Option<Instant>,
+}
+
+impl Backoff {
+    /// Waiting begins now.
+    #[must_use]
+    pub fn new(deadline: Option<Instant>) -> Self {
+        Self { begun: Instant::now(), deadline }
+    }
+
+    /// Returns when it is time to look again. False if there was no pause, because the deadline has passed.
+    pub fn pause(&mut self) -> bool {
+        let now = Instant::now();
+        let waited = now.saturating_duration_since(self.begun);
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now));
+        if left == Some(Duration::ZERO) {
+            return false;
+        }
+        if cfg!(any(model = "loom", model = "tso")) {
+            thread::yield_now();
+            return true;
+        }
+        let (pause, is_sleep) = pause_after(waited);
+        let pause = left.map_or(pause, |left| pause.min(left));
+        if is_sleep {
+            std::thread::sleep(pause);
+        } else {
+            spin_loop();
+            while Instant::now().saturating_duration_since(now) < pause {
+                spin_loop();
+            }
+        }
+        true
+    }
+}
+
+/// How long to pause, and whether to sleep meanwhile.
+fn pause_after(waited: Duration) -> (Duration, bool) {
+    let tenth = waited / 10;
+    match tenth.checked_sub(OVERSLEPT) {
+        Some(sleep) if sleep >= OVERSLEPT => (sleep, true),
+        _ => (tenth, false),
+    }
+}
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_most_a_tenth_late_after_any_time() {
+        let mut waited = Duration::from_nanos(30);
+        let mut looks = 0;
+        while waited < Duration::from_secs(3600) {
+            let (pause, is_sleep) = pause_after(waited);
+            let late = if is_sleep { pause + OVERSLEPT } else { pause };
+            assert!(late <= waited / 10, "{waited:?} {pause:?}");
+            waited += late.max(Duration::from_nanos(30));
+            looks += 1;
+        }
+        // log(1 hour / 30 ns) / log(1.1), and the first few: it does not look more often than it must.
+        assert!((240..300).contains(&looks), "{looks}");
+    }
+
+    #[test]
+    fn a_deadline_ends_it() {
+        let deadline = Instant::now() + Duration::from_millis(3);
+        let mut backoff = Backoff::new(Some(deadline));
+        while backoff.pause() {}
+        assert!(Instant::now() >= deadline);
     }
 }

@@ -2,8 +2,7 @@
 
 use ascertain_sys::rseq::{Area, Count, Outcome, Unavailable};
 
-use super::Method;
-use super::shard::{of_cpus, of_threads, own};
+use super::method::{Method, of_cpus, of_threads, own};
 
 /// A number that any thread adds to and that is read rarely: the sum of one for each CPU.
 ///

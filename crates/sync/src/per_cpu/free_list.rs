@@ -8,8 +8,7 @@ use std::thread;
 
 use ascertain_sys::rseq::{Area, Outcome, Stacks, Unavailable, Yielded, possible_cpus};
 
-use super::Method;
-use super::shard::{Shard, of_threads, own};
+use super::method::{Method, Shard, of_threads, own};
 use crate::drop_all::drop_all;
 
 /// A CPU's stack holds a multiple of so many: a cache line or two of them.

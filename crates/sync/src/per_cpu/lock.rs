@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ascertain_sys::rseq::{self, Area, Outcome, Owned, Unavailable, WORDS, Yielded};
 
-use super::Method;
-use super::shard::{Shard, of_cpus, of_threads, own};
+use super::method::{Method, Shard, of_cpus, of_threads, own};
 
 /// A revocable lock on some words, which each CPU has of its own: [`WORDS`] of 64 bits, zero at first.
 ///

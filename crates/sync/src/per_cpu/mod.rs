@@ -4,7 +4,6 @@ mod counter;
 mod free_list;
 mod lock;
 mod method;
-mod shard;
 
 pub use counter::Counter;
 pub use free_list::FreeList;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::PopError;
 use super::shared::Shared;
 use crate::drop_all::drop_all;
 use crate::event_count::{EventCount, SingleProducer, Version};
@@ -212,3 +211,23 @@ impl<T: Send, P: EventCount, C: EventCount> fmt::Debug for Consumer<T, P, C> {
         f.debug_struct("Consumer").field("next", &self.next).field("capacity", &self.capacity()).finish_non_exhaustive()
     }
 }
+
+/// Why no item was popped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PopError {
+    /// There is none yet: wait for longer.
+    Empty,
+    /// There is none, and the producer is gone.
+    Closed,
+}
+
+impl fmt::Display for PopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the ring was empty until the deadline",
+            Self::Closed => "the ring is empty and its producer is gone",
+        })
+    }
+}
+
+impl std::error::Error for PopError {}

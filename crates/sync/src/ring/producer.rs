@@ -4,7 +4,6 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use super::PushError;
 use super::shared::Shared;
 use crate::event_count::{EventCount, SingleProducer, Version};
 use crate::primitives::Instant;
@@ -183,3 +182,32 @@ impl<T: Send, P: EventCount, C: EventCount> fmt::Debug for Producer<T, P, C> {
         f.debug_struct("Producer").field("next", &self.next).field("capacity", &self.capacity).finish_non_exhaustive()
     }
 }
+
+/// Why an item was not pushed. It is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushError<T> {
+    /// There is no room: pop, or wait for longer.
+    Full(T),
+    /// The consumer is gone: nobody will ever pop it.
+    Closed(T),
+}
+
+impl PushError<()> {
+    fn with<T>(self, item: T) -> PushError<T> {
+        match self {
+            Self::Full(()) => PushError::Full(item),
+            Self::Closed(()) => PushError::Closed(item),
+        }
+    }
+}
+
+impl<T> fmt::Display for PushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the ring was full until the deadline: pop faster, or make it larger",
+            Self::Closed(_) => "the ring's consumer is gone",
+        })
+    }
+}
+
+impl<T: fmt::Debug> std::error::Error for PushError<T> {}

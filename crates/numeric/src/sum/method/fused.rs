@@ -1,15 +1,61 @@
-//! Methods whose exact subtractions run on the multipliers, and the one that also widens by integer operations.
+//! Methods half of whose additions are issued as multiplications, and the one that also widens by integer operations.
 
 use std::hint::black_box;
 
 use super::Method;
-use super::babuska::Beside;
-use super::subtract::Subtract;
+use super::compensated::{Beside, Excess, Subtract};
 use super::two_sum::{Pair, blocks};
 use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate_part};
 use crate::sum::element::Element;
 use crate::sum::exact::exact;
 use crate::sum::vector::{Fma, Vector, Widen};
+
+/// [`Kahan`](super::Kahan), bit for bit, for CPUs that add on other ports than they multiply and
+/// add (AMD since Zen): a·1 − b is rounded as a − b is, and runs there.
+pub struct KahanFma;
+
+impl<V: Fma> Method<V> for KahanFma {
+    #[inline(always)]
+    unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
+        // SAFETY: the same contract.
+        unsafe { accumulate::<Fused<V>, V, T, N>(xs).kahan.total(xs) }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Fused<V> {
+    kahan: Excess<V>,
+    /// A one that the compiler can't see, or it would turn the multiplications into additions
+    /// again. All accumulators share the register.
+    one: V,
+}
+
+impl<V: Fma> Accumulator<V> for Fused<V> {
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the same contract.
+        unsafe { Fused { kahan: Excess::new(), one: V::splat(black_box(1.0)) } }
+    }
+
+    #[inline(always)]
+    unsafe fn push(&mut self, terms: V) {
+        // SAFETY: the same contract.
+        unsafe {
+            let Excess { sum: old, excess } = self.kahan;
+            let wanted = terms.mul_sub(self.one, excess);
+            let sum = old.add(wanted);
+            let excess = sum.sub(old).mul_sub(self.one, wanted);
+            self.kahan = Excess { sum, excess };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn merge(self, other: Self) -> Self {
+        // SAFETY: the same contract.
+        let kahan = unsafe { Accumulator::<V>::merge(self.kahan, other.kahan) };
+        Fused { kahan, ..self }
+    }
+}
 
 /// As a·1 − b, which gives the same bits. CPUs that add on other ports than they multiply and add (AMD since Zen)
 /// then have twice as many for the whole. The one is hidden from the compiler, which would otherwise make subtractions

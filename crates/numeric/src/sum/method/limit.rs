@@ -1,11 +1,12 @@
-//! The limit of a method of `K` operations: reading the numbers, and as much work on each register that waits for nothing.
+//! What no method can beat: reading the numbers, alone or with as many operations that wait for nothing.
 
 use std::hint::black_box;
 
 use super::Method;
+use crate::simd::MAX_LANES;
 use crate::sum::accumulate::{Accumulator, accumulate};
 use crate::sum::element::Element;
-use crate::sum::vector::Fma;
+use crate::sum::vector::{Fma, Words};
 
 /// Loads each register and does `K` operations with it, by turns on the adders and on the multipliers, of which only the
 /// last waits for what came before: the limit is how many operations the CPU starts in a cycle, or what it loads. Not a
@@ -50,5 +51,42 @@ impl<V: Fma, const K: usize> Accumulator<V> for Work<V, K> {
     unsafe fn merge(self, other: Self) -> Self {
         // SAFETY: the same contract.
         unsafe { Work { sum: self.sum.add(other.sum), ..self } }
+    }
+}
+
+/// Exclusive or of all 64-bit words of the slice (the last one filled with zeros), as a number:
+/// not a sum, but no sum can be faster.
+pub struct LoadOnly;
+
+impl<V: Words> Method<V> for LoadOnly {
+    #[inline(always)]
+    unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
+        let width = size_of::<V>();
+        // SAFETY: the bytes are those of `xs`, which holds floats without padding; loads are
+        // inside of their blocks and of the buffer; the caller vouches for the instructions.
+        let lanes = unsafe {
+            let bytes = std::slice::from_raw_parts(xs.as_ptr().cast::<u8>(), size_of_val(xs));
+            // From where registers cross no cache line, unless that would take words apart.
+            let unaligned = bytes.as_ptr().align_offset(width);
+            let (head, body) = bytes.split_at(if unaligned % 8 == 0 { unaligned.min(bytes.len()) } else { 0 });
+            let mut seen = [V::splat(0.0); N];
+            let mut blocks = body.chunks_exact(N * width);
+            for block in &mut blocks {
+                for (i, seen) in seen.iter_mut().enumerate() {
+                    *seen = seen.xor(V::load_bytes(block.as_ptr().add(i * width)));
+                }
+            }
+            let mut all = seen[0];
+            for other in &seen[1..] {
+                all = all.xor(*other);
+            }
+            for piece in blocks.remainder().chunks(width).chain([head]) {
+                let mut buffer = [0_u8; MAX_LANES * size_of::<f64>()];
+                buffer[..piece.len()].copy_from_slice(piece);
+                all = all.xor(V::load_bytes(buffer.as_ptr()));
+            }
+            all.to_lanes()
+        };
+        lanes[..V::LANES].iter().fold(0, |all, lane| all ^ lane.to_bits()) as f64
     }
 }

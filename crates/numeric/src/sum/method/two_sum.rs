@@ -1,8 +1,7 @@
 //! Compensated summation by error-free additions, of registers (f64) or of blocks of them (f32).
 
 use super::Method;
-use super::compensated::{total, two_sum};
-use super::subtract::{OnAdders, Subtract};
+use super::compensated::{OnAdders, Subtract, total, two_sum};
 use crate::simd::Register;
 use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate_part};
 use crate::sum::element::Element;

@@ -1,4 +1,4 @@
-//! membarrier(2) by waiting for the scheduler.
+//! The two kinds of membarrier(2): by interrupts, and by waiting for the scheduler.
 
 use std::io;
 use std::ptr;
@@ -9,9 +9,61 @@ use std::thread;
 use ascertain_sys::fork::generation;
 use ascertain_sys::membarrier;
 
-use super::unavailable::{Method, Unavailable};
-use super::{Barrier, Ticket, expedited};
+use super::{Barrier, Method, Ticket, Unavailable};
 use crate::primitives::{Ordering, compiler_fence, fence};
+
+/// Expedited membarrier: the heavy side interrupts each CPU that runs a thread of this process. Microseconds, during
+/// which each of those CPUs loses about one.
+#[derive(Clone, Copy, Debug)]
+pub struct Expedited(());
+
+impl Expedited {
+    /// Tells the kernel that this process will use it. Calling it again costs a system call.
+    ///
+    /// # Errors
+    /// Where the kernel is older than Linux 4.14, the system another, or a filter of system calls forbids it.
+    pub fn new() -> Result<Self, Unavailable> {
+        match membarrier::is_expedited_supported() {
+            Ok(true) => {}
+            Ok(false) => return Err(Unavailable::old_kernel(Method::Expedited)),
+            Err(error) => return Err(Unavailable::refused(Method::Expedited, &error)),
+        }
+        registered_barrier().map_err(|error| Unavailable::refused(Method::Expedited, &error))?;
+        Ok(Self(()))
+    }
+}
+
+/// A child process need not have inherited that its parent had registered: it is done anew when the kernel says so.
+fn registered_barrier() -> io::Result<()> {
+    match membarrier::private_expedited() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            membarrier::register_private_expedited()?;
+            membarrier::private_expedited()
+        }
+        done => done,
+    }
+}
+
+// SAFETY: the kernel has each thread that runs pass a full barrier between call and return, and each other thread
+// passes one when it is next scheduled. If a light side comes before that barrier in its thread, what precedes it has
+// been written when the call returns; if after, what it reads is read after the call began. The compiler fence keeps
+// the light side's place in its thread.
+unsafe impl Barrier for Expedited {
+    #[inline(always)]
+    fn light(&self) {
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    fn ticket(&self) -> Ticket {
+        // The call is a full barrier on every processor: the fences say so in the language.
+        fence(Ordering::SeqCst);
+        // The kernel may be out of memory for a moment, which the slower way does not need.
+        let done = registered_barrier().or_else(|_| membarrier::global());
+        check(done.as_ref().err().and_then(io::Error::raw_os_error));
+        fence(Ordering::SeqCst);
+        Ticket::passed()
+    }
+}
 
 /// Plain membarrier: the heavy side waits until each CPU has scheduled. Milliseconds, and no CPU is disturbed.
 ///
@@ -58,12 +110,12 @@ unsafe impl Barrier for Global {
 
 /// The number of the error that the kernel gave, should it neither do this nor the expedited way.
 fn barrier() -> Result<(), i32> {
-    let done = membarrier::global().or_else(|_| expedited::registered_barrier());
+    let done = membarrier::global().or_else(|_| registered_barrier());
     done.map_err(|error| error.raw_os_error().unwrap_or(0))
 }
 
 /// Going on without the barrier would free what is still read.
-pub(super) fn check(errno: Option<i32>) {
+fn check(errno: Option<i32>) {
     if let Some(errno) = errno {
         let error = io::Error::from_raw_os_error(errno);
         panic!("the kernel refuses membarrier(2), which it offered before: {error}");

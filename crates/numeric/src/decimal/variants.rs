@@ -4,9 +4,8 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::column::{Column, append_by};
-use super::integer::Integer;
-use super::{portable, small};
+use super::portable;
+use super::write::{Column, Integer, append_by};
 use crate::code_size::sized;
 use crate::features::first_missing;
 
@@ -158,7 +157,9 @@ pub(super) type Digits = unsafe fn(u64, *mut u8) -> usize;
 #[inline(always)]
 pub(super) unsafe fn digits(magnitude: u64, to: *mut u8, many: Digits) -> usize {
     // SAFETY: the caller's, and there are more than four bytes.
-    unsafe { if magnitude < small::END { small::digits(magnitude, to) } else { many(magnitude, to) } }
+    unsafe {
+        if magnitude < portable::TABLE_END { portable::digits_by_table(magnitude, to) } else { many(magnitude, to) }
+    }
 }
 
 /// The way that this machine takes for a type.

@@ -1,6 +1,51 @@
-//! Newton's iteration r ← (2r + x/r²)/3, from several first guesses, with several divisions.
+//! The methods of the integer cube root that TCP's congestion control went through, after Hemminger and
+//! Tarreau (2007), written afresh from what they say of them: bit by bit, by Newton's iteration r ← (2r + x/r²)/3 from
+//! several first guesses with several divisions, by a table of 64 bytes on the number's leading six bits, and the C
+//! library's floating-point root, put right.
 
-use super::bits;
+use super::exact::leading_zeros;
+
+/// How many bits a number has; zero is taken for one.
+#[inline(always)]
+fn bits(x: u64) -> u32 {
+    64 - leading_zeros(x | 1)
+}
+
+/// A bit is tried by the cube that it would make; exact.
+#[inline(always)]
+pub fn acbrt(x: u64) -> u32 {
+    let mut root = 0_u64;
+    for bit in (0..bits(x).div_ceil(3)).rev() {
+        let tried = root | 1 << bit;
+        // The largest that is tried, 2^22 − 1, has a cube that does not fit.
+        if u128::from(tried).pow(3) <= u128::from(x) {
+            root = tried;
+        }
+    }
+    root as u32
+}
+
+/// As [`acbrt`] in 32 bits: what the number has more is cut off in threes, and a zero put behind the root
+/// for each. By shifts and additions alone: rest and three times the square are carried along.
+#[inline(always)]
+pub fn hcbrt(x: u64) -> u32 {
+    let cut = bits(x).saturating_sub(32).div_ceil(3);
+    let mut rest = (x >> (3 * cut)) as u32;
+    let (mut root, mut square) = (0_u32, 0_u32);
+    for third in (0..=10_u8).rev() {
+        let shift = 3 * third;
+        // (2r + 1)³ − (2r)³ = 3·(4r² + 2r) + 1
+        square <<= 2;
+        root <<= 1;
+        let odd = 3 * (square + root) + 1;
+        if rest >> shift >= odd {
+            rest -= odd << shift;
+            square += 2 * root + 1;
+            root += 1;
+        }
+    }
+    root << cut
+}
 
 /// A power of two that is above the root: from there on Newton's iteration only falls.
 fn above(x: u64) -> u64 {
@@ -136,4 +181,49 @@ fn divide(x: u64, by: u64) -> u64 {
         (Ok(x), Ok(by)) => u64::from(x / by),
         _ => x / by,
     }
+}
+
+/// Roots of the middles of 0 to 1, 1 to 2, and so on, in units of 2^−6.
+static ROOTS: [u8; 64] = {
+    let mut table = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        // (i + 1/2)·2^18 = (2i + 1)·2^17
+        let cube = (2 * i as u64 + 1) << 17;
+        let mut root: u64 = 1;
+        while (root + 1) * (root + 1) * (root + 1) <= cube {
+            root += 1;
+        }
+        table[i] = root as u8;
+        i += 1;
+    }
+    table
+};
+
+/// The table alone: no division at all.
+#[inline(always)]
+pub fn tab0(x: u64) -> u32 {
+    // The number is cut down by a power of eight to its last six bits, and the root grown by one of two.
+    let cut = bits(x).saturating_sub(6).div_ceil(3);
+    let root = u32::from(ROOTS[(x >> (3 * cut)) as usize & 63]);
+    (root << cut) >> 6
+}
+
+/// The table and one iteration of Newton's, with the one 64-bit division: by r·(r − 1), which makes up for
+/// what the division cuts off, and with a multiplication for the third.
+#[inline(always)]
+pub fn tab1(x: u64) -> u32 {
+    let root = u64::from(tab0(x));
+    if root < 2 {
+        return root as u32;
+    }
+    (((2 * root + x / (root * (root - 1))) * 43_691) >> 17) as u32
+}
+
+/// The root of the number as a double, and a comparison on either side; exact.
+#[inline(always)]
+pub fn libm(x: u64) -> u32 {
+    let root = (x as f64).cbrt() as u64;
+    let beyond = |root: u64| root.wrapping_mul(root).wrapping_mul(root).wrapping_sub(x) as i64 > 0;
+    if beyond(root) { root as u32 - 1 } else { root as u32 + u32::from(!beyond(root + 1)) }
 }

@@ -49,3 +49,34 @@ impl Client {
         match *self {}
     }
 }
+
+#[cfg(feature = "daemon")]
+#[derive(Debug)]
+pub enum Daemon {}
+
+#[cfg(feature = "daemon")]
+impl Daemon {
+    pub fn new(_period: std::time::Duration) -> Result<Self, Error> {
+        Err(Error::OtherMachine)
+    }
+
+    pub fn listen(&mut self, _path: &Path) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub fn connect(&mut self) -> Result<Client, Error> {
+        match *self {}
+    }
+
+    pub fn run_in_real_time(&self) -> std::io::Result<()> {
+        match *self {}
+    }
+
+    pub fn drop_privileges(&self) -> std::io::Result<()> {
+        match *self {}
+    }
+
+    pub fn serve(&mut self, _stop: std::os::fd::BorrowedFd<'_>) -> std::io::Result<()> {
+        match *self {}
+    }
+}

@@ -3,13 +3,14 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+use super::arch::{distances_entry, entries, exact_entry};
 use crate::sum::exact::{Exponents, UnitSum};
 use crate::sum::method::OnMultipliers;
 use crate::sum::vector::{Fma, Vector, Widen, Words};
 
-super::entries!(__m512d, target_feature(enable = "avx512f,avx512dq"));
-super::exact_entry!(__m512d, target_feature(enable = "avx512f,avx512dq"));
-super::distances_entry!(__m512d, target_feature(enable = "avx512f,avx512dq"));
+entries!(__m512d, target_feature(enable = "avx512f,avx512dq"));
+exact_entry!(__m512d, target_feature(enable = "avx512f,avx512dq"));
+distances_entry!(__m512d, target_feature(enable = "avx512f,avx512dq"));
 
 impl Vector for __m512d {
     type Part = Self;

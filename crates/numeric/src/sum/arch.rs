@@ -1,0 +1,169 @@
+//! The instruction sets: of each its register, and the entries that enable its instructions.
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use super::avx512;
+
+/// The functions that users reach a register through, each of which enables its instructions.
+macro_rules! entries {
+    ($register:ty, $enable:meta) => {
+        /// Sums with method `M` and `N` accumulators.
+        #[$enable]
+        pub fn sum<M: crate::sum::method::Method<$register>, T: crate::sum::Element, const N: usize>(xs: &[T]) -> f64 {
+            // SAFETY: the instructions are enabled here.
+            unsafe { M::sum::<T, N>(xs) }
+        }
+
+        /// The dot product by method `M` and `N` accumulators; of the longer slice, as much as the shorter has.
+        #[$enable]
+        pub fn dot<M: crate::sum::dot::DotMethod<$register>, T: crate::sum::Element, const N: usize>(
+            xs: &[T],
+            ys: &[T],
+        ) -> f64 {
+            // SAFETY: the instructions are enabled here.
+            unsafe { M::dot::<T, N>(xs, ys) }
+        }
+    };
+}
+
+/// What needs no order, so that any register will do.
+macro_rules! exact_entry {
+    ($register:ty, $enable:meta) => {
+        /// Adds to an exact sum.
+        #[$enable]
+        pub fn add_exactly<T: crate::sum::Element>(sum: &mut crate::sum::Exact, xs: &[T]) {
+            // SAFETY: the instructions are enabled here.
+            unsafe { crate::sum::exact::add_blocks::<$register, T, 4>(sum, xs) }
+        }
+    };
+}
+
+/// What is offered in eight lanes alone, for the same bits everywhere.
+macro_rules! distances_entry {
+    ($register:ty, $enable:meta) => {
+        /// The sums of the distances from `centre` and of their squares.
+        #[$enable]
+        pub fn distances<T: crate::sum::Element>(xs: &[T], centre: f64) -> (f64, f64) {
+            // SAFETY: the instructions are enabled here.
+            unsafe { crate::sum::moments::distances::<$register, T, 2>(xs, centre) }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use {distances_entry, entries, exact_entry};
+
+/// The features that [`scalar`] enables: none.
+pub const SCALAR: &[&str] = &[];
+/// The features that `avx2` enables.
+pub const AVX2: &[&str] = &["avx2", "fma"];
+/// The features that `avx512` enables.
+pub const AVX512: &[&str] = &["avx512f", "avx512dq"];
+/// The features that `neon` enables, which every machine of its architecture has.
+pub const NEON: &[&str] = if cfg!(target_arch = "aarch64") { &[] } else { &["neon"] };
+
+/// One number at a time, on every machine.
+pub mod scalar {
+    use crate::simd::Eight;
+    use crate::sum::method::OnAdders;
+    use crate::sum::vector::Vector;
+
+    entries!(f64, inline);
+    exact_entry!(f64, inline);
+
+    impl Vector for f64 {
+        type Part = Self;
+        type Subtraction = OnAdders;
+
+        #[inline(always)]
+        fn parts(&mut self) -> &mut [Self] {
+            std::slice::from_mut(self)
+        }
+    }
+
+    /// Eight lanes of one number each.
+    pub mod by_eight {
+        use super::Eight;
+
+        entries!(Eight<f64, 8>, inline);
+        distances_entry!(Eight<f64, 8>, inline);
+    }
+}
+
+/// AVX2 with FMA: four numbers at a time.
+#[cfg(target_arch = "x86_64")]
+pub mod avx2 {
+    use std::arch::x86_64::*;
+
+    use crate::simd::Eight;
+    use crate::sum::method::OnMultipliers;
+    use crate::sum::vector::{Fma, Vector, Words};
+
+    entries!(__m256d, target_feature(enable = "avx2,fma"));
+    exact_entry!(__m256d, target_feature(enable = "avx2,fma"));
+
+    impl Vector for __m256d {
+        type Part = Self;
+        type Subtraction = OnMultipliers<__m256d>;
+
+        #[inline(always)]
+        fn parts(&mut self) -> &mut [Self] {
+            std::slice::from_mut(self)
+        }
+    }
+
+    impl Fma for __m256d {}
+
+    /// Eight lanes in two registers.
+    pub mod by_eight {
+        use super::{__m256d, Eight};
+
+        entries!(Eight<__m256d, 2>, target_feature(enable = "avx2,fma"));
+        distances_entry!(Eight<__m256d, 2>, target_feature(enable = "avx2,fma"));
+    }
+
+    impl Words for __m256d {
+        #[inline]
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn load_bytes(from: *const u8) -> Self {
+            // SAFETY: the caller promises 32 readable bytes.
+            unsafe { _mm256_loadu_pd(from.cast()) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn xor(self, other: Self) -> Self {
+            _mm256_xor_pd(self, other)
+        }
+    }
+}
+
+/// NEON: two numbers at a time.
+#[cfg(target_arch = "aarch64")]
+pub mod neon {
+    use std::arch::aarch64::*;
+
+    use crate::simd::Eight;
+    use crate::sum::method::OnAdders;
+    use crate::sum::vector::Vector;
+
+    entries!(float64x2_t, target_feature(enable = "neon"));
+    exact_entry!(float64x2_t, target_feature(enable = "neon"));
+
+    impl Vector for float64x2_t {
+        type Part = Self;
+        type Subtraction = OnAdders;
+
+        #[inline(always)]
+        fn parts(&mut self) -> &mut [Self] {
+            std::slice::from_mut(self)
+        }
+    }
+
+    /// Eight lanes in four registers.
+    pub mod by_eight {
+        use super::{Eight, float64x2_t};
+
+        entries!(Eight<float64x2_t, 4>, target_feature(enable = "neon"));
+        distances_entry!(Eight<float64x2_t, 4>, target_feature(enable = "neon"));
+    }
+}
