@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use ascertain_engine::nearest::suggestion;
+use ascertain_engine::names::suggestion;
 
 /// The folder of a run: of the one that is named by its folder, a file of it, its name, or a beginning or end that
 /// only its name has; without a name, or as `latest`, of the latest. `runs` is the folder of runs.

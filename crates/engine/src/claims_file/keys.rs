@@ -3,7 +3,7 @@
 
 use toml::de::DeValue;
 
-use crate::nearest::suggestion;
+use crate::names::suggestion;
 use crate::unit::{Unit, parse_quantity};
 
 /// A key of a `[[claim]]`.

@@ -6,7 +6,7 @@ use super::error::{Notes, unknown};
 use super::fields::{Entry, Fields, entries};
 use super::keys::{shown, whole_number};
 use crate::experiment::{Accepts, Factor, Level, Point, Spec};
-use crate::nearest::suggestion;
+use crate::names::suggestion;
 
 /// More points than that in one claim are a mistake, and would take all memory when several long lists
 /// are multiplied.

@@ -7,11 +7,11 @@ use super::question::{self, Question};
 use super::sentence;
 use super::terms::{self, Terms};
 use super::{rules, subject};
+use crate::block::MAX_ARMS;
 use crate::claim::{Claim, Test};
 use crate::command::CommandSet;
 use crate::experiment::{Point, Spec};
 use crate::plan::Registry;
-use crate::slots::MAX_ARMS;
 
 /// What one `[[claim]]` becomes.
 pub(super) struct Resolved {

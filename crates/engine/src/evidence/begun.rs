@@ -19,8 +19,8 @@ use std::{
 use ascertain_sys::mapping::Journal;
 use serde::{Deserialize, Serialize};
 
+use crate::block::MAX_ARMS;
 use crate::experiment::{Arm, Point};
-use crate::slots::MAX_ARMS;
 
 const BEGUN: &str = "begun";
 const PAGE_BYTES: usize = 4096;

@@ -11,8 +11,8 @@ use super::error::Error;
 use super::folder::{HEADER, replace};
 use crate::experiment::Spec;
 use crate::outcome::{LeftOut, Outcome};
+use crate::plan::Grouping;
 use crate::plan::Plan;
-use crate::planning::Grouping;
 
 /// The name and version of the schema of `run.json` and of the rows beside it.
 pub const SCHEMA: &str = "ascertain.evidence/2";

@@ -11,7 +11,7 @@ use super::header::{Header, LinesThen};
 use super::parquet_reader;
 use super::reader::Lines;
 use super::trials::Trials;
-use crate::planning::Grouping;
+use crate::plan::Grouping;
 
 /// The rows of a run's whole trials, as far as they can be read.
 #[derive(Debug)]
