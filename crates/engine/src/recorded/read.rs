@@ -154,7 +154,7 @@ fn in_order(mut series: Vec<Series>, header: &Header, arms: &[ArmValues]) -> Vec
 }
 
 /// An experiment as a run has recorded it: its trials can be judged again, and it can't be measured.
-pub(super) struct RecordedExperiment<'a> {
+struct RecordedExperiment<'a> {
     spec: &'a Spec,
     unavailable: Vec<&'a LeftOut>,
 }
