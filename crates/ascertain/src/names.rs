@@ -1,6 +1,6 @@
 //! Names that were asked for and are not there.
 
-use ascertain_engine::nearest::suggestion;
+use ascertain_engine::names::suggestion;
 use ascertain_report::terminal::harmless;
 
 /// The name that was probably meant, "; did you mean `sum`?", or where none is near, "; there are: sum, fill-rate".

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence::{self, Header, SCHEMA};
-use ascertain_engine::nearest::suggestion;
+use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::{Decision, Outcome, Verdict};
 use ascertain_engine::recorded::{self, State};
 use ascertain_report::history::list::RunState;

@@ -8,10 +8,10 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::block::MAX_ARMS;
 use crate::block::{Block, End, Executor, Failures, MeasuredArm, TrialRecord};
 use crate::experiment::{Arm, Experiment, Session, Setup, TargetError, Trial};
 use crate::plan::Registry;
-use crate::slots::MAX_ARMS;
 
 /// Checks of results take at most this share of the time.
 const VERIFY_SHARE: f64 = 0.02;

@@ -1,10 +1,34 @@
-//! Names that tell things apart.
+//! Names: one that nobody has yet, and the known one that is nearest to a word.
 
 /// The name, with a number after it when it is taken: `sort`, `sort (2)`, `sort (3)`.
 pub(crate) fn unused(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let numbered = (2..).map(|number: u64| format!("{name} ({number})"));
     let mut candidates = std::iter::once(name.to_string()).chain(numbered);
     candidates.find(|candidate| !is_taken(candidate)).unwrap_or_default()
+}
+
+/// The known word that is nearest to `word`, when one is near enough to be what was meant.
+///
+/// ```
+/// use ascertain_engine::names::nearest;
+/// assert_eq!(nearest("kahn", ["naive", "kahan"]), Some("kahan"));
+/// assert_eq!(nearest("zebra", ["naive", "kahan"]), None);
+/// ```
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|known| (strsim::normalized_damerau_levenshtein(word, known), known));
+    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(score, _)| *score >= 0.5).map(|(_, known)| known)
+}
+
+/// What a message about an unknown word ends with, where a known one is near.
+///
+/// ```
+/// use ascertain_engine::names::suggestion;
+/// assert_eq!(suggestion("kahn", ["naive", "kahan"]).as_deref(), Some("; did you mean `kahan`?"));
+/// assert_eq!(suggestion("zebra", ["naive", "kahan"]), None);
+/// ```
+pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|near| format!("; did you mean `{near}`?"))
 }
 
 #[cfg(test)]

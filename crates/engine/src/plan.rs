@@ -1,13 +1,22 @@
-//! What a run is asked to do, as plain data: `run.json` keeps it, so that a run can be continued.
+//! What a run is asked to do, as plain data that `run.json` keeps so that a run can be continued; and from that to lanes:
+//! shares the error, says what this machine can't measure, groups arms.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ascertain_sys::machine::Machine;
 use serde::{Deserialize, Serialize};
 
-use crate::claim::Claim;
+use crate::block::MAX_ARMS;
+use crate::claim::{Claim, Test};
 use crate::command::CommandSet;
+use crate::error::Error;
 use crate::experiment::{Arm, Experiment};
-use crate::outcome::Gate;
+use crate::finding::{Reason, Unavailable};
+use crate::judging::{ClaimJudge, Closed, Lane, RunJudge, Terms};
+use crate::memory;
+use crate::observations::Observations;
+use crate::outcome::{Absence, Gate, LeftOut};
 
 /// Everything a run is asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,3 +101,201 @@ impl Default for Config {
 
 /// The experiments that a run may name.
 pub type Registry<'a> = [&'a dyn Experiment];
+
+/// The error of each claim: its own, or an even share of what is left of the run's.
+///
+/// # Errors
+/// When the claims' own errors leave nothing for the others, or add up to more than the run's.
+pub fn share_error(claims: &[Claim], total: f64) -> Result<Vec<f64>, Error> {
+    if !(total > 0.0 && total < 1.0) {
+        return Err(Error::Budget(format!(
+            "an error of {total} can't be kept to; give one between 0 and 1, such as 0.001"
+        )));
+    }
+    let own: f64 = claims.iter().filter_map(|claim| claim.error).sum();
+    let sharing = claims.iter().filter(|claim| claim.error.is_none()).count();
+    // Shares that were written to add up to the whole may do so but for rounding.
+    let left = if own <= total * (1.0 + 1e-12) { (total - own).max(0.0) } else { -1.0 };
+    if left < 0.0 || (sharing > 0 && left == 0.0) {
+        return Err(Error::Budget(format!(
+            "the claims' own errors add up to {own}, and the run may only be wrong with {total}; raise --error above it, or lower theirs"
+        )));
+    }
+    Ok(claims.iter().map(|claim| claim.error.unwrap_or(left / sharing as f64)).collect())
+}
+
+/// Finds an experiment by its id.
+pub(crate) fn find<'a>(registry: &Registry<'a>, id: &str) -> Result<&'a dyn Experiment, Error> {
+    let found = registry.iter().find(|experiment| experiment.spec().id == id);
+    found.copied().ok_or_else(|| Error::UnknownExperiment(id.to_string()))
+}
+
+/// A claim at its start, for each in the plan.
+fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
+    let config = &plan.config;
+    let errors = share_error(&plan.claims, config.error)?;
+    let judges = plan.claims.iter().zip(errors).map(|(claim, error)| {
+        let exact_trials = config.exact_trials.is_some();
+        let (margin, precision, gate) = (config.margin, config.precision, config.gate);
+        let terms = Terms { error, margin, precision, gate, exact_trials };
+        ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
+    });
+    judges.collect()
+}
+
+/// Which arms lanes have places for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    /// All that the plan names: the lanes of a plan are the same on every machine.
+    ByPlan,
+    /// Those that the machine can measure, as before rows had their lanes.
+    ByMachine,
+}
+
+/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`]. Also says what this machine
+/// can't measure.
+pub(crate) fn lanes<'a>(
+    plan: &Plan,
+    registry: &Registry<'a>,
+    machine: &Machine,
+    grouping: Grouping,
+) -> Result<(RunJudge<'a>, Vec<LeftOut>), Error> {
+    let (mut lanes, mut claims): (Vec<Lane<'a>>, _) = (Vec::new(), judges(plan, registry)?);
+    let mut observations = Observations::default();
+    // Results are shown in the order in which the tables name their arms.
+    for table in &plan.tables {
+        let spec = find(registry, &table.experiment)?.spec();
+        table.arms.iter().for_each(|arm| _ = observations.arm(spec, arm));
+    }
+    let mut availability = Availability { machine, known: BTreeMap::new() };
+    for (index, judge) in claims.iter_mut().enumerate() {
+        let experiment = find(registry, &judge.claim.experiment)?;
+        let arms: Vec<Arm> = judge.claim.arms().into_iter().cloned().collect();
+        if arms.len() > MAX_ARMS {
+            return Err(Error::TooManyArms { id: judge.claim.id.clone(), arms: arms.len(), most: MAX_ARMS });
+        }
+        let missing = arms.iter().find_map(|arm| Some(unavailable(Some(arm), availability.lack(experiment, arm)?)));
+        if let Some(reason) = missing.clone().filter(|_| grouping == Grouping::ByMachine) {
+            judge.close(Closed::For(reason));
+            continue;
+        }
+        let lane = best_lane(&mut lanes, experiment, &arms);
+        for arm in &arms {
+            let slot = lane.slot(arm);
+            if missing.is_none() {
+                lane.observations[slot] = Some(observations.arm(experiment.spec(), arm));
+            }
+        }
+        lane.claims.push(index);
+        let places = &lane.arms;
+        let slot_of = |arm: &Arm| places.iter().position(|known| known == arm).expect("each arm has just got a slot");
+        judge.bind(experiment.spec(), slot_of);
+        if let Some(reason) = missing.or_else(|| not_shown(experiment, &judge.claim, machine)) {
+            judge.close(Closed::For(reason));
+        }
+    }
+    for table in &plan.tables {
+        let experiment = find(registry, &table.experiment)?;
+        for arm in &table.arms {
+            let missing = availability.lack(experiment, arm);
+            if missing.is_none() || grouping == Grouping::ByPlan {
+                add_table_arm(&mut lanes, experiment, arm, missing.is_none(), &mut observations);
+            }
+            if let Some(lack) = missing {
+                let place = observations.arm(experiment.spec(), arm);
+                observations.leave_out(place, unavailable(None, lack));
+            }
+        }
+    }
+    // All lanes are open at once.
+    let needed_bytes = lanes.iter().map(|lane| {
+        let arms: Vec<Arm> = lane.measurable().into_iter().map(|(_, arm)| arm).collect();
+        if arms.is_empty() { 0 } else { lane.experiment.memory_bytes(&arms) }
+    });
+    memory::has_room(needed_bytes.fold(0, u64::saturating_add), machine).map_err(Error::Memory)?;
+    Ok((RunJudge::new(lanes, claims, observations, &plan.config), availability.unavailable()))
+}
+
+/// Why the machine can't show what the claim speaks of, though it can measure the arms.
+fn not_shown(experiment: &dyn Experiment, claim: &Claim, machine: &Machine) -> Option<Reason> {
+    claim.tests.iter().flat_map(Test::observed).find_map(|(arm, metric)| {
+        let lack = experiment.shows(arm, metric, machine).err()?;
+        Some(unavailable(Some(arm), lack))
+    })
+}
+
+fn unavailable(arm: Option<&Arm>, lack: Unavailable) -> Reason {
+    Reason::Unavailable { arm: arm.cloned(), lack }
+}
+
+/// The lane that shares most arms with these and has room for the rest; a new one when none shares any.
+fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experiment, arms: &[Arm]) -> &'l mut Lane<'a> {
+    let shared = |lane: &Lane| arms.iter().filter(|arm| lane.arms.contains(arm)).count();
+    let fits = |lane: &Lane| {
+        lane.experiment.spec().id == experiment.spec().id
+            && shared(lane) > 0
+            && lane.arms.len() + arms.len() - shared(lane) <= MAX_ARMS
+    };
+    // Of several that share as many, the first.
+    let best = (0..lanes.len()).rev().filter(|&lane| fits(&lanes[lane])).max_by_key(|&lane| shared(&lanes[lane]));
+    let index = best.unwrap_or_else(|| {
+        lanes.push(Lane::new(experiment));
+        lanes.len() - 1
+    });
+    &mut lanes[index]
+}
+
+/// Marks the arm where it is already, or adds it where there is room.
+fn add_table_arm<'a>(
+    lanes: &mut Vec<Lane<'a>>,
+    experiment: &'a dyn Experiment,
+    arm: &Arm,
+    is_available: bool,
+    observations: &mut Observations,
+) {
+    let spec = experiment.spec();
+    let mut add = |lane: &mut Lane| {
+        let slot = lane.slot(arm);
+        if is_available {
+            lane.table = lane.table.with(slot);
+            lane.observations[slot] = Some(observations.arm(spec, arm));
+        }
+    };
+    let of_experiment = |lane: &Lane| lane.experiment.spec().id == spec.id;
+    let mut found = false;
+    for lane in lanes.iter_mut().filter(|lane| of_experiment(lane) && lane.arms.contains(arm)) {
+        add(lane);
+        found = true;
+    }
+    if found {
+        return;
+    }
+    let room = lanes.iter().position(|lane| of_experiment(lane) && lane.arms.len() < MAX_ARMS);
+    let index = room.unwrap_or_else(|| {
+        lanes.push(Lane::new(experiment));
+        lanes.len() - 1
+    });
+    add(&mut lanes[index]);
+}
+
+/// Whether arms are available, each asked once.
+struct Availability<'m> {
+    machine: &'m Machine,
+    known: BTreeMap<(String, Arm), Option<Unavailable>>,
+}
+
+impl Availability<'_> {
+    fn lack(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<Unavailable> {
+        let key = (experiment.spec().id.clone(), arm.clone());
+        let ask = || memory::available(experiment, arm, self.machine).err();
+        self.known.entry(key).or_insert_with(ask).clone()
+    }
+
+    fn unavailable(self) -> Vec<LeftOut> {
+        let missing = self.known.into_iter().filter_map(|((experiment, arm), lack)| {
+            let (reason, Arm { variant, point: at }) = (unavailable(None, lack?), arm);
+            Some(LeftOut { experiment, variant, at, absence: Absence::Unavailable, reason })
+        });
+        missing.collect()
+    }
+}

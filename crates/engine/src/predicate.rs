@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::Bound;
 use crate::experiment::Metric;
-use crate::nearest::suggestion;
+use crate::names::suggestion;
 use crate::unit::{QuantityError, parse_quantity};
 use crate::values::{Bounds, and};
 

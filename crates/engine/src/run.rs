@@ -10,9 +10,8 @@ use crate::evidence::{self, Header, Recorded, Writer};
 use crate::measure::Local;
 use crate::observations::Observations;
 use crate::outcome::{LeftOut, Outcome, Verdict};
-use crate::plan::{Plan, Registry};
-use crate::planning::{self, Grouping};
-use crate::replay;
+use crate::plan::{self, Grouping, Plan, Registry};
+use crate::recorded;
 use crate::schedule::{Schedule, Stop};
 use crate::summary::{self, Setting};
 
@@ -105,14 +104,14 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Run, Error> {
     if let Recording::Continue(parts) = &recording {
-        replay::check(&parts.1.header, registry)?;
+        recorded::check(&parts.1.header, registry)?;
     }
     let machine = machine::describe();
     let grouping = match &recording {
         Recording::Continue(parts) => parts.1.header.grouping(),
         Recording::None | Recording::New { .. } => Grouping::ByPlan,
     };
-    let (mut judge, unavailable) = planning::lanes(plan, registry, &machine, grouping)?;
+    let (mut judge, unavailable) = plan::lanes(plan, registry, &machine, grouping)?;
     if !unavailable.is_empty() {
         observer.unavailable(&unavailable);
     }
@@ -122,7 +121,7 @@ pub fn run(
     }
     let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
     if let Some(Recorded { header, trials }) = recorded {
-        replay::replay(&mut judge, &header, &trials)?;
+        recorded::replay(&mut judge, &header, &trials)?;
     }
     let recorded_values = judge.observations.count();
     let start_ns = clock::now_ns();

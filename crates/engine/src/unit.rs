@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::suggestion;
+use crate::names::suggestion;
 
 /// The unit in which a metric's values are recorded. One unit a dimension: times are always
 /// nanoseconds and sizes always bytes, so that no two columns of evidence need converting.

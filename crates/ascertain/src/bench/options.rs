@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain_engine::nearest::nearest;
+use ascertain_engine::names::nearest;
 use ascertain_engine::plan::Config;
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::exports::{KINDS, Kind};

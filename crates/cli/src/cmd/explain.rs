@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::bail;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::Spec;
-use ascertain_engine::nearest::suggestion;
+use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::Asked;
 use ascertain_report::sentence;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::suggestion;
+use crate::names::suggestion;
 
 /// All mistakes of a claims file, or of several that do not fit together. Its text has one mistake a
 /// line, in the order in which they stand in the file.

@@ -1,9 +1,13 @@
-//! The keys of a `[[claim]]`, the form of each, and what it goes with: the one table that reading,
-//! messages and the JSON schema follow.
+//! The keys of a `[[claim]]`, the form of each, and what it goes with: the one table that reading, messages and the JSON
+//! schema follow. And a claim's values by key, checked against it.
 
-use toml::de::DeValue;
+use std::time::Duration;
 
-use crate::nearest::suggestion;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Notes, unknown};
+use crate::names::suggestion;
 use crate::unit::{Unit, parse_quantity};
 
 /// A key of a `[[claim]]`.
@@ -195,7 +199,176 @@ pub(super) fn whole_number(value: &DeValue<'_>) -> Option<u64> {
 }
 
 /// A time above zero in nanoseconds.
-pub(super) fn nanoseconds(text: &str) -> Option<u64> {
+fn nanoseconds(text: &str) -> Option<u64> {
     let duration_ns = parse_quantity(text, Unit::Nanosecond).ok()?;
     (duration_ns >= 1.0).then_some(duration_ns as u64)
+}
+
+/// One `key = value`. Offsets are in bytes of the file.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'t> {
+    pub(super) key: &'t str,
+    pub(super) key_at: usize,
+    pub(super) value: &'t DeValue<'t>,
+    pub(super) at: usize,
+}
+
+/// A table's entries in the order of the file.
+pub(super) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
+    let entry = |(key, value): (&'t Spanned<_>, &'t Spanned<DeValue<'t>>)| {
+        let name: &'t std::borrow::Cow<'t, str> = key.get_ref();
+        Entry { key: name, key_at: key.span().start, value: value.get_ref(), at: value.span().start }
+    };
+    let mut entries: Vec<Entry<'t>> = table.iter().map(entry).collect();
+    entries.sort_by_key(|entry| entry.key_at);
+    entries
+}
+
+/// The values of one `[[claim]]`.
+pub(super) struct Fields<'t> {
+    /// Where its header stands: the place of what is missing.
+    pub(super) at: usize,
+    all: Vec<Entry<'t>>,
+    sound: Vec<Entry<'t>>,
+}
+
+impl<'t> Fields<'t> {
+    /// Reads a claim's table; notes unknown keys and values of the wrong form.
+    pub(super) fn read(table: &'t DeTable<'t>, at: usize, notes: &mut Notes<'_>) -> Self {
+        let all = entries(table);
+        let is_sound = |entry: &Entry<'t>| {
+            let Some(key) = KEYS.iter().find(|key| key.name == entry.key) else {
+                notes.add(entry.key_at, unknown("key", entry.key, KEYS.iter().map(|key| key.name)));
+                return false;
+            };
+            let fault = key.form.fault(key.name, entry.value);
+            let is_sound = fault.is_none();
+            fault.into_iter().for_each(|fault| notes.add(entry.at, fault));
+            is_sound
+        };
+        let sound = all.iter().copied().filter(is_sound).collect();
+        Fields { at, all, sound }
+    }
+
+    /// Every entry, in the order of the file.
+    pub(super) fn all(&self) -> &[Entry<'t>] {
+        &self.all
+    }
+
+    /// Whether the key is there, be its value right or wrong.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.all.iter().any(|entry| entry.key == key)
+    }
+
+    /// The entry, when it is there and of the right form.
+    pub(super) fn get(&self, key: &str) -> Option<Entry<'t>> {
+        self.sound.iter().copied().find(|entry| entry.key == key)
+    }
+
+    /// The string of a key.
+    pub(super) fn text(&self, key: &str) -> Option<&'t str> {
+        self.get(key)?.value.as_str()
+    }
+
+    /// The string of a key to keep; empty when there is none.
+    pub(super) fn owned_text(&self, key: &str) -> String {
+        self.text(key).unwrap_or_default().to_string()
+    }
+
+    /// Whether a flag is set.
+    pub(super) fn flag(&self, key: &str) -> bool {
+        self.get(key).and_then(|entry| entry.value.as_bool()).unwrap_or(false)
+    }
+
+    /// The number of a key.
+    pub(super) fn number(&self, key: &str) -> Option<f64> {
+        number(self.get(key)?.value)
+    }
+
+    /// The whole number of a key.
+    pub(super) fn count(&self, key: &str) -> Option<u64> {
+        whole_number(self.get(key)?.value)
+    }
+
+    /// The duration of a key.
+    pub(super) fn duration(&self, key: &str) -> Option<Duration> {
+        nanoseconds(self.text(key)?).map(Duration::from_nanos)
+    }
+
+    /// Notes the keys that do not go together, and the bound when there is not exactly one.
+    pub(super) fn check(&self, notes: &mut Notes<'_>) {
+        self.check_bounds(notes);
+        for entry in self.all() {
+            let Some(key) = KEYS.iter().find(|key| key.name == entry.key) else { continue };
+            let name = key.name;
+            let clash = match key.goes {
+                Goes::Commands if self.has("experiment") && name != "command" => {
+                    format!("`{name}` goes with commands; an experiment runs in this program")
+                }
+                Goes::Comparison if self.is_predicate() => {
+                    format!("`{name}` goes with `at_least`, `at_most` or `within`, not with `predicate`")
+                }
+                Goes::Rate if self.is_exact() => {
+                    format!("`{name}` goes with claims that are judged by rate, not with kind = \"exact\"")
+                }
+                _ => continue,
+            };
+            notes.add(entry.key_at, clash);
+        }
+    }
+
+    /// Whether the claim is a predicate on one arm.
+    pub(super) fn is_predicate(&self) -> bool {
+        self.bound() == Some("predicate")
+    }
+
+    /// Whether the claim is checked once.
+    pub(super) fn is_exact(&self) -> bool {
+        self.text("kind") == Some("exact")
+    }
+
+    /// The key of the bound, when there is exactly one.
+    pub(super) fn bound(&self) -> Option<&'static str> {
+        let mut given = BOUNDS.into_iter().filter(|key| self.has(key));
+        given.next().filter(|_| given.next().is_none())
+    }
+
+    fn check_bounds(&self, notes: &mut Notes<'_>) {
+        let given: Vec<_> = self.all().iter().filter(|entry| BOUNDS.contains(&entry.key)).collect();
+        match given[..] {
+            [] => notes.add(self.at, "the bound is missing; give one of `at_least`, `at_most`, `within`, `predicate`"),
+            [first, ref more @ ..] => {
+                for other in more {
+                    let (other_key, first_key) = (other.key, first.key);
+                    let message = format!(
+                        "`{other_key}` beside `{first_key}`; give exactly one of `at_least`, `at_most`, `within`, `predicate`"
+                    );
+                    notes.add(other.key_at, message);
+                }
+            }
+        }
+    }
+
+    /// Notes when it is not clear what is measured; whether it is.
+    pub(super) fn check_subject(&self, notes: &mut Notes<'_>) -> bool {
+        let place = |key: &str| self.all().iter().find(|entry| entry.key == key).map(|entry| entry.key_at);
+        let compares = self.has("candidate") || self.bound().is_some_and(|key| key != "predicate");
+        let (at, message) = match (place("experiment"), place("command"), place("candidate")) {
+            (Some(_), Some(at), _) => (at, "`command` beside `experiment`; give one of them"),
+            (None, Some(at), _) if compares => (
+                at,
+                "`command` goes with `predicate`; to compare, give the command lines as `candidate` and `baseline`",
+            ),
+            (None, None, Some(at)) if self.is_predicate() => {
+                (at, "a predicate on a command names it as `command`, not as `candidate`")
+            }
+            (None, None, None) if !self.has("baseline") => (
+                self.at,
+                "nothing to measure; give `experiment`, `command`, or `candidate` and `baseline` command lines",
+            ),
+            _ => return true,
+        };
+        notes.add(at, message);
+        false
+    }
 }

@@ -98,17 +98,11 @@
 //! are compared, it ends the run.
 
 mod error;
-mod fields;
 mod keys;
-mod points;
 mod question;
 mod read;
-mod resolve;
-mod rules;
 mod schema;
-mod sentence;
 mod subject;
-mod terms;
 #[cfg(test)]
 mod tests;
 

@@ -1,14 +1,18 @@
 //! From the text of a file, or of several, to claims.
 
 use std::path::Path;
+use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ClaimsFileError, Mistake, Notes, Place, unknown};
-use super::fields::{Fields, entries};
-use super::resolve::resolve;
-use crate::claim::Claim;
+use super::keys::{Fields, entries};
+use super::question::{Question, levels, says};
+use super::subject::{Points, Subject};
+use crate::block::MAX_ARMS;
+use crate::claim::{Claim, Judging, Test};
 use crate::command::CommandSet;
+use crate::experiment::{Point, Spec};
 use crate::plan::Registry;
 
 /// A claims file, resolved.
@@ -132,4 +136,140 @@ fn claim_tables<'t>(document: &'t DeTable<'t>, notes: &mut Notes<'_>) -> Vec<Fie
         notes.add(0, format!("there is no claim; {WANTED}"));
     }
     tables
+}
+
+/// What one `[[claim]]` becomes.
+struct Resolved {
+    pub(super) claims: Vec<Claim>,
+    pub(super) commands: Option<CommandSet>,
+}
+
+/// Resolves one `[[claim]]`; `None` when it has mistakes, which are noted.
+fn resolve(fields: &Fields<'_>, registry: &Registry<'_>, notes: &mut Notes<'_>) -> Option<Resolved> {
+    // Every part is read whatever became of the others, so that all mistakes are found at once.
+    let count_before = notes.count();
+    if !fields.has("id") {
+        notes.add(fields.at, "`id` is missing");
+    }
+    fields.check(notes);
+    let terms = Terms::read(fields, notes);
+    let subject = Subject::read(fields, registry, notes)?;
+    let points = Points::read(fields, &subject.spec, notes);
+    let question = Question::read(fields, &subject.spec, notes);
+    let parts = Parts { fields, spec: &subject.spec, terms, question: question?, points: points? };
+    let claims = parts.claims();
+    check_arms(&claims, fields, notes);
+    (notes.count() == count_before).then_some(Resolved { claims, commands: subject.commands })
+}
+
+/// The parts of a claim, each read without a mistake.
+struct Parts<'p, 't> {
+    fields: &'p Fields<'t>,
+    spec: &'p Spec,
+    terms: Terms,
+    question: Question,
+    points: Points,
+}
+
+impl Parts<'_, '_> {
+    /// One claim, or one a point.
+    fn claims(&self) -> Vec<Claim> {
+        match self.points.over_every {
+            true => vec![self.claim(&self.points.all)],
+            false => self.points.all.chunks(1).map(|point| self.claim(point)).collect(),
+        }
+    }
+
+    /// The claim at these points.
+    fn claim(&self, at: &[Point]) -> Claim {
+        let Parts { fields, spec, terms, question, points } = self;
+        let mut id = fields.owned_text("id");
+        let mut sentence = fields.owned_text("says");
+        let is_one_of_several = !points.over_every && !points.swept.is_empty();
+        if is_one_of_several {
+            id += &format!("[{}]", levels(&points.swept, &at[0], ","));
+        }
+        if sentence.trim().is_empty() {
+            sentence = says(question, terms, points, at, spec);
+        } else if is_one_of_several {
+            sentence += &format!(" ({})", levels(&points.swept, &at[0], ", "));
+        }
+        Claim {
+            id,
+            says: sentence,
+            source: fields.owned_text("source"),
+            source_value: fields.owned_text("source_value"),
+            analysis: fields.owned_text("analysis"),
+            restated: fields.owned_text("restated"),
+            experiment: spec.id.clone(),
+            tests: at.iter().map(|point| question.at(point)).collect(),
+            judging: terms.judging,
+            rate: terms.rate,
+            margin: terms.margin,
+            error: terms.error,
+            look_every: 1,
+            max_time: terms.max_time,
+            max_trials: terms.max_trials,
+        }
+    }
+}
+
+/// A trial measures each arm once: an arm can't be held against itself, and there is room for so many.
+fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
+    let is_against_itself =
+        |test: &Test| matches!(test, Test::Versus { candidate, baseline, .. } if candidate == baseline);
+    if claims.iter().flat_map(|claim| &claim.tests).any(is_against_itself)
+        && let Some(baseline) = fields.get("baseline")
+    {
+        notes.add(baseline.at, "`candidate` and `baseline` are the same; nothing is compared");
+    }
+    let arms = claims.iter().map(|claim| claim.arms().len()).max().unwrap_or(0);
+    if arms > MAX_ARMS
+        && let Some(over) = fields.get("over")
+    {
+        let message = format!(
+            "a trial of this claim has {arms} arms, and at most {MAX_ARMS} fit; use over = \"each\", or fewer levels"
+        );
+        notes.add(over.at, message);
+    }
+}
+
+/// The rate of a comparison unless one is given: the median trial decides.
+pub(super) const COMPARISON_RATE: f64 = 0.5;
+
+/// How a claim is judged, and for how long.
+pub(super) struct Terms {
+    pub(super) judging: Judging,
+    pub(super) rate: f64,
+    pub(super) margin: Option<f64>,
+    pub(super) error: Option<f64>,
+    pub(super) max_time: Option<Duration>,
+    pub(super) max_trials: Option<u64>,
+}
+
+impl Terms {
+    /// Reads the terms.
+    pub(super) fn read(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Terms {
+        let is_exact = fields.is_exact();
+        if fields.is_predicate() && !fields.has("rate") && !is_exact {
+            let message = "`rate` is missing; say how often the predicate must hold, such as rate = 0.99, or add kind = \"exact\"";
+            notes.add(fields.at, message);
+        }
+        let rate = fields.number("rate").unwrap_or(COMPARISON_RATE);
+        if let Some(entry) = fields.get("margin")
+            && let Some(margin) = fields.number("margin")
+            && fields.has("rate") == fields.get("rate").is_some()
+            && !(rate - margin > 0.0 && rate + margin < 1.0)
+        {
+            notes.add(entry.at, format!("`margin` must leave rate ± margin within (0, 1); {rate} ± {margin} is not"));
+        }
+        Terms {
+            judging: if is_exact { Judging::Exact } else { Judging::Rate },
+            rate,
+            margin: fields.number("margin"),
+            error: fields.number("error"),
+            max_time: fields.duration("max_time"),
+            max_trials: fields.count("max_trials"),
+        }
+    }
 }

@@ -1,12 +1,15 @@
-//! Command lines made ready: parameters replaced, and then cut into words or given to a shell.
+//! Command lines made ready: parameters replaced, cut into words or given to a shell, with the recorded request of a trial.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::process::{self, Command, Prepared, SplitError, Usage};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{CommandError, CommandSet, Input, Output};
+use super::{CommandError, CommandSet, Input, NamedCommand, Output};
 use crate::experiment::{Point, TargetError};
 
 /// Stands for the recorded request.
@@ -181,6 +184,73 @@ fn request_by_variable(script: &str) -> String {
     result
 }
 
+/// What goes around a command: a set-up and the clean-up that belongs to it, and what prepares each observation.
+pub(super) struct Around {
+    pub prepare: Option<Line>,
+    pub setup: Option<Line>,
+    pub cleanup: Option<Line>,
+}
+
+/// Set-ups are the same when their lines, and those of their clean-ups, are: parameters replaced.
+pub(super) type Key = [Option<String>; 2];
+
+impl Around {
+    /// What goes around a command at a point.
+    ///
+    /// # Errors
+    /// When a line can't be cut into words.
+    pub fn new(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<Around, CommandError> {
+        let line =
+            |what, line: &Option<String>| line.as_ref().map(|line| Line::around(set, what, line, point)).transpose();
+        Ok(Around {
+            prepare: line("preparation", &command.prepare)?,
+            setup: line("set-up", &command.setup)?,
+            cleanup: line("clean-up", &command.cleanup)?,
+        })
+    }
+
+    pub fn key(&self) -> Key {
+        [&self.setup, &self.cleanup].map(|line| line.as_ref().map(|line| line.text.clone()))
+    }
+}
+
+/// Recorded requests. Trial n takes the request at place n mod N of pass n / N, so that each pass
+/// takes every request once; all arms of a trial take the same.
+pub(super) struct Requests {
+    texts: Vec<String>,
+    seed: u64,
+    pass: u64,
+    order: Vec<usize>,
+}
+
+impl Requests {
+    /// The texts are not empty.
+    pub fn new(texts: Vec<String>, seed: u64) -> Self {
+        let order = order(texts.len(), seed, 0);
+        Requests { texts, seed, pass: 0, order }
+    }
+
+    /// The request of a trial.
+    pub fn of(&mut self, trial: u64) -> &str {
+        let count = self.texts.len() as u64;
+        let (pass, place) = (trial / count, trial % count);
+        if pass != self.pass {
+            self.pass = pass;
+            self.order = order(self.texts.len(), self.seed, pass);
+        }
+        &self.texts[self.order[place as usize]]
+    }
+}
+
+/// The order of one pass, which depends on nothing but the seed and the pass.
+fn order(count: usize, seed: u64, pass: u64) -> Vec<usize> {
+    // An odd factor takes no two passes to one seed; the generator's own seeding mixes the bits.
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(!seed ^ pass.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut order: Vec<usize> = (0..count).collect();
+    order.shuffle(&mut rng);
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,5 +286,41 @@ mod tests {
         ] {
             assert_eq!(request_by_variable(script), by_variable, "{script}");
         }
+    }
+
+    const COUNT: u64 = 40;
+
+    fn requests(seed: u64) -> Requests {
+        Requests::new((0..COUNT).map(|number| number.to_string()).collect(), seed)
+    }
+
+    fn pass(requests: &mut Requests, pass: u64) -> Vec<String> {
+        (0..COUNT).map(|place| requests.of(pass * COUNT + place).to_string()).collect()
+    }
+
+    #[test]
+    fn every_pass_takes_each_request_once_in_another_order() {
+        let mut requests = requests(7);
+        let passes: Vec<Vec<String>> = (0..5).map(|number| pass(&mut requests, number)).collect();
+        for (number, taken) in passes.iter().enumerate() {
+            let mut sorted: Vec<u64> = taken.iter().map(|text| text.parse().unwrap()).collect();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..COUNT).collect::<Vec<_>>());
+            assert!(!passes[..number].contains(taken), "pass {number} repeats an order");
+        }
+    }
+
+    #[test]
+    fn the_order_depends_on_seed_and_pass_only() {
+        let (mut here, mut there) = (requests(7), requests(7));
+        let later = pass(&mut here, 3);
+        assert_eq!(pass(&mut there, 0), pass(&mut here, 0), "whatever was asked before");
+        assert_eq!(pass(&mut there, 3), later);
+        assert_ne!(pass(&mut requests(8), 3), later);
+    }
+
+    #[test]
+    fn the_last_trial_number_is_as_good_as_any() {
+        assert!(requests(1).of(u64::MAX).parse::<u64>().unwrap() < COUNT);
     }
 }

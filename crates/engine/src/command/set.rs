@@ -1,15 +1,20 @@
-//! Commands to measure, as plain data, and what is observed of them.
+//! Commands to measure, as plain data, what is observed of them, and the mistakes found before anything runs.
 
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-#[doc(inline)]
-pub use ascertain_sys::process::Output;
+use ascertain_sys::process::SplitError;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Better, Factor, Metric, Spec, Variant};
+use super::line::{Around, Line, REQUEST};
+use crate::experiment::{Accepts, Better, Factor, Metric, Point, Spec, Variant};
 use crate::names;
 use crate::unit::Unit;
+
+#[doc(inline)]
+pub use ascertain_sys::process::Output;
 
 /// Commands that are measured against each other, or one on its own, as plain data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +48,39 @@ impl CommandSet {
             NamedCommand { name: line.clone(), line, ..NamedCommand::default() }
         });
         CommandSet { id: id.to_string(), commands: named.collect(), ..CommandSet::default() }
+    }
+
+    /// The experiment as plain data: commands are variants, parameters are factors.
+    pub fn spec(&self) -> Spec {
+        let variant = |command: &NamedCommand| Variant { name: command.name.clone(), about: command.line.clone() };
+        let named = self.clone().with_distinct_names();
+        Spec {
+            id: self.id.clone(),
+            title: "commands, measured against each other".into(),
+            readme: README.into(),
+            variants: named.commands.iter().map(variant).collect(),
+            factors: self.parameters.clone(),
+            metrics: metrics(),
+            plots: Vec::new(),
+        }
+    }
+
+    /// The command with that name.
+    pub(super) fn command(&self, name: &str) -> Option<&NamedCommand> {
+        self.commands.iter().find(|command| command.name == name)
+    }
+
+    /// A command without a name gets its line for one; a name that is taken gets a number.
+    #[must_use]
+    pub(super) fn with_distinct_names(mut self) -> Self {
+        for index in 0..self.commands.len() {
+            let (before, rest) = self.commands.split_at_mut(index);
+            let command = &mut rest[0];
+            let name = if command.name.trim().is_empty() { &command.line } else { &command.name };
+            let is_taken = |name: &str| before.iter().any(|earlier| earlier.name == name);
+            command.name = names::unused(name, is_taken);
+        }
+        self
     }
 }
 
@@ -104,37 +142,163 @@ user and system time, peak memory and the exit code come from the kernel's accou
 command that was stopped at its time limit took longer than that, and no more is known of it. What is run beforehand (set-up, preparation) \
 and afterwards (clean-up) is not timed.";
 
-impl CommandSet {
-    /// The experiment as plain data: commands are variants, parameters are factors.
-    pub fn spec(&self) -> Spec {
-        let variant = |command: &NamedCommand| Variant { name: command.name.clone(), about: command.line.clone() };
-        let named = self.clone().with_distinct_names();
-        Spec {
-            id: self.id.clone(),
-            title: "commands, measured against each other".into(),
-            readme: README.into(),
-            variants: named.commands.iter().map(variant).collect(),
-            factors: self.parameters.clone(),
-            metrics: metrics(),
-            plots: Vec::new(),
+/// Finds what is wrong with the set.
+///
+/// Every level of every parameter is looked at, the others having their default. Programs and files
+/// that something run beforehand may have to make are not missed yet.
+pub(super) fn check(set: &CommandSet) -> Result<(), CommandError> {
+    if set.commands.is_empty() {
+        return Err(CommandError::NoCommand);
+    }
+    check_requests(set)?;
+    if let Some(unused) = set.parameters.iter().find(|parameter| !is_used(set, parameter)) {
+        return Err(CommandError::UnusedParameter(unused.name.clone()));
+    }
+    for point in points(set) {
+        for command in &set.commands {
+            check_command(set, command, &point)?;
         }
     }
+    check_files(set)
+}
 
-    /// The command with that name.
-    pub(super) fn command(&self, name: &str) -> Option<&NamedCommand> {
-        self.commands.iter().find(|command| command.name == name)
+fn check_requests(set: &CommandSet) -> Result<(), CommandError> {
+    let Some(requests) = &set.requests else { return Ok(()) };
+    if requests.is_empty() {
+        return Err(CommandError::NoRequests);
     }
+    let named_request = |parameter: &Factor| format!("{{{}}}", parameter.name) == REQUEST;
+    match set.parameters.iter().any(named_request) {
+        true => Err(CommandError::ParameterNamedRequest),
+        false => Ok(()),
+    }
+}
 
-    /// A command without a name gets its line for one; a name that is taken gets a number.
-    #[must_use]
-    pub(super) fn with_distinct_names(mut self) -> Self {
-        for index in 0..self.commands.len() {
-            let (before, rest) = self.commands.split_at_mut(index);
-            let command = &mut rest[0];
-            let name = if command.name.trim().is_empty() { &command.line } else { &command.name };
-            let is_taken = |name: &str| before.iter().any(|earlier| earlier.name == name);
-            command.name = names::unused(name, is_taken);
-        }
-        self
+fn check_command(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<(), CommandError> {
+    let line = Line::measured(set, &command.line, point)?;
+    if line.reads_requests() && set.input != Input::Null {
+        return Err(CommandError::TwoInputs(line.text));
     }
+    let Around { prepare, setup, cleanup } = Around::new(set, command, point)?;
+    find_program(&setup)?;
+    if !has_setup(set) {
+        find_program(&prepare)?;
+    }
+    if !has_setup(set) && !has_preparation(set) {
+        find_program(&cleanup)?;
+        let request = set.requests.as_ref().and_then(|requests| requests.first());
+        line.find_program(request.map(String::as_str))?;
+    }
+    Ok(())
+}
+
+fn find_program(line: &Option<Line>) -> Result<(), CommandError> {
+    line.as_ref().map_or(Ok(()), |line| line.find_program(None))
+}
+
+fn has_setup(set: &CommandSet) -> bool {
+    set.commands.iter().any(|command| command.setup.is_some())
+}
+
+fn has_preparation(set: &CommandSet) -> bool {
+    set.commands.iter().any(|command| command.prepare.is_some())
+}
+
+fn is_used(set: &CommandSet, parameter: &Factor) -> bool {
+    let placeholder = format!("{{{}}}", parameter.name);
+    set.commands.iter().any(|command| {
+        let around = [&command.setup, &command.prepare, &command.cleanup];
+        let mut lines = std::iter::once(&command.line).chain(around.into_iter().flatten());
+        lines.any(|line| line.contains(&placeholder))
+    })
+}
+
+/// The default point, and for each other level of a parameter the one that has it instead.
+fn points(set: &CommandSet) -> Vec<Point> {
+    let default = set.spec().default_point();
+    let mut points = vec![default.clone()];
+    for parameter in &set.parameters {
+        let Accepts::OneOf(levels) = &parameter.accepts else { continue };
+        let others = levels.iter().filter(|level| **level != parameter.default);
+        points.extend(others.map(|level| default.clone().with(&parameter.name, level.clone())));
+    }
+    points
+}
+
+fn check_files(set: &CommandSet) -> Result<(), CommandError> {
+    if has_setup(set) || has_preparation(set) {
+        return Ok(());
+    }
+    if let Input::File(path) = &set.input {
+        let readable = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
+            true => Err(io::ErrorKind::IsADirectory.into()),
+            false => Ok(()),
+        });
+        readable.map_err(|reason| CommandError::InputFile { path: path.clone(), reason })?;
+    }
+    if let Output::File(path) = &set.output {
+        // Every observation makes it anew; until the first what is in it stays.
+        let writable = OpenOptions::new().append(true).create(true).open(path);
+        writable.map_err(|reason| CommandError::OutputFile { path: path.clone(), reason })?;
+    }
+    Ok(())
+}
+
+/// A set of commands can't be measured as it is. Each message is whole: there is no `source` to add.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// There is none.
+    #[error("there is no command to measure")]
+    NoCommand,
+    /// A command line can't be cut into a program and its arguments.
+    #[error("{what} `{line}`: {reason}")]
+    Words {
+        /// `command`, `set-up`, `preparation`, `clean-up` or `shell`.
+        what: &'static str,
+        /// The command line, its parameters replaced.
+        line: String,
+        /// What is wrong.
+        reason: SplitError,
+    },
+    /// The program can't be started: most often it does not exist.
+    #[error("{what} `{line}`: {reason}")]
+    Program {
+        /// As above.
+        what: &'static str,
+        /// The command line, its parameters replaced.
+        line: String,
+        /// What is wrong.
+        reason: ascertain_sys::Error,
+    },
+    /// A parameter is in no command line.
+    #[error("no command line has `{{{0}}}`: nothing would differ between the values of this parameter")]
+    UnusedParameter(String),
+    /// There is a list of recorded requests with nothing in it.
+    #[error("there are no recorded requests: give at least one")]
+    NoRequests,
+    /// A parameter has the name that stands for the request.
+    #[error("`{{request}}` stands for the recorded request: give the parameter another name")]
+    ParameterNamedRequest,
+    /// A command gets its requests on standard input, which is to be a file.
+    #[error(
+        "command `{0}`: standard input can't be both the recorded request and a file: write \
+         `{{request}}` where the command line takes the request, or leave out the file"
+    )]
+    TwoInputs(String),
+    /// The file for standard input can't be read.
+    #[error("standard input `{}`: {reason}", .path.display())]
+    InputFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The file for the output can't be written.
+    #[error("output `{}`: {reason}", .path.display())]
+    OutputFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
 }

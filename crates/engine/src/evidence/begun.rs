@@ -8,19 +8,20 @@
 
 use std::fs;
 use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::MAX_ARMS;
+use crate::experiment::{Arm, Point};
+
+#[cfg(target_os = "linux")]
+use ascertain_sys::mapping::Journal;
 #[cfg(target_os = "linux")]
 use std::{
     fs::File,
     io::{self, Write},
     sync::atomic::Ordering::Relaxed,
 };
-
-#[cfg(target_os = "linux")]
-use ascertain_sys::mapping::Journal;
-use serde::{Deserialize, Serialize};
-
-use crate::experiment::{Arm, Point};
-use crate::slots::MAX_ARMS;
 
 const BEGUN: &str = "begun";
 const PAGE_BYTES: usize = 4096;

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::folder::{HEADER, LINES};
-use super::header::SCHEMA;
+use super::folder::{HEADER, LINES, SCHEMA};
 
 /// Evidence could not be kept or read.
 #[derive(Debug, thiserror::Error)]

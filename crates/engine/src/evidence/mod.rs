@@ -48,17 +48,12 @@
 //! and what stands before is whole. That is how a killed run is continued without half a trial.
 
 mod begun;
-mod checksum;
 mod error;
 mod folder;
-mod header;
+mod lines;
 mod parquet;
 mod parquet_reader;
 mod read_back;
-mod reader;
-mod row;
-mod row_buffer;
-mod series;
 mod shape;
 mod trials;
 mod writer;
@@ -67,12 +62,9 @@ mod writer;
 mod tests;
 
 pub use error::Error;
-pub use folder::{new_run_id, rfc3339, runs_folder};
-pub(crate) use header::LinesThen;
-pub use header::{Header, SCHEMA, read_header};
+pub(crate) use folder::LinesThen;
+pub use folder::{Header, SCHEMA, new_run_id, read_header, rfc3339, runs_folder};
+pub use lines::{Row, Rows, read_rows};
 pub(crate) use read_back::{ReadBack, read_trials, went_on};
-pub use reader::{Rows, read_rows};
-pub use row::Row;
-pub use series::Series;
-pub use trials::Trials;
+pub use trials::{Series, Trials};
 pub use writer::{Recorded, Writer, is_going_on};

@@ -13,8 +13,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::error::Error;
-use super::reader::Lines;
-use super::row::{Line, status_word};
+use super::lines::{Line, Lines, status_word};
 
 /// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups. Few in
 /// tests, so that they come to a second group.

@@ -9,11 +9,10 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Ty
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use super::checksum;
 use super::error::Error;
-use super::folder::PARQUET;
+use super::folder::{PARQUET, checksum_of_file};
+use super::lines::status_word;
 use super::parquet::NO_LANE;
-use super::row::status_word;
 use super::trials::{Gathering, Names, NumberedRow, Trials};
 use crate::experiment::Status;
 
@@ -32,7 +31,7 @@ pub(super) fn read(path: &Path, checksum: Option<&str>) -> Result<Option<Trials>
     let broken = |reason: ParquetError| wrong(&reason.to_string());
     match checksum {
         None => return Err(wrong("run.json has no checksum of it")),
-        Some(sum) if sum != checksum::of_file(path).map_err(Error::read(path, PARQUET))? => {
+        Some(sum) if sum != checksum_of_file(path).map_err(Error::read(path, PARQUET))? => {
             return Err(wrong("its checksum is not the one in run.json"));
         }
         Some(_) => {}

@@ -4,14 +4,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::checksum;
 use super::error::Error;
-use super::folder::{LINES, PARQUET, lines_bytes};
-use super::header::{Header, LinesThen};
+use super::folder::{Header, LINES, LinesThen, PARQUET, checksum_of_start, lines_bytes};
+use super::lines::Lines;
 use super::parquet_reader;
-use super::reader::Lines;
 use super::trials::Trials;
-use crate::planning::Grouping;
+use crate::plan::Grouping;
 
 /// The rows of a run's whole trials, as far as they can be read.
 #[derive(Debug)]
@@ -141,6 +139,6 @@ fn read_at(path: &Path, start: u64, most: usize) -> io::Result<Vec<u8>> {
 impl LinesThen<'_> {
     /// Whether the file still begins with the lines of then; so it is taken where there is no checksum of them.
     fn has_sum_of(self, path: &Path) -> io::Result<bool> {
-        self.checksum.map_or(Ok(true), |sum| Ok(checksum::of_start(path, self.bytes)? == sum))
+        self.checksum.map_or(Ok(true), |sum| Ok(checksum_of_start(path, self.bytes)? == sum))
     }
 }

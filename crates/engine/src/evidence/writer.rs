@@ -9,14 +9,11 @@ use ascertain_sys::clock;
 use jiff::Timestamp;
 
 use super::begun::{self, Begun, BegunTrial};
-use super::checksum;
 use super::error::Error;
-use super::folder::{LINES, PARQUET, replace};
-use super::header::{Header, read_header, write_header};
+use super::folder::{Header, LINES, PARQUET, checksum_of_file, read_header, replace, write_header};
+use super::lines::{Lines, RowBuffer};
 use super::parquet;
 use super::read_back::read_lines;
-use super::reader::Lines;
-use super::row_buffer::RowBuffer;
 use super::trials::Trials;
 use crate::experiment::{Arm, Sample, Spec};
 use crate::outcome::Outcome;
@@ -160,8 +157,8 @@ impl Writer {
         replace(&path, |file| parquet::write(Lines::open(&self.run)?, file, &path))?;
         // Not while the run goes on: there it would take as long again as the rows themselves.
         let lines = self.run.join(LINES);
-        self.header.lines_checksum = Some(checksum::of_file(&lines).map_err(Error::read(&lines, LINES))?);
-        self.header.parquet_checksum = Some(checksum::of_file(&path).map_err(Error::read(&path, PARQUET))?);
+        self.header.lines_checksum = Some(checksum_of_file(&lines).map_err(Error::read(&lines, LINES))?);
+        self.header.parquet_checksum = Some(checksum_of_file(&path).map_err(Error::read(&path, PARQUET))?);
         write_header(&self.run, &self.header)?;
         begun::remove(&self.run);
         Ok(self.run)

@@ -1,8 +1,12 @@
-//! An experiment as plain data.
+//! An experiment as plain data: its variants, factors and metrics, and the arms and points that they make.
+
+use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Factor, Metric, Point};
+use crate::unit::Unit;
+use crate::values::{Bounds, Values};
 
 /// An experiment as plain data; what `run.json` keeps of it, so that a report needs no code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -79,4 +83,261 @@ pub struct Footprint {
     pub at: Point,
     /// Bytes for each unit of the swept factor.
     pub bytes_each: f64,
+}
+
+/// One combination of levels, by factor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Point(pub BTreeMap<String, Level>);
+
+impl Point {
+    /// The level of a factor.
+    pub fn get(&self, factor: &str) -> Option<&Level> {
+        self.0.get(factor)
+    }
+
+    /// This point with one level changed.
+    #[must_use]
+    pub fn with(mut self, factor: &str, level: impl Into<Level>) -> Point {
+        self.0.insert(factor.to_string(), level.into());
+        self
+    }
+
+    /// The text with each `{factor}` replaced by its level. What else stands in braces stays.
+    ///
+    /// ```
+    /// use ascertain_engine::experiment::Point;
+    /// assert_eq!(Point::default().with("n", 4).fill("sort -n{n} {file}"), "sort -n4 {file}");
+    /// ```
+    pub fn fill(&self, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('{') {
+            let (before, braced) = rest.split_at(at);
+            filled.push_str(before);
+            let level = braced.find('}').and_then(|end| Some((end, self.get(&braced[1..end])?)));
+            match level {
+                Some((end, level)) => {
+                    filled.push_str(&level.to_string());
+                    rest = &braced[end + 1..];
+                }
+                None => {
+                    filled.push('{');
+                    rest = &braced[1..];
+                }
+            }
+        }
+        filled + rest
+    }
+}
+
+impl fmt::Display for Point {
+    /// `elements=187500 type=f32`; nothing for an experiment without factors.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (factor, level)) in self.0.iter().enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            write!(f, "{space}{factor}={level}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One variant at one point.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Arm {
+    /// The variant's name.
+    pub variant: String,
+    /// Where.
+    pub point: Point,
+}
+
+impl Arm {
+    /// Whether the variant is a command line in which this factor's level stands.
+    pub fn shows(&self, factor: &str) -> bool {
+        self.variant.contains(&format!("{{{factor}}}"))
+    }
+}
+
+impl fmt::Display for Arm {
+    /// `kahan (accumulators=4)`; what stands in a command line as `{n}` is filled in: `sort -n4`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.point.fill(&self.variant))?;
+        let beside = self.point.0.iter().filter(|(factor, _)| !self.shows(factor));
+        let beside = Point(beside.map(|(factor, level)| (factor.clone(), level.clone())).collect());
+        if beside.0.is_empty() { Ok(()) } else { write!(f, " ({beside})") }
+    }
+}
+
+/// Something that is swept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name, unit last where it has one.
+    pub name: String,
+    /// A line about it.
+    pub about: String,
+    /// The level taken where none is named.
+    pub default: Level,
+    /// Which levels there are.
+    pub accepts: Accepts,
+}
+
+/// Which levels a factor accepts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Accepts {
+    /// Whole numbers from `min` to `max`.
+    Integers {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+    },
+    /// One of these.
+    OneOf(Vec<Level>),
+    /// Anything: parameters of a command.
+    Anything,
+}
+
+impl Accepts {
+    /// Whether it is one of them.
+    pub fn admits(&self, level: &Level) -> bool {
+        match self {
+            Accepts::Integers { min, max } => level.integer().is_some_and(|value| (*min..=*max).contains(&value)),
+            Accepts::OneOf(levels) => levels.contains(level),
+            Accepts::Anything => true,
+        }
+    }
+}
+
+impl fmt::Display for Accepts {
+    /// `whole numbers from 1 to 8`; `f32, f64`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Accepts::Integers { min, max } => write!(f, "whole numbers from {min} to {max}"),
+            Accepts::OneOf(levels) => f.write_str(&levels.iter().map(Level::to_string).collect::<Vec<_>>().join(", ")),
+            Accepts::Anything => f.write_str("whole numbers and strings"),
+        }
+    }
+}
+
+/// One value of a factor.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Level {
+    /// A whole number: a size, a count.
+    Integer(u64),
+    /// A word.
+    Text(String),
+}
+
+impl Level {
+    /// Reads a level as people write it on the command line: `64Ki` and `1M` are numbers. `1K` is not, since it might
+    /// mean either thousand.
+    ///
+    /// ```
+    /// use ascertain_engine::experiment::Level;
+    /// assert_eq!(Level::parse("64Ki"), Level::Integer(65_536));
+    /// assert_eq!(Level::parse("f32"), Level::Text("f32".into()));
+    /// ```
+    pub fn parse(text: &str) -> Level {
+        const SUFFIXES: [(&str, u64); 7] = [
+            ("Ki", 1 << 10),
+            ("Mi", 1 << 20),
+            ("Gi", 1 << 30),
+            ("k", 1_000),
+            ("M", 1_000_000),
+            ("G", 1_000_000_000),
+            ("", 1),
+        ];
+        let number = SUFFIXES.iter().find_map(|(suffix, scale)| {
+            let digits = text.strip_suffix(suffix)?.replace('_', "");
+            digits.parse::<u64>().ok()?.checked_mul(*scale)
+        });
+        number.map_or_else(|| Level::Text(text.to_string()), Level::Integer)
+    }
+
+    /// The number, when it is one.
+    pub fn integer(&self) -> Option<u64> {
+        match self {
+            Level::Integer(value) => Some(*value),
+            Level::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::Integer(value) => write!(f, "{value}"),
+            Level::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<u64> for Level {
+    fn from(value: u64) -> Self {
+        Level::Integer(value)
+    }
+}
+
+impl From<&str> for Level {
+    fn from(text: &str) -> Self {
+        Level::Text(text.to_string())
+    }
+}
+
+/// Something that is observed of an arm in a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Its name: `wall`, `time`, `fill_rate`.
+    pub name: String,
+    /// A line about it.
+    pub about: String,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// How a trial's samples become the one number that claims judge.
+    pub reduce: Reduce,
+}
+
+impl Metric {
+    /// A metric whose trial has one value.
+    pub fn new(name: &str, about: &str, unit: Unit, better: Better) -> Metric {
+        Metric { name: name.into(), about: about.into(), unit, better, reduce: Reduce::Value }
+    }
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Less is better: a time.
+    Lower,
+    /// More is better: a throughput.
+    Higher,
+}
+
+/// How a trial's samples of one metric become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduce {
+    /// There is one sample; it is the number. Of several, the last.
+    Value,
+    /// The quantile of the samples' values (nearest rank).
+    Quantile(f64),
+}
+
+impl Reduce {
+    /// What is known of the number that a trial's samples come to; none where there are no samples.
+    pub(crate) fn of(self, samples: impl Iterator<Item = Bounds>, scratch: &mut Values) -> Option<Bounds> {
+        match self {
+            Reduce::Value => samples.last(),
+            Reduce::Quantile(q) => {
+                scratch.clear();
+                scratch.extend(samples);
+                scratch.sorted().nearest_rank(q)
+            }
+        }
+    }
 }

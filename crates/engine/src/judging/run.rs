@@ -4,16 +4,15 @@ use std::collections::VecDeque;
 
 use ascertain_sys::clock;
 
+use super::bound::TrialValues;
 use super::{ClaimJudge, Closed};
-use crate::block::{Block, End, TrialRecord};
-use crate::bound::TrialValues;
+use crate::block::{Block, End, Slots, TrialRecord};
 use crate::evidence::Writer;
 use crate::experiment::{Arm, Experiment, TargetError};
 use crate::finding::Reason;
 use crate::observations::Observations;
 use crate::outcome::ClaimResult;
 use crate::plan::Config;
-use crate::slots::Slots;
 use crate::values::{Bounds, Values};
 
 /// Judges the trials of a run, wherever they were measured.

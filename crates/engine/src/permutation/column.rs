@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
 use super::error::{ColumnError, shown};
-use crate::nearest::suggestion;
+use crate::names::suggestion;
 
 /// A column as it was read.
 #[derive(Clone, Debug, PartialEq)]

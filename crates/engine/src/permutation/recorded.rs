@@ -5,7 +5,7 @@ use std::path::Path;
 use super::error::{ColumnError, shown};
 use crate::evidence::{Series, read_header, read_trials};
 use crate::experiment::{Arm, Reduce};
-use crate::nearest::suggestion;
+use crate::names::suggestion;
 use crate::unit::Unit;
 
 /// The values of one metric of one arm of a run, one a trial, in the order in which they were measured.

@@ -1,14 +1,12 @@
 //! Runs as their folders have them, for whoever reports on them: no experiment's code is needed, and the
 //! run may be finished, interrupted, killed, or still going on.
 
-mod experiment;
 mod path;
-mod path_recorder;
 mod read;
-mod state;
+mod replay;
 
 pub use crate::evidence::Series;
+pub(crate) use path::PathRecorder;
 pub use path::{ClaimPath, EvidencePoint};
-pub(crate) use path_recorder::PathRecorder;
-pub use read::{RecordedRun, read};
-pub use state::State;
+pub use read::{RecordedRun, State, read};
+pub(crate) use replay::{check, replay};

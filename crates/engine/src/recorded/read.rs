@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::experiment::RecordedExperiment;
+use ascertain_sys::machine::Machine;
+
 use super::path::ClaimPath;
-use super::state::State;
+use super::replay;
 use crate::claim::{Claim, Test};
 use crate::error::Error;
-use crate::evidence::{self, Header, ReadBack, Series, Trials};
-use crate::experiment::Experiment;
+use crate::evidence::{self, Header, LinesThen, ReadBack, Series, Trials};
+use crate::experiment::{Arm, Experiment, Session, Setup, Spec, TargetError};
 use crate::finding::{Reason, Unavailable};
 use crate::judging::{ClaimJudge, Closed};
 use crate::observations::{ArmValues, Observations};
-use crate::outcome::{ClaimResult, Outcome};
-use crate::planning;
-use crate::replay;
+use crate::outcome::{ClaimResult, LeftOut, Outcome};
+use crate::plan;
 use crate::summary::{self, Setting};
 
 /// A run as its folder has it.
@@ -95,7 +95,7 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
     let registry: Vec<&dyn Experiment> = experiments.iter().map(|experiment| experiment as &dyn Experiment).collect();
     replay::check(header, &registry)?;
     let (plan, machine) = (&header.plan, &header.machine);
-    let (mut run, _) = planning::lanes(plan, &registry, machine, header.grouping())?;
+    let (mut run, _) = plan::lanes(plan, &registry, machine, header.grouping())?;
     for judge in &mut run.claims {
         judge.keep_path();
         let result = written.and_then(|outcome| outcome.claims.iter().find(|result| result.id == judge.claim.id));
@@ -151,4 +151,76 @@ fn in_order(mut series: Vec<Series>, header: &Header, arms: &[ArmValues]) -> Vec
         (experiment, arm, metric)
     });
     series
+}
+
+/// An experiment as a run has recorded it: its trials can be judged again, and it can't be measured.
+struct RecordedExperiment<'a> {
+    spec: &'a Spec,
+    unavailable: Vec<&'a LeftOut>,
+}
+
+impl<'a> RecordedExperiment<'a> {
+    pub fn new(spec: &'a Spec, header: &'a Header, trials: &Trials) -> Self {
+        // A run may have been continued where more can be measured.
+        let measured = |left_out: &LeftOut| trials.arms.iter().any(|(id, arm)| left_out.is_of(id, arm));
+        let of_spec = header.unavailable.iter().filter(|left_out| left_out.experiment == spec.id);
+        RecordedExperiment { spec, unavailable: of_spec.filter(|left_out| !measured(left_out)).collect() }
+    }
+}
+
+impl Experiment for RecordedExperiment<'_> {
+    fn spec(&self) -> &Spec {
+        self.spec
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        let left_out = self.unavailable.iter().find(|left_out| left_out.is_of(&self.spec.id, arm));
+        match left_out.map(|left_out| left_out.reason.clone()) {
+            None => Ok(()),
+            Some(Reason::Unavailable { lack, .. }) => Err(lack),
+            Some(Reason::Said { words }) => Err(Unavailable::other(words)),
+            Some(reason) => Err(Unavailable::other(format!("{reason:?}"))),
+        }
+    }
+
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Err(TargetError::Failed("what was recorded can't be measured".into()))
+    }
+}
+
+/// How a run ended, if it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It came to its end.
+    Finished,
+    /// Ctrl-C or SIGTERM ended it.
+    Interrupted,
+    /// It is going on: another process holds its lock.
+    Running,
+    /// It was killed: nobody holds its lock, and it wrote no outcome, or went on after one.
+    Killed,
+}
+
+impl State {
+    /// What `run.json` and `trials.jsonl` tell: whether the outcome says that it was interrupted, where there is
+    /// one, and the header's `lines_bytes` and `lines_checksum`. Whether the run is going on is to be asked
+    /// ([`evidence::is_going_on`]) before `run.json` is read: a run that is seen to have ended has written all
+    /// that it will.
+    pub fn of(
+        folder: &Path,
+        is_going_on: bool,
+        interrupted: Option<bool>,
+        lines_bytes: Option<u64>,
+        lines_checksum: Option<&str>,
+    ) -> State {
+        let then = lines_bytes.map(|bytes| LinesThen { bytes, checksum: lines_checksum });
+        let went_on = || then.is_some_and(|then| evidence::went_on(folder, then));
+        match interrupted {
+            _ if is_going_on => State::Running,
+            None => State::Killed,
+            Some(_) if went_on() => State::Killed,
+            Some(true) => State::Interrupted,
+            Some(false) => State::Finished,
+        }
+    }
 }

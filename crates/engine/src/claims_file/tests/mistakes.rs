@@ -1,7 +1,7 @@
 //! Each mistake that can be made in a file, with the whole message: mistakes of the file itself, and keys
 //! that do not go together.
 
-use super::registry::read;
+use super::read;
 
 pub(super) const NOTHING: &str = "";
 pub(super) const CLAIM: &str = "[[claim]]\nid = 'x'\n";

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::claims::EXAMPLES;
-use super::registry::read;
+use super::read;
 
 /// Two claims with every kind of value, beside the examples.
 const MORE: &str = r#"

@@ -1,9 +1,7 @@
 //! Commands measured in earnest: `true`, `sh` and what they leave in a log.
 
-mod around;
-mod ends;
+mod measured;
 mod mistakes;
-mod requests;
 
 use std::fs;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::super::folder::{HEADER, LINES};
-use super::super::row_buffer::RowBuffer;
+use super::super::lines::RowBuffer;
 use super::super::{Error, read_header};
 use super::*;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::super::folder::LINES;
-use super::super::row_buffer::RowBuffer;
+use super::super::lines::RowBuffer;
 use super::super::{Error, Trials, read_header};
 use super::*;
 

@@ -1,5 +1,4 @@
 mod broken;
-mod golden;
 mod killed;
 mod round_trip;
 

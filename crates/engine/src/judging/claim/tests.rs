@@ -1,8 +1,8 @@
 use super::*;
-use crate::bound::TrialValues;
-use crate::claim::{Bound, Judging, Scale, Test};
+use crate::claim::Bound;
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
 use crate::finding::{Estimated, Unlike};
+use crate::judging::bound::TrialValues;
 use crate::outcome::{Decision, Gate, Verdict};
 use crate::predicate::Predicate;
 use crate::unit::Unit;

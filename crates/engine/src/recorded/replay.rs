@@ -7,8 +7,8 @@ use crate::evidence::{Header, Trials};
 use crate::experiment::Arm;
 use crate::judging::{Lane, RunJudge};
 use crate::outcome::{LeftOut, PointSummary, Verdict};
+use crate::plan;
 use crate::plan::Registry;
-use crate::planning;
 
 /// Whether the experiments still are what they were when the run began, and have what its claims name.
 ///
@@ -16,12 +16,12 @@ use crate::planning;
 /// When one is not in this program, or has other metrics.
 pub(crate) fn check(header: &Header, registry: &Registry) -> Result<(), Error> {
     for then in &header.experiments {
-        if planning::find(registry, &then.id)?.spec().metrics != then.metrics {
+        if plan::find(registry, &then.id)?.spec().metrics != then.metrics {
             return Err(Error::Replay(format!("`{}` has other metrics in this program", then.id)));
         }
     }
     for claim in &header.plan.claims {
-        let metrics = planning::find(registry, &claim.experiment)?.spec().metrics.len();
+        let metrics = plan::find(registry, &claim.experiment)?.spec().metrics.len();
         let knows = |test: &Test| match test {
             Test::Versus { metric, .. } => *metric < metrics,
             Test::Predicate { predicate, .. } => predicate.0.iter().all(|comparison| comparison.metric < metrics),

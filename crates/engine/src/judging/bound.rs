@@ -1,9 +1,9 @@
 //! A claim's tests with their arms looked up in a lane: a trial's values in, success or failure out.
 
+use crate::block::Slots;
 use crate::claim::{Bound, Scale, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
 use crate::predicate::Predicate;
-use crate::slots::Slots;
 use crate::values::{Bounds, and};
 
 /// What is known of a trial's values, by lane slot and metric.

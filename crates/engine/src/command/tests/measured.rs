@@ -1,0 +1,298 @@
+//! What is run before and after a command, the requests on their way to it, and how it ends.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::command::{Input, OnFailure, Output, metrics};
+use crate::experiment::{Accepts, Factor, Level, Status};
+
+fn around(log: &Log, name: &str) -> NamedCommand {
+    let note = |what: &str| Some(log.note(&format!("{what}-{name}")));
+    NamedCommand {
+        name: name.into(),
+        line: log.note(name),
+        setup: note("setup"),
+        prepare: note("prepare"),
+        cleanup: note("cleanup"),
+    }
+}
+
+#[test]
+fn set_up_and_clean_up_once_and_prepare_before_each_observation() {
+    let log = Log::new();
+    let experiment = CommandExperiment::new(shell(vec![around(&log, "a"), around(&log, "b")])).unwrap();
+    assert!(log.read().is_empty(), "nothing is run yet");
+    let mut session = open(&experiment).unwrap();
+    assert_eq!(log.read(), ["setup-a", "setup-b"]);
+    for arm in [1, 0, 1] {
+        session.verify(arm).unwrap();
+        measure(&mut *session, arm, 0).unwrap();
+    }
+    drop(session);
+    let run = ["setup-a", "setup-b", "prepare-b", "b", "prepare-a", "a", "prepare-b", "b"];
+    assert_eq!(log.read()[..8], run);
+    assert_eq!(log.read()[8..], ["cleanup-a", "cleanup-b"]);
+    assert!(experiment.cleanup_failures().is_empty());
+}
+
+#[test]
+fn clean_up_comes_after_a_failure_too() {
+    let log = Log::new();
+    let experiment =
+        CommandExperiment::new(shell(vec![NamedCommand { line: "exit 1".into(), ..around(&log, "a") }])).unwrap();
+    let mut session = open(&experiment).unwrap();
+    failed(measure(&mut *session, 0, 0));
+    drop(session);
+    assert_eq!(log.read(), ["setup-a", "prepare-a", "cleanup-a"]);
+}
+
+#[test]
+fn a_set_up_that_fails_is_named_and_those_before_it_are_cleaned_up_after() {
+    let log = Log::new();
+    let broken = NamedCommand { setup: Some("exit 7".into()), ..around(&log, "b") };
+    let experiment = CommandExperiment::new(shell(vec![around(&log, "a"), broken])).unwrap();
+    let reason = failed(open(&experiment));
+    assert!(reason.contains("set-up `exit 7` ended with exit code 7"), "{reason}");
+    assert_eq!(log.read(), ["setup-a", "cleanup-a"]);
+}
+
+#[test]
+fn a_preparation_that_fails_is_named_and_the_command_is_not_run() {
+    let log = Log::new();
+    let broken = NamedCommand { prepare: Some("exit 7".into()), ..around(&log, "a") };
+    let experiment = CommandExperiment::new(shell(vec![broken])).unwrap();
+    let reason = failed(measure(&mut *open(&experiment).unwrap(), 0, 0));
+    assert!(reason.contains("preparation `exit 7` ended with exit code 7"), "{reason}");
+    assert_eq!(log.read(), ["setup-a", "cleanup-a"]);
+}
+
+#[test]
+fn a_clean_up_that_fails_is_told_of() {
+    let log = Log::new();
+    let broken = NamedCommand { cleanup: Some("exit 7".into()), ..around(&log, "a") };
+    let experiment = CommandExperiment::new(shell(vec![broken, around(&log, "b")])).unwrap();
+    drop(open(&experiment).unwrap());
+    assert_eq!(log.read(), ["setup-a", "setup-b", "cleanup-b"]);
+    let failures = experiment.cleanup_failures();
+    assert!(failures.len() == 1 && failures[0].contains("clean-up `exit 7`: exit status: 7"), "{failures:?}");
+}
+
+#[test]
+fn arms_and_sessions_share_the_same_set_up() {
+    let log = Log::new();
+    let same = |name: &str| NamedCommand {
+        name: name.into(),
+        setup: Some(log.note("setup")),
+        cleanup: Some(log.note("cleanup")),
+        ..command("true")
+    };
+    let experiment = CommandExperiment::new(shell(vec![same("a"), same("b")])).unwrap();
+    let (first, mut second) = (open(&experiment).unwrap(), open(&experiment).unwrap());
+    drop(first);
+    assert_eq!(log.read(), ["setup"], "the second session still needs it");
+    measure(&mut *second, 1, 0).unwrap();
+    drop(second);
+    assert_eq!(log.read(), ["setup", "cleanup"]);
+    drop(open(&experiment).unwrap());
+    assert_eq!(log.read(), ["setup", "cleanup", "setup", "cleanup"]);
+}
+
+#[test]
+fn parameters_are_replaced_in_every_line() {
+    let log = Log::new();
+    let levels = vec![Level::Integer(1), Level::Text("two".into())];
+    let parameter = Factor {
+        name: "n".into(),
+        about: String::new(),
+        default: levels[0].clone(),
+        accepts: Accepts::OneOf(levels.clone()),
+    };
+    let set = CommandSet { parameters: vec![parameter], ..shell(vec![around(&log, "{n}-{m}")]) };
+    let experiment = CommandExperiment::new(set).unwrap();
+    let arm = |level: &Level| Arm { variant: "{n}-{m}".into(), point: Point::default().with("n", level.clone()) };
+    let arms: Vec<Arm> = levels.iter().map(arm).collect();
+    let mut session = experiment.open(&arms, &Setup { seed: 0, ..Setup::default() }).unwrap();
+    measure(&mut *session, 1, 0).unwrap();
+    drop(session);
+    let expected = ["setup-1-{m}", "setup-two-{m}", "prepare-two-{m}", "two-{m}", "cleanup-1-{m}", "cleanup-two-{m}"];
+    assert_eq!(log.read(), expected);
+    drop(open(&experiment).unwrap());
+    assert_eq!(log.read()[6..], ["setup-1-{m}", "cleanup-1-{m}"], "the default, where no level is named");
+}
+
+#[test]
+fn a_program_may_be_made_beforehand() {
+    let log = Log::new();
+    let program = log.path("program");
+    let quoted = format!("'{program}'");
+    // Not a copy: temporary files may lie where no programs are started.
+    let make = Some(format!("ln -sf /bin/sh '{program}'"));
+    let by_setup = NamedCommand { setup: make.clone(), cleanup: Some(format!("rm '{program}'")), ..command(&quoted) };
+    let by_preparation = NamedCommand { prepare: make, ..command(&quoted) };
+    for command in [by_setup, by_preparation] {
+        measure_once(CommandSet { commands: vec![command], ..plain(&[]) }).unwrap();
+    }
+    let _ = fs::remove_file(&program);
+    let never = NamedCommand { setup: Some("true".into()), ..command(&quoted) };
+    let reason = failed(measure_once(CommandSet { commands: vec![never], ..plain(&[]) }));
+    assert!(reason.contains("was not found"), "{reason}");
+}
+
+const REQUESTS: [&str; 5] = ["a", "two words", "it's", "$(touch intruder) \"*\" \\", ""];
+
+fn recorded(line: &str, shell: Option<&str>, log: &Log) -> CommandExperiment {
+    let set = CommandSet {
+        shell: shell.map(str::to_string),
+        requests: Some(REQUESTS.map(String::from).into()),
+        ..plain(&[&line.replace("LOG", &format!("\"{}\"", log.path("log")))])
+    };
+    CommandExperiment::new(set).unwrap()
+}
+
+/// What the command notes of each request of a pass.
+fn noted(experiment: &CommandExperiment, pass: u64, log: &Log) -> Vec<String> {
+    let mut session = open(experiment).unwrap();
+    let _ = fs::remove_file(log.path("log"));
+    for place in 0..REQUESTS.len() as u64 {
+        measure(&mut *session, 0, pass * REQUESTS.len() as u64 + place).unwrap();
+    }
+    log.read()
+}
+
+fn sorted(mut lines: Vec<String>) -> Vec<String> {
+    lines.sort();
+    lines
+}
+
+#[test]
+fn requests_arrive_as_they_are_wherever_they_are_taken() {
+    let expected = |around: [&str; 2]| sorted(REQUESTS.map(|text| [around[0], text, around[1]].concat()).into());
+    let print = r#"printf "%s\n""#;
+    for (line, shell, around) in [
+        // Arguments: sh is but the program that notes them.
+        (r#"sh -c 'printf "%s\n" "$1" >> LOG' sh {request}"#, None, ["", ""]),
+        (r#"sh -c 'printf "%s\n" "$1" >> LOG' sh "<{request}>""#, None, ["<", ">"]),
+        // Scripts, where it may stand within quotes.
+        (&*format!("{print} {{request}} >> LOG"), Some("sh"), ["", ""]),
+        (&*format!("{print} \"<{{request}}>\" >> LOG"), Some("sh"), ["<", ">"]),
+        (&*format!("{print} '<{{request}}>' >> LOG"), Some("sh -e"), ["<", ">"]),
+        // Standard input.
+        ("sh -c 'cat >> LOG'", None, ["", ""]),
+        ("cat >> LOG", Some("sh"), ["", ""]),
+    ] {
+        let log = Log::new();
+        let experiment = recorded(line, shell, &log);
+        for pass in 0..2 {
+            assert_eq!(sorted(noted(&experiment, pass, &log)), expected(around), "{line}");
+        }
+    }
+    assert!(!std::path::Path::new("intruder").exists());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order_and_all_arms_of_a_trial_the_same_request() {
+    let log = Log::new();
+    let line = format!("cat >> '{}'", log.path("log"));
+    let set = CommandSet {
+        requests: Some((0..20).map(|number| number.to_string()).collect()),
+        ..shell(vec![command(&line), command(&line)])
+    };
+    let experiment = CommandExperiment::new(set).unwrap();
+    let order = |seed, arm| {
+        let mut session = experiment.open(&arms(&experiment), &Setup { seed, ..Setup::default() }).unwrap();
+        let _ = fs::remove_file(log.path("log"));
+        for trial in 0..20 {
+            measure(&mut *session, arm, trial).unwrap();
+        }
+        log.read()
+    };
+    assert_eq!(order(1, 0), order(1, 1));
+    assert_ne!(order(1, 0), order(2, 0));
+}
+
+fn value(samples: &[Sample], metric: &str) -> (f64, Status) {
+    let index = metrics().iter().position(|known| known.name == metric).unwrap();
+    let of_metric: Vec<&Sample> = samples.iter().filter(|sample| sample.metric == index).collect();
+    assert_eq!(of_metric.len(), 1, "{metric}");
+    (of_metric[0].value, of_metric[0].status)
+}
+
+fn ending(line: &str, on_failure: OnFailure) -> Result<Vec<Sample>, TargetError> {
+    measure_once(CommandSet { on_failure, ..shell(vec![command(line)]) })
+}
+
+#[test]
+fn a_success_has_all_five_metrics() {
+    let samples = measure_once(plain(&["true"])).unwrap();
+    assert_eq!(value(&samples, "exit"), (0.0, Status::Ok));
+    assert!(value(&samples, "wall").0 > 0.0);
+    for metric in ["wall", "user", "system", "memory_peak"] {
+        let (value, status) = value(&samples, metric);
+        assert!(value.is_finite() && value >= 0.0 && status == Status::Ok, "{metric}");
+    }
+}
+
+#[test]
+fn a_failure_stops_and_says_which_command() {
+    let reason = failed(ending("exit 3", OnFailure::Stop));
+    assert!(reason.contains("command `exit 3` ended with exit code 3"), "{reason}");
+    assert!(reason.contains("--output inherit") && reason.contains("-i"), "{reason}");
+    let reason = failed(ending("kill -9 $$", OnFailure::Stop));
+    assert!(reason.contains("was ended by signal 9"), "{reason}");
+}
+
+#[test]
+fn an_ignored_failure_keeps_its_time() {
+    let samples = ending("exit 3", OnFailure::Ignore).unwrap();
+    assert_eq!(value(&samples, "exit"), (3.0, Status::Ok));
+    assert_eq!(value(&samples, "wall").1, Status::Ok);
+}
+
+#[test]
+fn an_observed_failure_is_marked() {
+    let samples = ending("kill -9 $$", OnFailure::Observe).unwrap();
+    assert_eq!(value(&samples, "exit"), (137.0, Status::Ok));
+    let (wall, status) = value(&samples, "wall");
+    assert!(wall.is_finite() && status == Status::Failed);
+}
+
+#[test]
+fn a_time_out_is_a_time_above_the_limit_whatever_failures_mean() {
+    for on_failure in [OnFailure::Stop, OnFailure::Ignore, OnFailure::Observe] {
+        let started = Instant::now();
+        let time_limit = Some(Duration::from_millis(20));
+        let set = CommandSet { time_limit, on_failure, ..plain(&["sleep 3600"]) };
+        let samples = measure_once(set).unwrap();
+        assert!(started.elapsed() < Duration::from_secs(3600));
+        assert_eq!(value(&samples, "wall"), (20e6, Status::Censored));
+        assert_eq!(value(&samples, "exit"), (0.0, Status::Censored));
+        let (memory, status) = value(&samples, "memory_peak");
+        assert!(memory.is_finite() && status == Status::Censored, "it might have taken more");
+    }
+}
+
+#[test]
+fn input_and_output_are_connected() {
+    let log = Log::new();
+    let (from, to) = (log.path("from"), log.path("to"));
+    fs::write(&from, "one\n").unwrap();
+    fs::write(&to, "what was there before, and is longer").unwrap();
+    let set = CommandSet {
+        input: Input::File(from.into()),
+        output: Output::File(to.clone().into()),
+        ..shell(vec![command("cat; echo two >&2")])
+    };
+    let experiment = CommandExperiment::new(set).unwrap();
+    assert!(fs::read_to_string(&to).unwrap().starts_with("what"), "nothing is lost before the first trial");
+    let mut session = open(&experiment).unwrap();
+    for trial in 0..2 {
+        measure(&mut *session, 0, trial).unwrap();
+        assert_eq!(fs::read_to_string(&to).unwrap(), "one\ntwo\n");
+    }
+}
+
+#[test]
+fn output_that_fills_a_pipe_does_not_hang() {
+    let set = CommandSet { output: Output::Pipe, ..plain(&["head -c 1000000 /dev/zero"]) };
+    measure_once(set).unwrap();
+}

@@ -1,0 +1,454 @@
+//! One claim while it is judged: outcomes in, a verdict and an interval out.
+
+use ascertain_stats::{RateSequence, Tally};
+
+use super::bound::{BoundTests, Seen, TrialValues};
+use super::likeness::Likeness;
+use super::rule::{Answer, Outcomes, Paired, Rule};
+use crate::block::Slots;
+use crate::claim::{Claim, Judging, Scale, Test};
+use crate::error::Error;
+use crate::experiment::{Arm, Spec};
+use crate::finding::{Estimated, Reason, Unlike};
+use crate::outcome::{Asked, AskedTest, ClaimResult, Decided, Decision, Gate, Verdict};
+use crate::recorded::{ClaimPath, PathRecorder};
+use crate::unit::significant;
+use crate::values::Bounds;
+
+/// A claim while it is judged.
+#[derive(Clone)]
+pub(crate) struct ClaimJudge {
+    pub claim: Claim,
+    asked: Asked,
+    error: f64,
+    precision: Option<f64>,
+    tests: BoundTests,
+    rule: Rule,
+    /// The first answer, which stands, and the trials that gave it.
+    answer: Option<(Answer, Decided)>,
+    exact_trials: bool,
+    trials: u64,
+    successes: u64,
+    ties: u64,
+    /// Trials that what was cut off leaves open.
+    unknown: u64,
+    /// Whether some of those met a time limit.
+    has_met_limit: bool,
+    /// Ties of two that met it.
+    stopped_ties: u64,
+    /// Outcomes since the last look, when the claim looks at sets of trials.
+    unseen: Outcomes,
+    paired: Option<Paired>,
+    rate: RateSequence,
+    likeness: Likeness,
+    /// The intervals are brought up to date again after so many trials.
+    next_look: u64,
+    spent_ns: u64,
+    closed: Option<Closed>,
+    path: Option<PathRecorder>,
+}
+
+/// How the run wants its claims judged.
+pub(crate) struct Terms {
+    pub error: f64,
+    pub margin: Option<f64>,
+    pub precision: Option<f64>,
+    pub gate: Option<Gate>,
+    /// Trials are counted, not stopped.
+    pub exact_trials: bool,
+}
+
+/// Why a claim is not judged any further, other than by its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Closed {
+    For(Reason),
+    /// Its own trials or time are used up.
+    Spent,
+}
+
+impl ClaimJudge {
+    /// A claim at its start.
+    pub fn new(claim: &Claim, spec: &Spec, terms: &Terms) -> Result<ClaimJudge, Error> {
+        let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
+        let error = terms.error;
+        let end_error = direction_error(claim, error);
+        let asked = Asked::of(claim, claim.margin.or(terms.margin), spec);
+        // Where there is no chance in it, a predicate has a figure too: the one value of its metric.
+        let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
+        let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
+        Ok(ClaimJudge {
+            rule: Rule::new(claim, terms).map_err(invalid)?,
+            paired: quantile.map(|quantile| Paired::new(quantile, end_error, end_error)),
+            rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
+            claim: claim.clone(),
+            asked,
+            error,
+            precision: terms.precision,
+            tests: BoundTests::default(),
+            answer: None,
+            exact_trials: terms.exact_trials,
+            trials: 0,
+            successes: 0,
+            ties: 0,
+            unknown: 0,
+            has_met_limit: false,
+            stopped_ties: 0,
+            unseen: Outcomes::default(),
+            likeness: Likeness::default(),
+            next_look: 1,
+            spent_ns: 0,
+            closed: None,
+            path: None,
+        })
+    }
+
+    /// Keeps the claim's path from now on.
+    pub fn keep_path(&mut self) {
+        let log_threshold = -direction_error(&self.claim, self.error).ln();
+        self.path = Some(PathRecorder::new(log_threshold, log_threshold));
+    }
+
+    /// Looks up the tests' arms among the lane's.
+    pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) {
+        self.tests = BoundTests::new(&self.claim.tests, spec, slot_of);
+    }
+
+    /// The lane's slots that a trial must hold for this claim.
+    pub fn slots(&self) -> Slots {
+        self.tests.slots
+    }
+
+    /// Takes a trial into account, if the claim is open and the trial held all of its arms.
+    pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
+        if !self.is_open() || !trial.held.contains(self.slots()) {
+            return;
+        }
+        match self.tests.evaluate(trial) {
+            // Nothing had been learnt that a verdict could hang on.
+            Ok(seen) if trial.says_nothing && seen.success.is_none() => {}
+            Ok(seen) => self.count(&seen, trial, elapsed_ns),
+            Err(error) => self.close(Closed::For(error.reason(None))),
+        }
+    }
+
+    fn count(&mut self, seen: &Seen, trial: &TrialValues, elapsed_ns: u64) {
+        self.trials += 1;
+        self.spent_ns += elapsed_ns;
+        if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic.or(seen.value)) {
+            paired.push(value);
+        }
+        let is_order = self.claim.judging == Judging::Order;
+        let is_tie = is_order && seen.tie;
+        // Whoever interrupts a pair chooses how large its difference seems: no coin's outcome given that size.
+        let is_known =
+            !(is_order && trial.is_interrupted && seen.statistic.is_some_and(|ratio| ratio.value().is_none()));
+        let success = seen.success.filter(|_| is_known);
+        match success {
+            _ if is_tie => {
+                self.ties += 1;
+                self.stopped_ties += u64::from(seen.statistic.is_some_and(|ratio| ratio.value().is_none()));
+            }
+            None => {
+                self.unknown += 1;
+                self.has_met_limit |= !trial.is_interrupted;
+            }
+            Some(success) => {
+                self.successes += u64::from(success);
+                self.likeness.push(success);
+            }
+        }
+        self.likeness.end_trial(self.tests.candidate_is_last(trial));
+        if !is_tie {
+            self.judge(success, seen.statistic);
+        }
+        if self.look_is_due() {
+            self.look();
+        }
+        if let Some(path) = &mut self.path {
+            path.count(trial.number, success.filter(|_| !is_tie), seen.statistic);
+            if self.unseen.trials() == 0 {
+                path.look(self.answer.is_some(), || self.rule.log_e());
+            }
+        }
+        if self.claim.max_trials.is_some_and(|most| self.trials >= most)
+            || self.claim.max_time.is_some_and(|most| u128::from(self.spent_ns) >= most.as_nanos())
+        {
+            self.close(Closed::Spent);
+        }
+    }
+
+    fn judge(&mut self, success: Option<bool>, ratio: Option<Bounds>) {
+        match success {
+            Some(success) => self.unseen.known.add(success),
+            None => self.unseen.unknown += 1,
+        }
+        if self.unseen.trials() < self.claim.look_every {
+            return;
+        }
+        let answer = self.rule.observe(std::mem::take(&mut self.unseen), ratio);
+        if let (Some(answer), None) = (answer, self.answer) {
+            self.decide(answer);
+            self.look();
+        }
+    }
+
+    /// The first answer is the one that stands, with the trials that gave it.
+    fn decide(&mut self, answer: Answer) {
+        let Outcomes { known, unknown } = self.seen();
+        let (trials, successes) = (known.trials + unknown + self.ties, known.successes);
+        self.answer = Some((answer, Decided { trials, successes, ties: self.ties, unknown }));
+    }
+
+    /// Intervals are costly beside a trial of a microsecond: they are brought up to date at every trial
+    /// of the first hundred when something waits for them, and else each time a twentieth is added.
+    fn look_is_due(&self) -> bool {
+        let live = self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(..));
+        self.trials >= self.next_look || (live && self.trials <= 100)
+    }
+
+    /// Brings the intervals up to date.
+    pub fn look(&mut self) {
+        self.next_look = self.trials + 1 + self.trials / 20;
+        let Outcomes { known, unknown } = self.seen();
+        self.rate.update_with_unknown(known, unknown);
+        let Some(paired) = &mut self.paired else { return };
+        paired.look();
+        if self.answer.is_none()
+            && !paired.is_empty()
+            && let Some(answer) = self.rule.read(paired.interval())
+        {
+            self.decide(answer);
+        }
+    }
+
+    /// The outcomes that have been looked at, ties aside.
+    pub(super) fn seen(&self) -> Outcomes {
+        let known = Tally { trials: self.trials - self.ties - self.unknown, successes: self.successes };
+        let Outcomes { known: unseen, unknown } = self.unseen;
+        Outcomes {
+            known: Tally { trials: known.trials - unseen.trials, successes: known.successes - unseen.successes },
+            unknown: self.unknown - unknown,
+        }
+    }
+
+    /// Whether more trials could still change what is said of the claim.
+    pub fn is_open(&self) -> bool {
+        if self.closed.is_some() {
+            return false;
+        }
+        let precise = match (&self.paired, self.precision) {
+            (Some(paired), Some(wanted)) => paired.precision() <= wanted,
+            _ => true,
+        };
+        self.exact_trials || self.answer.is_none() || !precise
+    }
+
+    /// Closes the claim, unless it is closed already. An answer stands.
+    pub fn close(&mut self, why: Closed) {
+        self.closed.get_or_insert(why);
+    }
+
+    /// Closes the claim because an arm's answer is wrong. Its times were then no times of the work that
+    /// it should do, so that an answer drawn from them does not stand.
+    pub fn discredit(&mut self, reason: Reason) {
+        self.answer = None;
+        self.closed = Some(Closed::For(reason));
+    }
+
+    /// The fewest trials that a verdict needs.
+    pub fn soonest_verdict(&self) -> u64 {
+        let trials = self.rule.soonest_answer(self.error);
+        trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
+    }
+
+    /// The log-evidence that a trial is expected to add, in nats.
+    pub fn expected_growth(&self) -> f64 {
+        let decided = (self.trials - self.ties - self.unknown) as f64;
+        let growth = self.rule.expected_growth((self.successes as f64 + 0.5) / (decided + 1.0));
+        // What so many trials say of the growth may be off by about a nat among all of them: a claim
+        // that began unluckily gets another chance before one that hardly moves has all of the time.
+        growth + 1.0 / (self.trials as f64 + 1.0)
+    }
+}
+
+/// The error of a verdict in one direction. A rate can't be on the wrong side of both, so that each has
+/// all of it; a comparison asks two questions.
+fn direction_error(claim: &Claim, error: f64) -> f64 {
+    if claim.judging == Judging::Order { error / 2.0 } else { error }
+}
+
+/// The quantile of the paired statistic, and its interval as far as it is known.
+struct Estimate {
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    /// Whether the value left the interval, which then says nothing.
+    strays: bool,
+}
+
+impl ClaimJudge {
+    /// How the claim stands, in a few words, for progress.
+    pub fn headline(&self) -> String {
+        let rate = self.successes as f64 / (self.trials - self.ties - self.unknown).max(1) as f64;
+        let estimate = self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate);
+        let estimate = estimate.map(|value| format!(", {}", self.shown(value)));
+        format!("{} trials, {:.1} %{}", self.trials, rate * 100.0, estimate.unwrap_or_default())
+    }
+
+    /// A value of the paired statistic for people: `8.000x`, or of a difference or an only metric `5.000 ms`.
+    fn shown(&self, value: f64) -> String {
+        match self.asked.tests.as_slice() {
+            [AskedTest::Versus { scale: Scale::Ratio, .. }] => format!("{}x", significant(value)),
+            [AskedTest::Versus { measure, .. } | AskedTest::Predicate { measure: Some(measure), .. }] => {
+                measure.unit.human(value)
+            }
+            _ => significant(value),
+        }
+    }
+
+    /// What became of the claim.
+    pub fn result(&mut self) -> ClaimResult {
+        if self.trials > 0 {
+            self.look();
+        }
+        let Outcomes { known, unknown } = self.seen();
+        let is_rate = !matches!(self.rule, Rule::Exact) && known.trials > 0;
+        // What is left open is no success.
+        let counted = (known.trials + unknown) as f64;
+        let rate = (known.trials > 0).then(|| known.successes as f64 / counted);
+        let rates = Some(self.rate.interval()).filter(|rates| is_rate && !rates.is_empty());
+        let rate_strays = rates.zip(rate).is_some_and(|(rates, rate)| rate < rates.low || rate > rates.high);
+        let rates = rates.filter(|_| !rate_strays);
+        let estimate = self.estimate();
+        let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
+        let (verdict, reasons) = self.verdict();
+        ClaimResult {
+            id: self.claim.id.clone(),
+            says: self.claim.says.clone(),
+            source: self.claim.source.clone(),
+            source_value: self.claim.source_value.clone(),
+            experiment: self.claim.experiment.clone(),
+            asked: self.asked.clone(),
+            verdict,
+            reasons,
+            decision: (self.claim.judging == Judging::Order).then(|| self.decision()),
+            trials: known.trials + unknown + self.ties,
+            successes: known.successes,
+            ties: self.ties,
+            unknown,
+            decided: self.answer.map(|(_, decided)| decided),
+            basis: self.standing_answer().and(self.rule.basis()),
+            interferes: self.claim.judging == Judging::Order && self.likeness.interference().is_some(),
+            rate,
+            rate_low: rates.map(|rates| rates.low),
+            rate_high: rates.map(|rates| rates.high),
+            rate_claimed: self.claim.rate,
+            error: self.error,
+            ratio: estimate.value,
+            ratio_low: estimate.low,
+            ratio_high: estimate.high,
+            log_e_holds,
+            log_e_refuted,
+            unlike: self.unlike(rate_strays, estimate.strays),
+        }
+    }
+
+    fn estimate(&self) -> Estimate {
+        let finite = |value: f64| value.is_finite().then_some(value);
+        let value = self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate).and_then(finite);
+        let interval = self.paired.as_ref().filter(|paired| !paired.is_empty()).map(Paired::interval);
+        let (low, high) = interval.map_or((None, None), |(low, high)| (finite(low), finite(high)));
+        // The interval is what all looks so far allow. Trials that drift leave it behind.
+        let strays =
+            value.is_some_and(|value| low.is_some_and(|low| value < low) || high.is_some_and(|high| value > high));
+        let (low, high) = if strays { (None, None) } else { (low, high) };
+        Estimate { value, low, high, strays }
+    }
+
+    /// Signs that the trials are not alike.
+    fn unlike(&self, rate_strays: bool, estimate_strays: bool) -> Vec<Unlike> {
+        let of = match self.asked.tests.as_slice() {
+            [AskedTest::Versus { scale: Scale::Difference, .. }] => Estimated::Difference,
+            _ => Estimated::Ratio,
+        };
+        let fits_none = self.paired.as_ref().is_some_and(Paired::is_empty);
+        let lost = [
+            self.rate.interval().is_empty().then_some(Unlike::NoneFits { of: Estimated::Rate }),
+            rate_strays.then_some(Unlike::Left { of: Estimated::Rate }),
+            fits_none.then_some(Unlike::NoneFits { of }),
+            estimate_strays.then_some(Unlike::Left { of }),
+        ];
+        lost.into_iter().flatten().chain(self.likeness.signs()).collect()
+    }
+
+    /// How the claim came to its [result](Self::result), as far as its trials are judged; empty when it
+    /// was not asked for.
+    pub fn take_path(&mut self) -> ClaimPath {
+        let seen = self.seen().trials() + self.ties;
+        let path = self.path.take();
+        path.map(|path| path.finish(seen, self.answer.is_some(), || self.rule.log_e())).unwrap_or_default()
+    }
+
+    /// The answer, whatever closed the claim later, unless later trials contradict it: then they are not alike, and there
+    /// is none.
+    fn standing_answer(&self) -> Option<Answer> {
+        let (answer, _) = self.answer?;
+        (!self.rule.contradicts(answer, self.seen().known, self.paired.as_ref())).then_some(answer)
+    }
+
+    fn verdict(&self) -> (Verdict, Vec<Reason>) {
+        match (self.standing_answer(), &self.closed) {
+            (Some(Answer::Holds | Answer::Same | Answer::Passes(_)), _) => (Verdict::Holds, vec![]),
+            (Some(Answer::Refuted), _) => (Verdict::Refuted, vec![]),
+            (None, Some(Closed::For(reason))) => (reason.verdict(), vec![reason.clone()]),
+            (None, None | Some(Closed::Spent)) => {
+                let reasons = match self.withdrawn() {
+                    Some(withdrawn) => vec![withdrawn],
+                    None => self.left_open().into_iter().chain(self.unfinished_set()).collect(),
+                };
+                (Verdict::Undecided, reasons)
+            }
+        }
+    }
+
+    /// Why an answer was taken back.
+    fn withdrawn(&self) -> Option<Reason> {
+        let (answer, decided) = self.answer?;
+        let verdict = if answer == Answer::Refuted { Verdict::Refuted } else { Verdict::Holds };
+        Some(Reason::Withdrawn { verdict, decision: self.decision_of(answer), trials: decided.trials })
+    }
+
+    /// What was cut off may be why there is no answer.
+    fn left_open(&self) -> Option<Reason> {
+        let all = self.trials;
+        if self.stopped_ties > 0 && self.unknown == 0 {
+            return Some(Reason::BothStopped { pairs: self.stopped_ties, all });
+        }
+        let (trials, has_met_limit) = (self.unknown, self.has_met_limit);
+        (trials > 0).then_some(Reason::LeftOpen { trials, all, has_met_limit })
+    }
+
+    /// Trials that are not judged, since the set that they belong to was not finished.
+    fn unfinished_set(&self) -> Option<Reason> {
+        let measured = self.unseen.trials();
+        (measured > 0).then_some(Reason::UnfinishedSet { trials: self.claim.look_every, measured })
+    }
+
+    fn decision(&self) -> Decision {
+        self.standing_answer().and_then(|answer| self.decision_of(answer)).unwrap_or(Decision::Undecided)
+    }
+
+    /// The answer to a comparison.
+    fn decision_of(&self, answer: Answer) -> Option<Decision> {
+        (self.claim.judging == Judging::Order).then_some(match answer {
+            Answer::Holds => Decision::Faster,
+            Answer::Refuted => Decision::Slower,
+            Answer::Same => Decision::Same,
+            Answer::Passes(Gate::Slower) => Decision::NotSlower,
+            Answer::Passes(Gate::Faster) => Decision::NotFaster,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
