@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-stats", &[]),
     ("ascertain-numeric", &[]),
     ("ascertain-sync", &["ascertain-sys"]),
+    ("ascertain-tso", &[]),
     ("ascertain-engine", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
     ("ascertain-experiments", &["ascertain-engine", "ascertain-numeric", "ascertain-sync", "ascertain-sys"]),
     ("ascertain-report", &["ascertain-engine", "ascertain-stats", "ascertain-sys"]),

@@ -1,9 +1,6 @@
-//! Hazard pointers and epochs on x86 with store buffers, in every order of their steps:
-//! `RUSTFLAGS='--cfg model="tso"' cargo test -p ascertain-sync --test reclamation_tso`.
-#![cfg(model = "tso")]
-#![allow(missing_docs)]
+//! Hazard pointers and epochs on x86 with store buffers, in every order of their steps.
 
-#[path = "reclaimed/missing.rs"]
+#[path = "../reclaimed/missing.rs"]
 mod missing;
 
 use std::sync::Arc;
@@ -11,8 +8,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::hazard::Domain;
-use ascertain_sync::model::tso::{self, AtomicPtr, AtomicU32, Explored, Failure, Quarantine, thread};
 use ascertain_sync::{epoch, hazard};
+use ascertain_tso::{self as tso, AtomicPtr, AtomicU32, Explored, Failure, Quarantine, thread};
 
 use missing::Missing;
 

@@ -3,8 +3,8 @@
 use std::ops::Add;
 use std::time::Duration;
 
-use super::explorer::step;
-use super::machine::Op;
+use crate::explorer::step;
+use crate::machine::Op;
 
 /// As in the standard library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

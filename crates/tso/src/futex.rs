@@ -3,9 +3,9 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use super::atomic::AtomicU32;
-use super::explorer::step;
-use super::machine::Op;
+use crate::atomic::AtomicU32;
+use crate::explorer::step;
+use crate::machine::Op;
 
 /// As the kernel's: a system call empties the buffer, and comparing and falling asleep are one step.
 #[derive(Debug, Default)]

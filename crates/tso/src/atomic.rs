@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 
-use super::explorer::{current, step};
-use super::machine::{Op, State, ThreadId, Word};
+use crate::explorer::{current, step};
+use crate::machine::{Op, State, ThreadId, Word};
 
 /// What fits into a word of memory.
 pub trait Value: Copy {
@@ -67,7 +67,7 @@ impl<T> Value for *mut T {
     }
 }
 
-/// A word of the model's memory. Made, used and dropped in [`explore`](super::explore).
+/// A word of the model's memory. Made, used and dropped in [`explore`](crate::explore).
 pub struct Atomic<T> {
     word: Word,
     value: PhantomData<fn(T) -> T>,
@@ -88,13 +88,13 @@ impl<T: Value> Atomic<T> {
     /// A new word, which all threads see at once.
     #[track_caller]
     pub fn new(value: T) -> Self {
-        let (machine, _) = current().expect("made outside of `model::tso::explore`");
+        let (machine, _) = current().expect("made outside of `ascertain_tso::explore`");
         let word = machine.lock().add_cell(value.into_bits(), Location::caller());
         Self { word, value: PhantomData }
     }
 
     #[track_caller]
-    pub(super) fn step<R>(&self, op: fn(Word) -> Op, effect: impl FnOnce(&mut State, ThreadId, Word) -> R) -> R {
+    pub(crate) fn step<R>(&self, op: fn(Word) -> Op, effect: impl FnOnce(&mut State, ThreadId, Word) -> R) -> R {
         step(op(self.word), |state, thread| effect(state, thread, self.word))
     }
 

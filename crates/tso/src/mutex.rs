@@ -6,7 +6,7 @@ use std::thread::panicking;
 
 use std::sync::atomic::Ordering;
 
-use super::atomic::{AtomicBool, spin_loop};
+use crate::atomic::{AtomicBool, spin_loop};
 
 /// As the standard library's, of one word: an instruction with LOCK takes it, a store gives it back. Never poisoned.
 #[derive(Debug, Default)]

@@ -30,10 +30,10 @@
 //! use std::sync::Arc;
 //! use std::sync::atomic::Ordering::Relaxed;
 //!
-//! use ascertain_sync::model::tso::{self, AtomicU32, thread};
+//! use ascertain_tso::{AtomicU32, explore, thread};
 //!
 //! // Each thread may miss the other's store, which still sits in a buffer.
-//! let failure = tso::explore(|| {
+//! let failure = explore(|| {
 //!     let (x, y) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
 //!     let other = thread::spawn({
 //!         let (x, y) = (x.clone(), y.clone());

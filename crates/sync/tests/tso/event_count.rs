@@ -1,5 +1,4 @@
 //! Event counts and rings on every x86 execution of small programs.
-#![cfg(model = "tso")]
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,8 +9,8 @@ use std::time::Duration;
 use ascertain_sync::event_count::{
     Awaitable, Changed, EventCount, Impatient, MultiProducer, OneWord, Polled, TwoWord, Version,
 };
-use ascertain_sync::model::tso::{AtomicU32, Explored, Failure, Futex, Instant, explore, thread};
 use ascertain_sync::ring::{PopError, ring_starting_at};
+use ascertain_tso::{AtomicU32, Explored, Failure, Futex, Instant, explore, thread};
 
 /// The producer writes and publishes so many times; each waiter waits until it has seen all of it.
 fn hand_over<E: EventCount + 'static>(waiters: u32, publications: u32, first: u32) -> Result<Explored, Failure> {

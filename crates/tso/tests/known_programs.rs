@@ -1,13 +1,12 @@
 //! The checker of x86's store buffers, on programs whose outcomes are known (Sewell, Sarkar, Owens, Zappa Nardelli and
 //! Myreen, 2010, and Intel's and AMD's manuals).
-#![cfg(model = "tso")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ascertain_sync::model::tso::{AtomicU32, Failure, Futex, Instant, explore, fence, heavy, spin_loop, thread};
+use ascertain_tso::{AtomicU32, Failure, Futex, Instant, explore, fence, heavy, spin_loop, thread};
 
 type Words = [AtomicU32; 2];
 type Outcome = Vec<u32>;
@@ -345,7 +344,7 @@ fn what_was_dropped_is_not_used() {
 }
 
 #[global_allocator]
-static QUARANTINE: ascertain_sync::model::tso::Quarantine = ascertain_sync::model::tso::Quarantine;
+static QUARANTINE: ascertain_tso::Quarantine = ascertain_tso::Quarantine;
 
 #[test]
 fn a_panic_is_told_with_what_led_to_it() {
@@ -357,7 +356,7 @@ fn a_panic_is_told_with_what_led_to_it() {
         other.join().unwrap();
     });
     assert!(failure.what.contains("the other was first"), "{failure}");
-    let steps: Vec<_> = failure.schedule.iter().filter(|line| line.contains("tests/tso.rs")).collect();
+    let steps: Vec<_> = failure.schedule.iter().filter(|line| line.contains(file!())).collect();
     assert!(steps.len() >= 3, "{failure}");
 }
 

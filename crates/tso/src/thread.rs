@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::explorer::step;
-use super::machine::{Op, ThreadId};
+use crate::explorer::step;
+use crate::machine::{Op, ThreadId};
 
-pub use super::atomic::spin_loop as yield_now;
+pub use crate::atomic::spin_loop as yield_now;
 
 /// A thread whose end can be waited for.
 #[derive(Debug)]

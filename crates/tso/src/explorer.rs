@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use generator::{Generator, Gn};
 
-use super::machine::{Machine, Op, Place, State, ThreadId, Unwound};
-use super::quarantine;
-use super::schedule::Schedule;
+use crate::machine::{Machine, Op, Place, State, ThreadId, Unwound};
+use crate::quarantine;
+use crate::schedule::Schedule;
 
 /// More executions than this are too many to wait for.
 const EXECUTIONS_MAX: u64 = 2_000_000;
@@ -20,7 +20,7 @@ const STACK_WORDS: usize = 1 << 15;
 
 /// How an execution ends.
 #[derive(Clone, Debug)]
-pub(super) enum Over {
+pub(crate) enum Over {
     /// All threads have returned.
     Done,
     /// What is left was seen before, in another order.
@@ -30,10 +30,10 @@ pub(super) enum Over {
 
 /// What happened: a thread's step or, without a place, a store that left its buffer.
 #[derive(Clone, Copy)]
-pub(super) struct Event {
-    pub(super) thread: ThreadId,
-    pub(super) op: Op,
-    pub(super) place: Option<Place>,
+pub(crate) struct Event {
+    pub(crate) thread: ThreadId,
+    pub(crate) op: Op,
+    pub(crate) place: Option<Place>,
 }
 
 /// How much there was to explore.
@@ -135,7 +135,7 @@ fn coroutine() -> Coroutine {
 
 /// Lets another coroutine run.
 #[allow(deprecated)] // what replaces it must be handed down to every atomic access
-pub(super) fn pause() {
+pub(crate) fn pause() {
     generator::yield_with(());
 }
 
@@ -173,14 +173,14 @@ thread_local! {
 }
 
 /// The machine and the thread of the model that this thread is; none outside of a model.
-pub(super) fn current() -> Option<(Arc<Machine>, ThreadId)> {
+pub(crate) fn current() -> Option<(Arc<Machine>, ThreadId)> {
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
 }
 
 /// A step of the current thread.
 #[track_caller]
-pub(super) fn step<R>(op: Op, effect: impl FnOnce(&mut State, ThreadId) -> R) -> R {
-    let (machine, thread) = current().expect("called outside of `model::tso::explore`");
+pub(crate) fn step<R>(op: Op, effect: impl FnOnce(&mut State, ThreadId) -> R) -> R {
+    let (machine, thread) = current().expect("called outside of `ascertain_tso::explore`");
     machine.step(thread, op, std::panic::Location::caller(), |state| effect(state, thread))
 }
 

@@ -6,22 +6,22 @@ use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::explorer::{Event, Over, pause};
-use super::schedule::{Schedule, Transition};
+use crate::explorer::{Event, Over, pause};
+use crate::schedule::{Schedule, Transition};
 
 /// No store stays in a buffer for longer.
 const RESIDENCE_MAX: Duration = Duration::from_secs(1);
 /// An execution of more steps has no end.
 const STEPS_MAX: usize = 20_000;
 
-pub(super) type Word = usize;
-pub(super) type ThreadId = usize;
-pub(super) type Place = &'static Location<'static>;
-pub(super) type Body = Box<dyn FnOnce() + Send>;
+pub(crate) type Word = usize;
+pub(crate) type ThreadId = usize;
+pub(crate) type Place = &'static Location<'static>;
+pub(crate) type Body = Box<dyn FnOnce() + Send>;
 
 /// What a thread is about to do, as far as others are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
+pub(crate) enum Op {
     Start,
     Load(Word),
     Store(Word),
@@ -45,19 +45,19 @@ pub(super) enum Op {
     Exit,
 }
 
-pub(super) struct BufferedStore {
-    pub(super) word: Word,
+pub(crate) struct BufferedStore {
+    pub(crate) word: Word,
     value: u64,
     issued: Duration,
 }
 
-pub(super) struct Thread {
+pub(crate) struct Thread {
     /// The oldest store first.
-    pub(super) buffer: VecDeque<BufferedStore>,
+    pub(crate) buffer: VecDeque<BufferedStore>,
     /// None while it runs.
-    pub(super) next: Option<Op>,
-    pub(super) asleep_on: Option<Word>,
-    pub(super) is_finished: bool,
+    pub(crate) next: Option<Op>,
+    pub(crate) asleep_on: Option<Word>,
+    pub(crate) is_finished: bool,
     /// Memory's changes when it last spun.
     changes_seen: usize,
     /// All that it has seen: whatever it will do is a function of that.
@@ -71,26 +71,26 @@ struct Cell {
 }
 
 /// One execution's state.
-pub(super) struct State {
+pub(crate) struct State {
     cells: Vec<Cell>,
-    pub(super) threads: Vec<Thread>,
-    pub(super) now: Duration,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) now: Duration,
     changes: usize,
-    pub(super) turn: Option<ThreadId>,
-    pub(super) schedule: Schedule,
-    pub(super) events: Vec<Event>,
-    pub(super) over: Option<Over>,
+    pub(crate) turn: Option<ThreadId>,
+    pub(crate) schedule: Schedule,
+    pub(crate) events: Vec<Event>,
+    pub(crate) over: Option<Over>,
     /// What threads that have not started yet will do.
-    pub(super) bodies: Vec<Option<Body>>,
+    pub(crate) bodies: Vec<Option<Body>>,
 }
 
 /// One execution.
-pub(super) struct Machine {
+pub(crate) struct Machine {
     state: Mutex<State>,
 }
 
 impl Machine {
-    pub(super) fn new(schedule: Schedule) -> Self {
+    pub(crate) fn new(schedule: Schedule) -> Self {
         let state = State {
             cells: Vec::new(),
             threads: Vec::new(),
@@ -105,12 +105,12 @@ impl Machine {
         Self { state: Mutex::new(state) }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets `thread` do `op` once the schedule says so, after others perhaps. Unwinds when the execution is over.
-    pub(super) fn step<R>(&self, thread: ThreadId, op: Op, place: Place, effect: impl FnOnce(&mut State) -> R) -> R {
+    pub(crate) fn step<R>(&self, thread: ThreadId, op: Op, place: Place, effect: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         if std::thread::panicking() {
             return effect(&mut state); // a destructor, in an execution that is lost
@@ -134,29 +134,29 @@ impl Machine {
     }
 
     /// Whose turn it is; none when the execution is over.
-    pub(super) fn turn(&self) -> Option<ThreadId> {
+    pub(crate) fn turn(&self) -> Option<ThreadId> {
         let state = self.lock();
         if state.over.is_some() { None } else { state.turn }
     }
 
-    pub(super) fn unfinished(&self) -> Option<ThreadId> {
+    pub(crate) fn unfinished(&self) -> Option<ThreadId> {
         self.lock().threads.iter().position(|thread| !thread.is_finished)
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.lock().over.is_some()
     }
 
     /// What the thread will do, as its turn has come, or to be dropped.
     #[track_caller]
-    pub(super) fn begin(&self, thread: ThreadId) -> Body {
+    pub(crate) fn begin(&self, thread: ThreadId) -> Body {
         let mut state = self.lock();
         state.ran(thread, Op::Start, Location::caller());
         state.bodies[thread].take().expect("a thread starts once")
     }
 
     /// The thread has returned, or unwound; the last one ends the execution, if it was not over before.
-    pub(super) fn finish(&self, thread: ThreadId, over: Option<Over>) {
+    pub(crate) fn finish(&self, thread: ThreadId, over: Option<Over>) {
         let mut state = self.lock();
         state.threads[thread].is_finished = true;
         let is_last = state.threads.iter().all(|thread| thread.is_finished);
@@ -168,15 +168,15 @@ impl Machine {
 }
 
 /// What threads unwind with when the execution is over.
-pub(super) struct Unwound;
+pub(crate) struct Unwound;
 
 impl State {
-    pub(super) fn add_cell(&mut self, value: u64, made: Place) -> Word {
+    pub(crate) fn add_cell(&mut self, value: u64, made: Place) -> Word {
         self.cells.push(Cell { value, is_live: true, made });
         self.cells.len() - 1
     }
 
-    pub(super) fn add_thread(&mut self, body: Body) -> ThreadId {
+    pub(crate) fn add_thread(&mut self, body: Body) -> ThreadId {
         self.bodies.push(Some(body));
         self.threads.push(Thread {
             buffer: VecDeque::new(),
@@ -190,7 +190,7 @@ impl State {
     }
 
     /// The thread has its turn no more, and goes on until its next step.
-    pub(super) fn ran(&mut self, thread: ThreadId, op: Op, place: Place) {
+    pub(crate) fn ran(&mut self, thread: ThreadId, op: Op, place: Place) {
         self.turn = None;
         self.threads[thread].next = None;
         self.observe(thread, 0);
@@ -198,7 +198,7 @@ impl State {
     }
 
     /// Runs transitions of memory until it is a thread's turn, or the execution is over.
-    pub(super) fn pass_turn(&mut self) {
+    pub(crate) fn pass_turn(&mut self) {
         while self.over.is_none() {
             if self.events.len() > STEPS_MAX {
                 self.over = Some(Over::Failed("no end: does a loop wait without `spin_loop`?".into()));
@@ -223,20 +223,20 @@ impl State {
         cell
     }
 
-    pub(super) fn load(&mut self, thread: ThreadId, word: Word) -> u64 {
+    pub(crate) fn load(&mut self, thread: ThreadId, word: Word) -> u64 {
         self.cell(word);
         let value = self.seen_by(&self.threads[thread], word);
         self.observe(thread, value);
         value
     }
 
-    pub(super) fn store(&mut self, thread: ThreadId, word: Word, value: u64) {
+    pub(crate) fn store(&mut self, thread: ThreadId, word: Word, value: u64) {
         let issued = self.now;
         self.threads[thread].buffer.push_back(BufferedStore { word, value, issued });
     }
 
     /// Loads from memory and stores what `change` makes of it, with LOCK.
-    pub(super) fn update(&mut self, thread: ThreadId, word: Word, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
+    pub(crate) fn update(&mut self, thread: ThreadId, word: Word, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
         self.drain(thread);
         let old = self.cell(word).value;
         self.observe(thread, old);
@@ -247,7 +247,7 @@ impl State {
     }
 
     /// The newest store of its buffer to that place, or what is in memory.
-    pub(super) fn seen_by(&self, thread: &Thread, word: Word) -> u64 {
+    pub(crate) fn seen_by(&self, thread: &Thread, word: Word) -> u64 {
         let newest = thread.buffer.iter().rev().find(|store| store.word == word);
         newest.map_or(self.cells[word].value, |store| store.value)
     }
@@ -270,13 +270,13 @@ impl State {
         }
     }
 
-    pub(super) fn drain(&mut self, thread: ThreadId) {
+    pub(crate) fn drain(&mut self, thread: ThreadId) {
         while !self.threads[thread].buffer.is_empty() {
             self.flush_oldest(thread);
         }
     }
 
-    pub(super) fn drain_all(&mut self) {
+    pub(crate) fn drain_all(&mut self) {
         (0..self.threads.len()).for_each(|thread| self.drain(thread));
     }
 
@@ -290,7 +290,7 @@ impl State {
     }
 
     /// The stores that have left the thread's buffer by then.
-    pub(super) fn overdue<'a>(
+    pub(crate) fn overdue<'a>(
         &self,
         thread: &'a Thread,
         by: Duration,
@@ -299,7 +299,7 @@ impl State {
     }
 
     /// Puts `thread` to sleep, if memory has what it expects.
-    pub(super) fn sleep(&mut self, thread: ThreadId, word: Word, expected: u64) -> bool {
+    pub(crate) fn sleep(&mut self, thread: ThreadId, word: Word, expected: u64) -> bool {
         self.drain(thread);
         let falls_asleep = self.cell(word).value == expected;
         self.observe(thread, u64::from(falls_asleep));
@@ -307,7 +307,7 @@ impl State {
         falls_asleep
     }
 
-    pub(super) fn wake_all(&mut self, thread: ThreadId, word: Word) {
+    pub(crate) fn wake_all(&mut self, thread: ThreadId, word: Word) {
         self.drain(thread);
         for thread in self.threads.iter_mut().filter(|thread| thread.asleep_on == Some(word)) {
             thread.asleep_on = None;
@@ -315,23 +315,23 @@ impl State {
     }
 
     /// Ends the sleep of `thread`: by time, if nobody woke it.
-    pub(super) fn awake(&mut self, thread: ThreadId, timeout: Option<Duration>) {
+    pub(crate) fn awake(&mut self, thread: ThreadId, timeout: Option<Duration>) {
         if self.threads[thread].asleep_on.take().is_some() {
             self.advance(timeout.unwrap_or_default());
         }
     }
 
-    pub(super) fn spin(&mut self, thread: ThreadId) {
+    pub(crate) fn spin(&mut self, thread: ThreadId) {
         self.threads[thread].changes_seen = self.changes;
     }
 
-    pub(super) fn free(&mut self, thread: ThreadId, word: Word) {
+    pub(crate) fn free(&mut self, thread: ThreadId, word: Word) {
         self.threads[thread].buffer.retain(|store| store.word != word);
         self.cell(word).is_live = false;
     }
 
     /// The time, as the thread sees it.
-    pub(super) fn clock(&mut self, thread: ThreadId) -> Duration {
+    pub(crate) fn clock(&mut self, thread: ThreadId) -> Duration {
         self.observe(thread, self.now.as_nanos() as u64);
         self.now
     }
@@ -342,7 +342,7 @@ impl State {
     }
 
     /// Equal for two states after which the same can happen.
-    pub(super) fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         hash_of(|hasher| {
             self.now.hash(hasher);
             self.cells.iter().for_each(|cell| (cell.value, cell.is_live).hash(hasher));
@@ -354,7 +354,7 @@ impl State {
         })
     }
 
-    pub(super) fn can_step(&self, thread: &Thread) -> bool {
+    pub(crate) fn can_step(&self, thread: &Thread) -> bool {
         match thread.next {
             None => false,
             Some(Op::Awake(timeout)) => thread.asleep_on.is_none() || timeout.is_some(),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 ///
 /// ```
 /// #[global_allocator]
-/// static QUARANTINE: ascertain_sync::model::tso::Quarantine = ascertain_sync::model::tso::Quarantine;
+/// static QUARANTINE: ascertain_tso::Quarantine = ascertain_tso::Quarantine;
 /// # fn main() {}
 /// ```
 #[derive(Debug)]
@@ -28,12 +28,12 @@ thread_local! {
 }
 
 /// Whether what the current thread frees from now on is kept.
-pub(super) fn keep(is_model: bool) {
+pub(crate) fn keep(is_model: bool) {
     IS_MODEL.set(is_model);
 }
 
 /// Frees what was freed. No thread of a model may run.
-pub(super) fn release() {
+pub(crate) fn release() {
     let mut header = FREED.swap(std::ptr::null_mut(), Ordering::Acquire);
     while !header.is_null() {
         // SAFETY: `dealloc` put it there once, written, and nobody uses the memory behind it any more.

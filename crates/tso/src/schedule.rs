@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::explorer::Over;
-use super::machine::{Op, State, ThreadId, Word};
+use crate::explorer::Over;
+use crate::machine::{Op, State, ThreadId, Word};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Transition {
+pub(crate) enum Transition {
     /// The thread does what it is about to do.
     Step(ThreadId),
     /// The oldest store of the thread's buffer reaches memory.
@@ -22,7 +22,7 @@ struct Branch {
 
 /// The path from the start, kept from one execution to the next with what was visited.
 #[derive(Default)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     path: Vec<Branch>,
     depth: usize,
     /// What need not be done from here: it was explored before, and nothing since had to do with it.
@@ -34,7 +34,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// The path to the next execution; none after the last.
-    pub(super) fn next(mut self) -> Option<Self> {
+    pub(crate) fn next(mut self) -> Option<Self> {
         while let Some(mut branch) = self.path.pop() {
             branch.taken += 1;
             if branch.taken < branch.options.len() {
@@ -57,7 +57,7 @@ impl State {
     }
 
     /// The next transition, or how the execution ends.
-    pub(super) fn choose(&mut self) -> Result<Transition, Over> {
+    pub(crate) fn choose(&mut self) -> Result<Transition, Over> {
         let possible = self.possible();
         if possible.is_empty() {
             return Err(Over::Failed(self.deadlock()));
