@@ -1,7 +1,6 @@
 //! The two techniques against each other and against enumeration, what is decided, and what is refused.
 
 mod agreement;
-mod column;
 mod decided;
 mod enumerated;
 mod exact;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::error::{ColumnError, shown};
+use super::error::{Error, shown};
 use crate::evidence::{Series, read_header, read_trials};
 use crate::experiment::{Arm, Reduce};
 use crate::nearest::suggestion;
@@ -32,8 +32,8 @@ pub struct RecordedSample {
 /// # Errors
 /// When the run can't be read or rows of it are missing, has no such metric or arm or several such arms, or an observation
 /// has no finite value: one that was cut off, or failed.
-pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<RecordedSample, ColumnError> {
-    let wrong = |problem: String| ColumnError::Run { run: run.display().to_string(), problem };
+pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<RecordedSample, Error> {
+    let wrong = |problem: String| Error::Run { run: run.display().to_string(), problem };
     let header = read_header(run)?;
     let read = read_trials(run, &header)?;
     if let Some(lost) = read.lost {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
-use super::error::{ColumnError, shown};
+use super::error::{Error, shown};
 use crate::nearest::suggestion;
 
 /// A column as it was read.
@@ -32,15 +32,15 @@ pub struct Column {
 /// column that is empty, no number or not finite: with the line and the column.
 ///
 /// ```
-/// use ascertain_engine::permutation::read_column;
+/// use ascertain_engine::samples::read_column;
 /// let text = "name,wall\nfirst,1.5\n\"second, quoted\",2.5\n";
 /// let column = read_column(text.as_bytes(), "a.csv", Some("wall"), 1000)?;
 /// assert_eq!((column.heading.as_deref(), column.values), (Some("wall"), vec![1.5, 2.5]));
 /// let error = read_column("1\n2\nthree\n".as_bytes(), "b.txt", None, 1000).unwrap_err();
 /// assert!(error.to_string().starts_with("b.txt:3:1: `three` is not a number"));
-/// # Ok::<(), ascertain_engine::permutation::ColumnError>(())
+/// # Ok::<(), ascertain_engine::samples::Error>(())
 /// ```
-pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usize) -> Result<Column, ColumnError> {
+pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usize) -> Result<Column, Error> {
     let file = &shown(file);
     let mut fields = Fields::open(input, file, most)?;
     let mut first = Vec::new();
@@ -50,11 +50,11 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usi
             break;
         }
         if first.len() == MOST_COLUMNS {
-            return Err(ColumnError::TooManyColumns { file: file.into(), most: MOST_COLUMNS });
+            return Err(Error::TooManyColumns { file: file.into(), most: MOST_COLUMNS });
         }
     }
     if first.is_empty() {
-        return Err(ColumnError::Empty { file: file.into() });
+        return Err(Error::Empty { file: file.into() });
     }
     let names: Vec<_> = first.iter().map(|(_, text)| String::from_utf8_lossy(text.trim_ascii())).collect();
     // One that is asked for by its name is a heading, whatever stands beside it.
@@ -70,22 +70,22 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usi
     while let Some(field) = fields.next()? {
         if index == wanted {
             if numbers.len() == most {
-                return Err(ColumnError::TooLong { file: file.into(), most });
+                return Err(Error::TooLong { file: file.into(), most });
             }
             let room = numbers.try_reserve(1);
-            room.map_err(|_| ColumnError::NoMemory { file: file.into(), count: numbers.len() })?;
+            room.map_err(|_| Error::NoMemory { file: file.into(), count: numbers.len() })?;
             numbers.push(number(fields.text()).map_err(|problem| fields.wrong(field, wanted, problem))?);
         }
         index += 1;
         if field.is_last || index > MOST_COLUMNS {
             let (found, expected) = (std::mem::take(&mut index), first.len());
             if found != expected {
-                return Err(ColumnError::Ragged { file: file.into(), line: field.line, found, expected });
+                return Err(Error::Ragged { file: file.into(), line: field.line, found, expected });
             }
         }
     }
     if numbers.is_empty() {
-        return Err(ColumnError::Empty { file: file.into() });
+        return Err(Error::Empty { file: file.into() });
     }
     Ok(Column { heading: has_heading.then(|| names[wanted].to_string()), values: numbers })
 }
@@ -117,7 +117,7 @@ fn choose<R>(
     has_heading: bool,
     fields: &Fields<R>,
     column: Option<&str>,
-) -> Result<usize, ColumnError> {
+) -> Result<usize, Error> {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let (file, count) = (fields.file.clone(), names.len());
     let listed = || {
@@ -134,22 +134,22 @@ fn choose<R>(
             1 => Ok(0),
             2 if !has_heading && fields.delimiter == b',' => {
                 let columns = format!("{}; if that is one number, {DECIMAL_COMMA}", listed());
-                Err(ColumnError::SeveralColumns { file, count, columns })
+                Err(Error::SeveralColumns { file, count, columns })
             }
-            _ => Err(ColumnError::SeveralColumns { file, count, columns: listed() }),
+            _ => Err(Error::SeveralColumns { file, count, columns: listed() }),
         };
     };
     let of_name: Vec<usize> = (0..count).filter(|&index| has_heading && names[index] == column).collect();
     if of_name.len() > 1 {
         let numbers: Vec<String> = of_name.iter().take(LISTED_COLUMNS).map(|index| (index + 1).to_string()).collect();
         let (column, count, numbers) = (shown(column), of_name.len(), numbers.join(", "));
-        return Err(ColumnError::SameName { file, column, count, numbers });
+        return Err(Error::SameName { file, column, count, numbers });
     }
     let by_number =
         || column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|index| *index < count);
     of_name.first().copied().or_else(by_number).ok_or_else(|| {
         let hint = suggestion(column, names.iter().copied().filter(|_| has_heading)).unwrap_or_default();
-        ColumnError::NoColumn { file, column: shown(column), known: format!("there is {}{}", listed(), shown(&hint)) }
+        Error::NoColumn { file, column: shown(column), known: format!("there is {}{}", listed(), shown(&hint)) }
     })
 }
 
@@ -220,7 +220,7 @@ const MOST_COLUMNS: usize = 1 << 16;
 const LISTED_COLUMNS: usize = 20;
 
 impl<R: Read> Fields<R> {
-    fn open(input: R, file: &str, most_blank: usize) -> Result<Fields<R>, ColumnError> {
+    fn open(input: R, file: &str, most_blank: usize) -> Result<Fields<R>, Error> {
         let mut fields = Fields {
             input,
             file: file.into(),
@@ -237,7 +237,7 @@ impl<R: Read> Fields<R> {
         let begun = &fields.buffer[..fields.unparsed.end];
         if let Some(nul) = begun.iter().position(|byte| *byte == 0) {
             let line = 1 + begun[..nul].iter().filter(|byte| **byte == b'\n').count() as u64;
-            return Err(ColumnError::NotText { file: file.into(), line });
+            return Err(Error::NotText { file: file.into(), line });
         }
         fields.delimiter = delimiter(begun);
         fields.parser = ReaderBuilder::new().delimiter(fields.delimiter).build();
@@ -248,7 +248,7 @@ impl<R: Read> Fields<R> {
     }
 
     /// Appends to the buffer what the input has at once; 0 bytes at its end.
-    fn read_more(&mut self) -> Result<usize, ColumnError> {
+    fn read_more(&mut self) -> Result<usize, Error> {
         loop {
             match self.input.read(&mut self.buffer[self.unparsed.end..]) {
                 Ok(count) => {
@@ -256,13 +256,13 @@ impl<R: Read> Fields<R> {
                     return Ok(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(reason) => return Err(ColumnError::Read { file: self.file.clone(), reason }),
+                Err(reason) => return Err(Error::Read { file: self.file.clone(), reason }),
             }
         }
     }
 
     /// Goes to the next field. None at the end.
-    fn next(&mut self) -> Result<Option<Field>, ColumnError> {
+    fn next(&mut self) -> Result<Option<Field>, Error> {
         self.length = 0;
         let mut begun = Begun { line: self.parser.line(), is_quoted: None, bytes: 0, quotes: 0 };
         loop {
@@ -279,11 +279,7 @@ impl<R: Read> Fields<R> {
             self.length += written;
             match result {
                 ReadFieldResult::InputEmpty if begun.is_quoted.is_none() && begun.bytes > self.most_blank => {
-                    return Err(ColumnError::Blank {
-                        file: self.file.clone(),
-                        line: begun.line,
-                        most: self.most_blank,
-                    });
+                    return Err(Error::Blank { file: self.file.clone(), line: begun.line, most: self.most_blank });
                 }
                 ReadFieldResult::InputEmpty => {}
                 _ if begun.bytes > MOST_FIELD_BYTES => return Err(self.endless(&begun)),
@@ -293,7 +289,7 @@ impl<R: Read> Fields<R> {
                     self.length = SHOWN_BYTES + 1;
                 }
                 ReadFieldResult::Field { .. } if is_over && begun.quotes % 2 == 1 => {
-                    return Err(ColumnError::OpenQuote { file: self.file.clone(), line: begun.line });
+                    return Err(Error::OpenQuote { file: self.file.clone(), line: begun.line });
                 }
                 ReadFieldResult::Field { record_end: is_last } => {
                     let line = self.parser.line() - u64::from(is_last && ended_line);
@@ -309,19 +305,19 @@ impl<R: Read> Fields<R> {
     }
 
     /// A field that does not end where one should.
-    fn endless(&self, begun: &Begun) -> ColumnError {
+    fn endless(&self, begun: &Begun) -> Error {
         let (file, line) = (self.file.clone(), begun.line);
         match begun.is_quoted {
-            Some(true) => ColumnError::OpenQuote { file, line },
-            _ => ColumnError::NotText { file, line },
+            Some(true) => Error::OpenQuote { file, line },
+            _ => Error::NotText { file, line },
         }
     }
 
-    fn wrong(&self, field: Field, column: usize, mut problem: String) -> ColumnError {
+    fn wrong(&self, field: Field, column: usize, mut problem: String) -> Error {
         if field.begins < field.line {
             problem += &format!(" (its quote was opened in line {})", field.begins);
         }
-        ColumnError::Field { file: self.file.clone(), line: field.line, column: column + 1, problem }
+        Error::Field { file: self.file.clone(), line: field.line, column: column + 1, problem }
     }
 }
 

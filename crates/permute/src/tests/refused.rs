@@ -1,6 +1,6 @@
 //! What can't be compared is refused, and the reason says what to do.
 
-use crate::permutation::{Alternative, Comparison, Error, Null, Question, Reshuffles, Sample, Statistic};
+use crate::{Alternative, Comparison, Error, Null, Question, Reshuffles, Sample, Statistic};
 
 fn refusal(samples: &[&[f64]], question: Question) -> String {
     let names = ["a", "b", "c"];

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use ascertain_engine::permutation::{Question, Reshuffles, Sample};
+use ascertain_permute::{Question, Reshuffles, Sample};
 
 /// Numerical Recipes' linear congruence, of which the upper half is used.
 fn numbers(count: usize, mut state: u64, shift: f64) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! The share of exceedances against the exact p-value of small samples: every split, in whole numbers.
 
-use crate::permutation::{Alternative, Comparison, Null, Question, Reshuffles, Sample, Statistic, Technique};
+use crate::{Alternative, Comparison, Null, Question, Reshuffles, Sample, Statistic, Technique};
 
 /// Twice the median, or the sum times the other sample's size: what the statistic is, in whole numbers.
 fn whole(sample: &mut [i64], other_size: usize, statistic: Statistic) -> i64 {

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::permutation::reshuffles::Deal;
-use crate::permutation::{Alternative, Comparison, Null, Question, Reshuffles, Sample, Statistic, Technique};
+use crate::reshuffles::Deal;
+use crate::{Alternative, Comparison, Null, Question, Reshuffles, Sample, Statistic, Technique};
 
 /// Which splits are exceedances, by all splits' values dealt out.
 fn exceedances(samples: &[Vec<f64>], question: &Question, technique: Technique) -> usize {

@@ -7,7 +7,7 @@ use num_bigint::{BigInt, Sign};
 
 /// `digits · 2^exponent`.
 #[derive(Clone, Debug)]
-pub(super) struct Dyadic {
+pub(crate) struct Dyadic {
     digits: BigInt,
     exponent: i32,
 }

@@ -1,13 +1,13 @@
 //! How precisely values and their statistics are known.
 
 /// Half a unit in the last place of 1.
-pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
+pub(crate) const UNIT: f64 = f64::EPSILON / 2.0;
 
 /// Bounds of what rounding did to the pooled values: nothing if they are exact. Else the second sample's had a shift and a
 /// scale undone, and before that each was read from decimals. With `D/S` the quotient of the shift and the scale, that is
 /// at most `3u (|x| + |D/S|)` for a value `x`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Precision {
+pub(crate) struct Precision {
     pub is_exact: bool,
     /// Whether the sum of any of the values is a double, in whatever order they are added: small multiples of one number.
     pub adds_exactly: bool,
@@ -59,7 +59,7 @@ impl Precision {
 
 /// Whether every sum of some of the numbers is a double, and therefore exact in any order: whole multiples of one power of
 /// two of which all together are at most 2^53.
-pub(super) fn adds_exactly(numbers: &[f64]) -> bool {
+pub(crate) fn adds_exactly(numbers: &[f64]) -> bool {
     let last_bit = |x: f64| {
         let (exponent, fraction) = ((x.to_bits() >> 52) as i32 & 0x7ff, x.to_bits() & ((1 << 52) - 1));
         let significand = fraction | u64::from(exponent > 0) << 52;

@@ -1,11 +1,11 @@
 //! From the samples' statistics to how far they are from the null hypothesis.
 
-use super::enclosure::Enclosure;
-use super::question::{Alternative, Comparison, Null, Question, Statistic};
+use crate::enclosure::Enclosure;
+use crate::question::{Alternative, Comparison, Null, Question, Statistic};
 
 /// How samples are compared, as numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Contrast {
+pub(crate) struct Contrast {
     comparison: Comparison,
     alternative: Alternative,
     /// What the null hypothesis does to the second sample's statistic.

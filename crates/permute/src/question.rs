@@ -3,9 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
-
-use super::error::Error;
+use crate::error::Error;
 
 /// Values that were observed, all finite.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,8 +47,8 @@ pub enum Statistic {
 }
 
 /// How the samples' statistics are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Comparison {
     /// The second's less the first's; of more than two, the greatest less the least.
     #[default]
@@ -60,8 +58,8 @@ pub enum Comparison {
 }
 
 /// Which differences count against the null hypothesis.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Alternative {
     /// Both: the absolute value of the difference, or of the ratio's logarithm.
     #[default]
@@ -122,7 +120,7 @@ impl FromStr for Statistic {
     /// Reads `mean`, `std`, `median`, `p99`, `p99.9`, or a level such as `q0.9`.
     ///
     /// ```
-    /// use ascertain_engine::permutation::Statistic;
+    /// use ascertain_permute::Statistic;
     /// assert_eq!("p99".parse(), Ok(Statistic::Quantile(0.99)));
     /// assert!("p101".parse::<Statistic>().is_err());
     /// ```

@@ -3,16 +3,16 @@
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::contrast::Contrast;
-use super::enclosure::Enclosure;
-use super::error::{Error, shown};
-use super::exactly;
-use super::pool::{Pool, all_positive, find};
-use super::precision::Precision;
-use super::question::{Alternative, Comparison, Null, Question, Sample, Statistic};
-use super::shuffled::{Shuffled, mean_weights, statistic_of};
-use super::subset::RandomSubset;
-use super::subset_statistics::SubsetStatistics;
+use crate::contrast::Contrast;
+use crate::enclosure::Enclosure;
+use crate::error::{Error, shown};
+use crate::exactly;
+use crate::pool::{Pool, all_positive, find};
+use crate::precision::Precision;
+use crate::question::{Alternative, Comparison, Null, Question, Sample, Statistic};
+use crate::shuffled::{Shuffled, mean_weights, statistic_of};
+use crate::subset::RandomSubset;
+use crate::subset_statistics::SubsetStatistics;
 
 /// The samples as they are.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub enum Technique {
 /// Reshuffles of samples, as many as are asked for; they repeat with the seed.
 #[derive(Clone, Debug)]
 pub struct Reshuffles {
-    pub(super) deal: Deal,
+    pub(crate) deal: Deal,
     contrast: Contrast,
     /// The question without its null hypothesis, and the data's statistics without rounding: where these can tell what the
     /// enclosures can't.
@@ -60,7 +60,7 @@ pub struct Reshuffles {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Deal {
+pub(crate) enum Deal {
     Mask { subset: RandomSubset, statistics: SubsetStatistics },
     Shuffle(Shuffled),
 }
@@ -170,7 +170,7 @@ impl Reshuffles {
     }
 
     /// The reshuffle that was drawn last.
-    pub(super) fn judge(&mut self) -> Reshuffle {
+    pub(crate) fn judge(&mut self) -> Reshuffle {
         let compared = match &mut self.deal {
             Deal::Mask { subset, statistics } => self.contrast.compare(&statistics.of(subset.drawn())),
             Deal::Shuffle(shuffled) => self.contrast.compare(&shuffled.statistics()),
@@ -190,7 +190,7 @@ impl Reshuffles {
     }
 
     /// What exact arithmetic says, where it can tell.
-    pub(super) fn exceeds_exactly(&mut self) -> Option<bool> {
+    pub(crate) fn exceeds_exactly(&mut self) -> Option<bool> {
         let (question, observed) = self.exactly.as_ref()?;
         let statistics = match &mut self.deal {
             Deal::Mask { subset, statistics } => statistics.exactly(subset.drawn()),

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use proptest::prelude::*;
 
-use crate::permutation::read_column;
+use crate::samples::read_column;
 
 const MOST: usize = 100_000;
 

@@ -1,23 +1,23 @@
 //! Statistics without rounding, and whether a reshuffle is an exceedance by them: for what an [enclosure] leaves in doubt.
 //!
-//! [enclosure]: super::enclosure::Enclosure
+//! [enclosure]: crate::enclosure::Enclosure
 
 use std::cmp::Ordering;
 
 use ascertain_numeric::sum::Exact;
 
-use super::dyadic::Dyadic;
-use super::question::{Alternative, Comparison, Question, Statistic};
-use super::shuffled::Place;
+use crate::dyadic::Dyadic;
+use crate::question::{Alternative, Comparison, Question, Statistic};
+use crate::shuffled::Place;
 
 /// Each sample's statistic up to a factor that all have in common, which no comparison of differences or ratios heeds:
 /// the mean times the product of the sizes, the variance in place of the standard deviation times that of each size and
 /// the one below it, the quantile itself.
-pub(super) type Statistics = Vec<Dyadic>;
+pub(crate) type Statistics = Vec<Dyadic>;
 
 /// Of samples of these values; none where squares of them have digits below those of any double. May reorder the values
 /// within a sample.
-pub(super) fn statistics(samples: &mut [&mut [f64]], statistic: Statistic) -> Option<Statistics> {
+pub(crate) fn statistics(samples: &mut [&mut [f64]], statistic: Statistic) -> Option<Statistics> {
     let sizes: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
     let totals = |samples: &[&mut [f64]]| samples.iter().map(|sample| total(sample)).collect::<Vec<Dyadic>>();
     match statistic {
@@ -38,13 +38,13 @@ pub(super) fn statistics(samples: &mut [&mut [f64]], statistic: Statistic) -> Op
 }
 
 /// From the samples' sums.
-pub(super) fn means(totals: &[Dyadic], sizes: &[usize]) -> Statistics {
+pub(crate) fn means(totals: &[Dyadic], sizes: &[usize]) -> Statistics {
     let each = totals.iter().enumerate();
     each.map(|(index, total)| total.times(&of_others(sizes, index, |size| size))).collect()
 }
 
 /// From the samples' sums and sums of squares: `n` times the sum of squared deviations from the mean is `n · Σx² − (Σx)²`.
-pub(super) fn variances(totals: &[Dyadic], squares: &[Dyadic], sizes: &[usize]) -> Statistics {
+pub(crate) fn variances(totals: &[Dyadic], squares: &[Dyadic], sizes: &[usize]) -> Statistics {
     let each = totals.iter().zip(squares).enumerate().map(|(index, (total, squares))| {
         let deviations = squares.times(&Dyadic::whole(sizes[index] as u64)).minus(&total.times(total));
         deviations.times(&of_others(sizes, index, |size| size * (size - 1)))
@@ -53,7 +53,7 @@ pub(super) fn variances(totals: &[Dyadic], squares: &[Dyadic], sizes: &[usize]) 
 }
 
 /// The quantile between two values.
-pub(super) fn quantile(place: Place, low: f64, high: f64) -> Dyadic {
+pub(crate) fn quantile(place: Place, low: f64, high: f64) -> Dyadic {
     let (low, high) = (Dyadic::of(low), Dyadic::of(high));
     low.plus(&high.minus(&low).times(&Dyadic::of(place.fraction)))
 }
@@ -76,7 +76,7 @@ fn total_of_squares(sample: &[f64]) -> Dyadic {
 }
 
 /// Whether no square of a number has digits below those of the least double.
-pub(super) fn has_exact_squares(numbers: &[f64]) -> bool {
+pub(crate) fn has_exact_squares(numbers: &[f64]) -> bool {
     /// The last bit of a greater number's square is a double: 2·(−480 − 52) ≥ −1074.
     const LEAST: f64 = f64::from_bits((1023 - 480) << 52);
     numbers.iter().all(|x| *x == 0.0 || x.abs() >= LEAST)
@@ -84,7 +84,7 @@ pub(super) fn has_exact_squares(numbers: &[f64]) -> bool {
 
 /// Whether these statistics are at least as far apart as the observed ones, in the sense of a question whose null hypothesis
 /// neither shifts nor scales.
-pub(super) fn exceeds(question: &Question, statistics: &Statistics, observed: &Statistics) -> bool {
+pub(crate) fn exceeds(question: &Question, statistics: &Statistics, observed: &Statistics) -> bool {
     let ((low, high), (observed_low, observed_high)) = (ends(question, statistics), ends(question, observed));
     let order = match (question.comparison, question.statistic) {
         // What is subtracted changes sides, so that all are sums of roots.

@@ -3,10 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::permutation::precision::Precision;
-use crate::permutation::question::Statistic;
-use crate::permutation::shuffled::Shuffled;
-use crate::permutation::subset_statistics::SubsetStatistics;
+use crate::precision::Precision;
+use crate::question::Statistic;
+use crate::shuffled::Shuffled;
+use crate::subset_statistics::SubsetStatistics;
 
 fn statistic() -> impl Strategy<Value = Statistic> {
     prop_oneof![

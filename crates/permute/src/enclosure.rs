@@ -1,11 +1,11 @@
 //! A number as it was computed, and two that the exact one lies between.
 
-use super::pool;
+use crate::pool;
 
 /// From `low` to `high`, both included. Every operation rounds them outward, but differences and multiples that are doubles
 /// are left as they are: what is exact remains a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Enclosure {
+pub(crate) struct Enclosure {
     pub low: f64,
     /// As it was computed.
     pub value: f64,

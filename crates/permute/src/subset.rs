@@ -7,18 +7,8 @@ use rand::{Rng, RngExt};
 /// Every bit is first set with the same chance, near `chosen / count`: random words, joined by `and` and `or`. Then
 /// elements are picked at random, and taken out or put in, until the number is right. No step prefers one element to
 /// another, so neither does the result: of all subsets of that size each is equally likely.
-///
-/// ```
-/// use ascertain_engine::permutation::RandomSubset;
-/// use rand::SeedableRng;
-///
-/// let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
-/// let mut subset = RandomSubset::new(100, 30);
-/// let ones: u32 = subset.draw(&mut random).iter().map(|word| word.count_ones()).sum();
-/// assert_eq!(ones, 30);
-/// ```
 #[derive(Clone, Debug)]
-pub struct RandomSubset {
+pub(crate) struct RandomSubset {
     count: usize,
     chosen: usize,
     /// Bits are first set with the chance `numerator / 2^bits`.
@@ -80,7 +70,7 @@ impl RandomSubset {
 
     /// As if this subset had been drawn.
     #[cfg(test)]
-    pub(super) fn set(&mut self, words: Vec<u64>) {
+    pub(crate) fn set(&mut self, words: Vec<u64>) {
         self.words = words;
     }
 }

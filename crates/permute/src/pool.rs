@@ -1,11 +1,11 @@
 //! Samples as one pool of numbers, as exact as they can be had.
 
-use super::error::{Error, shown};
-use super::question::{Comparison, Question, Sample, Statistic};
+use crate::error::{Error, shown};
+use crate::question::{Comparison, Question, Sample, Statistic};
 
 /// Values of all samples, one sample after the other, without what the null hypothesis says of the second.
 #[derive(Clone, Debug)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     pub values: Vec<f64>,
     pub sizes: Vec<usize>,
     /// The numbers are so many times the values: a power of ten.
@@ -78,14 +78,14 @@ fn undo_null(samples: &mut [Sample], question: &Question, per_unit: f64) -> Resu
 }
 
 /// The difference, and what rounding took from it (Knuth's TwoSum).
-pub(super) fn less(x: f64, y: f64) -> (f64, f64) {
+pub(crate) fn less(x: f64, y: f64) -> (f64, f64) {
     let difference = x - y;
     let used = x - difference;
     (difference, (x - (difference + used)) + (used - y))
 }
 
 /// A ratio of means or quantiles is one of positive numbers, however the values are dealt out, if all of them are positive.
-pub(super) fn all_positive(samples: &[Sample], question: &Question, per_unit: f64) -> Result<(), Error> {
+pub(crate) fn all_positive(samples: &[Sample], question: &Question, per_unit: f64) -> Result<(), Error> {
     if question.comparison != Comparison::Ratio || question.statistic == Statistic::StandardDeviation {
         return Ok(());
     }
@@ -99,7 +99,7 @@ pub(super) fn all_positive(samples: &[Sample], question: &Question, per_unit: f6
 }
 
 /// The first such value, and its number from 1.
-pub(super) fn find(values: &[f64], is_wanted: impl Fn(f64) -> bool) -> Option<(usize, f64)> {
+pub(crate) fn find(values: &[f64], is_wanted: impl Fn(f64) -> bool) -> Option<(usize, f64)> {
     values.iter().position(|value| is_wanted(*value)).map(|index| (index + 1, values[index]))
 }
 

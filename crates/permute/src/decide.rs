@@ -1,13 +1,10 @@
 //! Reshuffling until it is decided.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::error::Error;
+use crate::reshuffles::Reshuffles;
 use ascertain_stats::{self as stats, BettingDecision, BettingTest, Interval, Tally, Verdict};
-use ascertain_sys::clock;
-use serde::Serialize;
-
-use super::error::Error;
-use super::reshuffles::Reshuffles;
 
 /// What is to be decided, and by which sequential test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,8 +52,8 @@ pub struct Progress {
 }
 
 /// What was decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Decision {
     /// The null hypothesis is rejected: by betting at `alpha`; by CSM, the p-value is below `alpha`.
     Different,
@@ -67,8 +64,8 @@ pub enum Decision {
 }
 
 /// Why it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum End {
     /// It was decided.
     Decided,
@@ -141,8 +138,7 @@ pub fn decide(
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Conclusion, Error> {
     let mut test = Test::new(method)?;
-    let start_ns = clock::now_ns();
-    let elapsed = || Duration::from_nanos(clock::now_ns() - start_ns);
+    let start = Instant::now();
     let mut next_look = LOOK_EVERY;
     let (decision, end) = loop {
         if test.tally().trials >= budget.max_shuffles {
@@ -151,7 +147,7 @@ pub fn decide(
         if let Some(decision) = test.observe(reshuffles.draw().exceeds)? {
             break (decision, End::Decided);
         }
-        let elapsed = elapsed();
+        let elapsed = start.elapsed();
         if budget.max_time.is_some_and(|max_time| elapsed >= max_time) {
             break (Decision::Undecided, End::MaxTime);
         }
@@ -163,7 +159,7 @@ pub fn decide(
             }
         }
     };
-    test.conclude(decision, end, elapsed())
+    test.conclude(decision, end, start.elapsed())
 }
 
 /// The running test.

@@ -5,14 +5,14 @@ use ascertain_stats::{Moments, quantile_sorted};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use super::enclosure::Enclosure;
-use super::exactly;
-use super::precision::{Precision, UNIT};
-use super::question::Statistic;
+use crate::enclosure::Enclosure;
+use crate::exactly;
+use crate::precision::{Precision, UNIT};
+use crate::question::Statistic;
 
 /// Pooled values, to be dealt out to samples of the same sizes.
 #[derive(Clone, Debug)]
-pub(super) struct Shuffled {
+pub(crate) struct Shuffled {
     pub values: Vec<f64>,
     pub sizes: Vec<usize>,
     pub statistic: Statistic,
@@ -52,13 +52,13 @@ fn split<'a>(mut rest: &'a mut [f64], sizes: &[usize]) -> Vec<&'a mut [f64]> {
 
 /// For each sample the product of the other sizes: with these, sums are means times the product of all sizes, and no
 /// division rounds them. None where that product is no whole double.
-pub(super) fn mean_weights(sizes: &[usize]) -> Option<Vec<f64>> {
+pub(crate) fn mean_weights(sizes: &[usize]) -> Option<Vec<f64>> {
     let product = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size as u64))?;
     (product <= 1 << 53).then(|| sizes.iter().map(|size| (product / *size as u64) as f64).collect())
 }
 
 /// A sample's statistic, and how far rounding may have led it astray. May reorder the values.
-pub(super) fn statistic_of(
+pub(crate) fn statistic_of(
     values: &mut [f64],
     statistic: Statistic,
     weight: Option<f64>,
@@ -85,7 +85,7 @@ pub(super) fn statistic_of(
 }
 
 /// The mean, from the sum, or the weight times it.
-pub(super) fn mean(sum: Enclosure, count: usize, weight: Option<f64>) -> Enclosure {
+pub(crate) fn mean(sum: Enclosure, count: usize, weight: Option<f64>) -> Enclosure {
     let count = count as f64;
     match weight {
         Some(weight) => sum.times(weight),
@@ -99,7 +99,7 @@ pub(super) fn mean(sum: Enclosure, count: usize, weight: Option<f64>) -> Enclosu
 
 /// Where a quantile lies among sorted values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The value at or before it, from 0.
     pub index: usize,
     /// How far it is from there to the next.

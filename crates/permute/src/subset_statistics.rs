@@ -3,18 +3,18 @@
 use ascertain_numeric::subset;
 use ascertain_numeric::sum::sum;
 
-use super::dyadic::Dyadic;
-use super::enclosure::Enclosure;
-use super::error::Error;
-use super::exactly::{self, has_exact_squares};
-use super::pool;
-use super::precision::{Precision, UNIT, adds_exactly};
-use super::question::Statistic;
-use super::shuffled::{Place, Shuffled, mean};
+use crate::dyadic::Dyadic;
+use crate::enclosure::Enclosure;
+use crate::error::Error;
+use crate::exactly::{self, has_exact_squares};
+use crate::pool;
+use crate::precision::{Precision, UNIT, adds_exactly};
+use crate::question::Statistic;
+use crate::shuffled::{Place, Shuffled, mean};
 
 /// Pooled values of two samples, ready for masks.
 #[derive(Clone, Debug)]
-pub(super) struct SubsetStatistics {
+pub(crate) struct SubsetStatistics {
     /// How many values each sample has.
     sizes: [usize; 2],
     statistic: Statistic,
