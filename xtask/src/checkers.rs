@@ -4,8 +4,8 @@ use crate::test::{Done, Part};
 use crate::tools;
 
 pub const PARTS: &[Part] = &[
-    ("synchronisation under loom", || model("loom", &["loom", "reclamation_loom"])),
-    ("synchronisation under every order of x86-TSO", || model("tso", &["tso", "event_count_tso", "reclamation_tso"])),
+    ("synchronisation under loom", || model("loom", &["--test", "loom", "--test", "reclamation_loom"])),
+    ("synchronisation under every order of x86-TSO", || model("tso", &["--lib"])),
     ("synchronisation under Miri", miri),
     ("synchronisation under ThreadSanitizer", thread_sanitizer),
 ];
@@ -14,9 +14,9 @@ pub const PARTS: &[Part] = &[
 pub const TESTS: &[&str] =
     &["event_count", "ring", "hazard", "epoch", "epoch_default", "panics", "per_cpu", "per_cpu_pinned"];
 
-fn model(name: &str, tests: &[&str]) -> anyhow::Result<Done> {
+fn model(name: &str, options: &[&str]) -> anyhow::Result<Done> {
     let flags = format!("RUSTFLAGS=--cfg model=\"{name}\"");
-    cargo(name, &[&flags], &["test", "--quiet", "--release"], tests, &[])
+    cargo(name, &[&flags], &["test", "--quiet", "--release"], &[], options)
 }
 
 fn miri() -> anyhow::Result<Done> {

@@ -1,7 +1,7 @@
 //! What `ascertain permute` says of samples that exist already.
 
-use ascertain_engine::permutation::{Alternative, Comparison, Decision, End};
 use ascertain_engine::unit::{Unit, significant};
+use ascertain_permute::{Alternative, Comparison, Decision, End};
 use serde::Serialize;
 
 use crate::figure::{Figure, chance};

@@ -1,8 +1,8 @@
 //! What `permute` says: every decision as a true sentence, and names that are harmless.
 #![allow(missing_docs)]
 
-use ascertain_engine::permutation::{Alternative, Comparison, Decision, End};
 use ascertain_engine::unit::Unit;
+use ascertain_permute::{Alternative, Comparison, Decision, End};
 use ascertain_report::permutation::{Permutation, SCHEMA, SampleSummary, csv, json, markdown, terminal};
 use ascertain_report::terminal::Style;
 

@@ -9,9 +9,13 @@ mod drop_all;
 pub mod epoch;
 pub mod event_count;
 pub mod hazard;
-#[cfg(model = "tso")]
-pub mod model;
 pub mod per_cpu;
 mod primitives;
 mod reclaim;
 pub mod ring;
+
+#[cfg(all(test, model = "tso"))]
+extern crate self as ascertain_sync;
+#[cfg(all(test, model = "tso"))]
+#[path = "../tests/tso/mod.rs"]
+mod tso;

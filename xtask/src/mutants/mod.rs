@@ -61,7 +61,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
         ],
         &[
             (Kind::Loom, "--test loom -- --skip ring --skip nobody_will_pop"),
-            (Kind::Tso, "--test event_count_tso -- --skip ring"),
+            (Kind::Tso, "--lib tso::event_count -- --skip ring"),
             (Kind::Native, "--lib --test event_count event_count"),
             (Kind::Native, "--test event_count"),
         ],
@@ -69,7 +69,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
     (
         &["ring/consumer.rs", "ring/producer.rs", "ring/shared.rs"],
         &[
-            (Kind::Tso, "--test event_count_tso ring"),
+            (Kind::Tso, "--lib ring"),
             (Kind::Native, "--test ring --test panics"),
             (Kind::Loom, "--test loom nobody_will_pop"),
             (Kind::Loom, "--test loom ring"),
@@ -80,7 +80,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
         &[
             (Kind::Loom, "--test reclamation_loom"),
             (Kind::Native, "--lib --test hazard"),
-            (Kind::Tso, "--test reclamation_tso"),
+            (Kind::Tso, "--lib tso::reclamation"),
         ],
     ),
     (
@@ -88,7 +88,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
         &[
             (Kind::Loom, "--test reclamation_loom"),
             (Kind::Native, "--lib --test epoch --test epoch_default"),
-            (Kind::Tso, "--test reclamation_tso"),
+            (Kind::Tso, "--lib tso::reclamation"),
         ],
     ),
     (&["epoch/local.rs"], &[(Kind::Native, "--test epoch_default"), (Kind::Miri, "--lib epoch::local")]),
@@ -115,7 +115,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
 const RECLAMATION: &[Tests] = &[
     (Kind::Loom, "--test reclamation_loom"),
     (Kind::Native, "--lib --test hazard --test epoch --test epoch_default"),
-    (Kind::Tso, "--test reclamation_tso"),
+    (Kind::Tso, "--lib tso::reclamation"),
 ];
 
 /// Tries each mutant, or those with all of the words in their files' names and descriptions, and prints a table. With

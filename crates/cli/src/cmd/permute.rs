@@ -9,11 +9,12 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use ascertain::runs;
 use ascertain_engine::evidence;
-use ascertain_engine::permutation::{
-    Alternative, Budget, Column, Comparison, Conclusion, Decision, End, Method, Null, Question, RecordedSample,
-    Reshuffles, Sample, Statistic, decide, read_column, read_recorded,
-};
+use ascertain_engine::samples::{Column, RecordedSample, read_column, read_recorded};
 use ascertain_engine::unit::{Unit, parse_quantity};
+use ascertain_permute::{
+    Alternative, Budget, Comparison, Conclusion, Decision, End, Method, Null, Question, Reshuffles, Sample, Statistic,
+    decide,
+};
 use ascertain_report::permutation::{self, Permutation, SampleSummary};
 use ascertain_report::terminal::harmless;
 use ascertain_sys::interrupt;

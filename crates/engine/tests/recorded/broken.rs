@@ -4,9 +4,9 @@ use std::fs;
 
 use ascertain_engine::claim::{Bound, Judging};
 use ascertain_engine::evidence::Writer;
-use ascertain_engine::permutation::read_recorded;
 use ascertain_engine::plan::Config;
 use ascertain_engine::recorded::{RecordedRun, State, read};
+use ascertain_engine::samples::read_recorded;
 
 use super::common::{Scripted, noisy, plan, versus};
 use super::{Ran, record_one};

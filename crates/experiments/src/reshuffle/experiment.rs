@@ -8,8 +8,8 @@ use ascertain_engine::experiment::{
     Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
     Unavailable, Variant,
 };
-use ascertain_engine::permutation::{Alternative, Question, Reshuffles, Sample, Technique};
 use ascertain_engine::unit::Unit;
+use ascertain_permute::{Alternative, Question, Reshuffles, Sample, Technique};
 use ascertain_sys::clock;
 use ascertain_sys::machine::Machine;
 use rand::SeedableRng;

@@ -6,7 +6,7 @@
 //! | nothing | the standard library's, and the kernel's futex | |
 //! | `--cfg model="loom"` | loom's | acquire and release, on any machine that Rust allows |
 //! | `--cfg model="portable"` | as with nothing, and no assembly | what ThreadSanitizer can see |
-//! | `--cfg model="tso"` | those of `model::tso` | store buffers of x86, asymmetric barriers, and time |
+//! | `--cfg model="tso"` | those of `ascertain-tso` | store buffers of x86, asymmetric barriers, and time |
 //!
 //! Beyond the standard library: `UnsafeCell` is used through `with` and `with_mut`, and `Futex` is an `AtomicU32`
 //! that threads can sleep on. Loom treats sequentially consistent accesses as acquire and release: use `fence`.

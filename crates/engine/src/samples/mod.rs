@@ -1,0 +1,12 @@
+//! Samples that exist already: a column of a text file, or what a run recorded of an arm.
+
+mod column;
+mod error;
+mod recorded;
+
+#[cfg(test)]
+mod tests;
+
+pub use column::{Column, read_column};
+pub use error::Error;
+pub use recorded::{RecordedSample, read_recorded};
