@@ -3,6 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use ascertain_engine::claims_file;
+use ascertain_experiments::registry;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -113,4 +116,22 @@ fn the_count_of_unsafe_code_is_right() {
     } else {
         assert_eq!(found, table, "GOALS.md: BLESS=1 writes the table anew");
     }
+}
+
+#[test]
+fn the_committed_schema_is_the_generated_one() {
+    let generated = format!("{:#}\n", claims_file::json_schema(registry()));
+    let is_up_to_date = read("claims/schema.json") == generated;
+    assert!(is_up_to_date, "claims/schema.json is not up to date: `cargo xtask schema` writes it anew");
+}
+
+#[test]
+fn our_goals_are_well_formed() {
+    let [everywhere, zen5] = ["claims/goals.toml", "claims/goals-zen5.toml"]
+        .map(|path| claims_file::parse(&read(path), Path::new(path), registry()).unwrap());
+    for claim in &everywhere.claims {
+        assert!(!claim.analysis.is_empty(), "{}: says what is left between it and the limit", claim.id);
+    }
+    // None is in both.
+    claims_file::merge([everywhere, zen5]).unwrap();
 }

@@ -1,10 +1,4 @@
-//! Ascertain puts performance claims on trial: it measures in randomised, paired trials, decides as
-//! soon as the evidence suffices, and is wrong at most a stated fraction of the time.
-//!
-//! A [`Plan`](plan::Plan) says what to measure and judge, as plain data; [`run`](run::run) carries it
-//! out on [`Experiment`](experiment::Experiment)s; an [`Outcome`](outcome::Outcome) says what came of
-//! it, as plain data again. Functions ([`Group`](function::Group)) and commands
-//! ([`CommandExperiment`](command::CommandExperiment)) are ready-made experiments.
+#![doc = include_str!("../README.md")]
 
 pub mod batch;
 mod block;

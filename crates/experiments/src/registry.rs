@@ -3,45 +3,69 @@
 use ascertain_engine::experiment::Experiment;
 
 // A folder is named as its experiment is on the command line.
+#[cfg(feature = "sync")]
 #[path = "barrier/mod.rs"]
 pub mod barrier;
+#[cfg(feature = "numeric")]
 #[path = "cbrt/mod.rs"]
 pub mod cbrt;
+#[cfg(feature = "sync")]
 #[path = "core-latency/mod.rs"]
 pub mod core_latency;
+#[cfg(feature = "numeric")]
 #[path = "decimal/mod.rs"]
 pub mod decimal;
+#[cfg(feature = "sync")]
 #[path = "event-count/mod.rs"]
 pub mod event_count;
+#[cfg(feature = "chance")]
 #[path = "fill-rate/mod.rs"]
 pub mod fill_rate;
+#[cfg(feature = "numeric")]
 #[path = "format-scaling/mod.rs"]
 pub mod format_scaling;
+#[cfg(feature = "sync")]
 #[path = "per-cpu/mod.rs"]
 pub mod per_cpu;
+#[cfg(feature = "numeric")]
 #[path = "polynomial/mod.rs"]
 pub mod polynomial;
+#[cfg(feature = "sync")]
 #[path = "reclamation/mod.rs"]
 pub mod reclamation;
+#[cfg(feature = "chance")]
 #[path = "reshuffle/mod.rs"]
 pub mod reshuffle;
+#[cfg(feature = "numeric")]
 #[path = "sum/mod.rs"]
 pub mod sum;
 
 /// Every experiment that ships.
 pub fn registry() -> &'static [&'static dyn Experiment] {
     &[
+        #[cfg(feature = "numeric")]
         &sum::Sum,
+        #[cfg(feature = "numeric")]
         &decimal::Decimal,
+        #[cfg(feature = "numeric")]
         &cbrt::Cbrt,
+        #[cfg(feature = "numeric")]
         &polynomial::Polynomial,
+        #[cfg(feature = "numeric")]
         &format_scaling::FormatScaling,
+        #[cfg(feature = "sync")]
         &core_latency::CoreLatency,
+        #[cfg(feature = "sync")]
         &event_count::EventCount,
+        #[cfg(feature = "sync")]
         &per_cpu::PerCpu,
+        #[cfg(feature = "sync")]
         &reclamation::Reclamation,
+        #[cfg(feature = "chance")]
         &fill_rate::FillRate,
+        #[cfg(feature = "chance")]
         &reshuffle::Reshuffle,
+        #[cfg(feature = "sync")]
         &barrier::Barrier,
     ]
 }

@@ -9,6 +9,7 @@ use ascertain_engine::memory;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::{Recording, Silent, run};
+use ascertain_experiments::registry;
 use ascertain_sys::{affinity, machine};
 
 fn arms(experiment: &dyn Experiment, levels: &[(&str, Level)]) -> Vec<Arm> {
@@ -19,18 +20,20 @@ fn arms(experiment: &dyn Experiment, levels: &[(&str, Level)]) -> Vec<Arm> {
     spec.variants.iter().map(|variant| Arm { variant: variant.name.clone(), point: point.clone() }).collect()
 }
 
-fn measure(experiment: &str, levels: &[(&str, Level)]) -> Outcome {
-    let registry = ascertain_experiments::registry();
-    let found = registry.iter().find(|known| known.spec().id == experiment).unwrap();
-    let table = Table { experiment: experiment.into(), arms: arms(*found, levels) };
+fn experiment(id: &str) -> &'static dyn Experiment {
+    *registry().iter().find(|experiment| experiment.spec().id == id).unwrap()
+}
+
+fn measure(id: &str, levels: &[(&str, Level)]) -> Outcome {
+    let table = Table { experiment: id.into(), arms: arms(experiment(id), levels) };
     let config = Config { table_trials: Some(5), max_time: Duration::MAX, seed: 1, ..Config::default() };
     let plan = Plan { claims: Vec::new(), tables: vec![table], commands: Vec::new(), config };
-    run(&plan, registry, Recording::None, &Default::default(), &mut Silent).unwrap().outcome
+    run(&plan, registry(), Recording::None, &Default::default(), &mut Silent).unwrap().outcome
 }
 
 #[test]
 fn specs_are_whole() {
-    for experiment in ascertain_experiments::registry() {
+    for experiment in registry() {
         let spec = experiment.spec();
         assert!(!spec.variants.is_empty() && !spec.metrics.is_empty(), "{}", spec.id);
         for heading in ["**Question.**", "**Source.**", "**Why the claim might be false", "**Design.**", "**Threats.**"]
@@ -47,8 +50,7 @@ fn specs_are_whole() {
 /// A table has every variant, no arm twice, and what the source tells figures of.
 #[test]
 fn tables_show_what_the_sources_tell_figures_of() {
-    let registry = ascertain_experiments::registry();
-    for experiment in registry {
+    for experiment in registry() {
         let (spec, arms) = (experiment.spec(), experiment.table_arms());
         let mut once = arms.clone();
         once.sort();
@@ -67,7 +69,7 @@ fn tables_show_what_the_sources_tell_figures_of() {
         ("decimal", "std", "digits", vec!["any".into(); 6]),
     ];
     for (id, variant, factor, levels) in shown {
-        let experiment = registry.iter().find(|experiment| experiment.spec().id == id).unwrap();
+        let experiment = experiment(id);
         let arms = experiment.table_arms().into_iter().filter(|arm| arm.variant == variant);
         assert_eq!(arms.map(|arm| arm.point.get(factor).unwrap().clone()).collect::<Vec<_>>(), levels, "{id}");
     }
@@ -80,7 +82,7 @@ fn sums_are_measured_or_say_what_they_need() {
         let levels = [("elements", 1000.into()), ("type", kind.into()), ("accumulators", Level::Integer(accumulators))];
         let outcome = measure("sum", &levels);
         let measured = outcome.points.iter().filter(|point| point.metric == "time" && point.n == 5).count();
-        assert_eq!(measured + outcome.left_out.len(), ascertain_experiments::sum::Sum.spec().variants.len());
+        assert_eq!(measured + outcome.left_out.len(), experiment("sum").spec().variants.len());
         assert!(
             outcome.left_out.iter().all(|arm| matches!(arm.reason, Reason::Unavailable { .. })),
             "{:?}",
@@ -98,9 +100,8 @@ fn sums_are_measured_or_say_what_they_need() {
 #[test]
 fn sizes_over_memory_are_refused_before_time_is_spent() {
     let small = machine::Machine { memory_bytes: 1 << 30, memory_limit_bytes: None, ..machine::describe() };
-    let registry = ascertain_experiments::registry();
     for (id, elements, needed) in [("sum", 1 << 30, "needs 8.590 GB"), ("polynomial", 1 << 30, "needs 8.590 GB")] {
-        let experiment = *registry.iter().find(|experiment| experiment.spec().id == id).unwrap();
+        let experiment = experiment(id);
         let large = arms(experiment, &[("elements", Level::Integer(elements))]);
         let reason = memory::available(experiment, &large[0], &small).unwrap_err().to_string();
         assert!(
@@ -135,7 +136,7 @@ fn data_of_cpus_is_measured_or_says_what_it_needs() {
     let timed = outcome.points.iter().filter(|point| point.metric == "time" && point.n == 5).count();
     let others = outcome.points.iter().filter(|point| ["restarts", "switches_seen"].contains(&point.metric.as_str()));
     let others = others.filter(|point| point.n == 5 && point.min.unwrap() >= 0.0).count();
-    let all = ascertain_experiments::per_cpu::PerCpu.spec().variants.len();
+    let all = experiment("per-cpu").spec().variants.len();
     assert_eq!(timed + others + outcome.left_out.len(), all, "{:?}", outcome.left_out);
     assert!(timed >= 7, "what needs nothing");
 }

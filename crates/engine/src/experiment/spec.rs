@@ -181,6 +181,13 @@ pub struct Factor {
     pub accepts: Accepts,
 }
 
+impl Factor {
+    /// A factor, with words and a level of any kind.
+    pub fn new(name: &str, about: &str, default: impl Into<Level>, accepts: Accepts) -> Self {
+        Self { name: name.into(), about: about.into(), default: default.into(), accepts }
+    }
+}
+
 /// Which levels a factor accepts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

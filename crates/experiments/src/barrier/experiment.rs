@@ -3,13 +3,12 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Metric, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 use super::{methods, session};
-use crate::common::factor;
 
 /// Ways to wait for every CPU.
 pub struct Barrier;
@@ -40,7 +39,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "The slow side of an asymmetric barrier: how long until every CPU has passed".into(),
     readme: include_str!("README.md").into(),
     variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
-    factors: vec![factor(
+    factors: vec![Factor::new(
         "load",
         "the rest of the machine: idle; busy (two threads a CPU at low priority); spaced (busy, and one barrier a \
          millisecond, to see what that costs the others)",

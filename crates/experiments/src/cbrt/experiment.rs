@@ -3,14 +3,13 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_numeric::cbrt::VARIANTS;
 use ascertain_sys::machine::Machine;
 
 use super::session;
-use crate::common::factor;
 
 /// Integer cube roots.
 pub struct Cbrt;
@@ -31,7 +30,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         title: "Integer cube roots: speed, error and size of every method".into(),
         readme: include_str!("README.md").into(),
         variants: variants.collect(),
-        factors: vec![factor(
+        factors: vec![Factor::new(
             "bits",
             "the numbers are random and below two to that power",
             40,

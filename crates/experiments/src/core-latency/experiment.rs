@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable,
+    Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::affinity;
@@ -11,7 +12,6 @@ use ascertain_sys::machine::Machine;
 
 use super::topology::LEVEL_CPUS;
 use super::{peer, session};
-use crate::common::factor;
 
 /// Latencies between CPUs.
 pub struct CoreLatency;
@@ -41,13 +41,13 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             variant(PEER, "the command of that name, which takes the mean; one cache line only"),
         ],
         factors: vec![
-            factor(
+            Factor::new(
                 "lines",
                 "cache lines: one for both directions, or one for each",
                 1,
                 Accepts::Integers { min: 1, max: 2 },
             ),
-            factor(
+            Factor::new(
                 "load_per_cpu",
                 "threads on each CPU that do nothing but keep it busy",
                 0,

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Level, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+    Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_numeric::decimal::VARIANTS;
@@ -12,7 +13,6 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{contestants, distribution, session};
-use crate::common::factor;
 
 /// Integers to text.
 pub struct Decimal;
@@ -32,8 +32,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         readme: include_str!("README.md").into(),
         variants: variants.map(|(name, about)| Variant { name: name.into(), about: about.into() }).collect(),
         factors: vec![
-            factor("distribution", "how the 64-bit numbers are drawn", "skewed", Accepts::OneOf(names)),
-            factor("digits", "only those of so many digits", distribution::ANY, Accepts::OneOf(digits)),
+            Factor::new("distribution", "how the 64-bit numbers are drawn", "skewed", Accepts::OneOf(names)),
+            Factor::new("digits", "only those of so many digits", distribution::ANY, Accepts::OneOf(digits)),
         ],
         metrics: vec![
             Metric::new("time", "time of one number: the mean of a batch", Unit::Nanosecond, Better::Lower),

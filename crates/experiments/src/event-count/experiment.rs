@@ -3,14 +3,13 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Metric, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 use super::contestants::VARIANTS;
 use super::session;
-use crate::common::factor;
 
 /// Event counts.
 pub struct EventCount;
@@ -33,7 +32,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             .iter()
             .map(|variant| Variant { name: variant.name.into(), about: variant.about.into() })
             .collect(),
-        factors: vec![factor(
+        factors: vec![Factor::new(
             "sleepers",
             "threads that sleep until something is published",
             0,

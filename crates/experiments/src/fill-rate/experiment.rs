@@ -21,12 +21,6 @@ const FILL_RATE: usize = 0;
 const TIME: usize = 1;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let factor = |name: &str, about: &str, default: u64, max: u64| Factor {
-        name: name.into(),
-        about: about.into(),
-        default: default.into(),
-        accepts: Accepts::Integers { min: 1, max },
-    };
     let variant = |name: &str, about: &str| Variant { name: name.into(), about: about.into() };
     Spec {
         id: "fill-rate".into(),
@@ -37,8 +31,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             variant("thrown", "every ball thrown, in time proportional to the balls"),
         ],
         factors: vec![
-            factor("bins", "number of bins", 1000, 1_000_000),
-            factor("capacity", "balls that fit in a bin", 30_000, 100_000_000),
+            Factor::new("bins", "number of bins", 1000, Accepts::Integers { min: 1, max: 1_000_000 }),
+            Factor::new("capacity", "balls that fit in a bin", 30_000, Accepts::Integers { min: 1, max: 100_000_000 }),
         ],
         plots: Vec::new(),
         metrics: vec![

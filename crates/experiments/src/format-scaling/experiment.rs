@@ -38,12 +38,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Formatting integers on several threads at once: who takes turns".into(),
     readme: include_str!("README.md").into(),
     variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
-    factors: vec![Factor {
-        name: "threads".into(),
-        about: "threads, each on a CPU of its own".into(),
-        default: 1.into(),
-        accepts: Accepts::Integers { min: 1, max: 1_024 },
-    }],
+    factors: vec![Factor::new(
+        "threads",
+        "threads, each on a CPU of its own",
+        1,
+        Accepts::Integers { min: 1, max: 1_024 },
+    )],
     metrics: vec![
         Metric::new("rate", "conversions a second of all threads, by the wall", Unit::PerSecond, Better::Higher),
         Metric::new("per_thread", "conversions a second of one thread", Unit::PerSecond, Better::Higher),

@@ -3,13 +3,12 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 use super::{interruption, session, target};
-use crate::common::factor;
 
 /// Data of a CPU's own.
 pub struct PerCpu;
@@ -43,7 +42,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Data of a CPU's own, without atomic instructions".into(),
     readme: include_str!("README.md").into(),
     variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
-    factors: vec![factor(
+    factors: vec![Factor::new(
         "threads",
         "threads that do it at once, on whatever CPUs the kernel gives them",
         1,

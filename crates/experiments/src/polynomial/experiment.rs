@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Footprint, Metric, Plot, Point, Session, Setup, Spec, TargetError, Unavailable,
-    Variant,
+    Accepts, Arm, Better, Experiment, Factor, Footprint, Metric, Plot, Point, Session, Setup, Spec, TargetError,
+    Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_numeric::polynomial::VARIANTS;
 use ascertain_sys::machine::Machine;
 
 use super::{compiled, session};
-use crate::common::factor;
 
 /// Filling a slice with a quadratic.
 pub struct Polynomial;
@@ -44,9 +43,19 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         readme: include_str!("README.md").into(),
         variants: variants.map(|(name, about)| Variant { name: name.into(), about: about.into() }).collect(),
         factors: vec![
-            factor("elements", "how many values", 1_000_000, Accepts::Integers { min: 1, max: 1 << 30 }),
-            factor("compiler", "what compiles the loops in C; nothing to the others", "gcc", words(&["gcc", "clang"])),
-            factor("level", "its options; nothing to the others", "O3", words(&compiled::LEVELS.map(|(name, _)| name))),
+            Factor::new("elements", "how many values", 1_000_000, Accepts::Integers { min: 1, max: 1 << 30 }),
+            Factor::new(
+                "compiler",
+                "what compiles the loops in C; nothing to the others",
+                "gcc",
+                words(&["gcc", "clang"]),
+            ),
+            Factor::new(
+                "level",
+                "its options; nothing to the others",
+                "O3",
+                words(&compiled::LEVELS.map(|(name, _)| name)),
+            ),
         ],
         metrics: vec![
             Metric::new("time", "time of one value: the mean of a batch", Unit::Nanosecond, Better::Lower),

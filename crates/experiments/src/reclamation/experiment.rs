@@ -3,14 +3,13 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 use super::contestants::{VARIANTS, is_available};
 use super::session;
-use crate::common::factor;
 
 /// Reclamation.
 pub struct Reclamation;
@@ -27,7 +26,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Reading what others replace and free: hazard pointers and epochs without fences".into(),
     readme: include_str!("README.md").into(),
     variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
-    factors: vec![factor("objects", "objects that are read in turn", 256, Accepts::Integers { min: 1, max: 1 << 16 })],
+    factors: vec![Factor::new(
+        "objects",
+        "objects that are read in turn",
+        256,
+        Accepts::Integers { min: 1, max: 1 << 16 },
+    )],
     metrics: vec![
         Metric::new("time", "a read among independent ones: the mean of a batch", Unit::Nanosecond, Better::Lower),
         Metric::new(

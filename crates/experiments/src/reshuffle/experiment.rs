@@ -34,12 +34,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             variant("mask", "a random bit mask of fill rates that stay where they are"),
             variant("shuffle", "the fill rates shuffled and split"),
         ],
-        factors: vec![Factor {
-            name: "rows".into(),
-            about: "rows of bins of each kind".into(),
-            default: 10_000.into(),
-            accepts: Accepts::Integers { min: 2, max: 1_000_000 },
-        }],
+        factors: vec![Factor::new(
+            "rows",
+            "rows of bins of each kind",
+            10_000,
+            Accepts::Integers { min: 2, max: 1_000_000 },
+        )],
         plots: Vec::new(),
         metrics: vec![
             Metric::new(

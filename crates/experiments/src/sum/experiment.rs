@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Footprint, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Better, Experiment, Factor, Footprint, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
     Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
@@ -13,7 +13,6 @@ use ascertain_sys::machine::Machine;
 
 use super::contestants::{DEFAULTS, OTHERS, contestant};
 use super::session;
-use crate::common::factor;
 
 /// Summation.
 pub struct Sum;
@@ -40,14 +39,14 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         readme: include_str!("README.md").into(),
         variants: variants.collect(),
         factors: vec![
-            factor("elements", "how many numbers", 187_500, Accepts::Integers { min: 1, max: 1 << 32 }),
-            factor(
+            Factor::new("elements", "how many numbers", 187_500, Accepts::Integers { min: 1, max: 1 << 32 }),
+            Factor::new(
                 "type",
                 "their type; each is summed into f64",
                 "f32",
                 Accepts::OneOf(vec!["f32".into(), "f64".into()]),
             ),
-            factor(
+            Factor::new(
                 "accumulators",
                 "independent chains of additions; nothing to the plain calls, the peers and the dot products",
                 1,

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let [wide, narrow] = [Size::Wide, Size::Narrow].map(|size| svg::render(plot, size));
             page += &format!("<section>{wide}{narrow}</section><hr>\n");
         }
-        page += concat!("<script>", include_str!("../../../../web/plot.js"), "</script>\n");
+        page += concat!("<script>", include_str!("../../web/plot.js"), "</script>\n");
         fs::write(folder.join(if is_dark { "dark.html" } else { "light.html" }), page)?;
     }
     for (index, plot) in plots.iter().enumerate() {

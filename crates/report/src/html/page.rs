@@ -20,8 +20,8 @@ use crate::plot::svg;
 use crate::sentence::left_out;
 use crate::text::{ended, quoted};
 
-const STYLE: &str = include_str!("../../../../web/report.css");
-const SCRIPT: &str = include_str!("../../../../web/plot.js");
+const STYLE: &str = include_str!("../../web/report.css");
+const SCRIPT: &str = include_str!("../../web/plot.js");
 
 #[derive(Template)]
 #[template(path = "report.html")]
