@@ -131,7 +131,7 @@ fn a_client_of_a_stopped_daemon_waits_no_longer_than_it_said() {
 }
 
 #[test]
-fn one_reading() {
+fn barrierd_once() {
     let ran = ascertain(Path::new("/"), &["barrierd", "--once", "--format", "json"]);
     if ran.code == Some(4) {
         assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn cache_sizes() {
         assert_eq!(size_bytes("48K"), Some(49_152));
         assert_eq!(size_bytes("32M"), Some(33_554_432));
         assert_eq!(size_bytes("512"), Some(512));
