@@ -22,7 +22,7 @@ const TARGETS: &[(&str, &str)] = &[
 /// What cargo-fuzz asks of the compiler too; none of it needs a nightly one.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
 
 pub fn all() -> anyhow::Result<Done> {
     let folder = tools::target().join("xtask-fuzz");
@@ -50,8 +50,8 @@ pub fn all() -> anyhow::Result<Done> {
             Ok((*name, command.spawn().with_context(|| format!("{name} can't be started"))?))
         });
         let running: Vec<(&str, Child)> = running.collect::<anyhow::Result<_>>()?;
-        for (name, mut child) in running {
-            let status = child.wait()?;
+        let ended = running.into_iter().map(|(name, mut child)| Ok((name, child.wait()?)));
+        for (name, status) in ended.collect::<anyhow::Result<Vec<_>>>()? {
             let said = fs::read_to_string(folder.join(format!("{name}.log")))?;
             ensure!(status.success(), "{name}: {status}\n{said}");
             let runs = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
