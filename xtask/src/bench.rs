@@ -52,7 +52,7 @@ fn power(ascertain: &Path) -> anyhow::Result<()> {
     example("ascertain-stats", "order_power")?;
     let iterations = iterations_of_20_ms(ascertain)?;
     let (slow, fast) = (spin(iterations), spin(iterations * 100 / 105));
-    let peer = tools::debian("hyperfine", "hyperfine");
+    let peer = tools::Need::HYPERFINE.meet();
     for (name, busy) in [("quiet", false), ("both cores busy", true)] {
         let _load = busy.then(Load::steady);
         let (mut pairs, mut seconds, mut right) = (Vec::new(), Vec::new(), 0);
@@ -109,7 +109,7 @@ fn startup(ascertain: &Path) -> anyhow::Result<()> {
 
 /// In rounds, each tool once a round in turn: both see the same machine.
 fn start(ascertain: &Path) -> anyhow::Result<()> {
-    tools::debian("hyperfine", "hyperfine").map_err(anyhow::Error::msg)?;
+    tools::Need::HYPERFINE.meet().map_err(anyhow::Error::msg)?;
     let file = tools::target().join("hyperfine.json");
     let path = file.to_string_lossy().into_owned();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());

@@ -88,7 +88,7 @@ pub fn equals(words: &[String]) -> anyhow::Result<()> {
 /// How many comparisons are decided.
 fn count(condition: &Condition, ascertain: &Path, comparisons: u64) -> anyhow::Result<u64> {
     let command = (condition.command)();
-    let peer = condition.with_peer.then(|| tools::debian("hyperfine", "hyperfine"));
+    let peer = condition.with_peer.then(|| tools::Need::HYPERFINE.meet());
     let _load = (condition.load)();
     let (mut decided, mut pairs, mut significant) = (0, 0, 0);
     for index in 1..=comparisons {

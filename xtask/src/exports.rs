@@ -5,29 +5,26 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 
 use crate::test::{Done, Part};
-use crate::tools;
+use crate::tools::{self, Need};
 
 /// The tests. Bencher reads its files on its server only: the unit tests hold them to the published schema.
 pub const PARTS: &[Part] = &[
-    ("JUnit XML read by junitparser", junit),
-    ("GitHub's job summary drawn by GitHub's cmark", github),
-    ("Go benchmarks read by benchstat", go),
-    ("Google Benchmark's compare.py", google_benchmark),
-    ("manual pages read by mandoc", man),
+    ("JUnit XML read by junitparser", &[Need::Python("junitparser")], junit),
+    ("GitHub's job summary drawn by GitHub's cmark", &[Need::Python("cmarkgfm")], github),
+    ("Go benchmarks read by benchstat", &[Need::Go("golang.org/x/perf/cmd/benchstat@latest")], go),
+    (
+        "Google Benchmark's compare.py",
+        &[Need::Debian(COMPARE, "libbenchmark-tools"), Need::Python("scipy")],
+        google_benchmark,
+    ),
+    ("manual pages read by mandoc", &[Need::Debian("mandoc", "mandoc")], man),
 ];
 
 /// A command whose name trips over what does not escape.
 const AWKWARD: &str = "<script>\"|`&`";
 
-/// Stops with the reason why a part is left out.
-macro_rules! needs {
-    ($tool:expr) => {
-        match $tool {
-            Ok(tool) => tool,
-            Err(reason) => return Ok(Done::LeftOut(reason)),
-        }
-    };
-}
+/// Of Google Benchmark.
+const COMPARE: &str = "/usr/share/benchmark/compare.py";
 
 /// A new folder for a part's files.
 fn folder(name: &str) -> anyhow::Result<PathBuf> {
@@ -53,8 +50,8 @@ fn compare(option: &str, path: &Path) -> anyhow::Result<()> {
 }
 
 /// What a program in Python must say, whatever a newer Python warns of.
-fn said_by(python: &Path, arguments: &[&str]) -> anyhow::Result<String> {
-    said(python, &[&["-W", "ignore"], arguments].concat())
+fn said_by_python(arguments: &[&str]) -> anyhow::Result<String> {
+    said(&tools::python(), &[&["-W", "ignore"], arguments].concat())
 }
 
 /// What a program that must succeed says.
@@ -83,13 +80,12 @@ print(len(cases), 'test cases')
 ";
 
 fn junit() -> anyhow::Result<Done> {
-    let python = needs!(tools::python_with("junitparser"));
     let folder = folder("junit")?;
     let (claims, xml) = (folder.join("claims.toml"), folder.join("junit.xml"));
     std::fs::write(&claims, CLAIMS)?;
     let (claims, xml) = (claims.to_string_lossy(), xml.to_string_lossy());
     ascertain(&["check", &claims, "-q", "--no-evidence", "--max-time", "10min", "--export-junit", &xml])?;
-    print!("{}", said_by(&python, &["-c", JUNIT, &xml])?);
+    print!("{}", said_by_python(&["-c", JUNIT, &xml])?);
     Ok(Done::Passed)
 }
 
@@ -103,22 +99,20 @@ print(html.count('<tr>'), 'rows')
 ";
 
 fn github() -> anyhow::Result<Done> {
-    let python = needs!(tools::python_with("cmarkgfm"));
     let summary = folder("github")?.join("summary.md");
     compare("--export-github", &summary)?;
-    print!("{}", said_by(&python, &["-c", GITHUB, &summary.to_string_lossy()])?);
+    print!("{}", said_by_python(&["-c", GITHUB, &summary.to_string_lossy()])?);
     Ok(Done::Passed)
 }
 
 fn go() -> anyhow::Result<Done> {
-    let benchstat = needs!(tools::go_tool("golang.org/x/perf/cmd/benchstat"));
     let folder = folder("go")?;
     let files = ["old.txt", "new.txt"].map(|name| folder.join(name));
     for file in &files {
         compare("--export-go", file)?;
     }
     let [old, new] = files.each_ref().map(|file| file.to_string_lossy());
-    let text = said(&benchstat, &[&old, &new])?;
+    let text = said(&tools::program("benchstat"), &[&old, &new])?;
     println!("{text}");
     let row = text.lines().find(|line| line.starts_with("Compare/sleep-")).context("a row for `sleep`")?;
     ensure!(row.contains("n=12") && text.matches("sec/op").count() >= 2, "{row}");
@@ -126,16 +120,13 @@ fn go() -> anyhow::Result<Done> {
 }
 
 fn google_benchmark() -> anyhow::Result<Done> {
-    const COMPARE: &str = "/usr/share/benchmark/compare.py";
-    needs!(tools::debian_file(COMPARE, "libbenchmark-tools"));
-    let python = needs!(tools::python_with("scipy"));
     let folder = folder("google-benchmark")?;
     let files = ["old.json", "new.json"].map(|name| folder.join(name));
     for file in &files {
         compare("--export-google-benchmark", file)?;
     }
     let [old, new] = files.each_ref().map(|file| file.to_string_lossy());
-    let text = said_by(&python, &[COMPARE, "--no-color", "-a", "benchmarks", &old, &new])?;
+    let text = said_by_python(&[COMPARE, "--no-color", "-a", "benchmarks", &old, &new])?;
     println!("{text}");
     ensure!(text.contains("compare/sleep_pvalue") && text.contains("Repetitions: 12 vs 12"), "{text}");
     ensure!(text.contains(AWKWARD) && text.contains("OVERALL_GEOMEAN"), "{text}");
@@ -143,7 +134,6 @@ fn google_benchmark() -> anyhow::Result<Done> {
 }
 
 fn man() -> anyhow::Result<Done> {
-    needs!(tools::debian_file("/usr/bin/mandoc", "mandoc"));
     let folder = folder("man")?;
     ascertain(&["man", "--dir", &folder.to_string_lossy()])?;
     let pages = std::fs::read_dir(&folder)?.map(|entry| Ok(entry?.path().to_string_lossy().into_owned()));

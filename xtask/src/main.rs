@@ -8,6 +8,7 @@ mod calibrate;
 mod checkers;
 mod emulated;
 mod exports;
+mod fuzz;
 mod load;
 mod musl;
 mod mutants;
@@ -21,7 +22,7 @@ mod welch;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [WORD …]     every test, or the parts with a word in their names; installs what it needs where it may
+cargo xtask test [WORD …]     every test, or the parts with a word in their names; --help has its options
 cargo xtask calibrate [N] [steady] [bursts]
                               N comparisons (300) of a command with itself under each load: 17 minutes
 cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence,

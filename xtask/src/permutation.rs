@@ -12,7 +12,8 @@ const SIZE: u64 = 10_000;
 
 /// In rounds, ours and the peers' in turn, so that all see the same machine; then whether both found the same p-value.
 pub fn bench() -> anyhow::Result<()> {
-    let python = tools::python_with("scipy").map_err(anyhow::Error::msg)?;
+    tools::Need::Python("scipy").meet().map_err(anyhow::Error::msg)?;
+    let python = tools::python();
     let build = ["build", "--quiet", "--release", "--package", "ascertain-permute", "--example", "shuffle_throughput"];
     tools::run("cargo", &build)?;
     let ours = tools::target().join("release/examples/shuffle_throughput");

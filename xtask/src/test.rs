@@ -1,13 +1,25 @@
 //! Every test, and a list of what was left out.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
 
-use crate::{browser, checkers, emulated, exports, musl, tools};
+use crate::tools::{self, Need};
+use crate::{browser, checkers, emulated, exports, fuzz, musl};
 
-/// A part of the tests: its name, and what it says when it can't run here.
-pub type Part = (&'static str, fn() -> anyhow::Result<Done>);
+pub const USAGE: &str = "\
+cargo xtask test [--no-install] [WORD …]
+
+Every test, or the parts with a word in their names. What a part needs and this machine lacks is named, and then
+installed where that may be; parts that can't be had are left out, each with its reason, and so is each test that
+can't run here. The first part that fails ends it.
+
+--no-install   install nothing: leaves out the parts that lack something";
+
+/// A part of the tests: its name, what it needs, and what it does.
+pub type Part = (&'static str, &'static [Need], fn() -> anyhow::Result<Done>);
 
 /// How a part ended, unless it failed.
 pub enum Done {
@@ -16,41 +28,86 @@ pub enum Done {
     LeftOut(String),
 }
 
+const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
+
 const PARTS: &[Part] = &[
-    ("formatting", || cargo(&["fmt", "--all", "--check"])),
-    ("lints", || cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])),
-    ("documentation", documentation),
-    ("unit, property, calibration and end-to-end tests", || cargo(&["test", "--quiet", "--workspace"])),
-    ("release binary below 10 MB", release_binary),
-    ("a user's own bench", own_bench),
-    ("a shell script that counts for itself", until_decided),
-    ("evidence read by DuckDB", duckdb),
-    ("plotted numbers recomputed from the Parquet files", plotted),
-    ("hyperfine's exports", hyperfine),
-    ("reports in a browser", browser::reports),
-    ("barrierd on this kernel", barrierd),
+    ("formatting", &[], || cargo(&["fmt", "--all", "--check"])),
+    ("lints", &[], || cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])),
+    ("documentation", &[], documentation),
+    ("workflows and action.yml, by actionlint", &[Need::Go(ACTIONLINT)], actionlint),
+    ("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
+    // Cargo names each file of tests as it runs.
+    ("unit, property, calibration and end-to-end tests", &[], || cargo(&["test", "--workspace", "--", "--quiet"])),
+    ("release binary below 10 MB", &[], release_binary),
+    ("a user's own bench", &[], own_bench),
+    ("a shell script that counts for itself", &[], until_decided),
+    ("evidence read by DuckDB", &[Need::Python("duckdb")], duckdb),
+    ("plotted numbers recomputed from the Parquet files", &[Need::Python("duckdb")], plotted),
+    ("hyperfine's exports", &[Need::HYPERFINE], hyperfine),
+    ("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser::reports),
+    ("barrierd on this kernel", &[], barrierd),
+    // libFuzzer is written in C++.
+    ("parsers, fuzzed for a minute each", &[Need::Debian("c++", "g++")], fuzz::all),
 ];
 
 /// Runs all parts, or those whose names have one of the words in them; the first that fails ends it.
-pub fn run(words: &[String]) -> anyhow::Result<()> {
-    let mut left_out = Vec::new();
+pub fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let (options, words): (Vec<&str>, Vec<&str>) = arguments.iter().map(|a| &**a).partition(|a| a.starts_with('-'));
+    let unknown = options.iter().find(|option| !["--no-install", "--help", "-h"].contains(option));
+    if let Some(option) = unknown {
+        anyhow::bail!("unknown option {option}\n{USAGE}");
+    }
+    let has = |option| options.contains(&option);
+    if has("--help") || has("-h") {
+        println!("{USAGE}");
+        return Ok(());
+    }
     let all = [PARTS, exports::PARTS, checkers::PARTS, musl::PARTS, emulated::PARTS];
-    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
-    let parts: Vec<&Part> = all.into_iter().flatten().filter(|(name, _)| is_wanted(name)).collect();
+    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+    let parts: Vec<&Part> = all.into_iter().flatten().filter(|(name, ..)| is_wanted(name)).collect();
     anyhow::ensure!(!parts.is_empty(), "no part of the tests has `{}` in its name", words.join("` or `"));
-    for (name, part) in &parts {
+    let is_installing = !has("--no-install");
+    if is_installing {
+        announce(&parts);
+    }
+    let mut left_out = Vec::new();
+    let mut passed = 0;
+    for (name, needs, part) in &parts {
         println!("\n== {name}");
-        match part().with_context(|| format!("{name}: failed"))? {
-            Done::Passed => {}
+        let lacking = needs.iter().find_map(|need| match is_installing {
+            true => need.meet().err(),
+            false => (!need.is_met()).then(|| format!("not installed: {need}")),
+        });
+        let _ = fs::remove_file(tools::left_out_list());
+        let done = lacking.map_or_else(part, |reason| Ok(Done::LeftOut(reason)));
+        match done.with_context(|| format!("{name}: failed"))? {
+            Done::Passed => passed += 1,
             Done::LeftOut(reason) => left_out.push(format!("{name}: {reason}")),
         }
+        let tests = fs::read_to_string(tools::left_out_list()).unwrap_or_default();
+        let tests: BTreeSet<&str> = tests.lines().collect();
+        left_out.extend(tests.iter().map(|test| format!("{name}: {test}")));
     }
     println!();
     for line in &left_out {
         println!("left out: {line}");
     }
-    println!("{} passed, 0 failed, {} skipped", parts.len() - left_out.len(), left_out.len());
+    println!("{passed} passed, 0 failed, {} skipped", left_out.len());
     Ok(())
+}
+
+/// Says what is about to be installed, and for which parts.
+fn announce(parts: &[&Part]) {
+    let mut missing: Vec<Need> = Vec::new();
+    for need in parts.iter().flat_map(|(_, needs, _)| *needs) {
+        if !missing.contains(need) && !need.is_met() {
+            missing.push(*need);
+        }
+    }
+    for need in missing {
+        let whose = parts.iter().filter(|(_, needs, _)| needs.contains(&need)).map(|(name, ..)| *name);
+        println!("to be installed: {need}\n    for: {}", whose.collect::<Vec<_>>().join("; "));
+    }
 }
 
 fn cargo(arguments: &[&str]) -> anyhow::Result<Done> {
@@ -60,6 +117,40 @@ fn cargo(arguments: &[&str]) -> anyhow::Result<Done> {
 
 fn documentation() -> anyhow::Result<Done> {
     tools::run("env", &["RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--quiet", "--workspace", "--no-deps"])?;
+    Ok(Done::Passed)
+}
+
+/// The workflows, and action.yml through one that uses it, in a folder that looks like a repository.
+fn actionlint() -> anyhow::Result<Done> {
+    const USES_THE_ACTION: &str = "\
+on: pull_request
+jobs:
+  gate:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v5
+      - uses: ./
+        with: { build: make, program: program, arguments: input, margin: 3%, max-time: 5min, undecided: pass }
+";
+    let folder = tools::target().join("xtask-actionlint");
+    let _ = fs::remove_dir_all(&folder);
+    let workflows = folder.join(".github/workflows");
+    fs::create_dir_all(&workflows)?;
+    fs::create_dir(folder.join(".git"))?;
+    for file in fs::read_dir(tools::root().join(".github/workflows"))? {
+        let file = file?;
+        fs::copy(file.path(), workflows.join(file.file_name()))?;
+    }
+    fs::copy(tools::root().join("action.yml"), folder.join("action.yml"))?;
+    fs::write(workflows.join("uses-the-action.yml"), USES_THE_ACTION)?;
+    let mut command = std::process::Command::new(tools::program("actionlint"));
+    anyhow::ensure!(command.current_dir(&folder).status()?.success(), "actionlint found something");
+    Ok(Done::Passed)
+}
+
+fn deny() -> anyhow::Result<Done> {
+    let check = ["--log-level", "error", "check", "licenses", "bans", "sources"];
+    tools::run(&tools::program("cargo-deny").to_string_lossy(), &check)?;
     Ok(Done::Passed)
 }
 
@@ -89,10 +180,6 @@ fn until_decided() -> anyhow::Result<Done> {
 }
 
 fn duckdb() -> anyhow::Result<Done> {
-    let python = match tools::python_with("duckdb") {
-        Ok(python) => python,
-        Err(reason) => return Ok(Done::LeftOut(reason)),
-    };
     let runs = tools::target().join("xtask-runs");
     let _ = std::fs::remove_dir_all(&runs);
     let ascertain = tools::target().join("release/ascertain");
@@ -106,16 +193,12 @@ fn duckdb() -> anyhow::Result<Done> {
     }
     let script = tools::root().join("crates/engine/tests/evidence_duckdb.py");
     let arguments = [script.to_string_lossy().into_owned(), folder];
-    tools::run(&python.to_string_lossy(), &arguments)?;
+    tools::run(&tools::python().to_string_lossy(), &arguments)?;
     Ok(Done::Passed)
 }
 
 /// Every run that [`duckdb`] left, and one with a sweep: what the report plots is computed again by another route.
 fn plotted() -> anyhow::Result<Done> {
-    let python = match tools::python_with("duckdb") {
-        Ok(python) => python,
-        Err(reason) => return Ok(Done::LeftOut(reason)),
-    };
     let runs = tools::target().join("xtask-runs");
     let folder = runs.to_string_lossy().into_owned();
     let sweep = "run sum --variants naive,kahan --at elements=1Ki,64Ki --at type=f32,f64 --trials 15 --max-time 8s";
@@ -133,7 +216,7 @@ fn plotted() -> anyhow::Result<Done> {
         anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let plots = tools::target().join("xtask-plots.json").to_string_lossy().into_owned();
         std::fs::write(&plots, output.stdout)?;
-        tools::run(&python.to_string_lossy(), &[&script, &run, &plots])?;
+        tools::run(&tools::python().to_string_lossy(), &[&script, &run, &plots])?;
     }
     Ok(Done::Passed)
 }
@@ -150,9 +233,6 @@ fn barrierd() -> anyhow::Result<Done> {
 
 /// The same export by both tools has the same fields.
 fn hyperfine() -> anyhow::Result<Done> {
-    if let Err(reason) = tools::debian("hyperfine", "hyperfine") {
-        return Ok(Done::LeftOut(reason));
-    }
     let ascertain = tools::target().join("release/ascertain");
     let fields = |program: &Path, arguments: &[&str], file: &str| -> anyhow::Result<Vec<String>> {
         let path = tools::target().join(file);

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::{fmt, fs};
 
 use anyhow::{Context, bail};
 
@@ -17,11 +18,17 @@ pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
+/// The tests that leave themselves out, a line each (`crates/sys/tests/left_out`).
+pub fn left_out_list() -> PathBuf {
+    target().join("xtask-left-out")
+}
+
 /// Runs a program in the workspace's root, its output going where ours goes.
 pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
     let shown: Vec<_> = arguments.iter().map(|a| a.as_ref().to_string_lossy().into_owned()).collect();
     println!("$ {program} {}", shown.join(" "));
-    let status = Command::new(program).args(arguments).current_dir(root()).status();
+    let status =
+        Command::new(program).args(arguments).env("ASCERTAIN_LEFT_OUT", left_out_list()).current_dir(root()).status();
     let status = status.with_context(|| format!("{program} can't be started"))?;
     if !status.success() {
         bail!("{program} {} ended with {status}", shown.join(" "));
@@ -42,78 +49,164 @@ pub fn place_of(program: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Whether a program answers to `--version`.
-pub fn has(program: &str) -> bool {
-    let started = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    started.is_ok_and(|status| status.success())
+/// What a part of the tests needs and a machine may lack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// A program, or a file by its whole path, and Debian's package of it.
+    Debian(&'static str, &'static str),
+    /// A package from PyPI.
+    Python(&'static str),
+    /// What `web/package-lock.json` names.
+    Npm,
+    /// A program's Go module with its version.
+    Go(&'static str),
+    /// A program from crates.io with its version.
+    Crate(&'static str, &'static str),
+    /// Rust's standard library for a target.
+    RustTarget(&'static str),
+    /// A component of Rust's nightly tool chain.
+    Nightly(&'static str),
 }
 
-/// Makes sure of a Debian package's program; the reason why it is left out otherwise.
-pub fn debian(program: &str, package: &str) -> Result<(), String> {
-    debian_with(program, package, || has(program))
-}
-
-/// Makes sure of a Debian package's file, as [`debian`].
-pub fn debian_file(path: &str, package: &str) -> Result<(), String> {
-    debian_with(path, package, || Path::new(path).exists())
-}
-
-fn debian_with(what: &str, package: &str, is_there: impl Fn() -> bool) -> Result<(), String> {
-    if is_there() {
-        return Ok(());
+impl fmt::Display for Need {
+    /// What it is, where it comes from and where it goes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Debian(_, package) => write!(f, "{package}, a package of Debian's (apt-get install, as root)"),
+            Need::Python(package) => write!(f, "{package}, from PyPI into {}", target().join(PYTHON).display()),
+            Need::Npm => write!(f, "web/package-lock.json, from npm into {}", target().join(NPM).display()),
+            Need::Go(module) => write!(f, "{module}, a Go module, into {}", target().join(PROGRAMS).display()),
+            Need::Crate(name, version) => {
+                write!(f, "{name} {version}, from crates.io into {}", target().join(PROGRAMS).display())
+            }
+            Need::RustTarget(target) => write!(f, "the standard library for {target} (rustup)"),
+            Need::Nightly(component) => write!(f, "{component} of the nightly tool chain (rustup)"),
+        }
     }
-    let root = capture("id", &["-u"]).is_ok_and(|output| output.stdout == b"0\n");
-    if !root || !has("apt-get") {
-        return Err(format!("{what} is not installed (as root, `apt-get install {package}` would)"));
+}
+
+/// Folders below `target`.
+const PYTHON: &str = "xtask-python";
+const NPM: &str = "xtask-web";
+const PROGRAMS: &str = "xtask-programs/bin";
+
+impl Need {
+    pub const HYPERFINE: Need = Need::Debian("hyperfine", "hyperfine");
+
+    /// Whether it is there.
+    pub fn is_met(self) -> bool {
+        match self {
+            Need::Debian(file, _) if file.starts_with('/') => Path::new(file).exists(),
+            Need::Debian(program, _) => place_of(program).is_some(),
+            Need::Python(package) => succeeds(python(), &["-c", &format!("import {package}")]),
+            Need::Npm => {
+                let lock = |folder: PathBuf| fs::read(folder.join("package-lock.json")).ok();
+                npm_folder().join("node_modules").exists() && lock(npm_folder()) == lock(root().join("web"))
+            }
+            Need::Go(module) => program(name_of(module)).exists(),
+            Need::Crate(name, _) => program(name).exists(),
+            Need::RustTarget(target) => {
+                let folder = capture("rustc", &["--print", "target-libdir", "--target", target]);
+                folder.is_ok_and(|folder| Path::new(String::from_utf8_lossy(&folder.stdout).trim()).exists())
+            }
+            Need::Nightly(component) => {
+                let installed = capture("rustup", &["component", "list", "--toolchain", "nightly", "--installed"]);
+                let has = |list: &str| list.lines().any(|line| line.starts_with(component));
+                installed.is_ok_and(|output| has(&String::from_utf8_lossy(&output.stdout)))
+            }
+        }
+    }
+
+    /// Makes sure of it; the reason where that can't be done.
+    pub fn meet(self) -> Result<(), String> {
+        if self.is_met() {
+            return Ok(());
+        }
+        match self {
+            Need::Debian(_, package) => apt_get_install(package)?,
+            Need::Python(package) => {
+                let folder = target().join(PYTHON);
+                if !python().exists() && !succeeds("python3", &["-m", "venv", &folder.to_string_lossy()]) {
+                    return Err("python3 with venv is not installed".into());
+                }
+                succeeds(python(), &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
+            }
+            Need::Npm => npm_ci().map_err(|error| format!("{self}: {error:#}"))?,
+            Need::Go(module) => {
+                let folder = format!("GOBIN={}", target().join(PROGRAMS).display());
+                succeeds("env", &[&folder, "go", "install", module]);
+            }
+            Need::Crate(name, version) => {
+                // Unoptimised, for it is compiled more often than it runs.
+                let folder = target().join(PROGRAMS).join("..").to_string_lossy().into_owned();
+                let install =
+                    ["install", "--quiet", "--locked", "--profile", "dev", "--config", "profile.dev.debug=false"];
+                let _ = run("cargo", &[&install[..], &["--root", &folder, name, "--version", version]].concat());
+            }
+            Need::RustTarget(target) => {
+                succeeds("rustup", &["target", "add", target]);
+            }
+            Need::Nightly(component) => {
+                succeeds("rustup", &["component", "add", "--toolchain", "nightly", component]);
+            }
+        }
+        if self.is_met() { Ok(()) } else { Err(format!("could not be installed: {self}")) }
+    }
+}
+
+/// Whether a program could be started and says that all is well.
+fn succeeds<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> bool {
+    capture(program, arguments).is_ok_and(|output| output.status.success())
+}
+
+fn apt_get_install(package: &str) -> Result<(), String> {
+    let is_root = capture("id", &["-u"]).is_ok_and(|output| output.stdout == b"0\n");
+    if !is_root || place_of("apt-get").is_none() {
+        return Err(format!("{package} is not installed (as root, `apt-get install {package}` would)"));
     }
     // A new machine installs its updates just now, and a mirror may hiccup.
     let patient = ["-qq", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3"];
-    let apt_get = |arguments: &[&str]| {
-        capture("apt-get", &[&patient, arguments].concat()).is_ok_and(|output| output.status.success())
-    };
+    let apt_get = |arguments: &[&str]| succeeds("apt-get", &[&patient, arguments].concat());
     let install = || apt_get(&["install", "-y", "--no-install-recommends", package]);
     // The lists of a new machine are empty.
-    let installed = install() || (apt_get(&["update"]) && install());
-    if installed && is_there() { Ok(()) } else { Err(format!("{package} could not be installed")) }
+    if install() || (apt_get(&["update"]) && install()) {
+        Ok(())
+    } else {
+        Err(format!("{package} could not be installed"))
+    }
 }
 
-/// Makes sure of Rust's standard library for a target; the reason why it is left out otherwise.
-pub fn rust_target(target: &str) -> Result<(), String> {
-    let add = ["target", "add", target];
-    let added = capture("rustup", &add).is_ok_and(|output| output.status.success());
-    if added { Ok(()) } else { Err(format!("there is no standard library for {target} (rustup {})", add.join(" "))) }
+fn npm_ci() -> anyhow::Result<()> {
+    // What playwright-core asks for.
+    let is_new = succeeds("node", &["-e", "process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)"]);
+    anyhow::ensure!(is_new, "node 20 or newer is not installed");
+    let folder = npm_folder();
+    fs::create_dir_all(&folder)?;
+    for file in ["package.json", "package-lock.json"] {
+        fs::copy(root().join("web").join(file), folder.join(file))?;
+    }
+    run("npm", &["ci", "--prefix", &*folder.to_string_lossy(), "--no-audit", "--no-fund", "--ignore-scripts"])
 }
 
-/// A Python with a package from PyPI, in a folder of its own below `target`.
-pub fn python_with(package: &str) -> Result<PathBuf, String> {
-    let environment = target().join("xtask-python");
-    let python = environment.join("bin/python");
-    if !python.exists() {
-        let path = environment.to_string_lossy().into_owned();
-        let made = capture("python3", &["-m", "venv", &path]);
-        if !made.is_ok_and(|output| output.status.success()) {
-            return Err("python3 with venv is not installed".into());
-        }
-    }
-    let importable = |python: &PathBuf| {
-        capture(python, &["-c", &format!("import {package}")]).is_ok_and(|output| output.status.success())
-    };
-    if !importable(&python) {
-        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package];
-        let _ = capture(&python, &install);
-    }
-    if importable(&python) { Ok(python) } else { Err(format!("{package} could not be installed from PyPI")) }
+/// Where [`Need::Npm`] is.
+pub fn npm_folder() -> PathBuf {
+    target().join(NPM)
 }
 
-/// A program of a Go module, in a folder of its own below `target`.
-pub fn go_tool(module: &str) -> Result<PathBuf, String> {
-    let folder = target().join("xtask-go");
-    let program = folder.join(module.rsplit('/').next().unwrap_or(module));
-    if !program.exists() {
-        let (bin, module) = (format!("GOBIN={}", folder.display()), format!("{module}@latest"));
-        let _ = capture("env", &[&*bin, "go", "install", &module]);
-    }
-    if program.exists() { Ok(program) } else { Err(format!("`go install {module}@latest` could not be done")) }
+/// The Python that has each [`Need::Python`].
+pub fn python() -> PathBuf {
+    target().join(PYTHON).join("bin/python")
+}
+
+/// A program that [`Need::Go`] or [`Need::Crate`] installed.
+pub fn program(name: &str) -> PathBuf {
+    target().join(PROGRAMS).join(name)
+}
+
+/// The program's name in `golang.org/x/perf/cmd/benchstat@latest`.
+fn name_of(module: &str) -> &str {
+    let path = module.split('@').next().unwrap_or(module);
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The release binary, built now.

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_instead() {
+    fn unknown_names_are_told_what_there_is() {
         assert_eq!(among("sun", ["sum", "fill-rate"]), "; did you mean `sum`?");
         assert_eq!(among("zebra", ["sum", "fill-rate"]), "; there are: sum, fill-rate");
         assert_eq!(among("sum", []), "; there is none");

@@ -35,7 +35,7 @@ fn the_claim_is_all_that_must_be_said() {
 }
 
 #[test]
-fn it_is_what_the_judge_does() {
+fn power_is_of_the_judge_that_runs() {
     for (arguments, judge) in [
         (&["--at-least", "0.9"][..], Judge::new(0.9, 0.001).unwrap()),
         (&["--at-least", "0.9", "--two-sided", "--error", "0.02"], Judge::with_errors(0.9, 0.01, 0.01).unwrap()),
@@ -87,7 +87,7 @@ fn formats_and_the_picture() {
 }
 
 #[test]
-fn what_can_not_be_asked() {
+fn questions_that_power_refuses() {
     for (arguments, message) in [
         (&["--true", "90%"][..], "--at-least"),
         (&["--at-least", "100%"], "strictly between 0 and 1"),

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_what_there_is() {
+    fn at_most_half_of_the_memory() {
         let machine = Machine { memory_bytes: 1000, ..Machine::default() };
         assert_eq!(has_room(500, &machine), Ok(()));
         assert_eq!(has_room(501, &machine), Err(Shortage { needed_bytes: 501, memory_bytes: 1000 }));

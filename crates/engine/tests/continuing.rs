@@ -64,7 +64,7 @@ fn continuing_is_as_good_as_going_on() {
 
 /// After an arm failed, trials hold the others alone: they say nothing of the claims that need it.
 #[test]
-fn what_had_failed_stays_failed() {
+fn a_failed_arm_stays_failed_when_continued() {
     fn breaks_once(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
         match (variant, trial.number) {
             ("breaks", 5) => Err(TargetError::Failed("out of luck".into())),

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said() {
+    fn sentences_of_a_calibration() {
         assert_eq!(
             calibration().sentences(),
             [

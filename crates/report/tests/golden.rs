@@ -75,7 +75,7 @@ fn colours_are_all_that_colour_adds() {
 }
 
 #[test]
-fn formats_for_programs() {
+fn a_run_for_programs() {
     let (check, compare) = (common::check(), common::compare());
     compare_with_golden("check.json", &json::outcome(&check));
     compare_with_golden("judge.json", &json::judgement(&common::judgement()));

@@ -176,7 +176,7 @@ fn pruning(dry_run: bool) -> Pruning {
 }
 
 #[test]
-fn terminal() {
+fn history_in_a_terminal() {
     for style in STYLES {
         for (name, text) in [
             ("history", list::table(&run_list(), &style)),
@@ -194,7 +194,7 @@ fn terminal() {
 }
 
 #[test]
-fn formats_for_programs() {
+fn history_for_programs() {
     compare_with_golden("history.json", &list::json(&run_list()));
     compare_with_golden("history.csv", &list::csv(&run_list()));
     compare_with_golden("history.md", &list::markdown(&run_list()));

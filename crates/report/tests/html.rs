@@ -158,7 +158,7 @@ fn headings_descend_by_one_and_addresses_are_unique() {
 }
 
 #[test]
-fn what_others_chose_does_nothing() {
+fn hostile_text_in_a_run_does_nothing() {
     let hostile = "</style><script>alert(1)</script>\" onload='x' \x1b[31m\u{202e}\u{0}";
     let mut run = check();
     run.header.command_line = vec!["ascertain".into(), hostile.into()];

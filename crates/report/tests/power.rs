@@ -53,7 +53,7 @@ fn order() -> PowerAnalysis {
 }
 
 #[test]
-fn formats() {
+fn power_in_every_format() {
     for width in [80, 120] {
         let style = Style { color: false, width };
         compare_with_golden(&format!("power-{width}.txt"), &power::table(&claim(), &style));

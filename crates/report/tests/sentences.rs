@@ -126,7 +126,7 @@ fn what_has_no_chance_in_it_was_checked_once() {
 }
 
 #[test]
-fn several_conditions_are_one() {
+fn several_conditions_of_a_claim_are_one() {
     let mut claim = counted(predicate("x", "", "a", "wall <= 1 s"), Verdict::Holds, 20, 20);
     claim.asked.tests.extend(at_least_8("x", "").asked.tests);
     assert!(says(&claim).starts_with("Holds: each of its 2 conditions was true in all 20 trials"), "{}", says(&claim));

@@ -48,7 +48,7 @@ fn noise_that_stays_the_same() {
 
 /// Two states of the machine; in one of them noise is 50 times as wide.
 #[test]
-fn bursts() {
+fn false_verdicts_in_bursts() {
     let machine = |_: &mut Random| -> Machine {
         let mut width = 0.01;
         Box::new(move |_, random| {
@@ -63,7 +63,7 @@ fn bursts() {
 
 /// Each pair is slower than the one before, so that sizes shrink, or grow.
 #[test]
-fn drift() {
+fn false_verdicts_under_drift() {
     let machine = |random: &mut Random| -> Machine {
         let factor = if random.random() { 1.15_f64 } else { 0.87 };
         let mut width = 0.01;
@@ -83,7 +83,7 @@ fn position_effects() {
 
 /// The size is the one at which the wealth of either direction would grow the most.
 #[test]
-fn an_adversary_who_knows_the_bet() {
+fn false_verdicts_by_an_adversary_who_knows_the_bet() {
     let machine = |_: &mut Random| -> Machine {
         Box::new(move |judge, random| {
             let sizes = [1e-4, 0.01, 3.0].map(|size| size * random.random_range(0.5..2.0));
@@ -101,7 +101,7 @@ fn an_adversary_who_knows_the_bet() {
 
 /// A clock so coarse that most pairs tie, and that all others differ by one step.
 #[test]
-fn ties() {
+fn false_verdicts_with_ties() {
     check(|_| Box::new(|_, random| if random.random_bool(0.6) { 0.0 } else { 0.01 }), 80);
 }
 

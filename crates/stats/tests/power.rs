@@ -37,7 +37,7 @@ fn assert_alike(computed: Power, tried: Power) {
 }
 
 #[test]
-fn every_sequence_counts() {
+fn power_counts_every_sequence() {
     let judges = [
         Judge::new(0.5, 0.3).unwrap(),
         Judge::with_errors(0.5, 0.1, 0.4).unwrap(),

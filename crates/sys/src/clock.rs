@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn this_clock() {
+    fn the_clock_of_this_machine() {
         assert!(step_ns() >= 1.0 && step_ns() < 100_000_000.0);
         assert!(cost_ns() > 0.0 && cost_ns() < 100_000.0);
         let (a, b) = (now_ns(), now_ns());

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time() {
+    fn futex_wakes_one_at_a_time() {
         let word = AtomicU32::new(0);
         std::thread::scope(|threads| {
             for _ in 0..3 {

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_fit() {
+    fn as_many_descriptors_as_fit_a_message() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         send(&ours, 1, &[ours.as_fd(); DESCRIPTORS_MAX]).unwrap();
         assert_eq!(receive(&theirs).unwrap().unwrap().1.len(), DESCRIPTORS_MAX);

@@ -143,7 +143,7 @@ fn a_second_signal_ends_the_process_at_once() {
 }
 
 #[test]
-fn what_was_ignored_stays_ignored() {
+fn ignored_signals_stay_ignored() {
     let mut helper = Helper::start(&[libc::SIGHUP], false);
     let pid = helper.command();
     helper.signal("HUP");

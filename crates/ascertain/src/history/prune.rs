@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_go() {
+    fn pruning_removes_the_oldest_runs() {
         let ids = ["baseline", "20261101T000000000Z-aaaa", "20261110T000000000Z-bbbb", "20261120T000000000Z-cccc"];
         let all: Vec<PathBuf> = ids.iter().map(PathBuf::from).collect();
         let now_ns = 1_795_253_412_000_000_000; // 2026-11-21T09:30:12Z

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn for_people() {
+    fn barrierd_status_for_people() {
         let expected = "\
 barrierd at /run/b: process 77, 42 heartbeats (every 250.0 µs at most), 3.000 ms of CPU time
  CPU  state      interrupts  last
@@ -204,7 +204,7 @@ barrierd at /run/b: process 77, 42 heartbeats (every 250.0 µs at most), 3.000 m
     }
 
     #[test]
-    fn for_programs() {
+    fn barrierd_status_for_programs() {
         let cpus = r#"[{"cpu":0,"idle":false,"interrupts":1234,"age_ns":1250000},{"cpu":1,"idle":true,"interrupts":0,"age_ns":null}]"#;
         let expected = format!(
             r#"{{"schema":"ascertain.barrierd/1","path":"/run/b","pid":77,"virtual_time":1234,"beats":42,"period_ns":250000,"cpu_time_ns":3000000,"barrier_ns":null,"cpus":{cpus}}}"#

@@ -99,7 +99,8 @@ fn integer(text: &[u8]) -> Option<(u64, &[u8])> {
     let number = text[..digits]
         .iter()
         .fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
-    (1..=19).contains(&digits).then_some((number, &text[digits..]))
+    let is_json = digits == 1 || (digits > 1 && text[0] != b'0');
+    (is_json && digits <= 19).then_some((number, &text[digits..]))
 }
 
 /// The number at the start, and what comes after it; not a number where it is null.
@@ -109,7 +110,13 @@ fn real(text: &[u8]) -> Option<(f64, &[u8])> {
     }
     let length = text.iter().take_while(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte)).count();
     let (number, rest) = text.split_at(length);
-    Some((str::from_utf8(number).ok()?.parse().ok()?, rest))
+    // What JSON does not allow, and Rust does: `051`, `+5`, `.5`, `5.`, and what no double holds.
+    let digits = number.strip_prefix(b"-").unwrap_or(number);
+    let whole = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_whole = whole == 1 || (whole > 1 && digits[0] != b'0');
+    let ends_in_point = digits.get(whole) == Some(&b'.') && !digits.get(whole + 1).is_some_and(u8::is_ascii_digit);
+    let number: f64 = str::from_utf8(number).ok()?.parse().ok()?;
+    (is_whole && !ends_in_point && number.is_finite()).then_some((number, rest))
 }
 
 #[cfg(test)]
@@ -151,6 +158,14 @@ mod tests {
             (":12,", ":-12,"),
             (":12,", ":,"),
             (":12,", ":18446744073709551616,"),
+            (":12,", ":012,"),
+            ("-1.5e-3", "051"),
+            ("-1.5e-3", "-01.5"),
+            ("-1.5e-3", "+5"),
+            ("-1.5e-3", "-.5"),
+            ("-1.5e-3", "5."),
+            ("-1.5e-3", "5.e3"),
+            ("-1.5e-3", "1e400"),
             ("-1.5e-3", "1.5.3"),
             ("-1.5e-3", "\"1\""),
             ("-1.5e-3", "NaN"),

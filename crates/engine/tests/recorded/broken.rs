@@ -106,7 +106,7 @@ fn lines_that_differ_are_not_needed() {
 
 /// Without the Parquet file, lines that were changed are not taken for data.
 #[test]
-fn lines_are_all_there_is() {
+fn changed_lines_without_a_parquet_file() {
     let ran = ran();
     let whole = read(ran.folder()).unwrap();
     let lines = ran.lines();

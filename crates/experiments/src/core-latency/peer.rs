@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables() {
+    fn tables_of_core_to_core_latency() {
         let table = ",,\n41.5,,\n100.25,99,\n";
         let expected = vec![([2, 4], 41.5), ([2, 7], 100.25), ([4, 7], 99.0)];
         assert_eq!(read(table, &[2, 4, 7]), Some(expected));

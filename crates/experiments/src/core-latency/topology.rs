@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn agreement() {
+    fn latencies_agree_with_the_kernels_topology() {
         let near = [(10.0, 0), (11.0, 0), (40.0, 3), (41.0, 3), (130.0, 6)];
         assert_eq!(compare(&near), Comparison { kernel_levels: 3, agreement: Some(1.0) });
         let one_swapped = [(10.0, 3), (40.0, 0)];

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_no_such_variant() {
+    fn an_unknown_decimal_variant() {
         assert!(contestant("roman").is_err());
     }
 }

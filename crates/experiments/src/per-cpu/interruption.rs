@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells() {
+    fn cells_of_proc_interrupts() {
         let table =
             "           CPU0       CPU2\n  0:  10  3  IO-APIC  2-edge  timer\nLOC:  5  4  Local timer\nERR:  7\n";
         assert_eq!(

@@ -25,7 +25,7 @@ fn samples_that_say_nothing() {
 }
 
 #[test]
-fn questions_that_do_not_fit() {
+fn questions_that_do_not_fit_the_samples() {
     let plain = Question::default();
     let three: [&[f64]; 3] = [&[1.0, 2.0], &[1.0, 3.0], &[2.0, 4.0]];
     assert!(

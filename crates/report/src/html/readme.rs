@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_it_is_live() {
+    fn html_in_a_readme_is_not_live() {
         let html = to_html(
             "<script>alert(1)</script>\n\na <b onclick=x>c</b> ![pic](https://example.org/x.png) \
              [bad](javascript:alert(1)) [good](https://example.org) \u{202e}\n",

@@ -102,7 +102,7 @@ fn options_have_a_name_and_a_line_of_help_each() {
 }
 
 #[test]
-fn what_counts_as_a_failure() {
+fn which_claims_an_export_calls_failures() {
     let mark = |claim: ClaimResult, failing| {
         let run = outcome(Vec::new(), vec![claim]);
         let purpose = Purpose { failing, ..Purpose::default() };

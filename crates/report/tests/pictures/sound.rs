@@ -29,7 +29,7 @@ fn runs_of_all_shapes_have_sound_pictures() {
 }
 
 #[test]
-fn nothing_is_made_of_nothing() {
+fn pictures_of_runs_without_values() {
     for (position, expected) in [(1, 0), (5, 2)] {
         let shape = SHAPES[position]();
         assert!(matches!(shape.name, "nothing-yet" | "all-censored"));

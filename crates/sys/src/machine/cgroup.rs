@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn quotas() {
+    fn cpu_quotas() {
         assert_eq!(cpu_max("150000 100000\n"), Some(1.5));
         assert_eq!(cpu_max("max 100000\n"), None);
         assert_eq!(cpu_max(""), None);

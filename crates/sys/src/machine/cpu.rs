@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models() {
+    fn names_of_cpu_models() {
         let amd = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 2\nmodel name\t: AMD EPYC 9R14\n";
         assert_eq!(model(amd).as_deref(), Some("AMD EPYC 9R14"));
         let graviton = "processor\t: 0\nBogoMIPS\t: 2100.00\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n";
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn hypervisors() {
+    fn names_of_hypervisors() {
         assert_eq!(hypervisor_name("KVMKVMKVM\0\0\0"), "kvm");
         assert_eq!(hypervisor_name("Jailhouse\0\0\0"), "Jailhouse");
         assert_eq!(hypervisor_name("\0\0\0"), "unknown");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn cache_sizes() {
         assert_eq!(size_bytes("48K"), Some(49_152));
         assert_eq!(size_bytes("32M"), Some(33_554_432));
         assert_eq!(size_bytes("512"), Some(512));

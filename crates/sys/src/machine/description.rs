@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine() {
+    fn this_machine_is_described() {
         let machine = describe();
         assert!(machine.cpus_online >= 1 && machine.cpus_allowed >= 1);
         assert!(machine.memory_bytes > 64 << 20);

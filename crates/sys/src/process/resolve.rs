@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interpreters() {
+    fn interpreters_of_scripts() {
         assert_eq!(interpreter(b"#! /bin/nosh -x\nexit"), Some("/bin/nosh".to_owned()));
         assert_eq!(interpreter(b"#!/bin/sh\r\n"), Some("/bin/sh\\r".to_owned()));
         assert_eq!(interpreter(b"echo"), None);

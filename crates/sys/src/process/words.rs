@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors() {
+    fn split_refuses_what_it_can_not_cut() {
         for empty in ["", " \t\n", "''", "\\\n"] {
             assert_eq!(split(empty), Err(SplitError::Empty), "{empty:?}");
         }

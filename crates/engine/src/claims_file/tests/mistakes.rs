@@ -41,7 +41,7 @@ fn the_same_id_twice() {
 }
 
 #[test]
-fn too_many_points() {
+fn too_many_points_in_a_claim() {
     let levels: Vec<String> = (1..=1001).map(|level| level.to_string()).collect();
     let text = format!("{COMPARISON}at = {{ elements = [{}] }}\nover = 'each'\nat_least = 2", levels.join(", "));
     assert_eq!(message(&text), "claims.toml:6:6: `at` has more than 1000 points; split the claim");
@@ -72,7 +72,7 @@ fn a_message_is_one_line_without_control_characters() {
 }
 
 #[test]
-fn the_file_itself() {
+fn a_file_that_is_no_list_of_claims() {
     check(&[
         (NOTHING, "", "1:1: there is no claim; a claims file is a list of claims, each under `[[claim]]`"),
         (NOTHING, "claim = []", "1:1: there is no claim; a claims file is a list of claims, each under `[[claim]]`"),

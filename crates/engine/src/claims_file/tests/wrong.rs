@@ -95,7 +95,7 @@ fn keys_and_types() {
 }
 
 #[test]
-fn numbers_out_of_range() {
+fn numbers_out_of_range_in_a_claim() {
     check(&[
         (PREDICATE, "rate = 1", "5:8: `rate` must be a number above 0 and below 1, not 1"),
         (PREDICATE, "rate = 0.0", "5:8: `rate` must be a number above 0 and below 1, not 0.0"),

@@ -249,7 +249,7 @@ fn an_ignored_failure_keeps_its_time() {
 }
 
 #[test]
-fn an_observed_failure_is_marked() {
+fn an_observed_failure_is_marked_as_failed() {
     let samples = ending("kill -9 $$", OnFailure::Observe).unwrap();
     assert_eq!(value(&samples, "exit"), (137.0, Status::Ok));
     let (wall, status) = value(&samples, "wall");

@@ -50,7 +50,7 @@ fn lines_around_commands() {
 }
 
 #[test]
-fn parameters() {
+fn mistakes_in_parameters() {
     let with = |line: &str, parameters: Vec<Factor>| CommandSet { parameters, ..plain(&[line]) };
     says(with("true", vec![parameter("n", &["1"])]), &["no command line has `{n}`"]);
     says(with("{program}", vec![parameter("program", &["true", "no-such-program"])]), &["`no-such-program` was"]);
@@ -60,7 +60,7 @@ fn parameters() {
 }
 
 #[test]
-fn requests() {
+fn mistakes_in_recorded_requests() {
     let set = CommandSet { requests: Some(Vec::new()), ..plain(&["true"]) };
     says(set, &["no recorded requests"]);
     let some = CommandSet { requests: Some(vec!["a".into()]), ..plain(&["echo {request}"]) };
@@ -71,7 +71,7 @@ fn requests() {
 }
 
 #[test]
-fn files() {
+fn mistakes_in_files_of_commands() {
     let missing = "/no/such/file";
     says(CommandSet { input: Input::File(missing.into()), ..plain(&["cat"]) }, &["standard input", missing]);
     says(CommandSet { input: Input::File("/".into()), ..plain(&["cat"]) }, &["standard input"]);

@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../../crates/sys/tests/command_lines/target.rs"]
+mod target;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| target::command_lines(bytes));

@@ -1,0 +1,62 @@
+//! The parsers against what nobody would write: libFuzzer on the targets in `fuzz/`.
+
+use std::fs;
+use std::process::{Child, Command};
+use std::thread;
+
+use anyhow::{Context, ensure};
+
+use crate::test::Done;
+use crate::tools;
+
+/// Each target, and the inputs that it starts from, which the tests replay.
+const TARGETS: &[(&str, &str)] = &[
+    ("command_lines", "crates/sys/tests/command_lines/corpus"),
+    ("barrierd_file", "crates/sync/tests/barrierd_file/corpus"),
+    ("claims", "crates/engine/tests/parsers/claims"),
+    ("predicates", "crates/engine/tests/parsers/predicates"),
+    ("columns", "crates/engine/tests/parsers/columns"),
+    ("rows", "crates/engine/tests/parsers/rows"),
+];
+
+/// What cargo-fuzz asks of the compiler too; none of it needs a nightly one.
+const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+pub fn all() -> anyhow::Result<Done> {
+    let folder = tools::target().join("xtask-fuzz");
+    let target = format!("CARGO_TARGET_DIR={}", folder.display());
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let manifest = tools::root().join("fuzz/Cargo.toml").to_string_lossy().into_owned();
+    // Named, the target's flags are not those of build scripts, which run without libFuzzer.
+    let build = ["cargo", "build", "--quiet", "--release", "--manifest-path", &manifest, "--target", &triple];
+    tools::run("env", &[&[&*target, &format!("RUSTFLAGS={FLAGS}")], &build[..]].concat())?;
+    let at_once = thread::available_parallelism()?.get();
+    for targets in TARGETS.chunks(at_once) {
+        let running = targets.iter().map(|(name, corpus)| {
+            println!("$ {name}, from {corpus}");
+            let found = folder.join("found").join(name);
+            fs::create_dir_all(&found)?;
+            let program = folder.join(&triple).join("release").join(name);
+            let log = fs::File::create(folder.join(format!("{name}.log")))?;
+            let mut command = Command::new(program);
+            // What it finds by the way goes into the first folder.
+            command.arg(&found).arg(tools::root().join(corpus)).current_dir(&folder);
+            // A busy machine may stop anything for a while.
+            command.args(["-max_total_time=60", "-timeout=60", "-max_len=4096", "-print_final_stats=1"]);
+            command.arg(format!("-artifact_prefix={}-", folder.join(name).display()));
+            command.stdout(log.try_clone()?).stderr(log);
+            Ok((*name, command.spawn().with_context(|| format!("{name} can't be started"))?))
+        });
+        let running: Vec<(&str, Child)> = running.collect::<anyhow::Result<_>>()?;
+        let ended = running.into_iter().map(|(name, mut child)| Ok((name, child.wait()?)));
+        for (name, status) in ended.collect::<anyhow::Result<Vec<_>>>()? {
+            let said = fs::read_to_string(folder.join(format!("{name}.log")))?;
+            ensure!(status.success(), "{name}: {status}\n{said}");
+            let runs = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+            println!("{name}: {} inputs", runs.context("libFuzzer says nothing")?.trim());
+        }
+    }
+    Ok(Done::Passed)
+}
