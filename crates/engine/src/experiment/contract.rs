@@ -7,7 +7,7 @@ use super::{Arm, Samples, Spec};
 use crate::finding::{Reason, Unavailable};
 
 /// Something that can be measured again and again, in several variants.
-pub trait Experiment: Sync {
+pub trait Experiment {
     /// The experiment as plain data.
     fn spec(&self) -> &Spec;
 
