@@ -116,7 +116,11 @@ impl<'a> Group<'a> {
     pub fn throughput(mut self, throughput: Throughput) -> Self {
         let mut others = self.inputs.iter().filter_map(|input| input.throughput);
         let is_alike = others.all(|other| mem::discriminant(&other) == mem::discriminant(&throughput));
-        assert!(is_alike, "`{}` has bytes a second at one input and elements at another: take two groups", self.spec.id);
+        assert!(
+            is_alike,
+            "`{}` has bytes a second at one input and elements at another: take two groups",
+            self.spec.id
+        );
         self.inputs[self.current].throughput = Some(throughput);
         self.described()
     }
@@ -454,7 +458,9 @@ mod tests {
                 .at("elements", elements)
                 .throughput(Throughput::Elements(*elements))
                 .function_with_input("loop", elements, move |elements| count(loops, elements))
-                .function_with_input("twice", elements, move |elements| count(twice, elements) + count(twice, elements));
+                .function_with_input("twice", elements, move |elements| {
+                    count(twice, elements) + count(twice, elements)
+                });
         }
         assert_eq!(
             names(&group),

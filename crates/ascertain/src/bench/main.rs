@@ -96,7 +96,7 @@ fn measure<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> Ex
     }
     let code = stopped.unwrap_or_else(|| {
         bench.end();
-        match bench.has_measured() {
+        match bench.has_measured() || options.ignored_only {
             true => 0,
             false => {
                 eprintln!("No function passes the filter; --list names them.");
