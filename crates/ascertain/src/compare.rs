@@ -1,5 +1,6 @@
 //! Which command is faster, and by how much.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
@@ -108,20 +109,22 @@ impl Compare {
     }
 }
 
-/// Functions of a group to be compared with the first; without another it is described.
+/// Functions of a group to be compared, at each input with the first one there; without another there they are
+/// described. The time is for each input.
 #[must_use]
 pub fn functions(group: &Group, config: &Config) -> Plan {
-    let spec = group.spec();
-    let arm = |name: &str| Arm { variant: name.to_string(), point: Point::default() };
-    let arms: Vec<Arm> = spec.variants.iter().map(|variant| arm(&variant.name)).collect();
-    let claims: Vec<Claim> = arms[1..].iter().map(|candidate| Claim::order(&spec.id, candidate, &arms[0])).collect();
+    let id = &group.spec().id;
+    let arms = group.table_arms();
+    let mut references: BTreeMap<&Point, &Arm> = BTreeMap::new();
+    let versus = arms.iter().filter_map(|arm| {
+        let reference = *references.entry(&arm.point).or_insert(arm);
+        (reference != arm).then(|| Claim::order(id, arm, reference))
+    });
+    let claims: Vec<Claim> = versus.collect();
+    let max_time = config.max_time.saturating_mul(u32::try_from(references.len()).unwrap_or(u32::MAX));
     let table_trials = claims.is_empty().then_some(ALONE_BATCHES);
-    Plan {
-        claims,
-        tables: vec![Table { experiment: spec.id.clone(), arms }],
-        commands: Vec::new(),
-        config: Config { table_trials, ..config.clone() },
-    }
+    let config = Config { table_trials, max_time, ..config.clone() };
+    Plan { claims, tables: vec![Table { experiment: id.clone(), arms }], commands: Vec::new(), config }
 }
 
 /// Every combination of the parameters' levels.

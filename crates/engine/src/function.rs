@@ -1,13 +1,15 @@
 //! A user's own functions as an experiment.
 
+use std::cell::{OnceCell, RefCell};
+use std::fmt::Display;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ascertain_sys::machine::Machine;
 
 use crate::batch;
 use crate::experiment::{
-    Arm, ArmId, Better, Experiment, Metric, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable, Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Level, Metric, Point, Samples, Session, Setup, Spec, TargetError,
+    Trial, Unavailable, Variant,
 };
 use crate::names;
 use crate::unit::Unit;
@@ -24,9 +26,10 @@ pub enum Throughput {
     Elements(u64),
 }
 
-/// Functions that do the same and are measured against each other; the first is the reference.
+/// Functions that do the same and are measured against each other, input by input; the first at an input is the
+/// reference there.
 ///
-/// Each is timed in batches of calls, of which there are equally many for all: `time` is a batch's
+/// Each is timed in batches of calls, of which there are equally many for all at an input: `time` is a batch's
 /// mean, and so are its quantiles and what predicates speak of. All run on one thread, the one that
 /// runs the trials.
 ///
@@ -34,34 +37,48 @@ pub enum Throughput {
 /// use ascertain_engine::experiment::Experiment;
 /// use ascertain_engine::function::{Group, Throughput};
 ///
-/// fn loops(n: u64) -> u64 {
-///     (1..=n).fold(0, |sum, i| sum + i)
+/// let inputs = [10, 1_000].map(|elements| (elements, vec![1_u64; elements]));
+/// let mut group = Group::new("sums");
+/// for (elements, ones) in &inputs {
+///     group = group
+///         .at("elements", elements)
+///         .throughput(Throughput::Elements(*elements as u64))
+///         .function_with_input("loop", ones, |ones| ones.iter().fold(0, |sum, one| sum + one))
+///         .verify(|| ones.iter().sum::<u64>() == ones.len() as u64)
+///         .function_with_input("length", ones, Vec::len)
+///         .function_with_setup_ref("sort", || ones.clone(), |ones| ones.sort());
 /// }
-///
-/// let mut group = Group::new("triangle")
-///     .throughput(Throughput::Elements(1_000))
-///     .function("loop", || loops(1_000))
-///     .verify(|| loops(1_000) == 500_500)
-///     .function("formula", || 1_000 * 1_001 / 2)
-///     .function_with_setup("sum", || vec![1_u64; 1_000], |ones| ones.iter().sum::<u64>());
-/// group.retain(|name| name != "sum");
+/// group.retain(|name| !name.starts_with("sort"));
 /// assert_eq!(group.spec().variants.len(), 2);
+/// assert_eq!(group.table_arms().len(), 4);
 /// ```
 pub struct Group<'a> {
     spec: Spec,
-    throughput: Option<Throughput>,
+    /// What functions are called at; those that are added are at the `current` one.
+    inputs: Vec<Input>,
+    current: usize,
     functions: Vec<Function<'a>>,
-    /// Calls a batch, the same for all. Found when a session is first opened.
-    iterations: OnceLock<u64>,
 }
 
-type Batch<'a> = Box<dyn FnMut(u64) -> u64 + Send + 'a>;
-type Check<'a> = Box<dyn FnMut() -> bool + Send + 'a>;
+/// What the functions are called at.
+#[derive(Default)]
+struct Input {
+    point: Point,
+    throughput: Option<Throughput>,
+    /// Calls a batch, the same for all. Found when a session is first opened.
+    iterations: OnceCell<u64>,
+}
 
-/// Several sessions may share a function. They take turns, so that nobody waits for the locks.
+type Batch<'a> = Box<dyn FnMut(u64) -> u64 + 'a>;
+type Check<'a> = Box<dyn FnMut() -> bool + 'a>;
+
+/// Several sessions may share a function: they take turns.
 struct Function<'a> {
-    batch: Mutex<Batch<'a>>,
-    check: Option<Mutex<Check<'a>>>,
+    name: String,
+    /// Index into the group's inputs.
+    input: usize,
+    batch: RefCell<Batch<'a>>,
+    check: Option<RefCell<Check<'a>>>,
 }
 
 impl<'a> Group<'a> {
@@ -71,41 +88,88 @@ impl<'a> Group<'a> {
             id: name.to_string(),
             title: format!("functions: {name}"),
             readme: README.to_string(),
-            metrics: metrics(None),
             ..Spec::default()
         };
-        Group { spec, throughput: None, functions: Vec::new(), iterations: OnceLock::new() }
+        Group { spec, inputs: vec![Input::default()], current: 0, functions: Vec::new() }.described()
     }
 
-    /// Says how much a call gets done, which adds the metric `throughput`.
+    /// Sets a parameter of the input that the functions from here on are called with: its size, its kind. Other
+    /// parameters stay as they are.
+    #[must_use]
+    pub fn at(mut self, parameter: &str, level: impl Display) -> Self {
+        let level = level.to_string();
+        let level = level.parse().map_or(Level::Text(level), Level::Integer);
+        let point = self.inputs[self.current].point.clone().with(parameter, level);
+        let known = self.inputs.iter().position(|input| input.point == point);
+        self.current = known.unwrap_or_else(|| {
+            self.inputs.push(Input { point, ..Input::default() });
+            self.inputs.len() - 1
+        });
+        self
+    }
+
+    /// Says how much a call of any function gets done at this input, which adds the metric `throughput`.
+    ///
+    /// # Panics
+    /// When it is in bytes at one input of the group and in elements at another.
     #[must_use]
     pub fn throughput(mut self, throughput: Throughput) -> Self {
-        self.throughput = Some(throughput);
-        self.spec.metrics = metrics(self.throughput);
-        self
+        let mut others = self.inputs.iter().filter_map(|input| input.throughput);
+        let is_alike = others.all(|other| mem::discriminant(&other) == mem::discriminant(&throughput));
+        assert!(
+            is_alike,
+            "`{}` has bytes a second at one input and elements at another: take two groups",
+            self.spec.id
+        );
+        self.inputs[self.current].throughput = Some(throughput);
+        self.described()
     }
 
     /// Adds a function. What it returns is dropped within the time.
     ///
-    /// A name that is taken gets a number: `sort`, `sort (2)`.
+    /// A name that is taken at this input gets a number: `sort`, `sort (2)`.
     #[must_use]
-    pub fn function<T>(self, name: &str, mut f: impl FnMut() -> T + Send + 'a) -> Self {
+    pub fn function<T>(self, name: &str, mut f: impl FnMut() -> T + 'a) -> Self {
         self.add(name, Box::new(move |iterations| batch::time_calls(&mut f, iterations)))
     }
 
-    /// Adds a function that needs a fresh input for each call.
+    /// Adds a function of an input that all calls share. It goes through [`black_box`](crate::black_box), so that no call
+    /// is saved for its input being known.
+    #[must_use]
+    pub fn function_with_input<I: ?Sized, T>(
+        self,
+        name: &str,
+        input: &'a I,
+        mut f: impl FnMut(&'a I) -> T + 'a,
+    ) -> Self {
+        self.function(name, move || f(crate::black_box(input)))
+    }
+
+    /// Adds a function that consumes a fresh input in each call.
     ///
-    /// The inputs of a batch are made beforehand, and what the calls return is dropped afterwards:
-    /// neither is timed. To leave out the dropping of the input too, return it.
+    /// The inputs of a batch are made beforehand, at most 1,024 at once, and what the calls return is dropped afterwards:
+    /// neither is timed. Moving the input is, and dropping it where it is not returned:
+    /// [`function_with_setup_ref`](Self::function_with_setup_ref) times neither.
     #[must_use]
     pub fn function_with_setup<I, T>(
         self,
         name: &str,
-        mut setup: impl FnMut() -> I + Send + 'a,
-        mut f: impl FnMut(I) -> T + Send + 'a,
+        mut setup: impl FnMut() -> I + 'a,
+        mut f: impl FnMut(I) -> T + 'a,
     ) -> Self {
-        let batch = move |iterations| batch::time_calls_with_setup(&mut setup, &mut f, iterations);
-        self.add(name, Box::new(batch))
+        self.add(name, Box::new(move |iterations| batch::time_calls_with_setup(&mut setup, &mut f, iterations)))
+    }
+
+    /// Adds a function that changes a fresh input in each call, which it gets by reference: the input is made beforehand,
+    /// stays where it is, and is dropped afterwards with what the calls return.
+    #[must_use]
+    pub fn function_with_setup_ref<I, T>(
+        self,
+        name: &str,
+        mut setup: impl FnMut() -> I + 'a,
+        mut f: impl FnMut(&mut I) -> T + 'a,
+    ) -> Self {
+        self.add(name, Box::new(move |iterations| batch::time_calls_with_setup_ref(&mut setup, &mut f, iterations)))
     }
 
     /// Adds a check to the function that was added last: whether its answer is right. It is asked
@@ -114,48 +178,92 @@ impl<'a> Group<'a> {
     /// # Panics
     /// When no function was added before.
     #[must_use]
-    pub fn verify(mut self, is_right: impl FnMut() -> bool + Send + 'a) -> Self {
+    pub fn verify(mut self, is_right: impl FnMut() -> bool + 'a) -> Self {
         let last = self.functions.last_mut().expect("`verify` comes after the function it checks");
-        last.check = Some(Mutex::new(Box::new(is_right)));
+        last.check = Some(RefCell::new(Box::new(is_right)));
         self
     }
 
-    /// Keeps only the functions whose names pass: a filter on the command line.
+    /// Keeps only the functions whose names pass, as tables have them, with their input: `sort (elements=100)`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
-        let variants = mem::take(&mut self.spec.variants).into_iter();
-        let both = variants.zip(mem::take(&mut self.functions));
-        (self.spec.variants, self.functions) = both.filter(|(variant, _)| keep(&variant.name)).unzip();
+        let inputs = &self.inputs;
+        self.functions.retain(|function| keep(&function.arm(inputs).to_string()));
+        self.describe();
     }
 
     /// Calls each function once, untimed, and says of each whether its answer is right: what a test of benches
     /// does. One without a check is right.
-    pub fn call_each_once(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.spec.variants.iter().zip(&self.functions).map(|(variant, function)| {
-            lock(&function.batch)(1);
-            (variant.name.as_str(), function.check.as_ref().is_none_or(|check| lock(check)()))
+    pub fn call_each_once(&self) -> impl Iterator<Item = (Arm, bool)> {
+        self.functions.iter().map(|function| {
+            (function.batch.borrow_mut())(1);
+            (function.arm(&self.inputs), function.is_right())
         })
     }
 
     fn add(mut self, name: &str, batch: Batch<'a>) -> Self {
-        let name = names::unused(name, |name| self.index(name).is_some());
-        self.spec.variants.push(Variant { name, about: String::new() });
-        self.functions.push(Function { batch: Mutex::new(batch), check: None });
+        let is_taken =
+            |name: &str| self.functions.iter().any(|known| known.name == name && known.input == self.current);
+        let name = names::unused(name, is_taken);
+        self.functions.push(Function { name, input: self.current, batch: RefCell::new(batch), check: None });
+        self.described()
+    }
+
+    fn described(mut self) -> Self {
+        self.describe();
         self
     }
 
-    fn index(&self, name: &str) -> Option<usize> {
-        self.spec.variants.iter().position(|variant| variant.name == name)
+    /// Brings the description in line with functions and inputs.
+    fn describe(&mut self) {
+        let Spec { variants, factors, metrics, .. } = &mut self.spec;
+        (*variants, *factors) = (Vec::new(), Vec::new());
+        for function in &self.functions {
+            if !variants.iter().any(|variant| variant.name == function.name) {
+                variants.push(Variant { name: function.name.clone(), about: String::new() });
+            }
+            for (name, level) in &self.inputs[function.input].point.0 {
+                match factors.iter_mut().find(|factor| factor.name == *name) {
+                    Some(Factor { accepts: Accepts::OneOf(levels), .. }) if !levels.contains(level) => {
+                        levels.push(level.clone());
+                    }
+                    Some(_) => {}
+                    None => {
+                        let (default, accepts) = (level.clone(), Accepts::OneOf(vec![level.clone()]));
+                        factors.push(Factor { name: name.clone(), about: String::new(), default, accepts });
+                    }
+                }
+            }
+        }
+        *metrics = self::metrics(self.inputs.iter().find_map(|input| input.throughput));
     }
 
-    fn find_iterations(&self) -> u64 {
-        let mut batches: Vec<_> = self.functions.iter().map(|function| lock(&function.batch)).collect();
-        batch::iterations(batches.iter_mut().map(|batch| &mut **batch))
+    fn find(&self, arm: &Arm) -> Option<&Function<'a>> {
+        let is_meant = |known: &&Function| known.name == arm.variant && self.inputs[known.input].point == arm.point;
+        self.functions.iter().find(is_meant)
+    }
+
+    fn iterations(&self, input: usize) -> u64 {
+        *self.inputs[input].iterations.get_or_init(|| {
+            let at_input = self.functions.iter().filter(|function| function.input == input);
+            let mut batches: Vec<_> = at_input.map(|function| function.batch.borrow_mut()).collect();
+            batch::iterations(batches.iter_mut().map(|batch| &mut **batch))
+        })
+    }
+}
+
+impl Function<'_> {
+    fn arm(&self, inputs: &[Input]) -> Arm {
+        Arm { variant: self.name.clone(), point: inputs[self.input].point.clone() }
+    }
+
+    fn is_right(&self) -> bool {
+        self.check.as_ref().is_none_or(|check| (check.borrow_mut())())
     }
 }
 
 const README: &str = "\
 Functions of a program, measured against each other by that program. Each observation is a batch of \
-calls, equally many for every function: `time` is the mean of the batch, and quantiles and predicates \
+calls, equally many for every function at an input: `time` is the mean of the batch, and quantiles and predicates \
 speak of such means.";
 
 fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {
@@ -168,55 +276,56 @@ fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {
     vec![time, Metric::new("throughput", about, unit, Better::Higher)]
 }
 
-/// A function that panicked is the program's end; its lock says nothing more.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Experiment for Group<'_> {
     fn spec(&self) -> &Spec {
         &self.spec
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        let known = self.index(&arm.variant).map(|_| ());
-        known.ok_or_else(|| Unavailable::other(format!("`{}` has no function `{}`", self.spec.id, arm.variant)))
+        let known = self.find(arm).map(|_| ());
+        known.ok_or_else(|| Unavailable::other(format!("`{}` has no function `{arm}`", self.spec.id)))
+    }
+
+    fn table_arms(&self) -> Vec<Arm> {
+        self.functions.iter().map(|function| function.arm(&self.inputs)).collect()
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session + '_>, TargetError> {
-        let function = |arm: &Arm| {
-            let index = self.index(&arm.variant);
-            let missing = || TargetError::Failed(format!("there is no function `{}`", arm.variant));
-            Ok(&self.functions[index.ok_or_else(missing)?])
+        let call = |arm: &Arm| {
+            let missing = || TargetError::Failed(format!("there is no function `{arm}`"));
+            let function = self.find(arm).ok_or_else(missing)?;
+            let throughput = self.inputs[function.input].throughput;
+            Ok(Call { function, iterations: self.iterations(function.input), throughput })
         };
-        let functions = arms.iter().map(function).collect::<Result<_, _>>()?;
-        let iterations = *self.iterations.get_or_init(|| self.find_iterations());
-        Ok(Box::new(Calls { functions, iterations, throughput: self.throughput }))
+        Ok(Box::new(Calls(arms.iter().map(call).collect::<Result<_, _>>()?)))
     }
 }
 
 /// Functions ready to be timed, in the order of the arms.
-struct Calls<'g, 'a> {
-    functions: Vec<&'g Function<'a>>,
+struct Calls<'g, 'a>(Vec<Call<'g, 'a>>);
+
+struct Call<'g, 'a> {
+    function: &'g Function<'a>,
     iterations: u64,
     throughput: Option<Throughput>,
 }
 
 impl Session for Calls<'_, '_> {
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        match &self.functions[arm].check {
-            Some(check) if !lock(check)() => Err(TargetError::WrongAnswer("its own check says so".into())),
-            _ => Ok(()),
+        match self.0[arm].function.is_right() {
+            true => Ok(()),
+            false => Err(TargetError::WrongAnswer("its own check says so".into())),
         }
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let elapsed_ns = lock(&self.functions[arm].batch)(self.iterations);
+        let Call { function, iterations, throughput } = &self.0[arm];
+        let elapsed_ns = (function.batch.borrow_mut())(*iterations);
         // A function that was optimised away may take no step of the clock.
-        let time_ns = elapsed_ns.max(1) as f64 / self.iterations as f64;
+        let time_ns = elapsed_ns.max(1) as f64 / *iterations as f64;
         out.push(TIME, time_ns);
-        if let Some(Throughput::Bytes(amount) | Throughput::Elements(amount)) = self.throughput {
-            out.push(THROUGHPUT, amount as f64 / time_ns * 1e9);
+        if let Some(Throughput::Bytes(amount) | Throughput::Elements(amount)) = throughput {
+            out.push(THROUGHPUT, *amount as f64 / time_ns * 1e9);
         }
         Ok(())
     }
@@ -227,15 +336,14 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     use super::*;
-    use crate::experiment::{Point, Sample};
-
-    fn arms(group: &Group) -> Vec<Arm> {
-        let variants = group.spec().variants.iter();
-        variants.map(|variant| Arm { variant: variant.name.clone(), point: Point::default() }).collect()
-    }
+    use crate::experiment::Sample;
 
     fn open<'g>(group: &'g Group) -> Box<dyn Session + 'g> {
-        group.open(&arms(group), &Setup { seed: 0, ..Setup::default() }).unwrap()
+        group.open(&group.table_arms(), &Setup { seed: 0, ..Setup::default() }).unwrap()
+    }
+
+    fn names(group: &Group) -> Vec<String> {
+        group.table_arms().iter().map(Arm::to_string).collect()
     }
 
     fn measure(session: &mut dyn Session, arm: ArmId) -> Vec<Sample> {
@@ -316,7 +424,8 @@ mod tests {
             .function("unchecked", || calls.fetch_add(1, Relaxed))
             .function_with_setup("wrong", || 1, |one| calls.fetch_add(one, Relaxed))
             .verify(|| false);
-        assert_eq!(group.call_each_once().collect::<Vec<_>>(), [("unchecked", true), ("wrong", false)]);
+        let answers = group.call_each_once().map(|(arm, is_right)| (arm.variant, is_right));
+        assert_eq!(answers.collect::<Vec<_>>(), [("unchecked".into(), true), ("wrong".into(), false)]);
         assert_eq!(calls.load(Relaxed), 2);
     }
 
@@ -325,7 +434,6 @@ mod tests {
         let calls = AtomicU64::new(0);
         let mut group =
             Group::new("filter").function("a", || 1).function("b", || calls.fetch_add(1, Relaxed)).function("b", || 1);
-        let names = |group: &Group| arms(group).into_iter().map(|arm| arm.variant).collect::<Vec<_>>();
         assert_eq!(names(&group), ["a", "b", "b (2)"]);
         group.retain(|name| name != "a" && name != "b (2)");
         assert_eq!(names(&group), ["b"]);
@@ -333,5 +441,71 @@ mod tests {
         assert!(calls.load(Relaxed) > 0);
         let gone = Arm { variant: "a".into(), point: Point::default() };
         assert!(group.open(&[gone], &Setup { seed: 0, ..Setup::default() }).is_err());
+    }
+
+    #[test]
+    fn each_input_has_its_own_batches_and_throughput() {
+        let calls = [const { AtomicU64::new(0) }; 4];
+        let inputs = [1_u64, 1_000];
+        let mut group = Group::new("inputs");
+        for (index, elements) in inputs.iter().enumerate() {
+            let count = |counter: &AtomicU64, elements: &u64| {
+                counter.fetch_add(1, Relaxed);
+                (0..*elements).fold(0, |sum, i| std::hint::black_box(sum + i))
+            };
+            let (loops, twice) = (&calls[2 * index], &calls[2 * index + 1]);
+            group = group
+                .at("elements", elements)
+                .throughput(Throughput::Elements(*elements))
+                .function_with_input("loop", elements, move |elements| count(loops, elements))
+                .function_with_input("twice", elements, move |elements| {
+                    count(twice, elements) + count(twice, elements)
+                });
+        }
+        assert_eq!(
+            names(&group),
+            ["loop (elements=1)", "twice (elements=1)", "loop (elements=1000)", "twice (elements=1000)"]
+        );
+        let factor = &group.spec().factors[0];
+        assert_eq!((&*factor.name, &factor.default), ("elements", &Level::Integer(1)));
+        assert_eq!(factor.accepts, Accepts::OneOf(inputs.map(Level::Integer).to_vec()));
+        let seen = || calls.each_ref().map(|count| count.load(Relaxed));
+        drop(group.open(&group.table_arms()[..1], &Setup { seed: 0, ..Setup::default() }).unwrap());
+        assert!(seen()[..2].iter().all(|calls| *calls > 0) && seen()[2..] == [0, 0], "a batch is of one input");
+        let mut session = open(&group);
+        let before = seen();
+        for (arm, elements) in [(0, 1.0), (1, 1.0), (2, 1_000.0), (3, 1_000.0)] {
+            let samples = measure(&mut *session, arm);
+            let expected = elements / (samples[TIME].value / 1e9);
+            assert!((samples[THROUGHPUT].value / expected - 1.0).abs() < 1e-12);
+        }
+        let batches: Vec<u64> = calls.iter().zip(before).map(|(count, before)| count.load(Relaxed) - before).collect();
+        assert_eq!((batches[1], batches[3]), (2 * batches[0], 2 * batches[2]), "as many for all at an input");
+        drop(session);
+        group.retain(|name| name != "loop (elements=1)" && !name.contains("1000"));
+        assert_eq!(names(&group), ["twice (elements=1)"]);
+        assert_eq!(group.spec().factors[0].accepts, Accepts::OneOf(vec![Level::Integer(1)]));
+    }
+
+    #[test]
+    fn parameters_stay_until_they_are_set_again() {
+        let group = Group::new("grid").at("type", "f32").at("n", 1).function("f", || 1).at("n", 2).function("f", || 2);
+        let group = group.at("type", "f64").function("f", || 3).at("type", "f32").function("f", || 4);
+        assert_eq!(names(&group), ["f (n=1 type=f32)", "f (n=2 type=f32)", "f (n=2 type=f64)", "f (2) (n=2 type=f32)"]);
+    }
+
+    #[test]
+    fn functions_may_stay_on_their_thread() {
+        let calls = std::rc::Rc::new(std::cell::Cell::new(0));
+        let theirs = calls.clone();
+        let group = Group::new("here").function("count", move || theirs.set(theirs.get() + 1));
+        measure(&mut *open(&group), 0);
+        assert!(calls.get() > 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "`mixed` has bytes a second at one input and elements at another")]
+    fn one_metric_has_one_unit() {
+        _ = Group::new("mixed").throughput(Throughput::Bytes(1)).at("n", 2).throughput(Throughput::Elements(1));
     }
 }

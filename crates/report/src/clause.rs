@@ -89,6 +89,17 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     (name(one, other), name(other, one))
 }
 
+/// The same of a comparison, which may be one of several at as many inputs: what neither command line shows of where both
+/// are stands with the candidate, as in its row of the table.
+pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
+    let mut point = candidate.point.clone();
+    point.0.retain(|factor, level| {
+        let is_said = reference.shows(factor) && reference.point.get(factor) == Some(level);
+        candidate.shows(factor) || !is_said
+    });
+    (Arm { variant: candidate.variant.clone(), point }.to_string(), arm_names(candidate, reference).1)
+}
+
 /// An arm with all of its factors, harmless.
 pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
     harmless(&Arm { variant: variant.to_string(), point: point.clone() }.to_string())
@@ -145,7 +156,10 @@ impl ClaimFigure {
 /// bounds nothing.
 pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     let [value, low, high] = bounding(claim);
-    let figure = Figure::new(value, low, high, landmarks);
+    let figure = match (low, high) {
+        (None, None) if claim.asked.judging != Judging::Exact => Figure::unbounded(value),
+        _ => Figure::new(value, low, high, landmarks),
+    };
     let range = match (low, high) {
         _ if ties_only(claim) => "all ties".into(),
         (None, None) if claim.ratio_low == Some(0.0) => "open: time-outs".into(),

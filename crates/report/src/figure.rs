@@ -61,6 +61,15 @@ impl Figure {
         Figure { value, range }
     }
 
+    /// A number that nothing bounds yet, in two significant digits: more would say what is not known.
+    pub(crate) fn unbounded(value: Option<f64>) -> Figure {
+        let written = |value: f64| write(value, Some(two_digits(value)), &[]);
+        Figure {
+            value: value.filter(|value| !value.is_nan()).map_or_else(|| "-".into(), written),
+            range: TOO_FEW.into(),
+        }
+    }
+
     /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`. Zero has its ends' prefix.
     pub fn of_unit(unit: Unit, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
         let size = [value, high, low].into_iter().flatten().find(|v| v.is_finite() && *v != 0.0).unwrap_or(0.0);
@@ -396,6 +405,12 @@ mod tests {
         assert_eq!(show(Some(f64::NAN), Some(f64::NAN), None), "-");
         assert_eq!(show(Some(1.05), None, None), "1.050 (too few trials for an interval)");
         assert_eq!(show(Some(1.05), Some(1.01), None), "1.05 (at least 1.01)");
+        let unbounded = |value| Figure::unbounded(Some(value)).to_string();
+        assert_eq!(unbounded(0.9157), "0.92 (too few trials for an interval)");
+        assert_eq!(unbounded(12_345.6), "12346 (too few trials for an interval)");
+        assert_eq!(unbounded(0.001_234), "0.0012 (too few trials for an interval)");
+        assert_eq!(unbounded(f64::INFINITY), "∞ (too few trials for an interval)");
+        assert_eq!(Figure::unbounded(None).to_string(), "-");
         assert_eq!(show(Some(1.05), Some(1.01), Some(f64::INFINITY)), "1.05 (at least 1.01)");
         assert_eq!(show(Some(f64::INFINITY), Some(1.0), Some(f64::INFINITY)), "∞ (at least 1.000)");
         assert_eq!(show(None, Some(0.4), Some(0.6)), "- (0.40 to 0.60)");

@@ -182,6 +182,28 @@ fn parameters_stand_in_the_command_line() {
 }
 
 #[test]
+fn a_comparison_at_one_of_several_inputs_says_which() {
+    let mut claim = decided(with_ratio(order("chunks", "loop"), 2.0, 1.9, 2.1), Decision::Faster, 20, 20, 0);
+    let AskedTest::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    candidate.point = Point::default().with("elements", 100);
+    baseline.point = candidate.point.clone();
+    let text = says(&claim);
+    assert!(text.starts_with("`chunks (elements=100)` is faster than `loop`:"), "{text}");
+    let AskedTest::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    baseline.variant = "loop {elements}".into();
+    let text = says(&claim);
+    assert!(text.starts_with("`chunks` is faster than `loop 100`:"), "{text}");
+}
+
+#[test]
+fn a_ratio_that_nothing_bounds_yet_has_two_digits() {
+    let mut claim = decided(with_ratio(order("B", "A"), 0.9157, 0.0, 0.0), Decision::Undecided, 1, 3, 0);
+    (claim.ratio_low, claim.ratio_high) = (None, None);
+    let text = says(&claim);
+    assert!(text.contains("0.92 times as fast as `A` (too few trials for an interval)"), "{text}");
+}
+
+#[test]
 fn answers_from_an_interval_are_labelled() {
     let margin = |mut claim: ClaimResult| {
         claim.asked.margin = Some(0.05);

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ascertain_engine::experiment::Experiment;
+use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::function::Group;
 use ascertain_report::exports::{Files, Purpose};
 use ascertain_report::terminal::harmless;
@@ -41,12 +41,16 @@ fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// What a function at an input is called, and filtered by.
+fn path(group: &Group, arm: &Arm) -> String {
+    format!("{}/{}", harmless(&group.spec().id), harmless(&arm.to_string()))
+}
+
 /// A line a function, as other benches list theirs.
 fn list<'a>(groups: impl Iterator<Item = Group<'a>>) -> ExitCode {
     for group in groups {
-        let spec = group.spec();
-        for variant in &spec.variants {
-            println!("{}/{}: benchmark", harmless(&spec.id), harmless(&variant.name));
+        for arm in group.table_arms() {
+            println!("{}: benchmark", path(&group, &arm));
         }
     }
     ExitCode::SUCCESS
@@ -55,9 +59,9 @@ fn list<'a>(groups: impl Iterator<Item = Group<'a>>) -> ExitCode {
 fn test<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> ExitCode {
     let mut all_right = true;
     for group in groups {
-        for (name, is_right) in group.call_each_once() {
+        for (arm, is_right) in group.call_each_once() {
             let word = if is_right { "ok" } else { "WRONG ANSWER" };
-            println!("{}/{}: {word}", harmless(&group.spec().id), harmless(name));
+            println!("{}: {word}", path(&group, &arm));
             all_right &= is_right;
         }
     }
@@ -92,7 +96,7 @@ fn measure<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> Ex
     }
     let code = stopped.unwrap_or_else(|| {
         bench.end();
-        match bench.has_measured() {
+        match bench.has_measured() || options.ignored_only {
             true => 0,
             false => {
                 eprintln!("No function passes the filter; --list names them.");

@@ -1,18 +1,22 @@
 //! Measuring groups and printing what came of each.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::function::Group;
 use ascertain_engine::run::{Recording, Run};
 use ascertain_report::exports::Files;
+use ascertain_report::history::comparison;
 use ascertain_report::layout::Layout;
 use ascertain_report::terminal::{self, Style, harmless};
 use ascertain_report::{csv, export, json, markdown};
 
+use super::baseline;
 use super::options::{Format, Options};
 use crate::compare::functions;
+use crate::error::{Error, refused};
+use crate::history;
 
 pub(super) struct Bench<'o> {
     options: &'o Options,
@@ -34,18 +38,29 @@ impl<'o> Bench<'o> {
         self.groups > 0
     }
 
-    /// Measures a group and prints what came of it.
-    pub fn measure(&mut self, group: &Group) -> Result<Run, ascertain_engine::Error> {
+    /// Measures a group, prints what came of it, and lays it beside its baseline.
+    pub fn measure(&mut self, group: &Group) -> Result<Run, Error> {
         let options = self.options;
+        let runs = options.evidence.clone().unwrap_or_else(evidence::runs_folder);
+        let id = &group.spec().id;
+        let baseline = options.baseline.as_ref().map(|name| (name, baseline::folder(&runs, id, name)));
+        if let Some((name, folder)) = &baseline
+            && !folder.exists()
+        {
+            return refused(format!(
+                "there is no baseline `{name}` of `{id}` in {}: --save-baseline {name} keeps one",
+                runs.display()
+            ));
+        }
         let recording = match options.no_evidence {
             true => Recording::None,
             false => Recording::New {
-                runs: options.evidence.clone().unwrap_or_else(evidence::runs_folder),
+                runs: runs.clone(),
                 command_line: std::env::args().collect(),
                 request: serde_json::Value::Null,
             },
         };
-        let run = ascertain_engine::run::run(
+        let mut run = ascertain_engine::run::run(
             &functions(group, &options.config),
             &[group],
             recording,
@@ -57,12 +72,37 @@ impl<'o> Bench<'o> {
         if options.format == Format::Table {
             self.threats = terminal::threats(&run.outcome, &self.style);
         }
-        self.folders.extend(run.folder.clone());
         self.groups += 1;
+        if let (Some((name, baseline)), Some(folder)) = (&baseline, &run.folder) {
+            print!("\n{}", self.beside(name, [baseline, folder])?);
+        }
+        if let (Some(name), Some(folder)) = (&options.save_baseline, &mut run.folder) {
+            match run.outcome.interrupted || run.target_failed {
+                true => eprintln!("not kept as `{name}`: it was interrupted, or a function failed"),
+                false => {
+                    let kept = baseline::folder(&runs, id, name);
+                    baseline::save(folder, &kept)?;
+                    *folder = kept;
+                }
+            }
+        }
+        self.folders.extend(run.folder.clone());
         if let Some(error) = run.unkept {
             return Err(error.into());
         }
         Ok(run)
+    }
+
+    /// The run beside its baseline.
+    fn beside(&self, name: &str, folders: [&Path; 2]) -> Result<String, Error> {
+        let comparison = history::compare(folders)?;
+        let heading = format!("Beside the baseline `{}`, recorded and not paired with this run:", harmless(name));
+        Ok(match self.options.format {
+            Format::Json => comparison::json(&comparison),
+            Format::Markdown => format!("{heading}\n\n{}", comparison::markdown(&comparison)),
+            // Options refuse CSV.
+            Format::Table | Format::Csv => format!("{heading}\n{}", comparison::table(&comparison, &self.style)),
+        })
     }
 
     fn text(&self, group: &Group, run: &Run) -> String {

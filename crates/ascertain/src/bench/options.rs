@@ -15,12 +15,18 @@ Measures functions against each other; the first of each group is the reference.
 
 Usage: cargo bench --bench NAME -- [OPTIONS] [FILTER …]
 
-A FILTER is a part of `group/function`: without one, all are measured.
+A FILTER is a part of what --list shows, `group/function (input)`: without one, all are measured.
 
+      --exact           a FILTER is the whole of it
+      --skip FILTER     leave out what this filter fits
+      --baseline NAME   lay the results beside those recorded under that name: medians, and no verdict, since nothing
+                        pairs one run with another
+      --save-baseline NAME
+                        keep this run of each group under a name, which `ascertain history` knows as GROUP@NAME
       --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
       --error E         the chance that any answer for a group is wrong [default: 0.001]
       --precision P     go on until each ratio is known to ± this share of it: 1%
-      --max-time TIME   for each group: no new trial after that long [default: 10s]
+      --max-time TIME   for each input of a group: no new trial after that long [default: 10s]
       --max-trials N    for each group: no new trial after that many
       --seed N          the same seed gives the same plan
       --format FORMAT   table, json (an object for each group), csv or markdown [default: table]
@@ -29,16 +35,17 @@ A FILTER is a part of `group/function`: without one, all are measured.
       --export-KIND FILE
                         write the results of all groups for other tools, anew as they arrive; KIND is json, csv,
                         markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark
-      --list            list the functions
+      --list            list the functions, a line each, as `--format terse` of other test programs does
       --test            call each function once and check its answer; time nothing
       --bench           measure: what `cargo bench` says, and what `cargo test --benches` does not
-      --exact           a FILTER is the whole of `group/function`
+      --ignored         what test programs ignore, which is nothing here; --include-ignored and --nocapture change
+                        nothing
   -h, --help            this text
 
 Exit codes: 0 done; 2 usage; 4 no function passes the filter; 5 a wrong answer; 130 interrupted.
 ";
 
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 20] = [
     "margin",
     "error",
     "precision",
@@ -52,8 +59,13 @@ const KNOWN: [&str; 15] = [
     "test",
     "bench",
     "exact",
-    "help",
+    "skip",
+    "baseline",
+    "save-baseline",
+    "ignored",
+    "include-ignored",
     "nocapture",
+    "help",
 ];
 
 /// Functions that are equal to the letter may truly differ by that much: see [`super`].
@@ -82,6 +94,11 @@ pub(super) struct Options {
     pub is_bench: bool,
     filters: Vec<String>,
     is_exact: bool,
+    skipped: Vec<String>,
+    /// Only what is ignored is asked for: nothing.
+    pub ignored_only: bool,
+    pub baseline: Option<String>,
+    pub save_baseline: Option<String>,
     pub config: Config,
     pub format: Format,
     pub evidence: Option<PathBuf>,
@@ -90,17 +107,18 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Whether a function of a group is wanted.
+    /// Whether a function of a group, named with its input, is wanted.
     pub fn wants(&self, group: &str, function: &str) -> bool {
         let path = format!("{group}/{function}");
-        let passes = |filter: &String| if self.is_exact { path == *filter } else { path.contains(filter.as_str()) };
-        self.filters.is_empty() || self.filters.iter().any(passes)
+        let fits = |filter: &String| if self.is_exact { path == *filter } else { path.contains(filter.as_str()) };
+        let is_asked_for = self.filters.is_empty() || self.filters.iter().any(fits);
+        is_asked_for && !self.skipped.iter().any(fits) && !self.ignored_only
     }
 
     /// Reads the arguments, the program's name left out. `seed` is taken where none is given.
     ///
     /// # Errors
-    /// When an option is unknown, or its value is none.
+    /// When an option is unknown, its value is none, or two don't go together.
     pub fn read<I>(arguments: I, seed: u64) -> Result<Options, lexopt::Error>
     where
         I: IntoIterator<Item: Into<OsString>>,
@@ -111,6 +129,10 @@ impl Options {
             is_bench: false,
             filters: Vec::new(),
             is_exact: false,
+            skipped: Vec::new(),
+            ignored_only: false,
+            baseline: None,
+            save_baseline: None,
             config,
             format: Format::Table,
             evidence: None,
@@ -127,8 +149,12 @@ impl Options {
                 Long("test") => task = task.or(Some(Task::Test)),
                 Long("bench") => options.is_bench = true,
                 Long("exact") => options.is_exact = true,
-                // What people pass to all tests at once.
-                Long("nocapture") => {}
+                Long("skip") => options.skipped.push(parser.value()?.string()?),
+                Long("ignored") => options.ignored_only = true,
+                // What people and test runners pass to all tests at once.
+                Long("nocapture" | "include-ignored") => {}
+                Long("baseline") => options.baseline = Some(parser.value()?.parse_with(name)?),
+                Long("save-baseline") => options.save_baseline = Some(parser.value()?.parse_with(name)?),
                 Long("evidence") => options.evidence = Some(parser.value()?.into()),
                 Long("no-evidence") => options.no_evidence = true,
                 Long("format") => options.format = parser.value()?.parse_with(format)?,
@@ -146,6 +172,12 @@ impl Options {
         }
         let asked = if options.is_bench { Task::Measure } else { Task::Test };
         options.task = task.unwrap_or(asked);
+        if options.no_evidence && (options.baseline.is_some() || options.save_baseline.is_some()) {
+            return Err("a baseline is a recorded run: leave --no-evidence out".into());
+        }
+        if options.baseline.is_some() && options.format == Format::Csv {
+            return Err("what --baseline shows is another table, and CSV has one: take json, markdown or table".into());
+        }
         Ok(options)
     }
 }
@@ -170,12 +202,17 @@ fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
 
 fn format(text: &str) -> Result<Format, String> {
     match text {
-        "table" => Ok(Format::Table),
+        // `--list --format terse` is how test runners ask; a list is always terse.
+        "table" | "terse" => Ok(Format::Table),
         "json" => Ok(Format::Json),
         "csv" => Ok(Format::Csv),
         "markdown" => Ok(Format::Markdown),
         _ => Err("it is table, json, csv or markdown".into()),
     }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("it is a name, such as main".into()) } else { Ok(text.into()) }
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {
@@ -244,6 +281,11 @@ mod tests {
         assert!(options.wants("sums", "loop") && options.wants("other", "x") && !options.wants("sums", "chunks"));
         let exact = read(&["--exact", "sums/loop"]).unwrap();
         assert!(exact.wants("sums", "loop") && !exact.wants("sums", "loop 2"));
+        let sized = read(&["n=10)", "--skip", "chunks"]).unwrap();
+        assert!(sized.wants("sums", "loop (n=10)") && !sized.wants("sums", "loop (n=100)"));
+        assert!(!sized.wants("sums", "chunks (n=10)"));
+        assert!(!read(&["--ignored"]).unwrap().wants("sums", "loop"), "nothing is");
+        assert!(read(&["--include-ignored"]).unwrap().wants("sums", "loop"));
     }
 
     #[test]
@@ -259,6 +301,10 @@ mod tests {
             (&["--max-time", "5"], "write it in ns"),
             (&["--max-trials", "0"], "a whole number from 1 on"),
             (&["--seed"], "missing argument"),
+            (&["--save-baseline", ""], "a name, such as main"),
+            (&["--baseline", "main", "--no-evidence"], "a recorded run: leave --no-evidence out"),
+            (&["--no-evidence", "--save-baseline", "main"], "a recorded run: leave --no-evidence out"),
+            (&["--baseline", "main", "--format", "csv"], "take json, markdown or table"),
         ] {
             let error = read(arguments).unwrap_err();
             assert!(error.contains(message), "{arguments:?}: {error}");
@@ -267,8 +313,7 @@ mod tests {
 
     #[test]
     fn the_help_names_every_option() {
-        // `--nocapture` is there for those who pass it to all tests at once.
-        for option in KNOWN.iter().filter(|option| **option != "nocapture") {
+        for option in KNOWN {
             assert!(HELP.contains(&format!("--{option}")), "{option}");
         }
         let kinds = KINDS.iter().filter_map(|kind| kind.option.strip_prefix("export-"));

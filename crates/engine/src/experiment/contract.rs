@@ -11,7 +11,7 @@ use crate::finding::{Reason, Unavailable};
 use crate::values::Bounds;
 
 /// Something that can be measured again and again, in several variants.
-pub trait Experiment: Sync {
+pub trait Experiment {
     /// The experiment as plain data.
     fn spec(&self) -> &Spec;
 

@@ -7,7 +7,7 @@ use ascertain_engine::recorded::RecordedRun;
 use super::markup::Html;
 use super::picture::{Figure, Room, figures};
 use super::{basis, missing};
-use crate::clause::{Clause, arm_names};
+use crate::clause::{Clause, compared_names};
 use crate::figure::exact_percent;
 use crate::grids;
 use crate::pictures::{self, Picture, PictureKind};
@@ -110,7 +110,7 @@ fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, us
 pub(super) fn heading(claim: &ClaimResult) -> Html {
     match (claim.asked.judging, claim.asked.tests.as_slice()) {
         (Judging::Order, [AskedTest::Versus { candidate, baseline, .. }]) => {
-            let (candidate, baseline) = arm_names(candidate, baseline);
+            let (candidate, baseline) = compared_names(candidate, baseline);
             Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
         }
         _ if !claim.says.is_empty() => Html::prose(&claim.says),

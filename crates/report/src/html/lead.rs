@@ -6,7 +6,7 @@ use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Measure, Outco
 use ascertain_engine::recorded::RecordedRun;
 
 use super::markup::Html;
-use crate::clause::{self, adjective, arm_names, worse};
+use crate::clause::{self, adjective, compared_names, worse};
 use crate::figure::{chance, exact_percent};
 use crate::grids;
 use crate::sentence::{marked, order};
@@ -50,7 +50,7 @@ fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
 /// "`new` is faster than `old`: median 1.9 ms against 2.4 ms, 1.26 times as fast (1.21 to 1.30); …".
 fn of_two(compared: &Compared, outcome: &Outcome) -> String {
     let Compared { claim, measure, candidate, reference, decision } = compared;
-    let (one, other) = arm_names(candidate, reference);
+    let (one, other) = compared_names(candidate, reference);
     let [one, other] = [one, other].map(|name| quoted(&name));
     let (medians, (good, better)) =
         ([candidate, reference].map(|arm| median(arm, measure, outcome)), adjective(measure));

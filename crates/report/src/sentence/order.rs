@@ -3,7 +3,7 @@
 use ascertain_engine::outcome::{AskedTest, Basis, ClaimResult, Decided, Decision, Measure};
 
 use super::marked::wrong;
-use crate::clause::{self, adjective, arm_names, in_metric, worse};
+use crate::clause::{self, adjective, compared_names, in_metric, worse};
 use crate::figure::{chance, exact_percent};
 use crate::text::quoted;
 
@@ -30,7 +30,7 @@ pub(super) fn sentence(claim: &ClaimResult) -> String {
 
 fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
     let [AskedTest::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
-    let (candidate, baseline) = arm_names(candidate, baseline);
+    let (candidate, baseline) = compared_names(candidate, baseline);
     Some(Sides { measure, candidate: quoted(&candidate), baseline: quoted(&baseline) })
 }
 

@@ -1,0 +1,48 @@
+//! What a bench may also have: a check of the answer, functions that await, and what stays on its thread; and groups of which
+//! only the first has inputs. `cargo run --release --example bench -- --bench` measures as `cargo bench` would.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use ascertain::bench::{Group, Throughput, run};
+
+/// The least that awaits. With a runtime, take its own: `runtime.block_on(future)`.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let calls = Rc::new(Cell::new(0_u64));
+    let inputs = [10, 1_000].map(|numbers| (numbers, (0..numbers).collect::<Vec<u64>>()));
+    let mut last = Group::new("last");
+    for (numbers, sorted) in &inputs {
+        last = last
+            .at("numbers", numbers)
+            .throughput(Throughput::Elements(*numbers))
+            .function_with_input("maximum", sorted, |sorted| sorted.iter().max())
+            .verify(|| sorted.iter().max() == sorted.last())
+            .function_with_setup_ref(
+                "sorted",
+                || sorted.clone(),
+                |sorted| {
+                    sorted.sort_unstable();
+                    sorted.pop()
+                },
+            )
+            .function_with_setup("consumed", || sorted.clone(), |sorted| sorted.into_iter().max());
+    }
+    let awaiting = Group::new("calls")
+        .function("direct", || calls.replace(calls.get() + 1))
+        .function("awaited", || block_on(async { calls.replace(calls.get() + 1) }));
+    run([last, awaiting])
+}

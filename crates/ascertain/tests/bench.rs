@@ -1,0 +1,166 @@
+//! A bench as cargo, a test runner and people start it: `examples/bench.rs`.
+#![allow(missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ascertain::engine::evidence::read_header;
+use serde_json::Value;
+
+/// What a run of the bench left.
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ran {
+    /// What it printed, as the objects of JSON that it is.
+    fn json(&self) -> Vec<Value> {
+        let objects = serde_json::Deserializer::from_str(&self.stdout).into_iter();
+        objects.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
+    }
+}
+
+/// The bench, with its evidence below `state`.
+fn bench(state: &Path, arguments: &[&str]) -> Ran {
+    let own = std::env::current_exe().unwrap();
+    let program = own.parent().and_then(Path::parent).unwrap().join("examples/bench");
+    let output = Command::new(program).args(arguments).env("XDG_STATE_HOME", state).output().unwrap();
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    Ran { code: output.status.code(), stdout, stderr }
+}
+
+/// Measures the functions that fit, in three trials.
+fn measured(state: &Path, arguments: &[&str]) -> Ran {
+    let ran = bench(state, &[&["--bench", "--max-trials", "3", "--max-time", "5min"], arguments].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    ran
+}
+
+fn runs(state: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(state.join("ascertain/runs")).unwrap();
+    let mut runs: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    runs.sort();
+    runs
+}
+
+const ALL: [&str; 8] = [
+    "last/maximum (numbers=10)",
+    "last/sorted (numbers=10)",
+    "last/consumed (numbers=10)",
+    "last/maximum (numbers=1000)",
+    "last/sorted (numbers=1000)",
+    "last/consumed (numbers=1000)",
+    "calls/direct",
+    "calls/awaited",
+];
+
+#[test]
+fn a_test_runner_lists_and_calls_each_by_its_name() {
+    let state = tempfile::tempdir().unwrap();
+    let listed = bench(state.path(), &["--list", "--format", "terse"]);
+    let names: Vec<&str> = listed.stdout.lines().map(|line| line.strip_suffix(": benchmark").unwrap()).collect();
+    assert_eq!(names, ALL);
+    let ignored = bench(state.path(), &["--list", "--format", "terse", "--ignored"]);
+    assert_eq!((ignored.code, &*ignored.stdout), (Some(0), ""), "nothing is ignored");
+    for name in ALL {
+        let called = bench(state.path(), &["--exact", name, "--nocapture"]);
+        assert_eq!((called.code, called.stdout), (Some(0), format!("{name}: ok\n")));
+    }
+    assert!(!state.path().join("ascertain").exists(), "nothing was measured");
+}
+
+#[test]
+fn filters_are_parts_of_what_is_listed() {
+    let state = tempfile::tempdir().unwrap();
+    let listed = |arguments: &[&str]| {
+        let ran = bench(state.path(), &[&["--list"], arguments].concat());
+        ran.stdout.lines().map(|line| line.strip_suffix(": benchmark").unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&["=10)"]), ALL[..3]);
+    assert_eq!(listed(&["awaited", "direct"]), ALL[6..]);
+    assert_eq!(listed(&["maximum", "--skip", "1000"]), ALL[..1]);
+    assert_eq!(listed(&["--exact", "calls"]), [""; 0]);
+    let nothing = bench(state.path(), &["--bench", "no such function"]);
+    assert_eq!(nothing.code, Some(4), "{}", nothing.stderr);
+    assert_eq!(bench(state.path(), &["--bench", "--ignored"]).code, Some(0));
+}
+
+#[test]
+fn functions_are_compared_with_the_first_at_their_input() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = measured(state.path(), &["--format", "json", "last", "--skip", "sorted"]);
+    let [outcome] = &ran.json()[..] else { panic!("{}", ran.stdout) };
+    let claims: Vec<&str> = outcome["claims"].as_array().unwrap().iter().map(|c| c["says"].as_str().unwrap()).collect();
+    assert_eq!(
+        claims,
+        [10, 1_000].map(|n| format!("consumed (numbers={n}) is faster than maximum (numbers={n})")),
+        "{}",
+        ran.stdout
+    );
+    let points = outcome["points"].as_array().unwrap();
+    assert_eq!(points.len(), 8, "two functions, two inputs, two metrics");
+    for point in points.iter().filter(|point| point["metric"] == "throughput") {
+        assert_eq!(point["unit"], "1/s");
+        let numbers = point["at"]["numbers"].as_f64().unwrap();
+        let is_time = |other: &&Value| {
+            other["metric"] == "time" && other["variant"] == point["variant"] && other["at"] == point["at"]
+        };
+        let time_ns = points.iter().find(is_time).unwrap();
+        // Of three trials, the one with the median time is the one with the median throughput.
+        let expected = numbers / time_ns["median"].as_f64().unwrap() * 1e9;
+        assert!((point["median"].as_f64().unwrap() / expected - 1.0).abs() < 1e-9, "{point}");
+    }
+    let table = measured(state.path(), &["last/consumed", "last/maximum"]).stdout;
+    let has_rates = table.contains(" G/s") || table.contains(" M/s");
+    assert!(table.contains("Throughput") && has_rates, "{table}");
+    assert!(
+        table.contains("consumed (numbers=10)") && table.contains("Undecided: `consumed (numbers=10)` is"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_baseline_is_a_run_with_a_name_and_gives_no_verdict() {
+    let state = tempfile::tempdir().unwrap();
+    measured(state.path(), &["calls", "--save-baseline", "main"]);
+    let folder = state.path().join("ascertain/runs/calls@main");
+    assert_eq!(runs(state.path()), [folder.as_path()]);
+    let first = read_header(&folder).unwrap().run_id;
+
+    let said = measured(state.path(), &["calls", "--baseline", "main"]).stdout;
+    let (verdicts, beside) =
+        said.split_once("Beside the baseline `main`, recorded and not paired with this run:").unwrap();
+    assert!(verdicts.contains("`awaited`"), "{said}");
+    let beside = beside.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(beside.contains("Run 1: `calls@main`") && beside.contains("nothing is concluded of it"), "{said}");
+    assert!(!beside.contains("randomisation"), "{said}");
+    let ran = measured(state.path(), &["calls", "--baseline", "main", "--format", "json"]);
+    let [_, comparison] = &ran.json()[..] else { panic!("{}", ran.stdout) };
+    assert_eq!(comparison["schema"], "ascertain.comparison/1");
+    assert_eq!(comparison["points"].as_array().unwrap().len(), 2);
+
+    // It is laid beside the former baseline before it takes its place, and nothing that was recorded is lost.
+    let third = measured(state.path(), &["calls", "--baseline", "main", "--save-baseline", "main"]);
+    assert!(third.stdout.contains("Run 1: `calls@main`"), "{}", third.stdout);
+    assert!(third.stderr.contains("calls@main"), "{}", third.stderr);
+    assert_ne!(read_header(&folder).unwrap().run_id, first);
+    assert_eq!(read_header(&folder.with_file_name(&first)).unwrap().run_id, first);
+    assert_eq!(runs(state.path()).len(), 4);
+}
+
+#[test]
+fn a_baseline_that_is_not_there_says_how_to_keep_one() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = bench(state.path(), &["--bench", "calls", "--baseline", "main"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("there is no baseline `main` of `calls`"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("--save-baseline main keeps one") && ran.stdout.is_empty(),
+        "{}{}",
+        ran.stderr,
+        ran.stdout
+    );
+}
