@@ -22,6 +22,9 @@ pub enum Error {
     /// A statistic can't be had of what was given.
     #[error(transparent)]
     Statistics(#[from] ascertain_stats::Error),
+    /// Samples have no answer to what is asked of them.
+    #[error(transparent)]
+    Permutation(#[from] ascertain_permute::Error),
     /// A recorded run can't be read.
     #[error(transparent)]
     Evidence(#[from] ascertain_engine::evidence::Error),

@@ -9,6 +9,7 @@ pub mod experiments;
 pub mod history;
 pub mod judge;
 pub mod names;
+pub mod permute;
 pub mod power;
 mod request;
 pub mod resume;

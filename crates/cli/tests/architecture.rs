@@ -21,14 +21,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["ascertain-engine", "ascertain-numeric", "ascertain-permute", "ascertain-sync", "ascertain-sys"],
     ),
     ("ascertain-report", &["ascertain-engine", "ascertain-permute", "ascertain-stats", "ascertain-sys"]),
-    ("ascertain", &["ascertain-engine", "ascertain-report", "ascertain-stats", "ascertain-sys"]),
+    ("ascertain", &["ascertain-engine", "ascertain-permute", "ascertain-report", "ascertain-stats", "ascertain-sys"]),
     (
         "ascertain-cli",
         &[
             "ascertain",
             "ascertain-engine",
             "ascertain-experiments",
-            "ascertain-permute",
             "ascertain-report",
             "ascertain-stats",
             "ascertain-sync",

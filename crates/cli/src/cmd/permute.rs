@@ -7,17 +7,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use ascertain::permute::{
+    Alternative, Budget, Comparison, Decision, End, HeadedSample, Method, Null, Permute, Question, Sample, Statistic,
+    permute,
+};
 use ascertain::runs;
 use ascertain_engine::evidence;
 use ascertain_engine::samples::{Column, RecordedSample, read_column, read_recorded};
 use ascertain_engine::unit::{Unit, parse_quantity};
-use ascertain_permute::{
-    Alternative, Budget, Comparison, Conclusion, Decision, End, Method, Null, Question, Reshuffles, Sample, Statistic,
-    decide,
-};
-use ascertain_report::permutation::{self, Permutation, SampleSummary};
+use ascertain_report::permutation;
 use ascertain_report::terminal::harmless;
-use ascertain_sys::interrupt;
+use ascertain_sys::interrupt::{self, Stop};
 use clap::ValueEnum;
 
 use crate::exit::Code;
@@ -124,15 +124,9 @@ enum FailIf {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let (samples, headings, unit) = match &args.metric {
-        Some(metric) => {
-            let (samples, unit) = recorded(&args.samples, metric)?;
-            (samples, vec![None; args.samples.len()], unit)
-        }
-        None => {
-            let (samples, headings) = from_files(args)?;
-            (samples, headings, Unit::One)
-        }
+    let (samples, unit) = match &args.metric {
+        Some(metric) => recorded(&args.samples, metric)?,
+        None => (from_files(args)?, Unit::One),
     };
     let shift = args.shift.as_deref().map(|shift| parse_quantity(shift, unit)).transpose().context("--shift")?;
     let question = Question {
@@ -148,18 +142,26 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         },
         null: Null { shift: shift.unwrap_or(0.0), scale: args.scale },
     };
-    let described = |(sample, heading): (&Sample, Option<String>)| {
-        let (name, n) = (sample.name.clone(), sample.values.len() as u64);
-        SampleSummary { name, heading, n, value: f64::NAN }
+    let method = match args.method {
+        Test::Betting => Method::Betting { alpha: args.alpha },
+        Test::Csm => Method::Csm { alpha: args.alpha, error: args.error },
     };
-    let summaries: Vec<SampleSummary> = samples.iter().zip(headings).map(described).collect();
-    let seed = session::seed(args.seed);
-    let mut reshuffles = Reshuffles::new(samples, &question, seed)?;
-    let conclusion = conclude(&mut reshuffles, args)?;
-    let permutation = put_together(args, unit, &question, summaries, seed, &reshuffles, &conclusion);
+    let budget = Budget { max_shuffles: args.max_shuffles, max_time: args.max_time };
+    let asked = Permute { samples, unit, question, method, budget, seed: session::seed(args.seed) };
+    interrupt::install().context("Ctrl-C can't be caught")?;
+    let line = Line::new(args.display.quiet);
+    let permutation = permute(asked, &Stop::default(), &mut |progress| {
+        let of_shuffles = progress.shuffles as f64 / args.max_shuffles as f64;
+        let of_time = args.max_time.map_or(0.0, |max_time| progress.elapsed.as_secs_f64() / max_time.as_secs_f64());
+        line.draw(of_shuffles.max(of_time), || {
+            let seconds = progress.elapsed.as_secs();
+            format!("{seconds} s · {} of {} reshuffles as far off", progress.exceedances, progress.shuffles)
+        });
+    })?;
+    drop(line);
     let formats = [permutation::json, permutation::csv, permutation::markdown];
     output::formatted(&permutation, &args.display, formats, permutation::terminal)?;
-    Ok(match (conclusion.end, conclusion.decision, args.fail_if) {
+    Ok(match (permutation.end, permutation.decision, args.fail_if) {
         (End::Interrupted, ..) => Code::Interrupted,
         (_, Decision::Different, Some(FailIf::Different)) => Code::GateFailed,
         (_, Decision::Undecided, Some(FailIf::Different)) => Code::Undecided,
@@ -167,68 +169,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     })
 }
 
-/// Reshuffles, with progress, until it is decided or Ctrl-C.
-fn conclude(reshuffles: &mut Reshuffles, args: &Args) -> anyhow::Result<Conclusion> {
-    let method = match args.method {
-        Test::Betting => Method::Betting { alpha: args.alpha },
-        Test::Csm => Method::Csm { alpha: args.alpha, error: args.error },
-    };
-    let budget = Budget { max_shuffles: args.max_shuffles, max_time: args.max_time };
-    interrupt::install().context("Ctrl-C can't be caught")?;
-    let line = Line::new(args.display.quiet);
-    let conclusion = decide(reshuffles, method, &budget, &mut |progress| {
-        let of_shuffles = progress.shuffles as f64 / args.max_shuffles as f64;
-        let of_time = args.max_time.map_or(0.0, |max_time| progress.elapsed.as_secs_f64() / max_time.as_secs_f64());
-        line.draw(of_shuffles.max(of_time), || {
-            let seconds = progress.elapsed.as_secs();
-            format!("{seconds} s · {} of {} reshuffles as far off", progress.exceedances, progress.shuffles)
-        });
-        !interrupt::requested()
-    })?;
-    Ok(conclusion)
-}
-
-fn put_together(
-    args: &Args,
-    unit: Unit,
-    question: &Question,
-    summaries: Vec<SampleSummary>,
-    seed: u64,
-    reshuffles: &Reshuffles,
-    conclusion: &Conclusion,
-) -> Permutation {
-    let observed = reshuffles.observed();
-    let with_value = |(summary, value): (SampleSummary, &f64)| SampleSummary { value: *value, ..summary };
-    Permutation {
-        schema: permutation::SCHEMA.into(),
-        decision: conclusion.decision,
-        end: conclusion.end,
-        method: if args.method == Test::Csm { "csm" } else { "betting" }.into(),
-        statistic: question.statistic.to_string(),
-        comparison: question.comparison,
-        alternative: question.alternative,
-        shift: question.null.shift,
-        scale: question.null.scale,
-        alpha: args.alpha,
-        error: (args.method == Test::Csm).then_some(args.error),
-        unit,
-        samples: summaries.into_iter().zip(&observed.statistics).map(with_value).collect(),
-        observed: observed.value,
-        expected: observed.expected,
-        shuffles: conclusion.shuffles,
-        exceedances: conclusion.exceedances,
-        p_anytime: conclusion.p_anytime,
-        log_wealth: conclusion.log_wealth,
-        p: conclusion.p,
-        p_low: conclusion.p_interval.map(|interval| interval.low),
-        p_high: conclusion.p_interval.map(|interval| interval.high),
-        seed,
-        elapsed_ns: conclusion.elapsed.as_nanos() as u64,
-    }
-}
-
 /// A column of each file, and its heading where it has one.
-fn from_files(args: &Args) -> anyhow::Result<(Vec<Sample>, Vec<Option<String>>)> {
+fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
     let (files, columns) = (&args.samples, &args.column);
     if columns.len() > 1 && columns.len() != files.len() {
         bail!(
@@ -259,8 +201,7 @@ fn from_files(args: &Args) -> anyhow::Result<(Vec<Sample>, Vec<Option<String>>)>
         }
         Ok((Sample { name, values }, heading))
     };
-    let read = files.iter().enumerate().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(read.into_iter().unzip())
+    files.iter().enumerate().map(read).collect()
 }
 
 /// What can't be opened may be meant as a run.
@@ -275,7 +216,7 @@ fn not_a_file(file: &str, error: &io::Error) -> anyhow::Error {
 }
 
 /// The metric of an arm of each run, and its unit.
-fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<Sample>, Unit)> {
+fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<HeadedSample>, Unit)> {
     let read = |address: &String| {
         // A folder may have a colon in its name.
         let (run, arm) = match address.split_once(':') {
@@ -312,7 +253,7 @@ fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<Sample>, 
     let is_one_run = runs.len() == 1;
     let samples = read.into_iter().map(|RecordedSample { run_id, arm, values, .. }| {
         let name = if is_one_run { arm.to_string() } else { format!("{run_id}:{arm}") };
-        Sample { name, values }
+        (Sample { name, values }, None)
     });
     Ok((samples.collect(), unit))
 }

@@ -1,0 +1,111 @@
+//! Samples that exist already: whether they differ by more than chance.
+
+use ascertain_engine::unit::Unit;
+pub use ascertain_permute::{
+    Alternative, Budget, Comparison, Decision, End, Method, Null, Progress, Question, Sample, Statistic,
+};
+use ascertain_permute::{Reshuffles, decide};
+use ascertain_report::permutation::{Permutation, SCHEMA, SampleSummary};
+use ascertain_sys::interrupt::Stop;
+
+use crate::error::Error;
+
+/// A sample, and the heading of its column where it came from a file that has one.
+pub type HeadedSample = (Sample, Option<String>);
+
+/// Samples, and what is asked of them.
+#[derive(Clone, Debug)]
+pub struct Permute {
+    /// Two or more.
+    pub samples: Vec<HeadedSample>,
+    /// The unit of the values.
+    pub unit: Unit,
+    /// What is compared, and how.
+    pub question: Question,
+    /// The sequential test.
+    pub method: Method,
+    /// When it ends undecided.
+    pub budget: Budget,
+    /// Where the reshuffles start.
+    pub seed: u64,
+}
+
+/// Deals the values out anew until it is decided, the budget ends or somebody asks for the end; `observe` hears how it
+/// goes.
+///
+/// ```
+/// use ascertain::engine::unit::Unit;
+/// use ascertain::permute::{
+///     Alternative, Budget, Comparison, Decision, Method, Null, Permute, Question, Sample, Statistic, permute,
+/// };
+///
+/// let sample = |name: &str, from: u8| (Sample::new(name, (from..from + 9).map(f64::from).collect()), None);
+/// let done = permute(
+///     Permute {
+///         samples: vec![sample("before", 20), sample("after", 60)],
+///         unit: Unit::One,
+///         question: Question {
+///             statistic: Statistic::Mean,
+///             comparison: Comparison::Difference,
+///             alternative: Alternative::TwoSided,
+///             null: Null::default(),
+///         },
+///         method: Method::Betting { alpha: 0.05 },
+///         budget: Budget { max_shuffles: 100_000, max_time: None },
+///         seed: 1,
+///     },
+///     &Default::default(),
+///     &mut |_| {},
+/// )?;
+/// assert_eq!((done.decision, done.observed), (Decision::Different, 40.0));
+/// # Ok::<_, ascertain::Error>(())
+/// ```
+///
+/// # Errors
+/// When the samples have no answer to the question: one is empty, or a ratio has no sign.
+pub fn permute(asked: Permute, stop: &Stop, observe: &mut dyn FnMut(&Progress)) -> Result<Permutation, Error> {
+    let Permute { samples, unit, question, method, budget, seed } = asked;
+    let described = |(sample, heading): &HeadedSample| {
+        let (name, n) = (sample.name.clone(), sample.values.len() as u64);
+        SampleSummary { name, heading: heading.clone(), n, value: f64::NAN }
+    };
+    let summaries: Vec<SampleSummary> = samples.iter().map(described).collect();
+    let samples = samples.into_iter().map(|(sample, _)| sample).collect();
+    let mut reshuffles = Reshuffles::new(samples, &question, seed)?;
+    let conclusion = decide(&mut reshuffles, method, &budget, &mut |progress| {
+        observe(progress);
+        !stop.is_asked()
+    })?;
+    let observed = reshuffles.observed();
+    let with_value = |(summary, value): (SampleSummary, &f64)| SampleSummary { value: *value, ..summary };
+    let (name, alpha, error) = match method {
+        Method::Betting { alpha } => ("betting", alpha, None),
+        Method::Csm { alpha, error } => ("csm", alpha, Some(error)),
+    };
+    Ok(Permutation {
+        schema: SCHEMA.into(),
+        decision: conclusion.decision,
+        end: conclusion.end,
+        method: name.into(),
+        statistic: question.statistic.to_string(),
+        comparison: question.comparison,
+        alternative: question.alternative,
+        shift: question.null.shift,
+        scale: question.null.scale,
+        alpha,
+        error,
+        unit,
+        samples: summaries.into_iter().zip(&observed.statistics).map(with_value).collect(),
+        observed: observed.value,
+        expected: observed.expected,
+        shuffles: conclusion.shuffles,
+        exceedances: conclusion.exceedances,
+        p_anytime: conclusion.p_anytime,
+        log_wealth: conclusion.log_wealth,
+        p: conclusion.p,
+        p_low: conclusion.p_interval.map(|interval| interval.low),
+        p_high: conclusion.p_interval.map(|interval| interval.high),
+        seed,
+        elapsed_ns: conclusion.elapsed.as_nanos() as u64,
+    })
+}
