@@ -20,7 +20,7 @@
 
 #[cfg(feature = "measuring")]
 pub mod affinity;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod bpf;
 pub mod clock;
 #[cfg(feature = "measuring")]
@@ -40,12 +40,12 @@ pub mod machine;
 #[cfg(target_os = "linux")]
 pub mod mapping;
 pub mod membarrier;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod privileges;
 #[cfg(feature = "measuring")]
 pub mod process;
 pub mod rseq;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod socket;
 
 #[cfg(feature = "measuring")]
