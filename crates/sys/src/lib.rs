@@ -1,7 +1,7 @@
 //! What this machine is and can do: clocks, processes, signals, CPUs.
 //!
-//! The one crate that makes system calls by hand; `unsafe` code is here, in the numeric crate and in that of
-//! synchronization. It knows nothing of experiments, claims or statistics, prints nothing, and can be used alone.
+//! The one crate that makes system calls by hand, where rustix lacks them or does worse; `unsafe` code is here, in the
+//! numeric crate and in that of synchronization. It knows nothing of experiments, claims or statistics, prints nothing, and can be used alone.
 //!
 //! - [`clock`]: monotonic time, the clock's step and what a reading costs
 //! - [`process`]: commands started without a shell, with the kernel's own account of each
@@ -20,7 +20,7 @@
 
 #[cfg(feature = "measuring")]
 pub mod affinity;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod bpf;
 pub mod clock;
 #[cfg(feature = "measuring")]
@@ -40,12 +40,12 @@ pub mod machine;
 #[cfg(target_os = "linux")]
 pub mod mapping;
 pub mod membarrier;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod privileges;
 #[cfg(feature = "measuring")]
 pub mod process;
 pub mod rseq;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod socket;
 
 #[cfg(feature = "measuring")]

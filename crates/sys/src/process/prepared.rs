@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use rustix::process::Pid;
 
 #[cfg(target_os = "linux")]
 use super::launcher::Launcher;
-use super::stdio::{Stdio, Streams};
+use super::stdio::{Redirections, Streams};
 use super::wait::{Running, exit_descriptor, memory_peak_bytes, wait};
 use super::{Command, Usage, resolve};
 use crate::interrupt::Stop;
@@ -40,7 +41,7 @@ pub fn memory_floor_bytes() -> u64 {
 /// dropped.
 pub struct Prepared {
     path: PathBuf,
-    stdio: Stdio,
+    redirections: Redirections,
     stop: Stop,
     state: Mutex<State>,
 }
@@ -77,7 +78,7 @@ impl Prepared {
         MEMORY_FLOOR_BYTES.fetch_max(starter.memory_floor_bytes(), Ordering::Relaxed);
         let buffer = vec![0; BUFFER_BYTES].into();
         let state = Mutex::new(State { starter, buffer });
-        Ok(Self { path, stdio: Stdio::new(command)?, stop: Stop::default(), state })
+        Ok(Self { path, redirections: Redirections::new(command)?, stop: Stop::default(), state })
     }
 
     /// Has a run end when this is asked for, instead of at a signal.
@@ -106,7 +107,7 @@ impl Prepared {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State { starter, buffer } = &mut *state;
-        let opened = self.stdio.open()?;
+        let opened = self.redirections.open()?;
         let started = starter.start(opened.streams)?;
         let (pid, start_ns) = started.map_err(|source| resolve::start_error(&self.path, source))?;
         let running = Running { pid, start_ns, end: exit_descriptor(pid), reader: opened.reader };
@@ -179,8 +180,7 @@ impl Portable {
 
     /// The new process, and when it was about to be made.
     fn start(&mut self, streams: Streams) -> io::Result<(Pid, u64)> {
-        let [stdin, stdout, stderr] =
-            streams.map(|stream| stream.map_or_else(std::process::Stdio::inherit, Into::into));
+        let [stdin, stdout, stderr] = streams.map(|stream| stream.map_or_else(Stdio::inherit, Into::into));
         self.command.stdin(stdin).stdout(stdout).stderr(stderr);
         let start_ns = clock::now_ns();
         let child = self.command.spawn()?;

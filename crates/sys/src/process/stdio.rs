@@ -9,7 +9,7 @@ use super::{Command, Input, Output};
 use crate::Error;
 
 /// The streams of a command, with what can be made once.
-pub(super) struct Stdio {
+pub(super) struct Redirections {
     stdin: Source,
     stdout: Output,
     stderr: Output,
@@ -31,7 +31,7 @@ pub(super) struct Opened {
     pub reader: Option<PipeReader>,
 }
 
-impl Stdio {
+impl Redirections {
     pub fn new(command: &Command) -> Result<Self, Error> {
         let stdin = match &command.stdin {
             Input::Null => Source::Null,

@@ -92,14 +92,16 @@ pub(super) fn reap(pid: Pid, options: libc::c_int) -> Result<Option<Remains>, Er
     // Children that don't send SIGCHLD too: the launcher and what it failed to start.
     #[cfg(target_os = "linux")]
     let options = options | libc::__WALL;
-    // SAFETY: `rusage` is plain data for which zeros are valid.
-    let mut remains = Remains { status: 0, usage: unsafe { mem::zeroed() } };
     loop {
-        // SAFETY: the pointers are to a status and an rusage to write to.
-        let found = unsafe { libc::wait4(pid.as_raw_pid(), &raw mut remains.status, options, &raw mut remains.usage) };
+        let mut status = 0;
+        // SAFETY: `rusage` is plain data for which zeros are valid; the pointers are to it and to a status to write to.
+        let (found, usage) = unsafe {
+            let mut usage = mem::zeroed();
+            (libc::wait4(pid.as_raw_pid(), &raw mut status, options, &raw mut usage), usage)
+        };
         match found {
             0 => return Ok(None),
-            1.. => return Ok(Some(remains)),
+            1.. => return Ok(Some(Remains { status, usage })),
             _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             _ => return Err(Error::last("the command could not be waited for")),
         }

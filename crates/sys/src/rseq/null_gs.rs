@@ -114,12 +114,13 @@ mod imp {
 
     /// How often the calling thread was switched away from since it began.
     fn switches() -> io::Result<u64> {
-        // SAFETY: plain numbers, for which zero is a value.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: the kernel writes one `rusage`.
-        match unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) } {
-            0 => Ok((usage.ru_nvcsw + usage.ru_nivcsw) as u64),
-            _ => Err(io::Error::last_os_error()),
+        // SAFETY: the kernel writes one `rusage`, which is plain numbers, for which zero is a value.
+        unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            match libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) {
+                0 => Ok((usage.ru_nvcsw + usage.ru_nivcsw) as u64),
+                _ => Err(io::Error::last_os_error()),
+            }
         }
     }
 }

@@ -11,9 +11,10 @@ use tempfile::TempDir;
 /// Whether commands are started by a launcher; where not, that is said. Older kernels than Linux 5.3 and some filters of system calls let us have none;
 /// then a command's memory includes ours, and it keeps more of what we are.
 pub fn has_launcher() -> bool {
-    // SAFETY: numbers only.
-    let is_there =
-        cfg!(target_os = "linux") && unsafe { libc::syscall(libc::SYS_pidfd_open, std::process::id(), 0) } >= 0;
+    #[cfg(target_os = "linux")]
+    let is_there = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    let is_there = false;
     if !is_there {
         left_out::left_out("commands have no launcher here");
     }
