@@ -3,10 +3,7 @@
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 
-mod busy;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod per_cpu_common;
+mod common;
 
 use std::ffi::CString;
 use std::io;
@@ -19,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::{Client, Daemon, Error};
 
-use busy::rounds_without_an_interrupt;
-use left_out::left_out;
-use per_cpu_common::cpus;
+use common::busy::rounds_without_an_interrupt;
+use common::cpus::cpus;
+use common::left_out::left_out;
 
 const WAITS: usize = 100;
 const PERIOD: Duration = Duration::from_micros(250);

@@ -2,8 +2,7 @@
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
+mod common;
 
 use std::io::PipeWriter;
 use std::os::fd::AsFd;
@@ -19,7 +18,7 @@ use std::{fs, io};
 use ascertain_sync::barrierd::{Client, Daemon, Error, missed_rounds};
 use ascertain_sys::socket;
 
-use left_out::left_out;
+use common::left_out::left_out;
 
 const PERIOD: Duration = Duration::from_micros(250);
 

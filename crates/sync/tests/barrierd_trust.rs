@@ -2,10 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 
-mod fake_daemon;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod reclaimed;
+mod common;
 
 use std::fs::{self, Permissions};
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,9 +16,9 @@ use ascertain_sys::mapping::Shared;
 use ascertain_sys::privileges::{self, Capability, NOBODY};
 use ascertain_sys::socket;
 
-use fake_daemon::{Fake, path};
-use left_out::left_out;
-use reclaimed::in_child;
+use common::child::in_child;
+use common::fake_daemon::{Fake, path};
+use common::left_out::left_out;
 
 /// A user like any other.
 const OTHER: u32 = 1_234;

@@ -2,11 +2,8 @@
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod reclaimed;
+mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
@@ -14,7 +11,9 @@ use std::thread;
 use ascertain_sync::barrier::{Barrier, Fences};
 use ascertain_sync::epoch::{Collector, Handle, Published};
 
-use reclaimed::{Counted, Drops, in_child};
+use common::child::in_child;
+use common::panics::is_refused;
+use common::reclaimed::{Counted, Drops};
 
 fn who_is_pinned_is_waited_for<B: Barrier>(barrier: B) {
     let drops = Drops::default();
@@ -259,7 +258,7 @@ fn a_destructor_may_retire_and_panic() {
         unsafe { handle.retire(Box::into_raw(list.unwrap())) };
         let mut panics = 0;
         while handle.waiting() > 0 {
-            panics += usize::from(catch_unwind(AssertUnwindSafe(|| handle.flush())).is_err());
+            panics += usize::from(is_refused(|| handle.flush()));
         }
         assert_eq!((drops.count(), panics), (5, 1));
     });
@@ -271,8 +270,8 @@ fn what_is_of_another_collector_is_refused() {
     let published = Published::new(1, &collector);
     let handle = another.register();
     let load = || _ = published.load(&handle.pin());
-    assert!(catch_unwind(AssertUnwindSafe(load)).is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| published.replace(2, &handle))).is_err());
+    assert!(is_refused(load));
+    assert!(is_refused(|| published.replace(2, &handle)));
 }
 
 #[test]

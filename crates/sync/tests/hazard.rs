@@ -2,11 +2,8 @@
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod reclaimed;
+mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
@@ -14,7 +11,9 @@ use std::thread;
 use ascertain_sync::barrier::{Barrier, Fences};
 use ascertain_sync::hazard::{Domain, Hazard, Published};
 
-use reclaimed::{Counted, Drops, in_child};
+use common::child::in_child;
+use common::panics::is_refused;
+use common::reclaimed::{Counted, Drops};
 
 fn protected_objects_are_kept<B: Barrier>(barrier: B) {
     let drops = Drops::default();
@@ -176,7 +175,7 @@ fn a_destructor_that_panics_does_not_keep_the_others() {
     let mut retirer = domain.retirer();
     published.replace(drops.object_that_panics(), &mut retirer);
     (2..10).for_each(|value| published.replace(drops.object(value), &mut retirer));
-    assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
+    assert!(is_refused(|| retirer.flush()));
     retirer.flush();
     assert_eq!((drops.count(), retirer.waiting()), (9, 0));
 }
@@ -190,7 +189,7 @@ fn what_is_of_another_domain_is_refused() {
             published.replace(2, &mut another.retirer())
         }];
     for way in ways {
-        assert!(catch_unwind(AssertUnwindSafe(way)).is_err());
+        assert!(is_refused(way));
     }
 }
 

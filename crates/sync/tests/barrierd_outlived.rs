@@ -2,15 +2,14 @@
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
+mod common;
 
 use std::fs;
 use std::time::Duration;
 
 use ascertain_sync::barrierd::{Client, Daemon};
 
-use left_out::left_out;
+use common::left_out::left_out;
 
 /// How many programs at that event this process holds.
 fn programs_at(event: &str) -> usize {

@@ -2,7 +2,7 @@
 #![cfg(all(unix, not(any(miri, model = "loom", model = "tso"))))]
 #![allow(missing_docs)]
 
-mod reclaimed;
+mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -11,7 +11,8 @@ use std::thread;
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::{epoch, hazard};
 
-use reclaimed::{Drops, in_child};
+use common::child::in_child;
+use common::reclaimed::Drops;
 
 /// More than are left to wait.
 const MANY: usize = 3_000;

@@ -1,10 +1,4 @@
-//! Hazard pointers and epochs with fences, in every execution that Rust's memory model allows:
-//! `RUSTFLAGS='--cfg model="loom"' cargo test --release -p ascertain-sync --test reclamation_loom`.
-#![cfg(model = "loom")]
-#![allow(missing_docs)]
-
-#[path = "reclaimed/missing.rs"]
-mod missing;
+//! Hazard pointers and epochs with fences, on every execution that the language's memory model allows.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +9,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use loom::thread::{self, ThreadId};
 
-use missing::Missing;
+use super::bounded;
+use super::missing::Missing;
 
 /// Freeing it writes to it, which loom finds not to come after a read. Its memory stays for that.
 type Object = UnsafeCell<u32>;
@@ -168,9 +163,7 @@ fn epoch_model<B: Barrier>(barrier: fn() -> B, retire: Retire<B>) {
 /// A reader that registers while an epoch is being left is waited for like those who were there before.
 #[test]
 fn who_comes_late_is_waited_for() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(|| {
+    bounded(|| {
         let shared = Shared::new();
         let collector = Collector::new(Exchange::new());
         let writing = collector.register();
@@ -194,10 +187,7 @@ fn who_comes_late_is_waited_for() {
 
 /// One labels, another goes two epochs on, a third reads: who is pinned after that finds the object no more.
 fn label_model<B: Barrier>(barrier: fn() -> B) {
-    let mut builder = loom::model::Builder::new();
-    // Of all there are too many.
-    builder.preemption_bound = Some(3);
-    builder.check(move || {
+    bounded(move || {
         let shared = Shared::new();
         let collector = Collector::new(barrier());
         let [reading, advancing, writing] = [(); 3].map(|()| collector.register());
@@ -388,9 +378,7 @@ fn with_an_epoch_comes_what_was_taken_out_before_it() {
 /// before.
 #[test]
 fn what_was_read_comes_before_being_pinned_anew() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(|| {
+    bounded(|| {
         let shared = Shared::new();
         let collector = Collector::new(Exchange::new());
         let (reading, writing) = (collector.register(), collector.register());
