@@ -4,7 +4,6 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -13,7 +12,7 @@ use ascertain_sync::per_cpu::{BEST_FIRST, FreeList};
 use ascertain_sync::ring::{Consumer, Producer, ring};
 use ascertain_sync::{epoch, hazard};
 
-use common::panics::say_them_plainly;
+use common::panics::said_by;
 
 /// Panics where its number is odd: a second panic must not end the process, nor the first one the others.
 struct Item {
@@ -38,10 +37,8 @@ impl Drops {
 
     /// What is dropped while `action` runs, and what it panics with.
     fn of(&self, action: impl FnOnce()) -> (u32, Option<String>) {
-        say_them_plainly();
         let before = self.0.load(Relaxed);
-        let panic = catch_unwind(AssertUnwindSafe(action)).err();
-        let said = panic.map(|panic| panic.downcast_ref::<String>().expect("a formatted message").clone());
+        let said = said_by(action);
         (self.0.load(Relaxed) - before, said)
     }
 }
