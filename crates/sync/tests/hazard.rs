@@ -12,7 +12,7 @@ use ascertain_sync::barrier::{Barrier, Fences};
 use ascertain_sync::hazard::{Domain, Hazard, Published};
 
 use common::child::in_child;
-use common::panics::is_refused;
+use common::panics::{is_refused, said_by};
 use common::reclaimed::{Counted, Drops};
 
 fn protected_objects_are_kept<B: Barrier>(barrier: B) {
@@ -167,11 +167,18 @@ fn a_destructor_that_panics_does_not_keep_the_others() {
     assert_eq!((drops.count(), retirer.waiting()), (9, 0));
 }
 
+/// Beside what epochs refuse too.
 #[test]
-fn a_hazard_pointer_of_another_domain_is_refused() {
+fn what_is_of_another_domain_is_refused() {
     let (domain, another) = (Domain::new(Fences), Domain::new(Fences));
     let published = Published::new(1, &domain);
-    assert!(is_refused(|| drop(published.load_owned(another.hazard()))));
+    let ways: [&dyn Fn(); 2] = [&|| drop(published.load_owned(another.hazard())), &|| {
+        published.update(&mut domain.hazard(), &mut another.retirer(), |_| None);
+    }];
+    for way in ways {
+        let said = said_by(way).unwrap_or_default();
+        assert!(said.contains("another domain or collector"), "{said:?}");
+    }
 }
 
 #[test]
