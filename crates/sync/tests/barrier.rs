@@ -1,4 +1,5 @@
-//! Barriers: that they are some, that tickets pass, and what is said of those that are missing.
+//! Barriers: that they are some, that tickets pass, and what is said of those that are missing. In a process of its own,
+//! for it registers with membarrier(2), and its children forbid that.
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 

@@ -1,4 +1,5 @@
-//! Data of a CPU's own, on machines and in threads where sequences are missing, and what is lost without them.
+//! Data of a CPU's own, on machines and in threads where sequences are missing, and what is lost without them. In a process
+//! of its own, which is also started anew without sequences.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(any(miri, model = "loom", model = "tso"))))]
 #![allow(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Data of a CPU's own, where it is known which CPU that is.
+//! Data of a CPU's own, where it is known which CPU that is. In a process of its own, whose threads nothing moves.
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 

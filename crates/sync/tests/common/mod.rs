@@ -4,6 +4,8 @@
 pub mod busy;
 pub mod child;
 pub mod cpus;
+#[cfg(all(feature = "daemon", target_os = "linux"))]
+pub mod daemon;
 #[cfg(target_os = "linux")]
 pub mod fake_daemon;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
