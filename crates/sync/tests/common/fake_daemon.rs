@@ -1,4 +1,5 @@
 //! A daemon that does only what a test has it do.
+#![allow(dead_code)] // each test uses a part
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
