@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../../crates/sync/tests/fake_daemon/mod.rs"]
+#[path = "../../crates/sync/tests/common/fake_daemon.rs"]
 mod fake_daemon;
 #[path = "../../crates/sync/tests/barrierd_file/target.rs"]
 mod target;

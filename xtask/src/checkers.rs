@@ -4,7 +4,7 @@ use crate::test::{Done, Part};
 use crate::tools::{self, Need};
 
 pub const PARTS: &[Part] = &[
-    ("synchronisation under loom", &[], || model("loom", &["--test", "loom", "--test", "reclamation_loom"])),
+    ("synchronisation under loom", &[], || model("loom", &["--test", "loom"])),
     ("synchronisation under every order of x86-TSO", &[], || model("tso", &["--lib"])),
     ("synchronisation under Miri", &[Need::Nightly("miri"), Need::Nightly("rust-src")], miri),
     ("synchronisation under ThreadSanitizer", &[Need::Nightly("rust-src")], thread_sanitizer),
@@ -12,7 +12,7 @@ pub const PARTS: &[Part] = &[
 
 /// The tests that need no model, and run anywhere.
 pub const TESTS: &[&str] =
-    &["event_count", "ring", "hazard", "epoch", "epoch_default", "panics", "per_cpu", "per_cpu_pinned"];
+    &["event_count", "ring", "hazard", "epoch", "epoch_default", "reclamation", "panics", "per_cpu", "per_cpu_pinned"];
 
 fn model(name: &str, targets: &[&str]) -> anyhow::Result<Done> {
     let flags = format!("RUSTFLAGS=--cfg model=\"{name}\"");

@@ -1,15 +1,9 @@
-//! Barriers: that they are some, that tickets pass, and what is said of those that are missing.
+//! Barriers: that they are some, that tickets pass, and what is said of those that are missing. In a process of its own,
+//! for it registers with membarrier(2), and its children forbid that.
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
-mod busy;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod filter;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod per_cpu_common;
-mod reclaimed;
-mod store_buffers;
+mod common;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,14 +25,14 @@ use ascertain_sync::barrierd::missed_rounds;
 use ascertain_sync::epoch::{self, Collector, Published};
 use ascertain_sys::membarrier;
 
-use busy::rounds_without_an_interrupt;
+use common::busy::rounds_without_an_interrupt;
+use common::child::in_child;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use filter::forbid_membarrier;
+use common::filter::forbid_membarrier;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use left_out::left_out;
-use left_out::or_left_out;
-use reclaimed::in_child;
-use store_buffers::{first_missed, must_show};
+use common::left_out::left_out;
+use common::left_out::or_left_out;
+use common::store_buffers::{first_missed, must_show};
 
 /// One at a time: each keeps two CPUs busy.
 static ONE: Mutex<()> = Mutex::new(());

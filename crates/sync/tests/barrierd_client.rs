@@ -2,9 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 
-mod fake_daemon;
-#[cfg(target_arch = "x86_64")]
-mod filter;
+mod common;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
@@ -23,7 +21,7 @@ use ascertain_sys::mapping::Shared;
 use ascertain_sys::{cpus, socket};
 use proptest::prelude::*;
 
-use fake_daemon::{Fake, at_last, in_time, other_cpus, path, possible, soon};
+use common::fake_daemon::{Fake, at_last, in_time, other_cpus, path, possible, soon};
 
 #[test]
 fn the_layout_is_as_documented() {
@@ -156,7 +154,7 @@ fn a_daemon_that_says_nothing_is_no_barrier() {
     let is_interrupted = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            if filter::forbid_membarrier() {
+            if common::filter::forbid_membarrier() {
                 barrier.heavy();
                 assert!(is_interrupted.load(SeqCst));
             }

@@ -1,12 +1,10 @@
 //! Whether a wait ends only when each CPU was interrupted, also in a container, which has files of its own over the
-//! kernel's. Needs root, and a kernel that loads programs.
+//! kernel's. In a process of its own, some of whose threads have mounts of their own. Needs root, and a kernel that loads
+//! programs.
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 
-mod busy;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod per_cpu_common;
+mod common;
 
 use std::ffi::CString;
 use std::io;
@@ -19,12 +17,12 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::{Client, Daemon, Error};
 
-use busy::rounds_without_an_interrupt;
-use left_out::left_out;
-use per_cpu_common::cpus;
+use common::busy::rounds_without_an_interrupt;
+use common::cpus::cpus;
+use common::daemon::{daemon, daemon_or_error};
+use common::left_out::left_out;
 
 const WAITS: usize = 100;
-const PERIOD: Duration = Duration::from_micros(250);
 
 /// Runs `work` on a thread that finds `text` in the file, where it may have mounts of its own.
 fn with_file<T: Send>(file: &str, text: &str, work: impl FnOnce() -> T + Send) -> Option<T> {
@@ -43,17 +41,6 @@ fn with_file<T: Send>(file: &str, text: &str, work: impl FnOnce() -> T + Send) -
         }
     };
     thread::scope(|scope| scope.spawn(|| is_mounted().then(work)).join().unwrap())
-}
-
-/// A daemon, unless the machine has none.
-fn daemon() -> Option<Result<Daemon, Error>> {
-    match Daemon::new(PERIOD) {
-        Err(error) if error.is_unavailable() => {
-            left_out(error);
-            None
-        }
-        daemon => Some(daemon),
-    }
 }
 
 /// In how many of the waits a CPU that runs a program all the time had no interrupt.
@@ -75,14 +62,14 @@ fn wait(client: &Client) {
 #[test]
 fn no_wait_ends_before_a_busy_cpu_was_interrupted() {
     let Some(daemon) = daemon() else { return };
-    assert_eq!(passed_without_an_interrupt(daemon.unwrap()).unwrap_or(0), 0);
+    assert_eq!(passed_without_an_interrupt(daemon).unwrap_or(0), 0);
 }
 
 /// As lxcfs does it: fewer CPUs than the container's threads run on.
 #[test]
 fn a_cpu_that_a_file_calls_offline_is_waited_for() {
     let early = with_file("/sys/devices/system/cpu/online", &format!("{}\n", cpus()[0]), || {
-        passed_without_an_interrupt(daemon()?.unwrap())
+        passed_without_an_interrupt(daemon()?)
     });
     match early {
         None => left_out("this user may not mount"),
@@ -97,7 +84,8 @@ fn a_list_that_leaves_out_a_cpu_is_an_error() {
         return left_out("there is but one CPU");
     }
     for list in ["0\n", "0-"] {
-        let refused = with_file("/sys/devices/system/cpu/possible", list, || daemon().map(|daemon| daemon.err()));
+        let refused =
+            with_file("/sys/devices/system/cpu/possible", list, || daemon_or_error().map(|daemon| daemon.err()));
         match refused {
             None => left_out("this user may not mount"),
             Some(None) => {}

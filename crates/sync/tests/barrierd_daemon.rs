@@ -1,9 +1,9 @@
-//! The daemon itself, where this machine and user can have one.
+//! The daemon itself, where this machine and user can have one. In a process of its own: a child made by fork(2) holds its
+//! sockets and locks.
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
+mod common;
 
 use std::io::PipeWriter;
 use std::os::fd::AsFd;
@@ -19,20 +19,7 @@ use std::{fs, io};
 use ascertain_sync::barrierd::{Client, Daemon, Error, missed_rounds};
 use ascertain_sys::socket;
 
-use left_out::left_out;
-
-const PERIOD: Duration = Duration::from_micros(250);
-
-/// None where it can't be had, which is said.
-fn daemon() -> Option<Daemon> {
-    match Daemon::new(PERIOD) {
-        Err(error) if error.is_unavailable() => {
-            left_out(error);
-            None
-        }
-        daemon => Some(daemon.unwrap()),
-    }
-}
+use common::daemon::{PERIOD, daemon};
 
 /// Serves on a thread until the pipe is dropped.
 fn serve(mut daemon: Daemon) -> (PipeWriter, JoinHandle<Daemon>) {
@@ -151,7 +138,7 @@ fn one_daemon_at_a_path() {
     daemon.listen(&path).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(&path.with_added_extension("lock"))), (0o666, 0o600));
-    let Some(mut second) = self::daemon() else { return };
+    let Some(mut second) = common::daemon::daemon() else { return };
     assert!(matches!(second.listen(&path), Err(Error::IsRunning { .. })));
     let (stop, serving) = serve(daemon);
     let client = open(&path);

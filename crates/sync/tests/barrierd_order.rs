@@ -2,10 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 
-mod fake_daemon;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod store_buffers;
+mod common;
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
@@ -14,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::file::map;
 
-use fake_daemon::{Fake, possible};
-use store_buffers::must_show;
+use common::fake_daemon::{Fake, possible};
+use common::store_buffers::must_show;
 
 #[repr(align(128))]
 struct Line(AtomicU64);

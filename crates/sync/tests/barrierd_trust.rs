@@ -1,11 +1,9 @@
-//! Whom a client trusts, and what the daemon's process keeps and hands on.
+//! Whom a client trusts, and what the daemon's process keeps and hands on. In a process of its own, whose threads and
+//! children become other users.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 
-mod fake_daemon;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod reclaimed;
+mod common;
 
 use std::fs::{self, Permissions};
 use std::os::fd::{AsFd, AsRawFd};
@@ -18,10 +16,11 @@ use ascertain_sync::barrierd::{Client, Error};
 use ascertain_sys::mapping::Shared;
 use ascertain_sys::privileges::{self, Capability, NOBODY};
 use ascertain_sys::socket;
+use tempfile::TempDir;
 
-use fake_daemon::{Fake, path};
-use left_out::left_out;
-use reclaimed::in_child;
+use common::child::in_child;
+use common::fake_daemon::{Fake, path};
+use common::left_out::left_out;
 
 /// A user like any other.
 const OTHER: u32 = 1_234;
@@ -53,8 +52,17 @@ fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A folder for all, if others get to where temporary files are.
-fn folder_for_all(folder: &Path) -> bool {
+/// A folder for all users, if there are others.
+fn folder_for_all() -> Option<TempDir> {
+    if !is_root() {
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    is_opened_to_others(folder.path()).then_some(folder)
+}
+
+/// False where others don't get to where temporary files are.
+fn is_opened_to_others(folder: &Path) -> bool {
     fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
     let is_entered = as_other(|| fs::metadata(folder.join(".")).is_ok());
     if !is_entered {
@@ -65,13 +73,7 @@ fn folder_for_all(folder: &Path) -> bool {
 
 #[test]
 fn a_stranger_is_not_trusted() {
-    if !is_root() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    if !folder_for_all(folder.path()) {
-        return;
-    }
+    let Some(folder) = folder_for_all() else { return };
     let _listener = as_other(|| UnixListener::bind(path(&folder)).unwrap());
     assert!(matches!(Client::open(path(&folder)), Err(Error::Stranger { uid: OTHER, .. })));
     // To oneself one is none: it is not understood, which is another matter.
@@ -82,13 +84,7 @@ fn a_stranger_is_not_trusted() {
 /// In a user namespace that has no number for them, all users are shown by the same one: the caller itself, and who listens.
 #[test]
 fn whoever_has_no_number_here_is_not_trusted() {
-    if !is_root() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    if !folder_for_all(folder.path()) {
-        return;
-    }
+    let Some(folder) = folder_for_all() else { return };
     let _listener = as_other(|| UnixListener::bind(path(&folder)).unwrap());
     fs::set_permissions(path(&folder), Permissions::from_mode(0o777)).unwrap();
     in_child(|| {
@@ -106,16 +102,10 @@ fn whoever_has_no_number_here_is_not_trusted() {
 /// Nobody, where that is a user like any other, believes a daemon of its own.
 #[test]
 fn nobody_trusts_itself_where_all_have_numbers() {
-    if !is_root() {
-        return;
-    }
     if !fs::read_to_string("/proc/self/uid_map").unwrap().contains(&u32::MAX.to_string()) {
         return left_out("not all users have a number in this user namespace");
     }
-    let folder = tempfile::tempdir().unwrap();
-    if !folder_for_all(folder.path()) {
-        return;
-    }
+    let Some(folder) = folder_for_all() else { return };
     in_child(|| {
         privileges::drop_all_but(&[]).unwrap();
         let _listener = UnixListener::bind(path(&folder)).unwrap();
@@ -130,7 +120,7 @@ fn everybody_trusts_root() {
         return;
     }
     let fake = Fake::new();
-    if !folder_for_all(fake.folder.path()) {
+    if !is_opened_to_others(fake.folder.path()) {
         return;
     }
     fs::set_permissions(path(&fake.folder), Permissions::from_mode(0o666)).unwrap();

@@ -2,11 +2,8 @@
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod reclaimed;
+mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
@@ -14,7 +11,9 @@ use std::thread;
 use ascertain_sync::barrier::{Barrier, Fences};
 use ascertain_sync::epoch::{Collector, Handle, Published};
 
-use reclaimed::{Counted, Drops, in_child};
+use common::child::in_child;
+use common::panics::is_refused;
+use common::reclaimed::{Counted, Drops};
 
 fn who_is_pinned_is_waited_for<B: Barrier>(barrier: B) {
     let drops = Drops::default();
@@ -185,16 +184,14 @@ fn after_the_last_epoch_comes_0() {
 }
 
 #[test]
-fn what_a_thread_leaves_behind_is_freed_by_another() {
-    let drops = Drops::default();
+fn places_are_used_again() {
     let collector = Collector::new(Fences);
-    let published = Published::new(drops.object(0), &collector);
-    thread::scope(|scope| {
-        scope.spawn(|| published.replace(drops.object(1), &collector.register()));
-    });
-    assert_eq!((drops.count(), collector.participants()), (0, 1));
-    collector.register().flush();
-    assert_eq!((drops.count(), collector.participants()), (1, 1));
+    for _ in 0..100 {
+        thread::scope(|scope| {
+            scope.spawn(|| drop([(); 3].map(|()| collector.register())));
+        });
+    }
+    assert_eq!(collector.participants(), 3);
 }
 
 #[test]
@@ -259,20 +256,10 @@ fn a_destructor_may_retire_and_panic() {
         unsafe { handle.retire(Box::into_raw(list.unwrap())) };
         let mut panics = 0;
         while handle.waiting() > 0 {
-            panics += usize::from(catch_unwind(AssertUnwindSafe(|| handle.flush())).is_err());
+            panics += usize::from(is_refused(|| handle.flush()));
         }
         assert_eq!((drops.count(), panics), (5, 1));
     });
-}
-
-#[test]
-fn what_is_of_another_collector_is_refused() {
-    let (collector, another) = (Collector::new(Fences), Collector::new(Fences));
-    let published = Published::new(1, &collector);
-    let handle = another.register();
-    let load = || _ = published.load(&handle.pin());
-    assert!(catch_unwind(AssertUnwindSafe(load)).is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| published.replace(2, &handle))).is_err());
 }
 
 #[test]
@@ -347,123 +334,6 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
 }
 
 with_each_barrier!(dropped_published_are_counted_and_freed);
-
-/// As where each request has a thread, and each thread a handle.
-fn handles_that_end_leave_a_bounded_number(barrier: impl Barrier) {
-    let (drops, collector) = (Drops::default(), Collector::new(barrier));
-    let published = Published::new(drops.object(0), &collector);
-    let handle = collector.register();
-    for value in 1..if cfg!(miri) { 1_100 } else { 5_000 } {
-        published.replace(drops.object(value), &collector.register());
-        assert!(handle.waiting() <= 3 * 1_024, "{} after {value}", handle.waiting());
-    }
-}
-with_each_barrier!(handles_that_end_leave_a_bounded_number);
-
-/// Read-copy-update by several threads at once: no write is lost, and each object is freed.
-fn no_update_is_lost(barrier: impl Barrier) {
-    const UPDATES: usize = if cfg!(miri) { 50 } else { 2_000 };
-    let (drops, collector) = (Drops::default(), Collector::new(barrier));
-    let published = Published::new(drops.object(0), &collector);
-    thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                let handle = collector.register();
-                for _ in 0..UPDATES {
-                    assert!(published.update(&handle, |object| Some(drops.object(object.value + 1))));
-                }
-            });
-        }
-    });
-    let handle = collector.register();
-    assert_eq!(published.load(&handle.pin()).value, 3 * UPDATES);
-    drop((published, handle, collector));
-    // Also those that came too late.
-    assert!(drops.count() > 3 * UPDATES);
-}
-with_each_barrier!(no_update_is_lost);
-
-#[test]
-fn an_update_that_comes_too_late_is_made_anew_or_not_at_all() {
-    let (drops, collector) = (Drops::default(), Collector::new(Fences));
-    let published = Published::new(drops.object(0), &collector);
-    let handle = collector.register();
-    let mut seen = Vec::new();
-    let add_ten = |object: &Counted| {
-        seen.push(object.value);
-        if seen.len() == 1 {
-            published.replace(drops.object(1), &handle);
-        }
-        Some(drops.object(object.value + 10))
-    };
-    assert!(published.update(&handle, add_ten));
-    assert_eq!((seen.as_slice(), published.load(&handle.pin()).value), ([0, 1].as_slice(), 11));
-    assert!(!published.update(&handle, |_| None));
-    assert_eq!(published.load(&handle.pin()).value, 11);
-    handle.flush();
-    // Two that were published, and one that came too late.
-    assert_eq!((drops.count(), handle.waiting()), (3, 0));
-}
-
-/// What is found is not another that has come to be at the same address, nor one that is equal.
-#[test]
-fn who_was_there_before_is_told_from_who_is_like_it() {
-    let (drops, collector) = (Drops::default(), Collector::new(Fences));
-    let published = Published::new(drops.object(0), &collector);
-    let (reading, writing) = (collector.register(), collector.register());
-    for _ in 0..if cfg!(miri) { 20 } else { 1_000 } {
-        let guard = reading.pin();
-        let current = published.load(&guard);
-        for value in [1, 0] {
-            published.replace(drops.object(value), &writing);
-            writing.flush();
-        }
-        let back = published.compare_exchange(current, drops.object(2), &writing).unwrap_err();
-        assert_eq!((back.value, published.load(&guard).value), (2, 0));
-        // An equal one that was never there.
-        assert!(published.compare_exchange(&drops.object(0), back, &writing).is_err());
-    }
-    let guard = reading.pin();
-    assert!(published.compare_exchange(published.load(&guard), drops.object(3), &writing).is_ok());
-    assert_eq!(published.load(&guard).value, 3);
-}
-
-#[test]
-fn an_object_may_be_absent() {
-    let (drops, collector) = (Drops::default(), Collector::new(Fences));
-    let handle = collector.register();
-    let published: Published<Option<Counted>, _> = Published::new(None, &collector);
-    let guard = handle.pin();
-    let absent = published.load(&guard);
-    assert!(absent.is_none());
-    assert!(published.compare_exchange(absent, Some(drops.object(1)), &handle).is_ok());
-    assert!(published.update(&handle, |object| Some(object.as_ref().map(|object| drops.object(object.value + 1)))));
-    assert_eq!(published.load(&guard).as_ref().map(|object| object.value), Some(2));
-    published.replace(None, &handle);
-    // It is absent again, which is not what was there before.
-    assert!(published.load(&guard).is_none());
-    assert!(published.compare_exchange(absent, Some(drops.object(3)), &handle).is_err());
-    drop(guard);
-    handle.flush();
-    assert_eq!((drops.count(), handle.waiting()), (3, 0));
-}
-
-#[test]
-#[should_panic(expected = "another domain")]
-fn an_exchange_by_another_collectors_handle_is_refused() {
-    let (collector, another) = (Collector::new(Fences), Collector::new(Fences));
-    let published = Published::new(1, &collector);
-    let handle = collector.register();
-    let guard = handle.pin();
-    let _ = published.compare_exchange(published.load(&guard), 2, &another.register());
-}
-
-#[test]
-#[should_panic(expected = "another domain")]
-fn an_update_by_another_collectors_handle_is_refused() {
-    let (collector, another) = (Collector::new(Fences), Collector::new(Fences));
-    Published::new(1, &collector).update(&another.register(), |_| None);
-}
 
 fn closures_wait_for_who_is_pinned(barrier: impl Barrier) {
     let (drops, collector) = (Drops::default(), Collector::new(barrier));

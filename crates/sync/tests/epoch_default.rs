@@ -1,8 +1,9 @@
-//! The default collector: pinning without a handle, and what is left of it when a thread ends.
+//! The default collector: pinning without a handle, and what is left of it when a thread ends. In a process of its own, of
+//! which there is one such collector, for what waits there is counted.
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
-mod reclaimed;
+mod common;
 
 use std::cell::RefCell;
 use std::sync::mpsc::channel;
@@ -11,7 +12,8 @@ use std::thread;
 
 use ascertain_sync::epoch::{self, Guard, Published, default_collector};
 
-use reclaimed::{Drops, in_child};
+use common::child::in_child;
+use common::reclaimed::Drops;
 
 /// One at a time: they share the collector, and each counts what waits there.
 fn alone() -> MutexGuard<'static, ()> {

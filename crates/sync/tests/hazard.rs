@@ -2,11 +2,8 @@
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod reclaimed;
+mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
@@ -14,7 +11,9 @@ use std::thread;
 use ascertain_sync::barrier::{Barrier, Fences};
 use ascertain_sync::hazard::{Domain, Hazard, Published};
 
-use reclaimed::{Counted, Drops, in_child};
+use common::child::in_child;
+use common::panics::{is_refused, said_by};
+use common::reclaimed::{Counted, Drops};
 
 fn protected_objects_are_kept<B: Barrier>(barrier: B) {
     let drops = Drops::default();
@@ -101,19 +100,6 @@ fn slots_are_used_again() {
 }
 
 #[test]
-fn what_a_thread_leaves_behind_is_freed_by_another() {
-    let drops = Drops::default();
-    let domain = Domain::new(Fences);
-    let published = Published::new(drops.object(0), &domain);
-    thread::scope(|scope| {
-        scope.spawn(|| published.replace(drops.object(1), &mut domain.retirer()));
-    });
-    assert_eq!(drops.count(), 0);
-    domain.retirer().flush();
-    assert_eq!(drops.count(), 1);
-}
-
-#[test]
 fn the_end_of_the_domain_frees_everything() {
     let drops = Drops::default();
     let domain = Domain::new(Fences);
@@ -176,21 +162,22 @@ fn a_destructor_that_panics_does_not_keep_the_others() {
     let mut retirer = domain.retirer();
     published.replace(drops.object_that_panics(), &mut retirer);
     (2..10).for_each(|value| published.replace(drops.object(value), &mut retirer));
-    assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
+    assert!(is_refused(|| retirer.flush()));
     retirer.flush();
     assert_eq!((drops.count(), retirer.waiting()), (9, 0));
 }
 
+/// Beside what epochs refuse too.
 #[test]
 fn what_is_of_another_domain_is_refused() {
     let (domain, another) = (Domain::new(Fences), Domain::new(Fences));
     let published = Published::new(1, &domain);
-    let ways: [&dyn Fn(); 3] =
-        [&|| drop(published.load(&mut another.hazard())), &|| drop(published.load_owned(another.hazard())), &|| {
-            published.replace(2, &mut another.retirer())
-        }];
+    let ways: [&dyn Fn(); 2] = [&|| drop(published.load_owned(another.hazard())), &|| {
+        published.update(&mut domain.hazard(), &mut another.retirer(), |_| None);
+    }];
     for way in ways {
-        assert!(catch_unwind(AssertUnwindSafe(way)).is_err());
+        let said = said_by(way).unwrap_or_default();
+        assert!(said.contains("another domain or collector"), "{said:?}");
     }
 }
 
@@ -266,18 +253,6 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
 
 with_each_barrier!(dropped_published_are_counted_and_freed);
 
-/// As where each request has a thread, and each thread a retirer.
-fn retirers_that_end_leave_a_bounded_number(barrier: impl Barrier) {
-    let (drops, domain) = (Drops::default(), Domain::new(barrier));
-    let published = Published::new(drops.object(0), &domain);
-    let retirer = domain.retirer();
-    for value in 1..if cfg!(miri) { 1_100 } else { 5_000 } {
-        published.replace(drops.object(value), &mut domain.retirer());
-        assert!(retirer.waiting() <= 3 * 1_024, "{} after {value}", retirer.waiting());
-    }
-}
-with_each_barrier!(retirers_that_end_leave_a_bounded_number);
-
 /// A list as long as that, whose nodes each leave more than what is too many.
 #[test]
 fn dropped_published_are_not_freed_within_one_another() {
@@ -297,105 +272,4 @@ fn dropped_published_are_not_freed_within_one_another() {
     let mut retirer = domain.retirer();
     retirer.flush();
     assert_eq!(retirer.waiting(), 0);
-}
-
-/// Read-copy-update by several threads at once: no write is lost, and each object is freed.
-fn no_update_is_lost(barrier: impl Barrier) {
-    const UPDATES: usize = if cfg!(miri) { 50 } else { 2_000 };
-    let (drops, domain) = (Drops::default(), Domain::new(barrier));
-    let published = Published::new(drops.object(0), &domain);
-    thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
-                for _ in 0..UPDATES {
-                    let add = |object: &Counted| Some(drops.object(object.value + 1));
-                    assert!(published.update(&mut hazard, &mut retirer, add));
-                }
-            });
-        }
-    });
-    assert_eq!(published.load(&mut domain.hazard()).value, 3 * UPDATES);
-    drop((published, domain));
-    assert!(drops.count() > 3 * UPDATES);
-}
-with_each_barrier!(no_update_is_lost);
-
-#[test]
-fn an_update_that_comes_too_late_is_made_anew_or_not_at_all() {
-    let (drops, domain) = (Drops::default(), Domain::new(Fences));
-    let published = Published::new(drops.object(0), &domain);
-    let (mut hazard, mut retirer, mut another) = (domain.hazard(), domain.retirer(), domain.retirer());
-    let mut seen = Vec::new();
-    let add_ten = |object: &Counted| {
-        seen.push(object.value);
-        if seen.len() == 1 {
-            published.replace(drops.object(1), &mut another);
-        }
-        Some(drops.object(object.value + 10))
-    };
-    assert!(published.update(&mut hazard, &mut retirer, add_ten));
-    assert_eq!((seen.as_slice(), published.load(&mut hazard).value), ([0, 1].as_slice(), 11));
-    assert!(!published.update(&mut hazard, &mut retirer, |_| None));
-    assert_eq!(published.load(&mut hazard).value, 11);
-    retirer.flush();
-    another.flush();
-    assert_eq!((drops.count(), retirer.waiting() + another.waiting()), (3, 0));
-}
-
-/// What is found is not another that has come to be at the same address, nor one that is equal.
-#[test]
-fn who_was_there_before_is_told_from_who_is_like_it() {
-    let (drops, domain) = (Drops::default(), Domain::new(Fences));
-    let published = Published::new(drops.object(0), &domain);
-    let (mut hazard, mut another, mut retirer) = (domain.hazard(), domain.hazard(), domain.retirer());
-    for _ in 0..if cfg!(miri) { 20 } else { 1_000 } {
-        let current = published.load(&mut hazard);
-        for value in [1, 0] {
-            published.replace(drops.object(value), &mut retirer);
-            retirer.flush();
-        }
-        let back = published.compare_exchange(&current, drops.object(2), &mut retirer).unwrap_err();
-        assert_eq!((back.value, published.load(&mut another).value), (2, 0));
-        assert!(published.compare_exchange(&drops.object(0), back, &mut retirer).is_err());
-    }
-    let current = published.load(&mut hazard);
-    assert!(published.compare_exchange(&current, drops.object(3), &mut retirer).is_ok());
-    retirer.flush();
-    // Replaced by whoever reads it, and kept for it.
-    assert_eq!((current.value, published.load(&mut another).value), (0, 3));
-}
-
-#[test]
-fn an_object_may_be_absent() {
-    let (drops, domain) = (Drops::default(), Domain::new(Fences));
-    let published: Published<Option<Counted>, _> = Published::new(None, &domain);
-    let (mut hazard, mut another, mut retirer) = (domain.hazard(), domain.hazard(), domain.retirer());
-    let absent = published.load(&mut hazard);
-    assert!(absent.is_none());
-    assert!(published.compare_exchange(&absent, Some(drops.object(1)), &mut retirer).is_ok());
-    assert_eq!(published.load(&mut another).as_ref().map(|object| object.value), Some(1));
-    published.replace(None, &mut retirer);
-    retirer.flush();
-    // It is absent again, which is not what was there before.
-    assert!(published.compare_exchange(&absent, Some(drops.object(2)), &mut retirer).is_err());
-    assert!(published.load(&mut another).is_none());
-    assert_eq!(drops.count(), 2);
-}
-
-#[test]
-#[should_panic(expected = "another domain")]
-fn an_exchange_by_another_domains_retirer_is_refused() {
-    let (domain, another) = (Domain::new(Fences), Domain::new(Fences));
-    let published = Published::new(1, &domain);
-    let mut hazard = domain.hazard();
-    let current = published.load(&mut hazard);
-    let _ = published.compare_exchange(&current, 2, &mut another.retirer());
-}
-
-#[test]
-#[should_panic(expected = "another domain")]
-fn an_update_by_another_domains_retirer_is_refused() {
-    let (domain, another) = (Domain::new(Fences), Domain::new(Fences));
-    Published::new(1, &domain).update(&mut domain.hazard(), &mut another.retirer(), |_| None);
 }

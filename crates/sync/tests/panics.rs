@@ -1,7 +1,9 @@
 //! Destructors that panic: every other object is dropped all the same, and the first panic goes on.
 #![cfg(not(any(model = "loom", model = "tso")))]
+#![allow(missing_docs)]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -9,6 +11,8 @@ use ascertain_sync::barrier::Fences;
 use ascertain_sync::per_cpu::{BEST_FIRST, FreeList};
 use ascertain_sync::ring::{Consumer, Producer, ring};
 use ascertain_sync::{epoch, hazard};
+
+use common::panics::said_by;
 
 /// Panics where its number is odd: a second panic must not end the process, nor the first one the others.
 struct Item {
@@ -34,8 +38,7 @@ impl Drops {
     /// What is dropped while `action` runs, and what it panics with.
     fn of(&self, action: impl FnOnce()) -> (u32, Option<String>) {
         let before = self.0.load(Relaxed);
-        let panic = catch_unwind(AssertUnwindSafe(action)).err();
-        let said = panic.map(|panic| panic.downcast_ref::<String>().expect("a formatted message").clone());
+        let said = said_by(action);
         (self.0.load(Relaxed) - before, said)
     }
 }
@@ -48,8 +51,7 @@ fn assert_all((count, said): (u32, Option<String>)) {
 
 #[test]
 fn free_lists_drop_what_is_left() {
-    // More than one stack holds. Under Miri each panic takes a second.
-    const ITEMS: u32 = if cfg!(miri) { 20 } else { 40 };
+    const ITEMS: u32 = 40; // more than one stack holds
     for method in BEST_FIRST.into_iter().filter(|method| method.is_available().is_ok()) {
         // Some on a stack and some in the list that all share.
         let drops = Drops::default();

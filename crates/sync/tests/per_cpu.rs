@@ -2,16 +2,14 @@
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod per_cpu_common;
+mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use ascertain_sync::per_cpu::{Counter, FreeList, Held, Lock, Method, Revoked};
-use per_cpu_common::{available, cpus, on_all_cpus};
+use common::cpus::{available, cpus, on_all_cpus};
 
 /// More threads than CPUs, so that they are stopped in the middle of things.
 fn threads() -> usize {

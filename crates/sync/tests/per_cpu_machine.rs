@@ -1,12 +1,9 @@
-//! Data of a CPU's own, on machines and in threads where sequences are missing, and what is lost without them.
+//! Data of a CPU's own, on machines and in threads where sequences are missing, and what is lost without them. In a process
+//! of its own, which is also started anew without sequences.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(any(miri, model = "loom", model = "tso"))))]
 #![allow(missing_docs)]
 
-mod filter;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod per_cpu_common;
-mod reclaimed;
+mod common;
 
 use std::arch::asm;
 use std::process::Command;
@@ -17,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method, Unavailable};
 use ascertain_sys::rseq::{Area, Count, Outcome, Stacks, Yielded, possible_cpus};
-use filter::forbid_membarrier;
-use left_out::{left_out, or_left_out};
-use per_cpu_common::{NOT_PINNED, cpus, pin};
-use reclaimed::in_child;
+use common::child::in_child;
+use common::cpus::{NOT_PINNED, cpus, pin};
+use common::filter::forbid_membarrier;
+use common::left_out::{left_out, or_left_out};
 
 /// Runs `work` on more threads than CPUs until `is_wrong` finds that something was lost.
 fn until_it_fails(work: impl Fn() + Sync, is_wrong: impl Fn() -> bool) {

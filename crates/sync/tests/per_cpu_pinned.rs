@@ -1,18 +1,16 @@
-//! Data of a CPU's own, where it is known which CPU that is.
+//! Data of a CPU's own, where it is known which CPU that is. In a process of its own, whose threads nothing moves.
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-mod per_cpu_common;
+mod common;
 
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sync::per_cpu::{BEST_FIRST, Counter, FreeList, Lock, Method, Revoked};
-use left_out::{left_out, or_left_out};
-use per_cpu_common::{NOT_PINNED, available, cpus, pin};
+use common::cpus::{NOT_PINNED, available, cpus, pin};
+use common::left_out::{left_out, or_left_out};
 
 #[test]
 fn a_free_list_gives_the_latest_back_first_and_holds_any_number() {

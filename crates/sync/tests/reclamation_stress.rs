@@ -5,11 +5,7 @@
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs, clippy::print_stdout)] // the figures of long runs
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-#[path = "reclaimed/missing.rs"]
-mod missing;
-mod store_buffers;
+mod common;
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -19,9 +15,9 @@ use ascertain_sync::barrier::{Barrier, Expedited, Fences};
 use ascertain_sync::epoch::Collector;
 use ascertain_sync::hazard::Domain;
 
-use left_out::{left_out, or_left_out};
-use missing::Missing;
-use store_buffers::must_show;
+use common::left_out::{left_out, or_left_out};
+use common::missing::Missing;
+use common::store_buffers::must_show;
 
 const ALIVE: u64 = 0x1111_1111_1111_1111;
 const POISON: u64 = 0xdead_dead_dead_dead;

@@ -60,7 +60,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
             "event_count/two_word.rs",
         ],
         &[
-            (Kind::Loom, "--test loom -- --skip ring --skip nobody_will_pop"),
+            (Kind::Loom, "--test loom event_count"),
             (Kind::Tso, "--lib tso::event_count -- --skip ring"),
             (Kind::Native, "--lib --test event_count event_count"),
             (Kind::Native, "--test event_count"),
@@ -78,16 +78,16 @@ const FILES: &[(&[&str], &[Tests])] = &[
     (
         &["hazard/domain.rs", "hazard/pointer.rs"],
         &[
-            (Kind::Loom, "--test reclamation_loom"),
-            (Kind::Native, "--lib --test hazard"),
+            (Kind::Loom, "--test loom reclamation"),
+            (Kind::Native, "--lib --test hazard --test reclamation"),
             (Kind::Tso, "--lib tso::reclamation"),
         ],
     ),
     (
         &["epoch/collector.rs", "epoch/handle.rs"],
         &[
-            (Kind::Loom, "--test reclamation_loom"),
-            (Kind::Native, "--lib --test epoch --test epoch_default"),
+            (Kind::Loom, "--test loom reclamation"),
+            (Kind::Native, "--lib --test epoch --test epoch_default --test reclamation"),
             (Kind::Tso, "--lib tso::reclamation"),
         ],
     ),
@@ -102,7 +102,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
     (
         &["barrier/interrupts.rs", "barrier/membarrier.rs"],
         &[
-            (Kind::Native, "--features daemon --lib --test barrier --test global_fork --test barrierd_client"),
+            (Kind::Native, "--features daemon --lib --test barrier --test barrier_fork --test barrierd_client"),
             (Kind::Miri, "--lib barrier"),
         ],
     ),
@@ -113,8 +113,8 @@ const FILES: &[(&[&str], &[Tests])] = &[
 ];
 
 const RECLAMATION: &[Tests] = &[
-    (Kind::Loom, "--test reclamation_loom"),
-    (Kind::Native, "--lib --test hazard --test epoch --test epoch_default"),
+    (Kind::Loom, "--test loom reclamation"),
+    (Kind::Native, "--lib --test hazard --test epoch --test epoch_default --test reclamation"),
     (Kind::Tso, "--lib tso::reclamation"),
 ];
 

@@ -3,7 +3,7 @@
 
 #[path = "../../../sys/tests/corpus/mod.rs"]
 mod corpus;
-#[path = "../fake_daemon/mod.rs"]
+#[path = "../common/fake_daemon.rs"]
 mod fake_daemon;
 mod target;
 

@@ -1,11 +1,10 @@
 //! What the tests of `per_cpu` share: CPUs, and the methods that there are here.
-#![allow(dead_code)] // each test binary uses a part
 
 use std::sync::OnceLock;
 
 use ascertain_sync::per_cpu::{BEST_FIRST, Method};
 
-use crate::left_out::{left_out, or_left_out};
+use super::left_out::{left_out, or_left_out};
 
 /// Why a test is left out whose threads can't be.
 pub const NOT_PINNED: &str = "a filter of system calls keeps threads from being tied to a CPU";

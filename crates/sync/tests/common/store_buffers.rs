@@ -1,10 +1,9 @@
 //! Controls: what goes wrong without a barrier, where two threads run at the same time.
-#![allow(dead_code)] // each test uses a part
 
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::thread;
 
-use crate::left_out::left_out;
+use super::left_out::left_out;
 
 /// Tries so often, and fails if nothing is shown; unless nothing can be, which is said: on one CPU, or on two of a virtual
 /// machine that are one, where two sides without any fence miss nothing either.

@@ -1,8 +1,9 @@
-//! A child made by fork(2) while a thread of its parent's, which it does not have, was freeing or advancing.
+//! A child made by fork(2) while a thread of its parent's, which it does not have, was freeing or advancing. In a process of
+//! its own, whose other threads hold no locks.
 #![cfg(all(unix, not(any(miri, model = "loom", model = "tso"))))]
 #![allow(missing_docs)]
 
-mod reclaimed;
+mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -11,7 +12,8 @@ use std::thread;
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::{epoch, hazard};
 
-use reclaimed::{Drops, in_child};
+use common::child::in_child;
+use common::reclaimed::Drops;
 
 /// More than are left to wait.
 const MANY: usize = 3_000;

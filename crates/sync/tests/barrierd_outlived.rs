@@ -2,15 +2,13 @@
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
+mod common;
 
 use std::fs;
-use std::time::Duration;
 
-use ascertain_sync::barrierd::{Client, Daemon};
+use ascertain_sync::barrierd::Client;
 
-use left_out::left_out;
+use common::daemon::daemon;
 
 /// How many programs at that event this process holds.
 fn programs_at(event: &str) -> usize {
@@ -22,11 +20,7 @@ fn programs_at(event: &str) -> usize {
 /// What knows of idleness, and of CPUs that come online, runs for as long as a client lives: it never becomes false.
 #[test]
 fn idleness_stays_true_when_the_daemon_is_gone() {
-    let mut daemon = match Daemon::new(Duration::from_micros(250)) {
-        Ok(daemon) => daemon,
-        Err(error) if error.is_unavailable() => return left_out(error),
-        Err(error) => panic!("{error}"),
-    };
+    let Some(mut daemon) = daemon() else { return };
     let client: Client = daemon.connect().unwrap();
     assert_eq!((programs_at("cpu_idle"), programs_at("local_timer_entry")), (2, 1));
     drop(daemon);

@@ -1,5 +1,5 @@
 //! A CPU that is really taken offline and back. On demand, for it disturbs the whole machine:
-//! `cargo test -p ascertain-sync --features daemon --test cpu_offline -- --ignored`, as root.
+//! `cargo test -p ascertain-sync --features daemon --test barrierd_cpu_offline -- --ignored`, as root.
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 

@@ -1,21 +1,16 @@
-//! Hazard pointers and epochs with fences, in every execution that Rust's memory model allows:
-//! `RUSTFLAGS='--cfg model="loom"' cargo test --release -p ascertain-sync --test reclamation_loom`.
-#![cfg(model = "loom")]
-#![allow(missing_docs)]
-
-#[path = "reclaimed/missing.rs"]
-mod missing;
+//! Hazard pointers and epochs with fences, on every execution that the language's memory model allows.
 
 use std::sync::{Arc, Mutex};
 
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
-use ascertain_sync::epoch::{self, Collector, Handle};
+use ascertain_sync::epoch::{self, Collector, Guard, Handle};
 use ascertain_sync::hazard::{self, Domain, Hazard, Retirer};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use loom::thread::{self, ThreadId};
 
-use missing::Missing;
+use super::bounded;
+use super::missing::Missing;
 
 /// Freeing it writes to it, which loom finds not to come after a read. Its memory stays for that.
 type Object = UnsafeCell<u32>;
@@ -106,35 +101,44 @@ unsafe impl Barrier for Exchange {
     }
 }
 
+/// A thread reads with a hazard pointer, while the first object is replaced here and freed.
+fn against_a_retirer<B: Barrier>(barrier: B, read: impl FnOnce(Hazard<B>, &Shared) + 'static) {
+    let shared = Shared::new();
+    let domain = Domain::new(barrier);
+    let (hazard, mut retirer) = (domain.hazard(), domain.retirer());
+    let reader = thread::spawn({
+        let shared = shared.clone();
+        move || read(hazard, &shared)
+    });
+    // SAFETY: it was taken out of the only place that leads to it.
+    unsafe { retirer.retire_with(shared.replace(), free) };
+    retirer.flush();
+    reader.join().unwrap();
+}
+
 fn hazard_model<B: Barrier>(barrier: fn() -> B) {
     loom::model(move || {
-        let shared = Shared::new();
-        let domain = Domain::new(barrier());
-        let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
-        let reader = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
-                let guard = unsafe { hazard.protect(&shared.source) };
-                assert_ne!(guard.map(|object| read(&object)), Some(FREED));
-            }
+        against_a_retirer(barrier(), |mut hazard, shared| {
+            // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+            let guard = unsafe { hazard.protect(&shared.source) };
+            assert_ne!(guard.map(|object| read(&object)), Some(FREED));
         });
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { retirer.retire_with(shared.replace(), free) };
-        retirer.flush();
-        reader.join().unwrap();
     });
+}
+
+/// Reads while it is pinned. Forgetting the guard, which is returned, leaves its end to the handle.
+fn read_pinned<'h, B: Barrier>(reading: &'h Handle<B>, shared: &Shared) -> Guard<'h, B> {
+    let guard = reading.pin();
+    // SAFETY: what it leads to is freed by this collector alone, after it was replaced.
+    let object = unsafe { guard.load(&shared.source) };
+    assert_ne!(object.map(read), Some(FREED));
+    guard
 }
 
 /// Reads once, pinned.
 fn spawn_reader<B: Barrier>(reading: Handle<B>, shared: &Arc<Shared>) -> thread::JoinHandle<()> {
     let shared = shared.clone();
-    thread::spawn(move || {
-        let guard = reading.pin();
-        // SAFETY: what it leads to is freed by this collector alone, after it was replaced.
-        let object = unsafe { guard.load(&shared.source) };
-        assert_ne!(object.map(read), Some(FREED));
-    })
+    thread::spawn(move || drop(read_pinned(&reading, &shared)))
 }
 
 /// Replaces the first object, and has it freed.
@@ -152,25 +156,31 @@ fn by_a_closure<B: Barrier>(shared: &Arc<Shared>, handle: &Handle<B>) {
     handle.pin().defer(move || unsafe { free(shared.object(0).cast()) });
 }
 
+/// A thread reads with a handle, while the first object is replaced here, and freed two epochs later.
+fn against_a_writer<B: Barrier>(barrier: B, retire: Retire<B>, read: impl FnOnce(Handle<B>, &Shared) + 'static) {
+    let shared = Shared::new();
+    let collector = Collector::new(barrier);
+    let (reading, writing) = (collector.register(), collector.register());
+    let reader = thread::spawn({
+        let shared = shared.clone();
+        move || read(reading, &shared)
+    });
+    retire(&shared, &writing);
+    writing.collect();
+    writing.collect();
+    reader.join().unwrap();
+}
+
 fn epoch_model<B: Barrier>(barrier: fn() -> B, retire: Retire<B>) {
     loom::model(move || {
-        let shared = Shared::new();
-        let collector = Collector::new(barrier());
-        let (reading, writing) = (collector.register(), collector.register());
-        let reader = spawn_reader(reading, &shared);
-        retire(&shared, &writing);
-        writing.collect();
-        writing.collect();
-        reader.join().unwrap();
+        against_a_writer(barrier(), retire, |reading, shared| drop(read_pinned(&reading, shared)));
     });
 }
 
 /// A reader that registers while an epoch is being left is waited for like those who were there before.
 #[test]
 fn who_comes_late_is_waited_for() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(|| {
+    bounded(|| {
         let shared = Shared::new();
         let collector = Collector::new(Exchange::new());
         let writing = collector.register();
@@ -178,14 +188,10 @@ fn who_comes_late_is_waited_for() {
             let shared = shared.clone();
             move || {
                 let reading = collector.register();
-                let guard = reading.pin();
-                // SAFETY: as in `spawn_reader`.
-                let object = unsafe { guard.load(&shared.source) };
-                assert_ne!(object.map(read), Some(FREED));
+                drop(read_pinned(&reading, &shared));
             }
         });
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { writing.retire_with(shared.replace(), free) };
+        by_a_function(&shared, &writing);
         writing.collect();
         writing.collect();
         reader.join().unwrap();
@@ -194,10 +200,7 @@ fn who_comes_late_is_waited_for() {
 
 /// One labels, another goes two epochs on, a third reads: who is pinned after that finds the object no more.
 fn label_model<B: Barrier>(barrier: fn() -> B) {
-    let mut builder = loom::model::Builder::new();
-    // Of all there are too many.
-    builder.preemption_bound = Some(3);
-    builder.check(move || {
+    bounded(move || {
         let shared = Shared::new();
         let collector = Collector::new(barrier());
         let [reading, advancing, writing] = [(); 3].map(|()| collector.register());
@@ -206,8 +209,7 @@ fn label_model<B: Barrier>(barrier: fn() -> B) {
             advancing.collect();
             advancing.collect();
         });
-        // SAFETY: as in `epoch_model`.
-        unsafe { writing.retire_with(shared.replace(), free) };
+        by_a_function(&shared, &writing);
         writing.collect();
         advancer.join().unwrap();
         reader.join().unwrap();
@@ -339,25 +341,15 @@ fn a_label_is_no_older_than_what_it_is_put_on() {
 #[test]
 fn what_was_read_comes_before_the_next_in_its_slot() {
     loom::model(|| {
-        let shared = Shared::new();
-        let domain = Domain::new(Exchange::new());
-        let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
-        let reader = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                for _ in 0..2 {
-                    // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
-                    let guard = unsafe { hazard.protect(&shared.source) }.expect("it is never null");
-                    assert_ne!(read(&guard), FREED);
-                    std::mem::forget(guard);
-                }
-                std::mem::forget(hazard);
+        against_a_retirer(Exchange::new(), |mut hazard, shared| {
+            for _ in 0..2 {
+                // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+                let guard = unsafe { hazard.protect(&shared.source) }.expect("it is never null");
+                assert_ne!(read(&guard), FREED);
+                std::mem::forget(guard);
             }
+            std::mem::forget(hazard);
         });
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { retirer.retire_with(shared.replace(), free) };
-        retirer.flush();
-        reader.join().unwrap();
     });
 }
 
@@ -375,8 +367,7 @@ fn with_an_epoch_comes_what_was_taken_out_before_it() {
         writing.collect();
         assert_eq!(collector.epoch(), 1);
         let reader = spawn_reader(reading, &shared);
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { writing.retire_with(shared.replace(), free) };
+        by_a_function(&shared, &writing);
         drop(guard);
         writing.collect();
         writing.collect();
@@ -388,28 +379,10 @@ fn with_an_epoch_comes_what_was_taken_out_before_it() {
 /// before.
 #[test]
 fn what_was_read_comes_before_being_pinned_anew() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(|| {
-        let shared = Shared::new();
-        let collector = Collector::new(Exchange::new());
-        let (reading, writing) = (collector.register(), collector.register());
-        let reader = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                for _ in 0..2 {
-                    let guard = reading.pin();
-                    // SAFETY: as in `spawn_reader`.
-                    let object = unsafe { guard.load(&shared.source) };
-                    assert_ne!(object.map(read), Some(FREED));
-                }
-            }
+    bounded(|| {
+        against_a_writer(Exchange::new(), by_a_function, |reading, shared| {
+            (0..2).for_each(|_| drop(read_pinned(&reading, shared)));
         });
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { writing.retire_with(shared.replace(), free) };
-        writing.collect();
-        writing.collect();
-        reader.join().unwrap();
     });
 }
 
@@ -417,24 +390,9 @@ fn what_was_read_comes_before_being_pinned_anew() {
 #[test]
 fn what_was_read_comes_before_the_end_of_a_handle() {
     loom::model(|| {
-        let shared = Shared::new();
-        let collector = Collector::new(Exchange::new());
-        let (reading, writing) = (collector.register(), collector.register());
-        let reader = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                let guard = reading.pin();
-                // SAFETY: as in `spawn_reader`.
-                let object = unsafe { guard.load(&shared.source) };
-                assert_ne!(object.map(read), Some(FREED));
-                std::mem::forget(guard);
-            }
+        against_a_writer(Exchange::new(), by_a_function, |reading, shared| {
+            std::mem::forget(read_pinned(&reading, shared));
         });
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { writing.retire_with(shared.replace(), free) };
-        writing.collect();
-        writing.collect();
-        reader.join().unwrap();
     });
 }
 
@@ -447,8 +405,7 @@ fn what_was_read_comes_before_the_next_in_its_place() {
         let collector = Collector::new(Exchange::new());
         let (reading, writing) = (collector.register(), collector.register());
         let reader = spawn_reader(reading, &shared);
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { writing.retire_with(shared.replace(), free) };
+        by_a_function(&shared, &writing);
         // The label's fence comes before the place is taken: it would acquire what taking it does not.
         writing.collect();
         let next = collector.register();
@@ -463,22 +420,12 @@ fn what_was_read_comes_before_the_next_in_its_place() {
 #[test]
 fn what_was_read_comes_before_the_end_of_an_owned_guard() {
     loom::model(|| {
-        let shared = Shared::new();
-        let domain = Domain::new(Exchange::new());
-        let (hazard, mut retirer) = (domain.hazard(), domain.retirer());
-        let reader = thread::spawn({
-            let shared = shared.clone();
-            move || {
-                // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
-                let guard = unsafe { hazard.protect_owned(&shared.source) }.expect("it is never null");
-                assert_ne!(read(&guard), FREED);
-                std::mem::forget(guard.into_hazard());
-            }
+        against_a_retirer(Exchange::new(), |hazard, shared| {
+            // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+            let guard = unsafe { hazard.protect_owned(&shared.source) }.expect("it is never null");
+            assert_ne!(read(&guard), FREED);
+            std::mem::forget(guard.into_hazard());
         });
-        // SAFETY: it was taken out of the only place that leads to it.
-        unsafe { retirer.retire_with(shared.replace(), free) };
-        retirer.flush();
-        reader.join().unwrap();
     });
 }
 

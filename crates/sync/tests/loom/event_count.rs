@@ -1,5 +1,4 @@
-//! Event counts and rings on every execution that the language's memory model allows.
-#![cfg(model = "loom")]
+//! Event counts, on every execution that the language's memory model allows.
 
 use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
@@ -7,18 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use ascertain_sync::event_count::{Awaitable, EventCount, MultiProducer, OneWord, Polled, TwoWord, Version};
-use ascertain_sync::ring::{PopError, PushError, ring, ring_starting_at};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-/// Only the executions in which a running thread is interrupted three times at most: of some programs there are too many.
-fn bounded(program: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(program);
-}
+use super::bounded;
 
 /// Each producer writes its data, and publishes; the waiter waits until it has seen all publications, and reads.
 fn hand_over<E: EventCount + 'static>(producers: u32, publications: u32, first: u32) {
@@ -241,45 +234,5 @@ fn a_waker_entered_too_late_is_fatal() {
         let mut changed = ManuallyDrop::new(count.changed(Version::new(0)));
         block_on(|context| changed.poll_hastily(context));
         producer.join().unwrap();
-    });
-}
-
-fn pass_on<E: EventCount + 'static>(capacity: usize, items: u32) {
-    bounded(move || {
-        // Boxes, so that a lost or doubled item is a leak or a double free.
-        let (mut producer, mut consumer) = ring_starting_at::<Box<u32>, E, E>(capacity, Version::new((1 << 31) - 1));
-        let consumer = thread::spawn(move || {
-            for expected in 0..items {
-                assert_eq!(consumer.pop(None), Ok(Box::new(expected)));
-            }
-            assert_eq!(consumer.pop(None), Err(PopError::Closed));
-        });
-        for item in 0..items {
-            producer.push(Box::new(item), None).unwrap();
-        }
-        drop(producer);
-        consumer.join().unwrap();
-    });
-}
-
-#[test]
-fn a_ring_passes_on_every_item_once() {
-    pass_on::<Polled>(1, 2);
-    pass_on::<MultiProducer>(1, 2);
-    pass_on::<TwoWord>(1, 1);
-    pass_on::<TwoWord>(2, 2);
-}
-
-#[test]
-fn a_producer_learns_that_nobody_will_pop() {
-    bounded(|| {
-        let (mut producer, consumer) = ring::<Box<u32>, MultiProducer, MultiProducer>(1);
-        let consumer = thread::spawn(move || drop(consumer));
-        let mut pushed = 0;
-        while producer.push(Box::new(pushed), None) != Err(PushError::Closed(Box::new(pushed))) {
-            pushed += 1;
-        }
-        assert!(pushed <= 2, "one in the ring and one that was dropped with it");
-        consumer.join().unwrap();
     });
 }

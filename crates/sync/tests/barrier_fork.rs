@@ -2,8 +2,7 @@
 #![cfg(all(target_os = "linux", not(any(miri, model = "loom", model = "tso"))))]
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
+mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::barrier::{Barrier, Global, Ticket};
 
-use left_out::{left_out, or_left_out};
+use common::left_out::{left_out, or_left_out};
 
 #[test]
 fn a_child_waits_for_no_lock_of_its_parents_threads() {

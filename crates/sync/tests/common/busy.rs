@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-use crate::left_out::left_out;
-use crate::per_cpu_common::{NOT_PINNED, cpus, pin};
+use super::cpus::{NOT_PINNED, cpus, pin};
+use super::left_out::left_out;
 
 /// In place of a question: there will be none. In place of an answer, as well.
 const OVER: u64 = u64::MAX;

@@ -1,0 +1,17 @@
+//! The protocols on every execution that the language's memory model allows:
+//! `RUSTFLAGS='--cfg model="loom"' cargo test --release -p ascertain-sync --test loom`.
+#![cfg(model = "loom")]
+#![allow(missing_docs)]
+
+mod event_count;
+#[path = "../common/missing.rs"]
+mod missing;
+mod reclamation;
+mod ring;
+
+/// Only the executions in which a running thread is interrupted three times at most: of some programs there are too many.
+pub(crate) fn bounded(program: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(program);
+}
