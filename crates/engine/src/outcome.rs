@@ -3,7 +3,7 @@
 use ascertain_sys::machine::{CpuTimes, Machine};
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{Bound, Claim, Judging, Scale, Test};
+use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
 use crate::finding::{Estimated, Reason, Threat, Unlike, finding, findings};
 use crate::plan::Table;
@@ -302,7 +302,7 @@ pub enum AskedTest {
         /// What it is held against.
         baseline: Arm,
         /// How the two are compared.
-        scale: Scale,
+        scale: Effect,
         /// The values for which the test is true.
         bound: Bound,
     },

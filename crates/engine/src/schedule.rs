@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
     use crate::block::{Failures, MeasuredArm};
-    use crate::claim::{Bound, Claim, Judging, Scale, Test};
+    use crate::claim::{Bound, Claim, Effect, Judging, Test};
     use crate::experiment::{
         Arm, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Unavailable,
     };
@@ -380,7 +380,7 @@ mod tests {
             metric: 0,
             candidate: arm("candidate"),
             baseline: arm("baseline"),
-            scale: Scale::Ratio,
+            scale: Effect::Ratio,
             bound,
         };
         let claim = Claim {

@@ -5,8 +5,7 @@ use ascertain_engine::finding::Threat;
 use ascertain_engine::outcome::Outcome;
 
 use crate::finding;
-use crate::grid::{Cell, Grid, Kind};
-use crate::grids;
+use crate::grid::{self, Cell, Grid, Kind};
 use crate::judgement::Judgement;
 use crate::layout::Layout;
 use crate::sentence::{left_out, marked};
@@ -19,12 +18,12 @@ pub fn outcome(outcome: &Outcome) -> String {
     let sentences = outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim)));
     let sentences = sentences.filter(|_| has_sentences(outcome));
     if compares(outcome) {
-        parts.push(table(&grids::compared(outcome, &Layout::default(), "Interval")));
+        parts.push(table(&grid::compared(outcome, &Layout::default(), "Interval")));
         parts.extend(sentences);
     } else {
-        parts.push(table(&grids::claims(outcome)));
+        parts.push(table(&grid::claims(outcome)));
         parts.extend(sentences);
-        for (heading, grid) in grids::points(outcome) {
+        for (heading, grid) in grid::points(outcome) {
             parts.push(format!("**{}**\n\n{}", text(&heading), table(&grid)));
         }
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Better, Level, Point};
 use ascertain_engine::outcome::{
     Asked, AskedTest, Basis, ClaimResult, Decided, Decision, Measure, Outcome, PointSummary, Verdict,
@@ -63,7 +63,7 @@ fn test() -> impl Strategy<Value = AskedTest> {
         number().prop_map(Bound::AtMost),
         (number(), number()).prop_map(|(low, high)| Bound::Within(low, high)),
     ];
-    let scale = prop::sample::select(vec![Scale::Ratio, Scale::Difference]);
+    let scale = prop::sample::select(vec![Effect::Ratio, Effect::Difference]);
     let arm = || (name(), at()).prop_map(|(variant, point)| common::arm(&variant, &point));
     prop_oneof![
         (measure(), arm(), arm(), scale, bound).prop_map(|(measure, candidate, baseline, scale, bound)| {

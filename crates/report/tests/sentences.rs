@@ -2,7 +2,7 @@
 
 mod common;
 
-use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Point};
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Verdict};
@@ -14,7 +14,7 @@ fn says(claim: &ClaimResult) -> String {
     sentence::claim(claim)
 }
 
-fn versus(metric: &str, unit: Unit, better: Better, scale: Scale, bound: Bound) -> ClaimResult {
+fn versus(metric: &str, unit: Unit, better: Better, scale: Effect, bound: Bound) -> ClaimResult {
     let mut measure = measure(metric, unit);
     measure.better = better;
     let (candidate, baseline) = (arm("a", &Point::default()), arm("b", &Point::default()));
@@ -50,7 +50,7 @@ fn what_better_means_depends_on_the_metric() {
     let text = |metric, unit, better, scale, bound| says(&versus(metric, unit, better, scale, bound));
     use Better::{Higher, Lower};
     use Bound::{AtLeast, AtMost, Within};
-    use Scale::{Difference, Ratio};
+    use Effect::{Difference, Ratio};
     for (text, expected) in [
         (
             text("time", Unit::Nanosecond, Lower, Ratio, AtLeast(1.5)),
@@ -89,7 +89,7 @@ fn figures_are_the_quantile_that_matches_the_rate() {
     ends(&claim, ", at the median 7.2 times (7.0 to 7.4)");
     claim.rate_claimed = 0.98;
     ends(&claim, " in none of 18 trials, 0 % (too few trials for an interval), so less than 98 % of the time");
-    let difference = versus("wall", Unit::Nanosecond, Better::Lower, Scale::Difference, Bound::AtLeast(5e6));
+    let difference = versus("wall", Unit::Nanosecond, Better::Lower, Effect::Difference, Bound::AtLeast(5e6));
     ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (5.1 to 5.3)");
     let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);
     ends(&counted(open, Verdict::Holds, 18, 18), " times (at least 8.5)");

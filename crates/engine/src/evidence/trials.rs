@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::error::Error;
 use super::lines::{Line, Lines};
 use super::shape::Shapes;
-use crate::claim::Scale;
+use crate::claim::Effect;
 use crate::experiment::{Arm, Better, Reduce};
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
@@ -319,7 +319,7 @@ impl Series {
         };
         let (candidates, baselines) = (numbers(self), numbers(baseline));
         let both = candidates.iter().filter_map(|(trial, candidate)| Some((*candidate, *baselines.get(trial)?)));
-        let ratios = both.map(|(candidate, baseline)| Scale::Ratio.compare(better, candidate, baseline));
+        let ratios = both.map(|(candidate, baseline)| Effect::Ratio.compare(better, candidate, baseline));
         let ratios: Vec<Option<Bounds>> = ratios.collect();
         let without = ratios.iter().filter(|ratio| ratio.is_none()).count();
         (ratios.into_iter().flatten().collect(), without)

@@ -6,7 +6,7 @@ use super::bound::{BoundTests, Seen, TrialValues};
 use super::likeness::Likeness;
 use super::rule::{Answer, Outcomes, Paired, Rule};
 use crate::block::Slots;
-use crate::claim::{Claim, Judging, Scale, Test};
+use crate::claim::{Claim, Effect, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
 use crate::finding::{Estimated, Reason, Unlike};
@@ -298,7 +298,7 @@ impl ClaimJudge {
     /// A value of the paired statistic for people: `8.000x`, or of a difference or an only metric `5.000 ms`.
     fn shown(&self, value: f64) -> String {
         match self.asked.tests.as_slice() {
-            [AskedTest::Versus { scale: Scale::Ratio, .. }] => format!("{}x", significant(value)),
+            [AskedTest::Versus { scale: Effect::Ratio, .. }] => format!("{}x", significant(value)),
             [AskedTest::Versus { measure, .. } | AskedTest::Predicate { measure: Some(measure), .. }] => {
                 measure.unit.human(value)
             }
@@ -368,7 +368,7 @@ impl ClaimJudge {
     /// Signs that the trials are not alike.
     fn unlike(&self, rate_strays: bool, estimate_strays: bool) -> Vec<Unlike> {
         let of = match self.asked.tests.as_slice() {
-            [AskedTest::Versus { scale: Scale::Difference, .. }] => Estimated::Difference,
+            [AskedTest::Versus { scale: Effect::Difference, .. }] => Estimated::Difference,
             _ => Estimated::Ratio,
         };
         let fits_none = self.paired.as_ref().is_some_and(Paired::is_empty);

@@ -110,7 +110,7 @@ fn annotation(kind: &str, claim: &ClaimResult, results: &Results) -> String {
     let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
         format!("file={},line={},col={},", property(&harmless(&place.file.to_string_lossy())), place.line, place.column)
     });
-    let title = cut(&harmless(&format!("{}: {}", claim.id, crate::grids::answer(claim))), TITLE);
+    let title = cut(&harmless(&format!("{}: {}", claim.id, crate::grid::answer(claim))), TITLE);
     format!("::{kind} {place}title={}::{}\n", property(&title), data(&cut(&plain(&named(claim)), MESSAGE)))
 }
 

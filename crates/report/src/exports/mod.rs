@@ -18,11 +18,8 @@ mod github;
 mod go;
 mod google_benchmark;
 mod junit;
-mod kind;
 mod results;
-mod times;
 
-pub use files::Files;
+pub use files::{Files, KINDS, Kind};
 pub use github::annotations;
-pub use kind::{KINDS, Kind};
 pub use results::{ArmResults, Mark, Purpose, Results};

@@ -11,8 +11,7 @@ use super::words::{minute, of_place};
 use crate::clause::{ClaimFigure, arm_label};
 use crate::csv::{number, record};
 use crate::figure::Figure;
-use crate::grid::{Cell, Grid, Kind};
-use crate::grids;
+use crate::grid::{self, Cell, Grid, Kind};
 use crate::html::command_line;
 use crate::terminal::Style;
 use crate::text::{plain, quoted};
@@ -128,7 +127,7 @@ impl ClaimSide {
         let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
         let figure = ClaimFigure::of(claim).filter(|_| is_versus).map(|figure| figure.short);
         ClaimSide {
-            answer: grids::answer(claim),
+            answer: grid::answer(claim),
             trials: claim.trials,
             ratio: claim.ratio,
             ratio_low: claim.ratio_low,

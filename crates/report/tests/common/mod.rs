@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Point};
 use ascertain_engine::finding::{Reason, Threat, Unavailable, Unlike};
 use ascertain_engine::outcome::{
@@ -124,7 +124,7 @@ pub fn at_least_8(id: &str, says: &str) -> ClaimResult {
         measure: measure("time", Unit::Nanosecond),
         candidate: arm("kahan-avx512", &point.clone().with("accumulators", 4)),
         baseline: arm("naive", &point.with("accumulators", 1)),
-        scale: Scale::Ratio,
+        scale: Effect::Ratio,
         bound: Bound::AtLeast(8.0),
     };
     blank(id, says, Judging::Rate, test)
@@ -293,7 +293,7 @@ pub fn order(candidate: &str, baseline: &str) -> ClaimResult {
         measure: measure("wall", Unit::Nanosecond),
         candidate: arm(candidate, &Point::default()),
         baseline: arm(baseline, &Point::default()),
-        scale: Scale::Ratio,
+        scale: Effect::Ratio,
         bound: Bound::AtLeast(1.0),
     };
     blank("compare", "", Judging::Order, test)

@@ -1,6 +1,48 @@
+//! A picture: a plot with what it says as a table.
+
 use serde::Serialize;
 
 use crate::grid::{Grid, Kind};
+use crate::plot::Plot;
+
+/// A plot with what it says as a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Picture {
+    /// What it is a picture of.
+    pub kind: PictureKind,
+    /// The plot.
+    pub plot: Plot,
+    /// Its key numbers.
+    pub table: Table,
+}
+
+/// What a picture shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PictureKind {
+    /// All claims of a run.
+    Overview,
+    /// A claim's evidence, trial by trial.
+    Evidence,
+    /// A claim's paired ratios or differences, in the order measured.
+    Ratios,
+    /// Where a claim's rate lies.
+    Rate,
+    /// The values that a claim's predicate speaks of.
+    Values,
+    /// A metric by quantile.
+    Quantiles,
+    /// A metric trial by trial.
+    Trials,
+    /// Medians side by side.
+    Medians,
+    /// A metric over a factor's levels.
+    Sweep,
+    /// A value for each pair.
+    Matrix,
+    /// A metric over time.
+    Curve,
+}
 
 /// The key numbers of a plot, for those who can't see it or want them exactly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
