@@ -2,11 +2,11 @@
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Point};
-use ascertain_engine::outcome::{Asked, AskedTest, ClaimResult, Measure};
+use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Measure, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use crate::figure::Figure;
-use crate::text::{harmless, quoted};
+use crate::text::{escape_controls, quoted};
 
 /// Subject and complement, so that "`kahan` was at least 8 times as fast as `naive`" and "… is …" can be
 /// made of it.
@@ -16,15 +16,15 @@ pub(crate) struct Clause {
 }
 
 impl Clause {
-    pub fn of(asked: &Asked) -> Clause {
+    pub fn of(asked: &ClaimSpec) -> Clause {
         match asked.tests.as_slice() {
             [] => Clause { subject: "the condition".into(), complement: "true".into() },
-            [AskedTest::Versus { measure, candidate, baseline, scale, bound }] => {
+            [TestSpec::Versus { measure, candidate, baseline, scale, bound }] => {
                 let (candidate, baseline) = arm_names(candidate, baseline);
                 let baseline = quoted(&baseline);
                 Clause { subject: quoted(&candidate), complement: compared(measure, *scale, *bound, &baseline) }
             }
-            [AskedTest::Predicate { arm, predicate, .. }] => {
+            [TestSpec::Predicate { arm, predicate, .. }] => {
                 Clause { subject: quoted(predicate), complement: format!("true of {}", quoted(&arm.variant)) }
             }
             tests => Clause { subject: format!("each of its {} conditions", tests.len()), complement: "true".into() },
@@ -102,7 +102,7 @@ pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, Strin
 
 /// An arm with all of its factors, harmless.
 pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
-    harmless(&Arm { variant: variant.to_string(), point: point.clone() }.to_string())
+    escape_controls(&Arm { variant: variant.to_string(), point: point.clone() }.to_string())
 }
 
 /// The figure of a claim with how to read it: a ratio, a difference, or a metric's quantile.
@@ -118,7 +118,7 @@ impl ClaimFigure {
     pub fn of(claim: &ClaimResult) -> Option<ClaimFigure> {
         let [test] = claim.asked.tests.as_slice() else { return None };
         // Where times were cut off, a ratio may have a bound and no value.
-        if claim.ratio.is_none() && !matches!(test, AskedTest::Versus { scale: Effect::Ratio, .. }) {
+        if claim.ratio.is_none() && !matches!(test, TestSpec::Versus { scale: Effect::Ratio, .. }) {
             return None;
         }
         let with_reason = |figure: Figure| Figure { range: range(claim, false, figure.range), ..figure };
@@ -128,24 +128,24 @@ impl ClaimFigure {
         let lead = if is_exact { "" } else { "at the median " };
         let written = |figure: Figure| if is_exact { figure.value } else { figure.to_string() };
         Some(match test {
-            AskedTest::Versus { scale: Effect::Ratio, bound, .. } if is_exact => {
+            TestSpec::Versus { scale: Effect::Ratio, bound, .. } if is_exact => {
                 let Figure { value, .. } = ratio_figure(claim, &landmarks(*bound));
                 ClaimFigure { clause: format!("{value} times"), short: format!("{value}x") }
             }
-            AskedTest::Versus { scale: Effect::Ratio, bound, .. } => {
+            TestSpec::Versus { scale: Effect::Ratio, bound, .. } => {
                 let [clause, short] = [" times", "x"].map(|word| times(claim, word, &landmarks(*bound)));
                 ClaimFigure { clause: format!("{lead}{}", clause?), short: short? }
             }
-            AskedTest::Versus { measure, scale: Effect::Difference, .. } => {
+            TestSpec::Versus { measure, scale: Effect::Difference, .. } => {
                 let short = written(of_unit(measure));
                 ClaimFigure { clause: format!("{lead}by {short}"), short }
             }
-            AskedTest::Predicate { measure, .. } => {
+            TestSpec::Predicate { measure, .. } => {
                 let measure = measure.as_ref()?;
                 let figure = written(of_unit(measure));
                 ClaimFigure {
                     clause: format!("{lead}{figure}"),
-                    short: format!("{} {figure}", harmless(&measure.metric)),
+                    short: format!("{} {figure}", escape_controls(&measure.metric)),
                 }
             }
         })

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Point};
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Outcome, PointSummary, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::unit::significant;
 
 use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
 use crate::figure::Figure;
 use crate::finding;
-use crate::layout::{Layout, Order};
+use crate::layout::{Order, TableLayout};
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -21,7 +21,7 @@ pub(crate) struct Grid {
 /// A column's heading and how it is laid out.
 pub(crate) struct Column {
     pub heading: String,
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// Where the table would be too wide, its cells stand below those of the column before it: those at 1 first, and
     /// those at 2 where that is not enough; at 0 they never do.
     pub stacks: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Column {
 
 /// How a column's cells are laid out.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     /// Sentences and names: wrapped where the width asks for it.
     Prose,
     /// Numbers: to the right, kept whole.
@@ -48,8 +48,8 @@ pub(crate) enum Cell {
 }
 
 impl Grid {
-    pub fn new(columns: &[(&str, Kind)]) -> Grid {
-        let column = |&(heading, kind): &(&str, Kind)| Column { heading: heading.into(), kind, stacks: 0 };
+    pub fn new(columns: &[(&str, ColumnKind)]) -> Grid {
+        let column = |&(heading, kind): &(&str, ColumnKind)| Column { heading: heading.into(), kind, stacks: 0 };
         Grid { columns: columns.iter().map(column).collect(), rows: Vec::new() }
     }
 
@@ -102,12 +102,12 @@ impl<T: Into<String>> From<T> for Cell {
 /// What is claimed, what it is called, by whom, the source's figure, the figure here, the verdict.
 pub(crate) fn claims(outcome: &Outcome) -> Grid {
     let mut grid = Grid::new(&[
-        ("Claim", Kind::Prose),
-        ("Id", Kind::Prose),
-        ("By", Kind::Prose),
-        ("Said", Kind::Prose),
-        ("Here", Kind::Prose),
-        ("Verdict", Kind::Word),
+        ("Claim", ColumnKind::Prose),
+        ("Id", ColumnKind::Prose),
+        ("By", ColumnKind::Prose),
+        ("Said", ColumnKind::Prose),
+        ("Here", ColumnKind::Prose),
+        ("Verdict", ColumnKind::Word),
     ])
     .stacking(&["Id", "By"]);
     for claim in &outcome.claims {
@@ -134,7 +134,7 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
         return finding::reasons(claim).unwrap_or_default();
     }
     let figure = ClaimFigure::of(claim).map(|figure| figure.short);
-    let is_versus = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }]);
+    let is_versus = matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }]);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim).to_string());
     match (figure, rate) {
         (Some(figure), _) if is_versus => figure,
@@ -161,21 +161,21 @@ type ArmKey<'a> = (&'a str, &'a Point);
 
 /// A row for each command or function: its time with interval and range, what else was measured, ratio and decision.
 /// `interval` is the heading of the ratio's.
-pub(crate) fn compared(outcome: &Outcome, layout: &Layout, interval: &str) -> Grid {
+pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
     let mut grid = Grid::new(&[
-        (if are_commands { "Command" } else { "Function" }, Kind::Prose),
-        ("Median", Kind::Number),
-        ("95 % interval", Kind::Number),
-        ("Min to max", Kind::Number),
-        ("User", Kind::Number),
-        ("System", Kind::Number),
-        ("Memory", Kind::Number),
-        ("Throughput", Kind::Number),
-        ("Trials", Kind::Number),
-        ("Times as fast", Kind::Number),
-        (interval, Kind::Number),
-        ("Answer", Kind::Word),
+        (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose),
+        ("Median", ColumnKind::Number),
+        ("95 % interval", ColumnKind::Number),
+        ("Min to max", ColumnKind::Number),
+        ("User", ColumnKind::Number),
+        ("System", ColumnKind::Number),
+        ("Memory", ColumnKind::Number),
+        ("Throughput", ColumnKind::Number),
+        ("Trials", ColumnKind::Number),
+        ("Times as fast", ColumnKind::Number),
+        (interval, ColumnKind::Number),
+        ("Answer", ColumnKind::Word),
     ])
     .stacking(&["95 % interval", "System", interval])
     .stacking_at(2, &["Min to max", "Memory"]);
@@ -208,7 +208,7 @@ pub(crate) fn compared(outcome: &Outcome, layout: &Layout, interval: &str) -> Gr
 }
 
 /// Median, its interval, and from the least to the greatest of an arm's first metric, the one that it is about.
-fn time_cells(point: &PointSummary, layout: &Layout) -> [String; 3] {
+fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
     if point.n == 0 {
         return ["-".into(), String::new(), String::new()];
     }
@@ -265,8 +265,8 @@ fn over_limit(point: &PointSummary) -> String {
 /// the fastest first.
 fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>, Vec<&PointSummary>)> {
     let versus = outcome.claims.iter().flat_map(|claim| &claim.asked.tests).filter_map(|test| match test {
-        AskedTest::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
-        AskedTest::Predicate { .. } => None,
+        TestSpec::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
+        TestSpec::Predicate { .. } => None,
     });
     let claimed = versus.flatten().map(|arm| (arm.variant.as_str(), &arm.point));
     let mut measured: BTreeMap<ArmKey, Vec<&PointSummary>> = BTreeMap::new();
@@ -289,7 +289,7 @@ fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     let is_key = |arm: &Arm| (arm.variant.as_str(), &arm.point) == key;
     let is_left_out = outcome.left_out.iter().any(|arm| (arm.variant.as_str(), &arm.at) == key);
     let versus = outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Order).filter_map(|claim| {
-        let [AskedTest::Versus { candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+        let [TestSpec::Versus { candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
         (is_key(candidate) || is_key(baseline)).then_some((claim, is_key(candidate)))
     });
     let mut versus: Vec<(&ClaimResult, bool)> = versus.collect();
@@ -335,9 +335,13 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             metrics.push(&point.metric);
         }
     }
-    let mut columns = vec![("Variant", Kind::Prose), ("At", Kind::Prose), ("Trials", Kind::Number)];
-    columns.extend([(metrics[0], Kind::Number), ("95 % interval", Kind::Number), ("p99", Kind::Number)]);
-    columns.extend(metrics[1..].iter().map(|metric| (*metric, Kind::Number)));
+    let mut columns = vec![("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose), ("Trials", ColumnKind::Number)];
+    columns.extend([
+        (metrics[0], ColumnKind::Number),
+        ("95 % interval", ColumnKind::Number),
+        ("p99", ColumnKind::Number),
+    ]);
+    columns.extend(metrics[1..].iter().map(|metric| (*metric, ColumnKind::Number)));
     let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]);
     let mut arms: Vec<ArmKey> = points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
     let mut seen = BTreeSet::new();

@@ -13,12 +13,12 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::figure::Figure;
 use crate::finding;
-use crate::grid::{self, Column, Grid, Kind};
+use crate::grid::{self, Column, ColumnKind, Grid};
 use crate::judgement::Judgement;
-use crate::layout::Layout;
+use crate::layout::TableLayout;
 use crate::sentence::{self, marked};
 use crate::text::{NO_BREAK, plain, shortened, unbroken_quantities};
-pub use crate::text::{harmless, harmless_lines};
+pub use crate::text::{escape_controls, escape_controls_in_lines};
 pub use claims::{Shown, checked};
 
 /// How to draw.
@@ -71,7 +71,7 @@ impl Style {
         let heading = lines.iter().take_while(|line| !line.starts_with('─')).count();
         let wraps = lines.len() > heading + 1 + grid.rows.len();
         let lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
-        let is_word = grid.columns.last().is_some_and(|column| column.kind == Kind::Word);
+        let is_word = grid.columns.last().is_some_and(|column| column.kind == ColumnKind::Word);
         let word_width = lines.first().and_then(|heading| last_cell_width(heading)).filter(|_| is_word);
         let draw = |line: &String| match word_width {
             Some(width) if self.color => painted_end(line, width),
@@ -100,7 +100,7 @@ impl Style {
         let columns = usize::from(self.columns()).saturating_sub(indent).max(LEAST_PROSE) as u16;
         let cell = |column: &SheetColumn, row: usize| {
             let text = wrapped(&column.lines[row], columns);
-            let text = if column.kind == Kind::Word { self.word(text.trim_end()) } else { text };
+            let text = if column.kind == ColumnKind::Word { self.word(text.trim_end()) } else { text };
             let heading = &column.lines[0];
             let gap = " ".repeat(headings - heading.width() + GAP);
             let lines = text.trim_end().replace('\n', &format!("\n{}", " ".repeat(indent)));
@@ -122,10 +122,10 @@ impl Style {
         let last = sheet.columns.len() - 1;
         for (index, (column, kind)) in table.column_iter_mut().zip(sheet.columns.iter().map(|c| c.kind)).enumerate() {
             column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
-            if kind == Kind::Number {
+            if kind == ColumnKind::Number {
                 column.set_cell_alignment(CellAlignment::Right);
             }
-            if kind != Kind::Prose {
+            if kind != ColumnKind::Prose {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
@@ -158,7 +158,7 @@ impl Style {
 fn wrapped(text: &str, columns: u16) -> String {
     let mut table = Table::new();
     table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(columns).add_row([unbroken_quantities(&harmless(text))]);
+    table.set_width(columns).add_row([unbroken_quantities(&escape_controls(text))]);
     for column in table.column_iter_mut() {
         column.set_padding((0, 0));
     }
@@ -183,15 +183,15 @@ struct Sheet {
 #[derive(Clone)]
 struct SheetColumn {
     lines: Vec<String>,
-    kind: Kind,
+    kind: ColumnKind,
     stacks: usize,
 }
 
 impl Sheet {
     fn of(grid: &Grid) -> Sheet {
         let column = |(index, column): (usize, &Column)| {
-            let cells = grid.rows.iter().map(|row| harmless(row[index].text()));
-            let lines = std::iter::once(harmless(&column.heading)).chain(cells).collect();
+            let cells = grid.rows.iter().map(|row| escape_controls(row[index].text()));
+            let lines = std::iter::once(escape_controls(&column.heading)).chain(cells).collect();
             SheetColumn { lines, kind: column.kind, stacks: column.stacks }
         };
         Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
@@ -219,7 +219,7 @@ impl Sheet {
         let needed = |column: &SheetColumn| {
             let content = longest(&mut column.lines.iter().flat_map(|cell| cell.lines()));
             let words = longest(&mut column.lines.iter().flat_map(|cell| cell.split_whitespace()));
-            let most = if column.kind == Kind::Prose { prose.max(words.min(word)) } else { usize::MAX };
+            let most = if column.kind == ColumnKind::Prose { prose.max(words.min(word)) } else { usize::MAX };
             content.min(most)
         };
         self.columns.iter().map(needed).sum::<usize>() + GAP * (self.columns.len() - 1)
@@ -289,7 +289,7 @@ fn tally(claims: &[ClaimResult]) -> String {
 /// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user
 /// and system time, peak memory or throughput, how many trials, how many times as fast as the reference it is, with
 /// interval, and the answer.
-pub fn compare_table(outcome: &Outcome, layout: &Layout, style: &Style) -> String {
+pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
     style.table(&grid::compared(outcome, layout, "Interval"))
 }
 

@@ -5,7 +5,7 @@ mod common;
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Point};
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Decision, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::sentence;
 use common::{arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
@@ -18,7 +18,7 @@ fn versus(metric: &str, unit: Unit, better: Better, scale: Effect, bound: Bound)
     let mut measure = measure(metric, unit);
     measure.better = better;
     let (candidate, baseline) = (arm("a", &Point::default()), arm("b", &Point::default()));
-    let test = AskedTest::Versus { measure, candidate, baseline, scale, bound };
+    let test = TestSpec::Versus { measure, candidate, baseline, scale, bound };
     counted(blank("x", "", Judging::Rate, test), Verdict::Holds, 20, 20)
 }
 
@@ -159,7 +159,7 @@ fn comparisons_name_both_commands() {
 #[test]
 fn a_failure_is_named_once() {
     let mut claim = order("B", "sleep {t}");
-    let AskedTest::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     baseline.point = Point::default().with("t", 5);
     claim.verdict = Verdict::Failed;
     let failed = |arm: Arm, how: &str| vec![Reason::Failed { arm: Some(arm), is_wrong: false, how: how.into() }];
@@ -174,7 +174,7 @@ fn a_failure_is_named_once() {
 #[test]
 fn parameters_stand_in_the_command_line() {
     let mut claim = decided(with_ratio(order("sleep {t}", "sleep {t}"), 0.5, 0.4, 0.6), Decision::Slower, 0, 20, 0);
-    let AskedTest::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     candidate.point = Point::default().with("t", 2).with("beside", 1);
     baseline.point = Point::default().with("t", 1).with("beside", 0);
     let text = says(&claim);
@@ -184,12 +184,12 @@ fn parameters_stand_in_the_command_line() {
 #[test]
 fn a_comparison_at_one_of_several_inputs_says_which() {
     let mut claim = decided(with_ratio(order("chunks", "loop"), 2.0, 1.9, 2.1), Decision::Faster, 20, 20, 0);
-    let AskedTest::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     candidate.point = Point::default().with("elements", 100);
     baseline.point = candidate.point.clone();
     let text = says(&claim);
     assert!(text.starts_with("`chunks (elements=100)` is faster than `loop`:"), "{text}");
-    let AskedTest::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     baseline.variant = "loop {elements}".into();
     let text = says(&claim);
     assert!(text.starts_with("`chunks` is faster than `loop 100`:"), "{text}");

@@ -4,7 +4,7 @@ use toml::de::DeValue;
 
 use super::error::{Notes, unknown};
 use super::keys::{Entry, Fields, entries, number, shown};
-use super::read::{COMPARISON_RATE, Terms};
+use super::read::{COMPARISON_RATE, Criterion};
 use super::subject::{Points, factor, level};
 use crate::claim::{Bound, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Level, Metric, Point, Spec};
@@ -176,7 +176,7 @@ fn difference(value: &DeValue<'_>, metric: &Metric) -> Result<f64, String> {
 }
 
 /// Says what a claim claims at these points.
-pub(super) fn says(question: &Question, terms: &Terms, points: &Points, at: &[Point], spec: &Spec) -> String {
+pub(super) fn says(question: &Question, criterion: &Criterion, points: &Points, at: &[Point], spec: &Spec) -> String {
     let (what, overridden): (String, Vec<&str>) = match question {
         Question::Versus { metric, candidate, baseline, scale, bound } => {
             let compared = comparison(*scale, *bound, &spec.metrics[*metric], *metric == 0);
@@ -190,11 +190,11 @@ pub(super) fn says(question: &Question, terms: &Terms, points: &Points, at: &[Po
         }
     };
     let needs_rate = match question {
-        Question::Versus { .. } => terms.rate != COMPARISON_RATE,
+        Question::Versus { .. } => criterion.rate != COMPARISON_RATE,
         Question::Predicate { .. } => true,
     };
-    let how_often = match terms.judging {
-        Judging::Rate if needs_rate => format!(" in at least {} % of the trials", percent(terms.rate)),
+    let how_often = match criterion.judging {
+        Judging::Rate if needs_rate => format!(" in at least {} % of the trials", percent(criterion.rate)),
         _ => String::new(),
     };
     let factors: Vec<&str> = points.named.iter().map(String::as_str).filter(|f| !overridden.contains(f)).collect();

@@ -15,7 +15,7 @@ use crate::hyperfine;
 
 /// A kind of file that other tools read.
 #[derive(Debug)]
-pub struct Kind {
+pub struct ExportFormat {
     /// The option that asks for it, without its dashes.
     pub option: &'static str,
     /// What is in it and who reads it, as a line of help.
@@ -27,62 +27,62 @@ pub struct Kind {
 }
 
 /// Every kind.
-pub const KINDS: &[Kind] = &[
-    Kind {
+pub const FORMATS: &[ExportFormat] = &[
+    ExportFormat {
         option: "export-json",
         about: "Write the times as hyperfine's JSON",
         is_added: false,
         write: |r| hyperfine::json(&r.command_times()),
     },
-    Kind {
+    ExportFormat {
         option: "export-csv",
         about: "Write the times as hyperfine's CSV",
         is_added: false,
         write: |r| hyperfine::csv(&r.command_times()),
     },
-    Kind {
+    ExportFormat {
         option: "export-markdown",
         about: "Write the times as hyperfine's Markdown table",
         is_added: false,
         write: |r| hyperfine::markdown(&r.command_times()),
     },
-    Kind {
+    ExportFormat {
         option: "export-asciidoc",
         about: "Write the times as hyperfine's AsciiDoc table",
         is_added: false,
         write: |r| hyperfine::asciidoc(&r.command_times()),
     },
-    Kind {
+    ExportFormat {
         option: "export-orgmode",
         about: "Write the times as hyperfine's org-mode table",
         is_added: false,
         write: |r| hyperfine::orgmode(&r.command_times()),
     },
-    Kind {
+    ExportFormat {
         option: "export-junit",
         about: "Write JUnit XML for CI servers: a test case for each claim",
         is_added: false,
         write: junit::write,
     },
-    Kind {
+    ExportFormat {
         option: "export-github",
         about: "Add a job summary for GitHub to FILE, \"$GITHUB_STEP_SUMMARY\" there; what stands in it is kept",
         is_added: true,
         write: github::summary,
     },
-    Kind {
+    ExportFormat {
         option: "export-bencher",
         about: "Write Bencher Metric Format: medians with intervals",
         is_added: false,
         write: bencher::write,
     },
-    Kind {
+    ExportFormat {
         option: "export-go",
         about: "Write the Go benchmark format, for benchstat: a line for each trial",
         is_added: false,
         write: go::write,
     },
-    Kind {
+    ExportFormat {
         option: "export-google-benchmark",
         about: "Write Google Benchmark's JSON, for its compare.py: a repetition for each trial",
         is_added: false,
@@ -112,7 +112,7 @@ pub struct Files {
 
 #[derive(Debug)]
 struct ExportFile {
-    kind: &'static Kind,
+    kind: &'static ExportFormat,
     export: Export,
     /// What stood there, where that is to be kept.
     before: String,
@@ -124,7 +124,7 @@ impl Files {
     /// # Errors
     /// As [`Export::open`]; also when two are to be the same file.
     pub fn open<'p>(
-        wanted: impl IntoIterator<Item = (&'static Kind, &'p Path)>,
+        wanted: impl IntoIterator<Item = (&'static ExportFormat, &'p Path)>,
         purpose: Purpose,
     ) -> Result<Files, Error> {
         let mut files: Vec<ExportFile> = Vec::new();

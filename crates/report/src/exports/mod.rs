@@ -9,7 +9,7 @@
 //! | `go` | benchstat: the Go benchmark format |
 //! | `google-benchmark` | Google Benchmark's `compare.py` |
 //!
-//! [`KINDS`] is the one list of them: options, help and man page come from it. A new kind is one file and
+//! [`FORMATS`] is the one list of them: options, help and man page come from it. A new kind is one file and
 //! one line there. [`Files`] writes the files that a run was asked for.
 
 mod bencher;
@@ -20,6 +20,6 @@ mod google_benchmark;
 mod junit;
 mod results;
 
-pub use files::{Files, KINDS, Kind};
+pub use files::{ExportFormat, FORMATS, Files};
 pub use github::annotations;
 pub use results::{ArmResults, Mark, Purpose, Results};

@@ -144,11 +144,11 @@ pub(super) fn thinned(count: usize) -> impl Iterator<Item = usize> {
     (0..kept).map(move |index| index * count / kept)
 }
 
-/// Names that nobody has taken: one that comes again gets a number, as `go test` does it.
+/// UniqueNames that nobody has taken: one that comes again gets a number, as `go test` does it.
 #[derive(Default)]
-pub(super) struct Names(HashMap<String, u32>);
+pub(super) struct UniqueNames(HashMap<String, u32>);
 
-impl Names {
+impl UniqueNames {
     pub fn distinct(&mut self, name: String) -> String {
         let mut distinct = name.clone();
         while self.0.contains_key(&distinct) {

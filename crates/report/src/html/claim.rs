@@ -1,12 +1,12 @@
 //! A claim on the page: what was claimed and came of it, and on what that rests.
 
 use ascertain_engine::claim::{Effect, Judging};
-use ascertain_engine::outcome::{AskedTest, Basis, ClaimResult, Verdict};
+use ascertain_engine::outcome::{Basis, ClaimResult, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun, State};
 
 use super::lead;
 use super::markup::Html;
-use super::picture::{Figure, Room, figures};
+use super::picture::{PictureSize, PictureView, figures};
 use crate::clause::{ClaimFigure, Clause, compared_names, rate_figure};
 use crate::figure::{chance, exact_percent};
 use crate::grid;
@@ -15,7 +15,7 @@ use crate::sentence::{marked, overshoot};
 use crate::text::quoted;
 
 /// A claim as the template draws it.
-pub(super) struct Claim {
+pub(super) struct ClaimView {
     /// Its place in the page's addresses.
     pub anchor: String,
     /// The verdict's word, which the style sheet and the shapes go by.
@@ -38,7 +38,7 @@ pub(super) struct Claim {
     pub analysis: Html,
     pub restated: Html,
     pub reach: String,
-    pub pictures: Vec<Figure>,
+    pub pictures: Vec<PictureView>,
     /// How many pictures are left out for the page's size.
     pub undrawn: usize,
     /// Whether its evidence is in sight from the start.
@@ -49,20 +49,20 @@ pub(super) struct Claim {
 const FEW: usize = 3;
 
 /// The claims of a run, in the order asked.
-pub(super) fn claims(run: &RecordedRun, prefix: &str) -> Vec<Claim> {
+pub(super) fn claims(run: &RecordedRun, prefix: &str) -> Vec<ClaimView> {
     run.outcome.claims.iter().enumerate().map(|(index, claim)| view(run, index, claim, prefix)).collect()
 }
 
-fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> Claim {
+fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> ClaimView {
     let asked = run.header.plan.claims.iter().find(|asked| asked.id == claim.id);
     let prose = |text: Option<&String>| text.map_or_else(Html::default, |text| Html::prose(text));
     let source = claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string();
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     let here = Some(grid::here(claim)).filter(|here| is_judged && here != "-");
-    let room = Room::of(run);
-    let (pictures, undrawn) = pictures_of(run, index, room);
+    let size = PictureSize::of(run);
+    let (pictures, undrawn) = pictures_of(run, index, size);
     let missing = run.paths.get(index).and_then(|path| lead::missing_of_claim(claim, path));
-    Claim {
+    ClaimView {
         anchor: format!("{prefix}claim-{}", index + 1),
         verdict: claim.verdict.word(),
         answer: grid::answer(claim),
@@ -77,26 +77,26 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         analysis: prose(asked.map(|asked| &asked.analysis)),
         restated: prose(asked.map(|asked| &asked.restated)),
         reach: reach(claim, run.state),
-        pictures: figures(pictures, prefix, &format!("c{index}p"), room),
+        pictures: figures(pictures, prefix, &format!("c{index}p"), size),
         undrawn,
         is_open: run.outcome.claims.len() <= FEW,
     }
 }
 
-/// The claim's pictures, and how many are left out. Where room is short that is the path of the evidence if all trials
+/// The claim's pictures, and how many are left out. Where size is short that is the path of the evidence if all trials
 /// agree: it is a straight line, which the count in the sentence says as well. Where it is shortest, ratios are there only
 /// for claims whose trials disagree and that don't hold or took long: the others' are left to the picture of all ratios,
 /// and rates to that of all rates; and the path only where it did not reach its end, which a sentence says.
-fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, usize) {
+fn pictures_of(run: &RecordedRun, index: usize, size: PictureSize) -> (Vec<Picture>, usize) {
     const LONG_TRIALS: u64 = 200;
     let ClaimResult { trials, successes, ties, verdict, .. } = run.outcome.claims[index];
     let is_straight = successes == 0 || successes == trials - ties;
     let is_expected = verdict == Verdict::Holds && trials <= LONG_TRIALS;
-    let is_said = |kind: PictureKind| match (room, kind) {
-        (Room::Half, PictureKind::Evidence) => is_straight,
-        (Room::Least, PictureKind::Evidence) => is_straight || is_expected || verdict != Verdict::Undecided,
-        (Room::Least, PictureKind::Ratios) => is_straight || is_expected,
-        (Room::Least, PictureKind::Rate) => true,
+    let is_said = |kind: PictureKind| match (size, kind) {
+        (PictureSize::Half, PictureKind::Evidence) => is_straight,
+        (PictureSize::Least, PictureKind::Evidence) => is_straight || is_expected || verdict != Verdict::Undecided,
+        (PictureSize::Least, PictureKind::Ratios) => is_straight || is_expected,
+        (PictureSize::Least, PictureKind::Rate) => true,
         _ => false,
     };
     let mut pictures = pictures::of_claim(run, index);
@@ -109,7 +109,7 @@ fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, us
 /// The claim as its author put it, or else what it asks.
 pub(super) fn heading(claim: &ClaimResult) -> Html {
     match (claim.asked.judging, claim.asked.tests.as_slice()) {
-        (Judging::Order, [AskedTest::Versus { candidate, baseline, .. }]) => {
+        (Judging::Order, [TestSpec::Versus { candidate, baseline, .. }]) => {
             let (candidate, baseline) = compared_names(candidate, baseline);
             Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
         }
@@ -148,7 +148,7 @@ fn statistics(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<String> {
 }
 
 fn is_comparison(claim: &ClaimResult) -> bool {
-    matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }])
+    matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }])
 }
 
 /// "won 16 of 16 pairs, 2 ties", "true in 17 of 18 trials".
@@ -167,7 +167,7 @@ fn counts(claim: &ClaimResult) -> String {
 fn estimate(claim: &ClaimResult) -> Option<String> {
     let at_median = claim.rate_claimed == 0.5 || claim.asked.judging == Judging::Order;
     match claim.asked.tests.as_slice() {
-        [AskedTest::Versus { scale, .. }] if claim.ratio.is_some() => {
+        [TestSpec::Versus { scale, .. }] if claim.ratio.is_some() => {
             let what = if *scale == Effect::Ratio { "ratio" } else { "difference" };
             let figure = ClaimFigure::of(claim)?.short;
             Some(match at_median {

@@ -8,29 +8,29 @@ use ascertain_engine::recorded::RecordedRun;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::markup::Html;
-use super::picture::{Figure, Room, figures, in_addresses};
-use super::table::Table;
+use super::picture::{PictureSize, PictureView, figures, in_addresses};
+use super::table::TableView;
 use crate::figure::{chance, exact_percent};
 use crate::grid;
-use crate::layout::Layout;
+use crate::layout::TableLayout;
 use crate::pictures::{self, Picture, PictureKind, is_constant};
 use crate::sentence::left_out;
-use crate::text::harmless;
+use crate::text::escape_controls;
 
 /// An experiment as the template draws it.
-pub(super) struct Experiment {
+pub(super) struct ExperimentView {
     pub anchor: String,
     pub id: String,
     pub title: String,
     /// What it asks, in its own words.
     pub question: Vec<Section>,
-    pub pictures: Vec<Figure>,
+    pub pictures: Vec<PictureView>,
     /// How many pictures are left out for the page's size.
     pub undrawn: usize,
     /// What did not vary, a sentence each.
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
-    pub table: Option<Table>,
+    pub table: Option<TableView>,
     /// The metrics of the table, and what each is.
     pub metrics: Vec<(String, String)>,
     pub left_out: Vec<Html>,
@@ -41,24 +41,24 @@ pub(super) struct Experiment {
 }
 
 /// The experiments of a run, in the order of its header.
-pub(super) fn experiments(run: &RecordedRun, prefix: &str) -> Vec<Experiment> {
+pub(super) fn experiments(run: &RecordedRun, prefix: &str) -> Vec<ExperimentView> {
     run.header.experiments.iter().enumerate().map(|(index, spec)| view(run, index, spec, prefix)).collect()
 }
 
-fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experiment {
+fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> ExperimentView {
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
     let (question, rest): (Vec<Section>, Vec<Section>) =
         sections(&spec.readme).into_iter().partition(|section| about(section, "question") || section.title.is_empty());
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
-    let room = Room::of(run);
-    let (pictures, undrawn) = pictures_of(run, spec, room);
+    let size = PictureSize::of(run);
+    let (pictures, undrawn) = pictures_of(run, spec, size);
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
-    Experiment {
+    ExperimentView {
         anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
         id: spec.id.clone(),
         title: title(run, spec),
         question,
-        pictures: figures(pictures, prefix, &format!("e{index}p"), room),
+        pictures: figures(pictures, prefix, &format!("e{index}p"), size),
         undrawn,
         constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
@@ -77,20 +77,20 @@ fn title(run: &RecordedRun, spec: &Spec) -> String {
     spec.title.clone()
 }
 
-/// The experiment's pictures, and how many are left out. Where room is short those are that the table and the claims say as well: what
+/// The experiment's pictures, and how many are left out. Where size is short those are that the table and the claims say as well: what
 /// is the same in every trial of an arm, and each trial's values. Where it is shortest only the first metric that has
 /// quantiles shows them.
-fn pictures_of(run: &RecordedRun, spec: &Spec, room: Room) -> (Vec<Picture>, usize) {
+fn pictures_of(run: &RecordedRun, spec: &Spec, size: PictureSize) -> (Vec<Picture>, usize) {
     let mut pictures = pictures::of_experiment(run, &spec.id);
     let all = pictures.len();
     let is_said = |picture: &Picture| picture.kind == PictureKind::Trials || is_constant(&picture.plot);
-    pictures.retain(|picture| room == Room::Full || !is_said(picture));
+    pictures.retain(|picture| size == PictureSize::Full || !is_said(picture));
     let mut has_quantiles = false;
     pictures.retain(|picture| {
         let are_quantiles = picture.kind == PictureKind::Quantiles;
         let is_more = are_quantiles && has_quantiles;
         has_quantiles |= are_quantiles;
-        room != Room::Least || !is_more
+        size != PictureSize::Least || !is_more
     });
     let undrawn = all - pictures.len();
     (pictures, undrawn)
@@ -106,13 +106,13 @@ fn metrics(run: &RecordedRun, spec: &Spec) -> Vec<(String, String)> {
     spec.metrics.iter().filter(is_observed).map(|metric| (metric.name.clone(), metric.about.clone())).collect()
 }
 
-fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
+fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     let outcome = &run.outcome.asked_for(&run.header.plan.tables);
     let is_comparison = |claim: &ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {
         let level = interval_level(&outcome.claims);
         let interval = level.map_or_else(|| "Interval".into(), |level| format!("{level} interval"));
-        return Table::of(&spec.title, &grid::compared(outcome, &Layout::default(), &interval));
+        return TableView::of(&spec.title, &grid::compared(outcome, &TableLayout::default(), &interval));
     }
     let points: Vec<&PointSummary> =
         outcome.points.iter().filter(|point| point.n > 0 && point.experiment == spec.id).collect();
@@ -120,7 +120,7 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
         return None;
     }
     let (shared, grid) = grid::experiment_table(&spec.id, &points);
-    Table::of(&shared, &grid)
+    TableView::of(&shared, &grid)
 }
 
 /// The level of the claims' intervals, if all have the same.
@@ -166,7 +166,7 @@ fn sections(readme: &str) -> Vec<Section> {
         let flows = body.starts_with(|c: char| c.is_alphanumeric() || c == '`');
         let between = if flows { " " } else { "\n\n" };
         let titled = if title.is_empty() { body.to_string() } else { format!("**{title}.**{between}{body}") };
-        Section { title: harmless(&title), body: to_html(body), titled: to_html(&titled) }
+        Section { title: escape_controls(&title), body: to_html(body), titled: to_html(&titled) }
     };
     said.map(section).collect()
 }
@@ -205,7 +205,7 @@ fn to_html(markdown: &str) -> Html {
 
 fn shown(text: &str) -> CowStr<'static> {
     // Line breaks are the author's own.
-    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n").into()
+    text.split('\n').map(escape_controls).collect::<Vec<_>>().join("\n").into()
 }
 
 fn leads_to_the_web(url: &str) -> bool {

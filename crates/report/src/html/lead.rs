@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Better};
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::claim::grouped;
@@ -43,7 +43,7 @@ pub(super) fn lead(run: &RecordedRun) -> Option<Html> {
 }
 
 fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
-    let [AskedTest::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let [TestSpec::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     let decision = claim.decision.filter(|_| is_judged && claim.trials > 0);
     let is_order = claim.asked.judging == Judging::Order;

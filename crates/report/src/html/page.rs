@@ -4,12 +4,12 @@ use ascertain_engine::outcome::{Outcome, Verdict};
 use ascertain_engine::recorded::RecordedRun;
 use askama::Template;
 
-use super::claim::{Claim, claims};
-use super::experiment::{Experiment, experiments};
+use super::claim::{ClaimView, claims};
+use super::experiment::{ExperimentView, experiments};
 use super::facts::{Fact, command_line, facts, in_short, moment, notice};
 use super::lead::{lead, missing_trials};
 use super::markup::Html;
-use super::picture::{Figure, Room, figures, prefix};
+use super::picture::{PictureSize, PictureView, figures, prefix};
 use super::table::{Aligned, aligned};
 use crate::plot::svg;
 use crate::sentence::left_out;
@@ -28,11 +28,11 @@ struct Page {
     policy: String,
     /// Where there are several runs: their claims side by side.
     aligned: Option<Aligned>,
-    runs: Vec<Run>,
+    runs: Vec<RunView>,
 }
 
 /// A run as the template draws it.
-struct Run {
+struct RunView {
     /// What its addresses begin with.
     prefix: String,
     title: String,
@@ -44,11 +44,11 @@ struct Run {
     tally: Vec<Count>,
     facts: Vec<Fact>,
     threats: Vec<Html>,
-    overview: Vec<Figure>,
+    overview: Vec<PictureView>,
     /// The claims that the overview does not show.
     undrawn: Option<Html>,
-    claims: Vec<Claim>,
-    experiments: Vec<Experiment>,
+    claims: Vec<ClaimView>,
+    experiments: Vec<ExperimentView>,
     /// The pictures that are left out for the page's size, and how they are had.
     smaller: Option<Html>,
     /// Left out of experiments that the header does not describe.
@@ -73,7 +73,7 @@ struct Count {
 /// # Panics
 /// Never: the templates are checked when the program is compiled, and nothing in them can fail.
 pub fn page(runs: &[RecordedRun]) -> String {
-    let views: Vec<Run> = runs.iter().enumerate().map(|(index, run)| view(run, index, runs.len())).collect();
+    let views: Vec<RunView> = runs.iter().enumerate().map(|(index, run)| view(run, index, runs.len())).collect();
     let title = match views.as_slice() {
         [run] => run.title.clone(),
         runs => format!("{} runs side by side", runs.len()),
@@ -97,13 +97,13 @@ fn style() -> String {
     format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{plots}\n{STYLE}")
 }
 
-fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
+fn view(run: &RecordedRun, index: usize, runs: usize) -> RunView {
     let prefix = prefix(index, runs);
     let described = |id: &str| run.header.experiments.iter().any(|spec| spec.id == id);
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment));
     let (claims, experiments) = (claims(run, &prefix), experiments(run, &prefix));
     let undrawn_pictures = claims.iter().map(|claim| claim.undrawn).chain(experiments.iter().map(|e| e.undrawn)).sum();
-    Run {
+    RunView {
         title: title(run),
         subtitle: format!("{}, on {}", moment(&run.header.started), in_short(&run.outcome.machine)),
         lead: lead(run),
@@ -130,10 +130,10 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> Run {
     }
 }
 
-/// All claims at once. Where room is shortest without tables, since figures stand beside the rows.
-fn overview(run: &RecordedRun, prefix: &str) -> Vec<Figure> {
-    let mut drawn = figures(pictures::overview(run), prefix, "o", Room::Full);
-    if Room::of(run) == Room::Least {
+/// All claims at once. Where size is shortest without tables, since figures stand beside the rows.
+fn overview(run: &RecordedRun, prefix: &str) -> Vec<PictureView> {
+    let mut drawn = figures(pictures::overview(run), prefix, "o", PictureSize::Full);
+    if PictureSize::of(run) == PictureSize::Least {
         drawn.iter_mut().for_each(|figure| figure.table = None);
     }
     drawn
@@ -148,7 +148,8 @@ fn undrawn(run: &RecordedRun) -> Option<Html> {
 
 /// That pictures are left out so that the page stays small, and how they are had.
 fn smaller(run: &RecordedRun, undrawn: usize) -> Option<Html> {
-    let tables = if Room::of(run) == Room::Least { ", and the tables of those that are here" } else { "" };
+    let tables =
+        if PictureSize::of(run) == PictureSize::Least { ", and the tables of those that are here" } else { "" };
     let pictures = if undrawn == 1 { "1 picture that says".into() } else { format!("{undrawn} pictures that say") };
     let id = &run.header.run_id;
     let [list, draw] = ["--plots", "--svg ID"].map(|how| quoted(&format!("ascertain report {id} {how}")));

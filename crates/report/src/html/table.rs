@@ -8,36 +8,36 @@ use super::claim::heading;
 use super::markup::Html;
 use crate::clause::Clause;
 use crate::figure::exact_percent;
-use crate::grid::{self, Cell, Grid, Kind};
+use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::text::NO_BREAK;
 
 /// A table as the template draws it.
-pub(super) struct Table {
+pub(super) struct TableView {
     /// What it shows, for those who can't see where it stands.
     pub label: String,
-    pub columns: Vec<Column>,
+    pub columns: Vec<ColumnView>,
     pub rows: Vec<Vec<Html>>,
 }
 
-pub(super) struct Column {
+pub(super) struct ColumnView {
     pub heading: Html,
     /// The attribute with the class of its cells, `word` or `prose`; numbers, of which most are, have none.
     pub class: &'static str,
 }
 
-impl Table {
+impl TableView {
     /// `None` where there is nothing to show.
-    pub fn of(label: &str, grid: &Grid) -> Option<Table> {
-        let columns = grid.columns.iter().map(|column| Column {
+    pub fn of(label: &str, grid: &Grid) -> Option<TableView> {
+        let columns = grid.columns.iter().map(|column| ColumnView {
             heading: Html::breakable(&column.heading),
             class: match column.kind {
-                Kind::Number => "",
-                Kind::Word => " class=\"word\"",
-                Kind::Prose => " class=\"prose\"",
+                ColumnKind::Number => "",
+                ColumnKind::Word => " class=\"word\"",
+                ColumnKind::Prose => " class=\"prose\"",
             },
         });
         let rows = grid.rows.iter().map(|row| row.iter().zip(&grid.columns).map(cell).collect());
-        let table = Table { label: label.into(), columns: columns.collect(), rows: rows.collect() };
+        let table = TableView { label: label.into(), columns: columns.collect(), rows: rows.collect() };
         (!grid.is_empty()).then_some(table)
     }
 
@@ -54,8 +54,8 @@ impl Table {
 
 fn cell((cell, column): (&Cell, &grid::Column)) -> Html {
     match cell {
-        Cell::Text(words) if column.kind == Kind::Prose => Html::breakable(words),
-        Cell::Text(words) if column.kind == Kind::Number => numbers(words),
+        Cell::Text(words) if column.kind == ColumnKind::Prose => Html::breakable(words),
+        Cell::Text(words) if column.kind == ColumnKind::Number => numbers(words),
         Cell::Text(words) => Html::text(words),
         Cell::Code(name) => Html(format!("<code>{}</code>", Html::breakable(name))),
     }

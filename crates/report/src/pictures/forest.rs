@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Metric};
 use ascertain_engine::observations::Observations;
-use ascertain_engine::outcome::{AskedTest, Outcome, PointSummary};
+use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use super::claim::density;
-use super::measured::{Estimate, Measured, Row};
+use super::measured::{ArmRow, Measured, MedianInterval};
 use super::names::{self, Lines};
 use super::paired::of_predicate;
 use super::quantiles::{MOST_LINES, about, cut_off, quantiles};
@@ -33,11 +33,11 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
     let (shown, selected) = measured.selection(MOST_ROWS);
     // What does not vary has no interval: it is known.
     let is_constant = shown.is_constant() && shown.rows.iter().any(|row| row.n() > 1);
-    let estimate = |row: &Row| match row.median {
-        Estimate { value, .. } if is_constant => Estimate { value, low: value, high: value },
+    let estimate = |row: &ArmRow| match row.median {
+        MedianInterval { value, .. } if is_constant => MedianInterval { value, low: value, high: value },
         estimate => estimate,
     };
-    let estimates: Vec<Estimate> = shown.rows.iter().map(estimate).collect();
+    let estimates: Vec<MedianInterval> = shown.rows.iter().map(estimate).collect();
     let numbers = || estimates.iter().flat_map(|e| [e.low, e.value, e.high]).filter(|number| number.is_finite());
     let first = numbers().next()?;
     // Medians that are all alike, of which nothing more is known, are no picture.
@@ -143,7 +143,7 @@ pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot>
         plots.extend(medians(&measured, "medians".into(), &about).map(|picture| picture.plot));
     }
     for (index, claim) in outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Rate).enumerate() {
-        let [AskedTest::Predicate { arm, predicate, measure }] = claim.asked.tests.as_slice() else { continue };
+        let [TestSpec::Predicate { arm, predicate, measure }] = claim.asked.tests.as_slice() else { continue };
         plots.extend(density(claim, format!("rate-{}", index + 1)).map(|picture| picture.plot));
         let of_arm: Vec<&PointSummary> = outcome
             .points

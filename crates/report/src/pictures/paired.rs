@@ -3,7 +3,7 @@
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::Metric;
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Measure};
+use ascertain_engine::outcome::{ClaimResult, Measure, TestSpec};
 use ascertain_engine::predicate::Predicate;
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 use ascertain_engine::unit::Unit;
@@ -155,7 +155,7 @@ fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
 /// The metric of a claim's predicate in the trials that were judged, with its bound. Nothing where the predicate speaks
 /// of several metrics, or nothing can be drawn or differs.
 pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
-    let [AskedTest::Predicate { arm, predicate, measure: Some(measure) }] = claim.asked.tests.as_slice() else {
+    let [TestSpec::Predicate { arm, predicate, measure: Some(measure) }] = claim.asked.tests.as_slice() else {
         return None;
     };
     let spec = run.header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
@@ -216,8 +216,8 @@ impl<'a> Versus<'a> {
     /// The first comparison of a claim: the one whose ratios or differences are recorded.
     pub fn of(claim: &'a ClaimResult) -> Option<Versus<'a>> {
         claim.asked.tests.iter().find_map(|test| match test {
-            AskedTest::Versus { measure, scale, bound, .. } => Some(Versus { measure, scale: *scale, bound: *bound }),
-            AskedTest::Predicate { .. } => None,
+            TestSpec::Versus { measure, scale, bound, .. } => Some(Versus { measure, scale: *scale, bound: *bound }),
+            TestSpec::Predicate { .. } => None,
         })
     }
 

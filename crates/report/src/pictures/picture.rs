@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::grid::{Grid, Kind};
+use crate::grid::{ColumnKind, Grid};
 use crate::plot::Plot;
 
 /// A plot with what it says as a table.
@@ -61,8 +61,8 @@ impl Table {
 
     /// The table as the page and the terminal draw tables.
     pub(crate) fn grid(&self) -> Grid {
-        let kind = |column: usize| if column == 0 { Kind::Prose } else { Kind::Number };
-        let columns: Vec<(&str, Kind)> =
+        let kind = |column: usize| if column == 0 { ColumnKind::Prose } else { ColumnKind::Number };
+        let columns: Vec<(&str, ColumnKind)> =
             self.headings.iter().enumerate().map(|(column, heading)| (heading.as_str(), kind(column))).collect();
         let mut grid = Grid::new(&columns);
         grid.rows.extend(self.rows.iter().map(|row| row.iter().map(|cell| cell.as_str().into()).collect()));

@@ -1,12 +1,12 @@
 //! The sentences of a claim, with names still marked: see [`crate::text::quoted`].
 
 use ascertain_engine::claim::Judging;
-use ascertain_engine::outcome::{AskedTest, Basis, ClaimResult, Decided, Decision, Measure, Verdict};
+use ascertain_engine::outcome::{Basis, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
 
 use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure, worse};
 use crate::figure::{chance, exact_percent};
 use crate::finding;
-use crate::text::{ended, harmless, quoted};
+use crate::text::{ended, escape_controls, quoted};
 
 /// The verdict and the reason.
 pub fn claim(claim: &ClaimResult) -> String {
@@ -29,7 +29,7 @@ pub fn claim(claim: &ClaimResult) -> String {
 /// What speaks against the trials being alike.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
     let signs: Vec<String> =
-        claim.unlike.iter().map(|sign| harmless(finding::unlike(sign).trim().trim_end_matches('.'))).collect();
+        claim.unlike.iter().map(|sign| escape_controls(finding::unlike(sign).trim().trim_end_matches('.'))).collect();
     let so = match claim.verdict {
         _ if claim.interferes => {
             "The verdict takes it that a coin decides each trial; intervals need trials that are alike."
@@ -168,7 +168,7 @@ fn order(claim: &ClaimResult) -> String {
 }
 
 fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
-    let [AskedTest::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let [TestSpec::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
     let (candidate, baseline) = compared_names(candidate, baseline);
     Some(Sides { measure, candidate: quoted(&candidate), baseline: quoted(&baseline) })
 }

@@ -13,7 +13,7 @@ fn spec() -> Spec {
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
-const TERMS: Terms = Terms { error: 0.001, margin: None, precision: None, gate: None, exact_trials: false };
+const TERMS: JudgeTerms = JudgeTerms { error: 0.001, margin: None, precision: None, gate: None, exact_trials: false };
 
 /// A trial of one metric, of as many arms as there are values.
 fn trial(values: &[Bounds]) -> TrialValues<'_> {
@@ -29,7 +29,7 @@ fn arm(variant: &str) -> Arm {
 fn versus(scale: Effect, bound: Bound) -> ClaimJudge {
     let tests = vec![Test::Versus { metric: 0, candidate: arm("a"), baseline: arm("b"), scale, bound }];
     let claim = Claim { judging: Judging::Rate, tests, ..Claim::order("judged", &arm("a"), &arm("b")) };
-    let mut judge = ClaimJudge::new(&claim, &spec(), &Terms { exact_trials: true, ..TERMS }).unwrap();
+    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { exact_trials: true, ..TERMS }).unwrap();
     judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
     judge
 }
@@ -133,7 +133,7 @@ fn a_rate_that_left_its_interval_has_none() {
 
 fn comparison(margin: Option<f64>, gate: Option<Gate>, exact_trials: bool) -> ClaimJudge {
     let claim = Claim::order("judged", &arm("a"), &arm("b"));
-    let mut judge = ClaimJudge::new(&claim, &spec(), &Terms { margin, gate, exact_trials, ..TERMS }).unwrap();
+    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { margin, gate, exact_trials, ..TERMS }).unwrap();
     judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
     judge
 }
