@@ -4,7 +4,7 @@
 use ascertain::engine::command::CommandSet;
 use ascertain::engine::run::{Observer, Progress};
 use ascertain::report::sentence;
-use ascertain::{Setting, carry_out, compare::Compare};
+use ascertain::{RunContext, carry_out, compare::Compare};
 
 struct Live;
 
@@ -17,7 +17,7 @@ impl Observer for Live {
 fn main() -> Result<(), ascertain::Error> {
     let (request, plan) = Compare::new(CommandSet::of("compare", ["sleep 0.01", "sleep 0.03"])).plan()?;
     let mut live = Live;
-    let done = carry_out(request, plan, Setting { evidence: None, ..Setting::new(&mut live) })?;
+    let done = carry_out(request, plan, RunContext { evidence: None, ..RunContext::new(&mut live) })?;
     done.run.outcome.claims.iter().for_each(|claim| println!("{}", sentence::claim(claim)));
     Ok(())
 }

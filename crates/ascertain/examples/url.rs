@@ -4,7 +4,7 @@
 use ascertain::engine::command::{CommandSet, OnFailure};
 use ascertain::engine::run::Silent;
 use ascertain::report::sentence;
-use ascertain::{Setting, carry_out, slo::Slo};
+use ascertain::{RunContext, carry_out, slo::Slo};
 
 fn main() -> Result<(), ascertain::Error> {
     let url = std::env::args().nth(1).unwrap_or_else(|| "file:///dev/null".into());
@@ -12,7 +12,7 @@ fn main() -> Result<(), ascertain::Error> {
     let command = CommandSet { on_failure: OnFailure::Observe, ..command };
     let (request, plan) = Slo::new(command, 0.9, "wall <= 2 s").plan()?;
     let mut silent = Silent;
-    let done = carry_out(request, plan, Setting { evidence: None, ..Setting::new(&mut silent) })?;
+    let done = carry_out(request, plan, RunContext { evidence: None, ..RunContext::new(&mut silent) })?;
     println!("{} {:?}", sentence::claim(&done.run.outcome.claims[0]), done.ending());
     Ok(())
 }

@@ -9,7 +9,7 @@ use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
 use ascertain_engine::function::Group;
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_report::layout::Layout;
+use ascertain_report::layout::TableLayout;
 
 use crate::error::Error;
 use crate::request::{Request, Terms, UseCase};
@@ -39,7 +39,7 @@ pub struct Compare {
     /// What it fails for.
     pub gate: Option<Gate>,
     /// How its table is laid out.
-    pub layout: Layout,
+    pub layout: TableLayout,
     /// Whether the medians are drawn below it.
     pub plot: bool,
     /// Error, time, trials, seed.
@@ -58,7 +58,7 @@ impl Compare {
             margin: None,
             precision: None,
             gate: None,
-            layout: Layout::default(),
+            layout: TableLayout::default(),
             plot: false,
             terms: Terms::default(),
         }

@@ -22,4 +22,4 @@ pub use ascertain_report as report;
 pub use ascertain_stats as stats;
 pub use error::Error;
 pub use request::{Ending, FailOn, Request, Terms, UseCase};
-pub use run::{Done, Setting, carry_out};
+pub use run::{Done, RunContext, carry_out};

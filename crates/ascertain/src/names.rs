@@ -1,7 +1,7 @@
 //! Names that were asked for and are not there.
 
 use ascertain_engine::names::suggestion;
-use ascertain_report::terminal::harmless;
+use ascertain_report::terminal::escape_controls;
 
 /// The name that was probably meant, "; did you mean `sum`?", or where none is near, "; there are: sum, fill-rate".
 #[must_use]
@@ -11,7 +11,7 @@ pub fn among<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Strin
         [] => "; there is none".into(),
         known => format!("; there are: {}", known.join(", ")),
     };
-    harmless(&suggestion(asked, known.iter().copied()).unwrap_or_else(all))
+    escape_controls(&suggestion(asked, known.iter().copied()).unwrap_or_else(all))
 }
 
 #[cfg(test)]

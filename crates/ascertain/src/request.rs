@@ -9,7 +9,7 @@ use ascertain_engine::outcome::{ClaimResult, Decision, Verdict};
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::run::Run;
 use ascertain_report::exports::Purpose;
-use ascertain_report::layout::Layout;
+use ascertain_report::layout::TableLayout;
 use ascertain_report::terminal::Shown;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Request {
     pub fail_on: Vec<FailOn>,
     /// How the table of a comparison is laid out.
     #[serde(default)]
-    pub layout: Layout,
+    pub layout: TableLayout,
     /// Whether pictures are drawn below it.
     #[serde(default)]
     pub plot: bool,
@@ -109,7 +109,7 @@ impl Request {
     #[must_use]
     pub fn new(use_case: UseCase) -> Request {
         let (fail_on, places) = (Vec::new(), BTreeMap::new());
-        let (layout, shown) = (Layout::default(), Shown::default());
+        let (layout, shown) = (TableLayout::default(), Shown::default());
         Request { use_case, fail_on, layout, plot: false, shown, places }
     }
 

@@ -8,7 +8,7 @@ use ascertain_engine::outcome::Gate;
 
 use crate::error::Error;
 use crate::request::{FailOn, Request, UseCase};
-use crate::run::{Done, Setting, go_on};
+use crate::run::{Done, RunContext, go_on};
 
 /// A recorded run, and what is to be otherwise from now on.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ impl Continue {
     ///
     /// # Errors
     /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
-    pub fn carry_out(self, mut request: Request, setting: Setting) -> Result<Done, Error> {
+    pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
         let (writer, recorded) = Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?;
         let mut plan = recorded.header.plan.clone();
         plan.config.max_time = self.max_time.unwrap_or(plan.config.max_time);
@@ -48,6 +48,6 @@ impl Continue {
             (Some(fail_on), _) => request.fail_on = fail_on,
             (None, _) => {}
         }
-        go_on(request, plan, (writer, recorded), setting)
+        go_on(request, plan, (writer, recorded), context)
     }
 }

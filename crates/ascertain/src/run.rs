@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::request::{Ending, Request};
 
 /// Where a run happens: what it may measure besides commands, where its evidence goes, and who hears of it.
-pub struct Setting<'a> {
+pub struct RunContext<'a> {
     /// The experiments that it may name; commands are always there.
     pub registry: &'a Registry<'a>,
     /// The folder of runs; without one no evidence is kept.
@@ -27,11 +27,17 @@ pub struct Setting<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
-impl<'a> Setting<'a> {
+impl<'a> RunContext<'a> {
     /// Evidence is kept where Ascertain keeps it, and no experiments are needed.
-    pub fn new(observer: &'a mut dyn Observer) -> Setting<'a> {
+    pub fn new(observer: &'a mut dyn Observer) -> RunContext<'a> {
         let evidence = Some(evidence::runs_folder());
-        Setting { registry: &[], evidence, command_line: std::env::args().collect(), stop: Stop::default(), observer }
+        RunContext {
+            registry: &[],
+            evidence,
+            command_line: std::env::args().collect(),
+            stop: Stop::default(),
+            observer,
+        }
     }
 }
 
@@ -58,20 +64,20 @@ impl Done {
     }
 }
 
-/// Carries out a plan with the setting's experiments and the plan's own commands.
+/// Carries out a plan with the context's experiments and the plan's own commands.
 ///
 /// # Errors
 /// When the plan can't be carried out, or evidence can't be begun.
-pub fn carry_out(request: Request, plan: Plan, setting: Setting) -> Result<Done, Error> {
-    let recording = match setting.evidence {
+pub fn carry_out(request: Request, plan: Plan, context: RunContext) -> Result<Done, Error> {
+    let recording = match context.evidence {
         None => Recording::None,
         Some(runs) => Recording::New {
             runs,
-            command_line: setting.command_line,
+            command_line: context.command_line,
             request: serde_json::to_value(&request).unwrap_or_default(),
         },
     };
-    go(request, plan, recording, setting.registry, (&setting.stop, setting.observer))
+    go(request, plan, recording, context.registry, (&context.stop, context.observer))
 }
 
 /// Goes on with a recorded run.
@@ -79,10 +85,10 @@ pub(crate) fn go_on(
     request: Request,
     plan: Plan,
     (writer, recorded): (Writer, Recorded),
-    setting: Setting,
+    context: RunContext,
 ) -> Result<Done, Error> {
     let recording = Recording::Continue(Box::new((writer, recorded)));
-    go(request, plan, recording, setting.registry, (&setting.stop, setting.observer))
+    go(request, plan, recording, context.registry, (&context.stop, context.observer))
 }
 
 fn go(

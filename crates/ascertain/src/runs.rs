@@ -158,7 +158,7 @@ impl Loaded {
     /// Reads a run's folder; its rows only where they are needed.
     pub(crate) fn read(folder: &Path) -> Result<Loaded, Error> {
         let id = name(folder);
-        // Asked first: a run that is seen to have ended has written all that it will.
+        // ClaimSpec first: a run that is seen to have ended has written all that it will.
         let is_going_on = evidence::is_going_on(folder);
         let mut header = evidence::read_header(folder)?;
         let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);

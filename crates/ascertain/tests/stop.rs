@@ -5,7 +5,7 @@ use ascertain::engine::command::CommandSet;
 use ascertain::engine::outcome::Verdict;
 use ascertain::engine::run::{Observer, Progress, Silent};
 use ascertain::resume::Continue;
-use ascertain::{Ending, Request, Setting, UseCase, carry_out, compare::Compare};
+use ascertain::{Ending, Request, RunContext, UseCase, carry_out, compare::Compare};
 use ascertain_sys::interrupt::Stop;
 
 /// Asks as soon as it hears of the run.
@@ -25,8 +25,8 @@ fn a_run_that_was_asked_to_end_is_continued() {
     let stop = Stop::new().unwrap();
     let mut impatient = Impatient(stop.clone());
     let evidence = Some(runs.path().to_path_buf());
-    let setting = Setting { evidence, stop, ..Setting::new(&mut impatient) };
-    let done = carry_out(request.clone(), plan, setting).unwrap();
+    let context = RunContext { evidence, stop, ..RunContext::new(&mut impatient) };
+    let done = carry_out(request.clone(), plan, context).unwrap();
     assert_eq!(done.ending(), Ending::Interrupted);
     assert_eq!(done.run.outcome.claims[0].verdict, Verdict::Undecided);
     let folder = done.run.folder.unwrap();
@@ -36,7 +36,7 @@ fn a_run_that_was_asked_to_end_is_continued() {
     assert_eq!((recorded.use_case, &recorded), (UseCase::Compare, &request));
     let mut silent = Silent;
     let going_on = Continue { folder, max_time: None, max_trials: None, fail_on: None, gate: None };
-    let done = going_on.carry_out(recorded, Setting::new(&mut silent)).unwrap();
+    let done = going_on.carry_out(recorded, RunContext::new(&mut silent)).unwrap();
     assert_eq!(done.ending(), Ending::Done);
     assert_eq!(done.run.outcome.claims[0].verdict, Verdict::Refuted, "it is slower");
 }
@@ -52,8 +52,8 @@ fn a_command_that_is_waited_for_is_stopped() {
         theirs.ask();
     });
     let mut silent = Silent;
-    let setting = Setting { evidence: None, stop, ..Setting::new(&mut silent) };
-    let done = carry_out(request, plan, setting).unwrap();
+    let context = RunContext { evidence: None, stop, ..RunContext::new(&mut silent) };
+    let done = carry_out(request, plan, context).unwrap();
     asking.join().unwrap();
     assert_eq!(done.ending(), Ending::Interrupted);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use ascertain_report::export;
-use ascertain_report::exports::{Files, KINDS, Kind, Purpose};
+use ascertain_report::exports::{ExportFormat, FORMATS, Files, Purpose};
 use ascertain_report::plot::{Plot, svg};
 use clap::error::Error;
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueEnum, value_parser};
@@ -66,15 +66,15 @@ pub fn write_svg(file: Option<&Path>, plot: impl FnOnce() -> Plot) -> anyhow::Re
 
 /// The files that are asked for, each with its kind.
 #[derive(Clone, Debug)]
-struct Wanted(Vec<(&'static Kind, PathBuf)>);
+struct Wanted(Vec<(&'static ExportFormat, PathBuf)>);
 
 impl clap::Args for Wanted {
     fn augment_args(command: Command) -> Command {
-        let arg = |kind: &'static Kind| {
+        let arg = |kind: &'static ExportFormat| {
             let arg = Arg::new(kind.option).long(kind.option).value_name("FILE").help(kind.about);
             arg.value_parser(value_parser!(PathBuf)).help_heading(HEADING)
         };
-        command.args(KINDS.iter().map(arg))
+        command.args(FORMATS.iter().map(arg))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -84,8 +84,8 @@ impl clap::Args for Wanted {
 
 impl FromArgMatches for Wanted {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Wanted, Error> {
-        let path = |kind: &Kind| matches.get_one::<PathBuf>(kind.option).cloned();
-        Ok(Wanted(KINDS.iter().filter_map(|kind| Some((kind, named(&path(kind)?)))).collect()))
+        let path = |kind: &ExportFormat| matches.get_one::<PathBuf>(kind.option).cloned();
+        Ok(Wanted(FORMATS.iter().filter_map(|kind| Some((kind, named(&path(kind)?)))).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

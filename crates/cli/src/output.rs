@@ -6,7 +6,7 @@ use anyhow::Context;
 use ascertain::{Done, Request, UseCase};
 use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use ascertain_engine::run::Run;
-use ascertain_report::layout::Layout;
+use ascertain_report::layout::TableLayout;
 use ascertain_report::pictures::for_terminal;
 use ascertain_report::plot::text;
 use ascertain_report::terminal::{self, Shown, Style};
@@ -28,7 +28,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// Writes a line to standard error, with what could steer a terminal as escapes; nothing can be done when that is
 /// closed.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", terminal::harmless_lines(text));
+    let _ = writeln!(io::stderr(), "{}", terminal::escape_controls_in_lines(text));
 }
 
 /// The style of tables: colours as asked, as wide as the terminal.
@@ -113,7 +113,7 @@ pub fn formatted<T>(
 }
 
 /// What `compare` prints: the table, a sentence for each command, plots, and what threatens the result.
-fn compared(outcome: &Outcome, layout: &Layout, plots: String, style: &Style) -> String {
+fn compared(outcome: &Outcome, layout: &TableLayout, plots: String, style: &Style) -> String {
     // A claim that failed has said why.
     let said = outcome.claims.iter().any(|claim| !claim.reasons.is_empty());
     let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };

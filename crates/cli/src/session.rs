@@ -1,7 +1,7 @@
 //! From a request to what is printed: where evidence goes, Ctrl-C, progress.
 
 use anyhow::{Context, anyhow};
-use ascertain::{Done, Request, Setting, Terms};
+use ascertain::{Done, Request, RunContext, Terms};
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::observations::Observations;
@@ -45,14 +45,14 @@ pub fn carry_out_and(
     let evidence = (!common.no_evidence).then(|| common.evidence.clone().unwrap_or_else(evidence::runs_folder));
     let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
-        let setting = Setting {
+        let context = RunContext {
             registry,
             evidence,
             command_line: std::env::args().collect(),
             stop: interrupt::Stop::default(),
             observer,
         };
-        let done = ascertain::carry_out(request, plan, setting)?;
+        let done = ascertain::carry_out(request, plan, context)?;
         if let (Some(folder), false) = (&done.run.folder, quiet) {
             output::note(&format!("evidence: {}", folder.display()));
         }

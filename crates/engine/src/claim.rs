@@ -84,7 +84,7 @@ pub enum Test {
         /// What it is held against.
         baseline: Arm,
         /// How the two are compared.
-        scale: Scale,
+        scale: Effect,
         /// The values for which the test is true.
         bound: Bound,
     },
@@ -115,10 +115,10 @@ impl Test {
     }
 }
 
-/// How two arms' values become one number, larger when the candidate is better.
+/// How two arms' values become one number, the effect, larger when the candidate is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scale {
+pub enum Effect {
     /// How many times better the candidate is: baseline/candidate where lower is better, else the
     /// inverse. Values of zero or below are an error.
     Ratio,
@@ -126,7 +126,7 @@ pub enum Scale {
     Difference,
 }
 
-impl Scale {
+impl Effect {
     /// What is known of how much better the candidate is in a trial; none where that has no meaning: a ratio of values of
     /// zero or below.
     pub fn compare(self, better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
@@ -136,8 +136,8 @@ impl Scale {
         };
         let is_above_zero = |bounds: Bounds| bounds.value().is_none_or(|value| value > 0.0);
         match self {
-            Scale::Ratio => (is_above_zero(worse) && is_above_zero(best)).then(|| worse.over(best)),
-            Scale::Difference => Some(worse.less(best)),
+            Effect::Ratio => (is_above_zero(worse) && is_above_zero(best)).then(|| worse.over(best)),
+            Effect::Difference => Some(worse.less(best)),
         }
     }
 }
@@ -178,7 +178,7 @@ impl fmt::Display for Bound {
 impl Claim {
     /// That a candidate is faster than a baseline by the experiment's first metric: what `compare` asks.
     pub fn order(experiment: &str, candidate: &Arm, baseline: &Arm) -> Claim {
-        let (scale, bound) = (Scale::Ratio, Bound::AtLeast(1.0));
+        let (scale, bound) = (Effect::Ratio, Bound::AtLeast(1.0));
         Claim {
             id: candidate.to_string(),
             says: format!("{candidate} is faster than {baseline}"),

@@ -3,7 +3,7 @@
 use ascertain_sys::machine::{CpuTimes, Machine};
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{Bound, Claim, Judging, Scale, Test};
+use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
 use crate::finding::{Estimated, Reason, Threat, Unlike, finding, findings};
 use crate::plan::Table;
@@ -154,7 +154,7 @@ pub struct ClaimResult {
     /// The experiment that measured it.
     pub experiment: String,
     /// What it asks of its trials.
-    pub asked: Asked,
+    pub asked: ClaimSpec,
     /// What was concluded.
     pub verdict: Verdict,
     /// Why, where the verdict is not a judgement: what is unavailable, what failed, how much more time it needs,
@@ -279,20 +279,20 @@ impl ClaimResult {
 
 /// What a claim asks of its trials, with the names and units that a sentence needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct ClaimSpec {
     /// How its outcomes are judged.
     pub judging: Judging,
     /// Rates this close to the claimed one need not be told apart; for [`Judging::Order`]: ratios this
     /// close to 1 are the same.
     pub margin: Option<f64>,
     /// What must be true of a trial; with several, all of them.
-    pub tests: Vec<AskedTest>,
+    pub tests: Vec<TestSpec>,
 }
 
 /// One test of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AskedTest {
+pub enum TestSpec {
     /// How the candidate compares with the baseline.
     Versus {
         /// In what.
@@ -302,7 +302,7 @@ pub enum AskedTest {
         /// What it is held against.
         baseline: Arm,
         /// How the two are compared.
-        scale: Scale,
+        scale: Effect,
         /// The values for which the test is true.
         bound: Bound,
     },
@@ -328,17 +328,17 @@ pub struct Measure {
     pub better: Better,
 }
 
-impl Asked {
+impl ClaimSpec {
     /// What the claim asks, where `margin` is the one that it is judged with.
-    pub fn of(claim: &Claim, margin: Option<f64>, spec: &Spec) -> Asked {
-        let tests = claim.tests.iter().map(|test| AskedTest::of(test, spec)).collect();
-        Asked { judging: claim.judging, margin, tests }
+    pub fn of(claim: &Claim, margin: Option<f64>, spec: &Spec) -> ClaimSpec {
+        let tests = claim.tests.iter().map(|test| TestSpec::of(test, spec)).collect();
+        ClaimSpec { judging: claim.judging, margin, tests }
     }
 
     /// The quantile of the paired ratios or differences that it speaks of, where it compares two arms and nothing else: "at
     /// least x in a share `rate` of the trials" says that the (1 − rate)-quantile is at least x.
     pub fn quantile(&self, rate: f64) -> Option<f64> {
-        let [AskedTest::Versus { bound, .. }] = self.tests.as_slice() else { return None };
+        let [TestSpec::Versus { bound, .. }] = self.tests.as_slice() else { return None };
         Some(match bound {
             _ if self.judging != Judging::Rate => 0.5,
             Bound::AtLeast(_) => 1.0 - rate,
@@ -348,16 +348,16 @@ impl Asked {
     }
 }
 
-impl AskedTest {
-    fn of(test: &Test, spec: &Spec) -> AskedTest {
+impl TestSpec {
+    fn of(test: &Test, spec: &Spec) -> TestSpec {
         match test.clone() {
             Test::Versus { metric, candidate, baseline, scale, bound } => {
                 let measure = Measure::of(&spec.metrics[metric]);
-                AskedTest::Versus { measure, candidate, baseline, scale, bound }
+                TestSpec::Versus { measure, candidate, baseline, scale, bound }
             }
             Test::Predicate { arm, predicate } => {
                 let measure = only_metric(&predicate, &spec.metrics).map(Measure::of);
-                AskedTest::Predicate { arm, predicate: predicate.spelled(&spec.metrics), measure }
+                TestSpec::Predicate { arm, predicate: predicate.spelled(&spec.metrics), measure }
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::command::CommandSet;
 use crate::error::Error;
 use crate::experiment::{Arm, Experiment};
 use crate::finding::{Reason, Unavailable};
-use crate::judging::{ClaimJudge, Closed, Lane, RunJudge, Terms};
+use crate::judging::{ClaimJudge, Closed, JudgeTerms, Lane, RunJudge};
 use crate::memory;
 use crate::observations::Observations;
 use crate::outcome::{Absence, Gate, LeftOut};
@@ -137,7 +137,7 @@ fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let judges = plan.claims.iter().zip(errors).map(|(claim, error)| {
         let exact_trials = config.exact_trials.is_some();
         let (margin, precision, gate) = (config.margin, config.precision, config.gate);
-        let terms = Terms { error, margin, precision, gate, exact_trials };
+        let terms = JudgeTerms { error, margin, precision, gate, exact_trials };
         ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
     });
     judges.collect()

@@ -12,8 +12,8 @@ use crate::observations::Observations;
 use crate::outcome::{LeftOut, Outcome, Verdict};
 use crate::plan::{self, Grouping, Plan, Registry};
 use crate::recorded;
-use crate::schedule::{Schedule, Stop};
-use crate::summary::{self, Setting};
+use crate::schedule::{EarlyEnd, Schedule};
+use crate::summary::{self, RunFacts};
 
 /// What came of a run.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ pub fn run(
     let recorded_values = judge.observations.count();
     let start_ns = clock::now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
-    let setting = Setting {
+    let facts = RunFacts {
         registry,
         machine: &machine,
         cpu_times: machine::cpu_times(),
@@ -136,12 +136,11 @@ pub fn run(
     };
     let mut executor = Local::new(registry, plan.config.seed, stop.clone());
     let evidence = writer.as_mut();
-    let mut schedule =
-        Schedule::new(&mut executor, &mut judge, evidence, &setting, (stop, observer), start_ns..ends_ns);
+    let mut schedule = Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), start_ns..ends_ns);
     let (interrupted, mut unkept) = match schedule.go() {
         Ok(()) => (stop.is_asked(), None),
-        Err(Stop::Interrupted) => (true, None),
-        Err(Stop::Evidence(error)) => (stop.is_asked(), Some(error)),
+        Err(EarlyEnd::Interrupted) => (true, None),
+        Err(EarlyEnd::Evidence(error)) => (stop.is_asked(), Some(error)),
     };
     judge.lose_the_rest(writer.as_mut());
     // Sessions end here: clean-up commands run before the outcome is written, but after what was measured is.
@@ -151,7 +150,7 @@ pub fn run(
     drop(executor);
     let claims = judge.results();
     let observations = judge.observations;
-    let mut outcome = summary::outcome(&setting, &observations, claims, interrupted);
+    let mut outcome = summary::outcome(&facts, &observations, claims, interrupted);
     // Where nothing was added, what was noted of the machine stays true of the values.
     if let Some(former) = former.filter(|_| observations.count() == recorded_values) {
         (outcome.machine, outcome.threats, outcome.cpu_times) = (former.machine, former.threats, former.cpu_times);

@@ -13,7 +13,7 @@ use crate::experiment::TargetError;
 use crate::finding::Reason;
 use crate::judging::{ClaimJudge, Closed, Lane, RunJudge};
 use crate::run::{Observer, Progress};
-use crate::summary::{self, Setting};
+use crate::summary::{self, RunFacts};
 
 /// A lane keeps the machine to itself for that long before another may have it.
 const SLICE_NS: u64 = 250_000_000;
@@ -21,7 +21,7 @@ const SLICE_NS: u64 = 250_000_000;
 const PROGRESS_NS: u64 = 100_000_000;
 
 /// Why a run ends early.
-pub(crate) enum Stop {
+pub(crate) enum EarlyEnd {
     Interrupted,
     Evidence(evidence::Error),
 }
@@ -31,7 +31,7 @@ pub(crate) struct Schedule<'r, 'a> {
     executor: &'r mut dyn Executor,
     judge: &'r mut RunJudge<'a>,
     evidence: Option<&'r mut Writer>,
-    setting: &'r Setting<'r>,
+    facts: &'r RunFacts<'r>,
     stop: &'r interrupt::Stop,
     observer: &'r mut dyn Observer,
     time_ns: Range<u64>,
@@ -46,17 +46,17 @@ impl<'r, 'a> Schedule<'r, 'a> {
         executor: &'r mut dyn Executor,
         judge: &'r mut RunJudge<'a>,
         evidence: Option<&'r mut Writer>,
-        setting: &'r Setting<'r>,
+        facts: &'r RunFacts<'r>,
         (stop, observer): (&'r interrupt::Stop, &'r mut dyn Observer),
         time_ns: Range<u64>,
     ) -> Self {
         let is_open = vec![false; judge.lanes.len()];
         let record = TrialRecord::default();
-        Schedule { executor, judge, evidence, setting, stop, observer, time_ns, next_progress_ns: 0, is_open, record }
+        Schedule { executor, judge, evidence, facts, stop, observer, time_ns, next_progress_ns: 0, is_open, record }
     }
 
     /// Measures until nobody wants more, the time is up, or somebody interrupts.
-    pub fn go(&mut self) -> Result<(), Stop> {
+    pub fn go(&mut self) -> Result<(), EarlyEnd> {
         let pilots = match self.is_open.len() {
             0 | 1 => self.judge.config.warmup_trials,
             _ => self.judge.config.warmup_trials.max(1),
@@ -97,7 +97,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
     }
 
     /// Opens a lane and learns what a trial of it costs.
-    fn pilot(&mut self, lane: usize, pilots: u64) -> Result<(), Stop> {
+    fn pilot(&mut self, lane: usize, pilots: u64) -> Result<(), EarlyEnd> {
         if !self.judge.wants_more(lane) {
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
                 self.is_open[lane] = true;
                 failures.iter().for_each(|(slot, error)| self.judge.set_aside(lane, *slot, error));
             }
-            Err(TargetError::Interrupted) => return Err(Stop::Interrupted),
+            Err(TargetError::Interrupted) => return Err(EarlyEnd::Interrupted),
             Err(error) => {
                 self.give_up(lane, &error.reason(None));
                 return Ok(());
@@ -131,16 +131,16 @@ impl<'r, 'a> Schedule<'r, 'a> {
     }
 
     /// Runs a trial whose observations are thrown away.
-    fn warm_up(&mut self, lane: usize) -> Result<(), Stop> {
+    fn warm_up(&mut self, lane: usize) -> Result<(), EarlyEnd> {
         if self.stop.is_asked() {
-            return Err(Stop::Interrupted);
+            return Err(EarlyEnd::Interrupted);
         }
         self.executor.run(self.judge.warm_up(lane), &mut self.record);
         self.judge.lanes[lane].cost_ns = self.record.elapsed_ns as f64;
         match &self.record {
             TrialRecord { failure: Some((slot, error)), .. } => self.judge.set_aside(lane, *slot, error),
             TrialRecord { end: End::Whole, .. } => {}
-            TrialRecord { .. } => return Err(Stop::Interrupted),
+            TrialRecord { .. } => return Err(EarlyEnd::Interrupted),
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         best.map(|(number, _)| number)
     }
 
-    fn slice(&mut self, lane: usize) -> Result<(), Stop> {
+    fn slice(&mut self, lane: usize) -> Result<(), EarlyEnd> {
         let slice_ends_ns = self.time_ns.end.min(clock::now_ns().saturating_add(SLICE_NS));
         loop {
             if !self.wait_for_gap(lane)? {
@@ -210,7 +210,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
     /// Runs one trial. What an interrupted one had seen by then counts: a run that is interrupted and continued would else
     /// lose its slow trials.
-    fn trial(&mut self, lane: usize) -> Result<(), Stop> {
+    fn trial(&mut self, lane: usize) -> Result<(), EarlyEnd> {
         let block = self.judge.issue(lane, self.evidence.as_deref());
         self.executor.run(block, &mut self.record);
         let record = &self.record;
@@ -219,14 +219,14 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let weight = 1.0 / (lane.trials as f64).clamp(1.0, 16.0);
         lane.cost_ns += weight * (record.elapsed_ns as f64 - lane.cost_ns);
         if let Some(evidence) = self.evidence.as_deref_mut() {
-            evidence.end_trial(lane.cost_ns).map_err(Stop::Evidence)?;
+            evidence.end_trial(lane.cost_ns).map_err(EarlyEnd::Evidence)?;
         }
-        if record.end == End::Whole || record.failure.is_some() { Ok(()) } else { Err(Stop::Interrupted) }
+        if record.end == End::Whole || record.failure.is_some() { Ok(()) } else { Err(EarlyEnd::Interrupted) }
     }
 
     /// Trials that are to be spread over time start at random moments: a fixed rhythm could beat with
     /// what else the machine does. False when the run ends meanwhile.
-    fn wait_for_gap(&mut self, lane: usize) -> Result<bool, Stop> {
+    fn wait_for_gap(&mut self, lane: usize) -> Result<bool, EarlyEnd> {
         let Some(gap) = self.judge.config.gap else { return Ok(true) };
         let seed = self.judge.config.seed ^ self.judge.lanes[lane].trials.rotate_left(32);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -242,14 +242,14 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
     }
 
-    fn report_progress_if_due(&mut self, now_ns: u64, lane: usize) -> Result<(), Stop> {
+    fn report_progress_if_due(&mut self, now_ns: u64, lane: usize) -> Result<(), EarlyEnd> {
         if now_ns < self.next_progress_ns {
             return Ok(());
         }
         self.next_progress_ns = now_ns + PROGRESS_NS;
         // Nobody learns of a trial that a kill could still undo.
         if let Some(evidence) = self.evidence.as_deref_mut() {
-            evidence.flush().map_err(Stop::Evidence)?;
+            evidence.flush().map_err(EarlyEnd::Evidence)?;
         }
         let judge = &*self.judge;
         let Lane { experiment, trials, .. } = &judge.lanes[lane];
@@ -265,7 +265,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
             headline,
         });
         if judge.lanes.iter().any(|lane| lane.trials > 0) && self.observer.outcome_due(now_ns) {
-            let outcome = summary::outcome(self.setting, &judge.observations, judge.results_so_far(), false);
+            let outcome = summary::outcome(self.facts, &judge.observations, judge.results_so_far(), false);
             self.observer.outcome(&outcome, &judge.observations);
         }
         Ok(())
@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
     use crate::block::{Failures, MeasuredArm};
-    use crate::claim::{Bound, Claim, Judging, Scale, Test};
+    use crate::claim::{Bound, Claim, Effect, Judging, Test};
     use crate::experiment::{
         Arm, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Unavailable,
     };
@@ -380,7 +380,7 @@ mod tests {
             metric: 0,
             candidate: arm("candidate"),
             baseline: arm("baseline"),
-            scale: Scale::Ratio,
+            scale: Effect::Ratio,
             bound,
         };
         let claim = Claim {
@@ -395,10 +395,10 @@ mod tests {
         let registry: [&dyn Experiment; 1] = [&remote];
         let machine = Machine::default();
         let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan).unwrap();
-        let setting =
-            Setting { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
+        let facts =
+            RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
         let (stop, mut silent) = (Asked::default(), Silent);
-        let mut schedule = Schedule::new(far_away, &mut judge, None, &setting, (&stop, &mut silent), 0..u64::MAX);
+        let mut schedule = Schedule::new(far_away, &mut judge, None, &facts, (&stop, &mut silent), 0..u64::MAX);
         assert!(schedule.go().is_ok());
         judge.lose_the_rest(None);
         judge.results().remove(0)

@@ -16,7 +16,7 @@ use crate::values::Bounds;
 const ERROR: f64 = 0.05;
 
 /// What an outcome says of a run before anything is measured.
-pub(crate) struct Setting<'a> {
+pub(crate) struct RunFacts<'a> {
     pub registry: &'a Registry<'a>,
     pub machine: &'a Machine,
     /// When it began.
@@ -28,24 +28,24 @@ pub(crate) struct Setting<'a> {
 
 /// The outcome of what was observed, and of the claims about it.
 pub(crate) fn outcome(
-    setting: &Setting,
+    facts: &RunFacts,
     observations: &Observations,
     claims: Vec<ClaimResult>,
     interrupted: bool,
 ) -> Outcome {
-    let spec = |id: &str| setting.registry.iter().map(|experiment| experiment.spec()).find(|spec| spec.id == id);
+    let spec = |id: &str| facts.registry.iter().map(|experiment| experiment.spec()).find(|spec| spec.id == id);
     let with_spec = observations.arms().iter().filter_map(|values| Some((values, spec(&values.experiment)?)));
-    let cpu_times = setting.cpu_times.zip(cpu_times()).map(|(before, now)| now.since(&before));
-    let mut threats = threats_of_machine(setting.machine);
+    let cpu_times = facts.cpu_times.zip(cpu_times()).map(|(before, now)| now.since(&before));
+    let mut threats = threats_of_machine(facts.machine);
     threats.extend(cpu_times.and_then(threats_of_steal));
-    threats.extend(threats_of_commands(setting.commands, observations));
+    threats.extend(threats_of_commands(facts.commands, observations));
     Outcome {
         schema: SCHEMA.to_string(),
-        run_id: setting.run_id.to_string(),
-        machine: setting.machine.clone(),
+        run_id: facts.run_id.to_string(),
+        machine: facts.machine.clone(),
         cpu_times,
         threats,
-        seed: setting.seed,
+        seed: facts.seed,
         interrupted,
         points: with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect(),
         claims,

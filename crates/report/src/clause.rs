@@ -1,12 +1,12 @@
 //! What a claim asks, in the words that its sentences are made of.
 
-use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Point};
-use ascertain_engine::outcome::{Asked, AskedTest, ClaimResult, Measure};
+use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Measure, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use crate::figure::Figure;
-use crate::text::{harmless, quoted};
+use crate::text::{escape_controls, quoted};
 
 /// Subject and complement, so that "`kahan` was at least 8 times as fast as `naive`" and "… is …" can be
 /// made of it.
@@ -16,15 +16,15 @@ pub(crate) struct Clause {
 }
 
 impl Clause {
-    pub fn of(asked: &Asked) -> Clause {
+    pub fn of(asked: &ClaimSpec) -> Clause {
         match asked.tests.as_slice() {
             [] => Clause { subject: "the condition".into(), complement: "true".into() },
-            [AskedTest::Versus { measure, candidate, baseline, scale, bound }] => {
+            [TestSpec::Versus { measure, candidate, baseline, scale, bound }] => {
                 let (candidate, baseline) = arm_names(candidate, baseline);
                 let baseline = quoted(&baseline);
                 Clause { subject: quoted(&candidate), complement: compared(measure, *scale, *bound, &baseline) }
             }
-            [AskedTest::Predicate { arm, predicate, .. }] => {
+            [TestSpec::Predicate { arm, predicate, .. }] => {
                 Clause { subject: quoted(predicate), complement: format!("true of {}", quoted(&arm.variant)) }
             }
             tests => Clause { subject: format!("each of its {} conditions", tests.len()), complement: "true".into() },
@@ -33,21 +33,21 @@ impl Clause {
 }
 
 /// "at least 8 times as fast as `naive`", "faster than `naive` by at least 5 ms".
-fn compared(measure: &Measure, scale: Scale, bound: Bound, baseline: &str) -> String {
+fn compared(measure: &Measure, scale: Effect, bound: Bound, baseline: &str) -> String {
     let as_good = |times: &str| format!("{times}as {} as {baseline}{}", adjective(measure).0, in_metric(measure));
     let number = |times: f64| Unit::One.exact(times);
     let times = |times: f64| if times == 1.0 { String::new() } else { format!("{} times ", number(times)) };
     let by = |amount: String| format!("{} than {baseline} by {amount}{}", adjective(measure).1, in_metric(measure));
     let exact = |amount: f64| measure.unit.exact(amount);
     match (scale, bound) {
-        (Scale::Ratio, Bound::AtLeast(low)) => as_good(&format!("at least {}", times(low))),
-        (Scale::Ratio, Bound::AtMost(high)) => as_good(&format!("at most {}", times(high))),
-        (Scale::Ratio, Bound::Within(low, high)) => {
+        (Effect::Ratio, Bound::AtLeast(low)) => as_good(&format!("at least {}", times(low))),
+        (Effect::Ratio, Bound::AtMost(high)) => as_good(&format!("at most {}", times(high))),
+        (Effect::Ratio, Bound::Within(low, high)) => {
             as_good(&format!("from {} to {} times ", number(low), number(high)))
         }
-        (Scale::Difference, Bound::AtLeast(low)) => by(format!("at least {}", exact(low))),
-        (Scale::Difference, Bound::AtMost(high)) => by(format!("at most {}", exact(high))),
-        (Scale::Difference, Bound::Within(low, high)) => by(format!("{} to {}", exact(low), exact(high))),
+        (Effect::Difference, Bound::AtLeast(low)) => by(format!("at least {}", exact(low))),
+        (Effect::Difference, Bound::AtMost(high)) => by(format!("at most {}", exact(high))),
+        (Effect::Difference, Bound::Within(low, high)) => by(format!("{} to {}", exact(low), exact(high))),
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, Strin
 
 /// An arm with all of its factors, harmless.
 pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
-    harmless(&Arm { variant: variant.to_string(), point: point.clone() }.to_string())
+    escape_controls(&Arm { variant: variant.to_string(), point: point.clone() }.to_string())
 }
 
 /// The figure of a claim with how to read it: a ratio, a difference, or a metric's quantile.
@@ -118,7 +118,7 @@ impl ClaimFigure {
     pub fn of(claim: &ClaimResult) -> Option<ClaimFigure> {
         let [test] = claim.asked.tests.as_slice() else { return None };
         // Where times were cut off, a ratio may have a bound and no value.
-        if claim.ratio.is_none() && !matches!(test, AskedTest::Versus { scale: Scale::Ratio, .. }) {
+        if claim.ratio.is_none() && !matches!(test, TestSpec::Versus { scale: Effect::Ratio, .. }) {
             return None;
         }
         let with_reason = |figure: Figure| Figure { range: range(claim, false, figure.range), ..figure };
@@ -128,24 +128,24 @@ impl ClaimFigure {
         let lead = if is_exact { "" } else { "at the median " };
         let written = |figure: Figure| if is_exact { figure.value } else { figure.to_string() };
         Some(match test {
-            AskedTest::Versus { scale: Scale::Ratio, bound, .. } if is_exact => {
+            TestSpec::Versus { scale: Effect::Ratio, bound, .. } if is_exact => {
                 let Figure { value, .. } = ratio_figure(claim, &landmarks(*bound));
                 ClaimFigure { clause: format!("{value} times"), short: format!("{value}x") }
             }
-            AskedTest::Versus { scale: Scale::Ratio, bound, .. } => {
+            TestSpec::Versus { scale: Effect::Ratio, bound, .. } => {
                 let [clause, short] = [" times", "x"].map(|word| times(claim, word, &landmarks(*bound)));
                 ClaimFigure { clause: format!("{lead}{}", clause?), short: short? }
             }
-            AskedTest::Versus { measure, scale: Scale::Difference, .. } => {
+            TestSpec::Versus { measure, scale: Effect::Difference, .. } => {
                 let short = written(of_unit(measure));
                 ClaimFigure { clause: format!("{lead}by {short}"), short }
             }
-            AskedTest::Predicate { measure, .. } => {
+            TestSpec::Predicate { measure, .. } => {
                 let measure = measure.as_ref()?;
                 let figure = written(of_unit(measure));
                 ClaimFigure {
                     clause: format!("{lead}{figure}"),
-                    short: format!("{} {figure}", harmless(&measure.metric)),
+                    short: format!("{} {figure}", escape_controls(&measure.metric)),
                 }
             }
         })

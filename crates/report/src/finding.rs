@@ -4,7 +4,7 @@ use ascertain_engine::finding::{Estimated, Reason, Threat, Unlike};
 use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::Unit;
 
-use crate::text::harmless;
+use crate::text::escape_controls;
 
 /// Why a claim has no verdict, or an arm no figures: "needs neon, which this CPU lacks", without the arm's name.
 pub(crate) fn reason(reason: &Reason) -> String {
@@ -156,7 +156,7 @@ pub(crate) fn threat_sentence(found: &Threat) -> String {
 
 /// The facts alone, for the middle of a sentence.
 pub(crate) fn threat_fact(found: &Threat) -> String {
-    let fact = harmless(&threat(found).0);
+    let fact = escape_controls(&threat(found).0);
     let mut chars = fact.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }

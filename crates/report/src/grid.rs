@@ -1,4 +1,16 @@
-//! A table before it is drawn: the terminal and Markdown show the same cells.
+//! The tables of a run, as cells before they are drawn: the terminal, Markdown and the page show the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::unit::significant;
+
+use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
+use crate::figure::Figure;
+use crate::finding;
+use crate::layout::{Order, TableLayout};
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -9,7 +21,7 @@ pub(crate) struct Grid {
 /// A column's heading and how it is laid out.
 pub(crate) struct Column {
     pub heading: String,
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// Where the table would be too wide, its cells stand below those of the column before it: those at 1 first, and
     /// those at 2 where that is not enough; at 0 they never do.
     pub stacks: usize,
@@ -17,7 +29,7 @@ pub(crate) struct Column {
 
 /// How a column's cells are laid out.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     /// Sentences and names: wrapped where the width asks for it.
     Prose,
     /// Numbers: to the right, kept whole.
@@ -36,8 +48,8 @@ pub(crate) enum Cell {
 }
 
 impl Grid {
-    pub fn new(columns: &[(&str, Kind)]) -> Grid {
-        let column = |&(heading, kind): &(&str, Kind)| Column { heading: heading.into(), kind, stacks: 0 };
+    pub fn new(columns: &[(&str, ColumnKind)]) -> Grid {
+        let column = |&(heading, kind): &(&str, ColumnKind)| Column { heading: heading.into(), kind, stacks: 0 };
         Grid { columns: columns.iter().map(column).collect(), rows: Vec::new() }
     }
 
@@ -84,5 +96,303 @@ impl Cell {
 impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
         Cell::Text(text.into())
+    }
+}
+
+/// What is claimed, what it is called, by whom, the source's figure, the figure here, the verdict.
+pub(crate) fn claims(outcome: &Outcome) -> Grid {
+    let mut grid = Grid::new(&[
+        ("Claim", ColumnKind::Prose),
+        ("Id", ColumnKind::Prose),
+        ("By", ColumnKind::Prose),
+        ("Said", ColumnKind::Prose),
+        ("Here", ColumnKind::Prose),
+        ("Verdict", ColumnKind::Word),
+    ])
+    .stacking(&["Id", "By"]);
+    for claim in &outcome.claims {
+        let (says, id) = match claim.says.as_str() {
+            "" => (claim.id.as_str(), ""),
+            says => (says, claim.id.as_str()),
+        };
+        let by = claim.source.strip_suffix(".txt").unwrap_or(&claim.source);
+        grid.rows.push(vec![
+            says.into(),
+            id.into(),
+            by.into(),
+            claim.source_value.as_str().into(),
+            here(claim).into(),
+            answer(claim).into(),
+        ]);
+    }
+    grid.without_empty_columns()
+}
+
+/// The figure that a claim came to here, or why there is none.
+pub(crate) fn here(claim: &ClaimResult) -> String {
+    if !is_judged(claim) {
+        return finding::reasons(claim).unwrap_or_default();
+    }
+    let figure = ClaimFigure::of(claim).map(|figure| figure.short);
+    let is_versus = matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }]);
+    let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim).to_string());
+    match (figure, rate) {
+        (Some(figure), _) if is_versus => figure,
+        (Some(figure), Some(rate)) => format!("{rate}; {figure}"),
+        (figure, rate) => figure.or(rate).unwrap_or_else(|| "-".into()),
+    }
+}
+
+/// The word for a claim's verdict, or for `compare`'s decision.
+pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
+    match claim.decision.filter(|_| is_judged(claim)) {
+        Some(decision) => decision.word(),
+        None => claim.verdict.word(),
+    }
+}
+
+/// Whether its trials were judged, with or without a result.
+fn is_judged(claim: &ClaimResult) -> bool {
+    matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided)
+}
+
+/// An arm's key in tables: where several metrics of it stand in one row.
+type ArmKey<'a> = (&'a str, &'a Point);
+
+/// A row for each command or function: its time with interval and range, what else was measured, ratio and decision.
+/// `interval` is the heading of the ratio's.
+pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
+    let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
+    let mut grid = Grid::new(&[
+        (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose),
+        ("Median", ColumnKind::Number),
+        ("95 % interval", ColumnKind::Number),
+        ("Min to max", ColumnKind::Number),
+        ("User", ColumnKind::Number),
+        ("System", ColumnKind::Number),
+        ("Memory", ColumnKind::Number),
+        ("Throughput", ColumnKind::Number),
+        ("Trials", ColumnKind::Number),
+        ("Times as fast", ColumnKind::Number),
+        (interval, ColumnKind::Number),
+        ("Answer", ColumnKind::Word),
+    ])
+    .stacking(&["95 % interval", "System", interval])
+    .stacking_at(2, &["Min to max", "Memory"]);
+    for (key, of_arm) in arms_in_order(outcome, layout.order) {
+        let median = |metric: &str| {
+            let found = of_arm.iter().find(|point| point.metric == metric && point.n > 0);
+            found.and_then(|point| Some((point.unit, point.median?))).map_or_else(String::new, |(unit, value)| {
+                let (factor, symbol) = layout.prefix(unit, value);
+                format!("{} {symbol}", significant(value / factor))
+            })
+        };
+        let [value, interval, range] = time_cells(of_arm[0], layout);
+        let [ratio, ratio_interval, answer] = comparison_cells(outcome, key);
+        grid.rows.push(vec![
+            Cell::Code(arm_label(key.0, key.1)),
+            value.into(),
+            interval.into(),
+            range.into(),
+            median("user").into(),
+            median("system").into(),
+            median("memory_peak").into(),
+            median("throughput").into(),
+            of_arm[0].n.to_string().into(),
+            ratio.into(),
+            ratio_interval.into(),
+            answer.into(),
+        ]);
+    }
+    grid.without_empty_columns()
+}
+
+/// Median, its interval, and from the least to the greatest of an arm's first metric, the one that it is about.
+fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
+    if point.n == 0 {
+        return ["-".into(), String::new(), String::new()];
+    }
+    let PointSummary { median, median_low, median_high, min, max, .. } = *point;
+    let prefix = layout.prefix(point.unit, median.or(min).unwrap_or(0.0));
+    let own = |end| layout.prefix(point.unit, end);
+    let Figure { value, range } = censored(point, Figure::with_prefix(prefix, &own, median, median_low, median_high));
+    let range_of_all = Figure::with_prefix(prefix, &own, None, min, max).range;
+    let range_of_all = match (min, max) {
+        (None, None) if point.censored > 0 => over_limit(point),
+        (_, None) => to_seen(point, range_of_all),
+        _ => range_of_all,
+    };
+    [value, range, range_of_all]
+}
+
+/// The median with its interval, where those that met their time limit are known to be above it.
+fn censored(point: &PointSummary, Figure { value, range }: Figure) -> Figure {
+    let value = if point.median.is_none() && point.censored > 0 { over_limit(point) } else { value };
+    let range = match (point.median, point.median_low, point.median_high) {
+        (None, ..) if point.censored > 0 => format!("stopped in {} of {}", point.censored, point.n),
+        (_, Some(_), None) => to_limit(point, range),
+        _ => range,
+    };
+    Figure { value, range }
+}
+
+/// "1.917 to over 3 ms" for "at least 1.917", where what is above was stopped.
+fn to_limit(point: &PointSummary, range: String) -> String {
+    let low = range.strip_prefix("at least ").filter(|_| point.censored > 0);
+    low.map(|low| format!("{low} to {}", over_limit(point))).unwrap_or(range)
+}
+
+/// The same of a range up to the most that was seen.
+fn to_seen(point: &PointSummary, range: String) -> String {
+    to_limit(&PointSummary { limit: point.seen.or(point.limit), ..point.clone() }, range)
+}
+
+/// "over 3 ms": all that is known of a time that met its limit.
+fn over_limit(point: &PointSummary) -> String {
+    match point.limit {
+        None => "unknown".into(),
+        // An exit code.
+        Some(0.0) => "stopped".into(),
+        Some(limit) => {
+            // A limit is a round number; what had gone by is not.
+            let exact = point.unit.exact(limit);
+            format!("over {}", if exact.len() <= "20.25 ms".len() { exact } else { point.unit.human(limit) })
+        }
+    }
+}
+
+/// Each arm with what was measured of it: references before what is held against them, in the claims' order, or
+/// the fastest first.
+fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>, Vec<&PointSummary>)> {
+    let versus = outcome.claims.iter().flat_map(|claim| &claim.asked.tests).filter_map(|test| match test {
+        TestSpec::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
+        TestSpec::Predicate { .. } => None,
+    });
+    let claimed = versus.flatten().map(|arm| (arm.variant.as_str(), &arm.point));
+    let mut measured: BTreeMap<ArmKey, Vec<&PointSummary>> = BTreeMap::new();
+    for point in &outcome.points {
+        measured.entry((point.variant.as_str(), &point.at)).or_default().push(point);
+    }
+    let given = outcome.points.iter().map(|point| (point.variant.as_str(), &point.at));
+    let keys = claimed.chain(given);
+    let mut arms: Vec<_> = keys.filter_map(|key| Some((key, measured.remove(&key)?))).collect();
+    if order == Order::Time {
+        let time = |points: &[&PointSummary]| points[0].median.unwrap_or(f64::INFINITY);
+        arms.sort_by(|(_, a), (_, b)| time(a).total_cmp(&time(b)));
+    }
+    arms
+}
+
+/// Ratio, interval and answer of the command that is the arm; the reference says that it is. What failed says so
+/// in its own row, and what is left without a partner by that, that it was not compared.
+fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
+    let is_key = |arm: &Arm| (arm.variant.as_str(), &arm.point) == key;
+    let is_left_out = outcome.left_out.iter().any(|arm| (arm.variant.as_str(), &arm.at) == key);
+    let versus = outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Order).filter_map(|claim| {
+        let [TestSpec::Versus { candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+        (is_key(candidate) || is_key(baseline)).then_some((claim, is_key(candidate)))
+    });
+    let mut versus: Vec<(&ClaimResult, bool)> = versus.collect();
+    versus.sort_by_key(|(claim, _)| is_judged(claim));
+    match versus.first() {
+        _ if is_left_out => {
+            let word =
+                versus.first().filter(|(claim, _)| !is_judged(claim)).map_or("failed", |(claim, _)| answer(claim));
+            ["-".into(), String::new(), word.into()]
+        }
+        None => Default::default(),
+        Some((_, false)) => ["1".into(), String::new(), "reference".into()],
+        Some((claim, true)) if !is_judged(claim) => ["-".into(), String::new(), "not compared".into()],
+        Some((claim, true)) => {
+            let figure = ratio_figure(claim, &[1.0]);
+            [figure.value, figure.range, answer(claim).into()]
+        }
+    }
+}
+
+/// A table for each experiment: its heading, which says what all of its arms share, and a row for each
+/// arm, with the first metric's interval and tail, and the median of the others.
+pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
+    let mut tables: Vec<(&str, Vec<&PointSummary>)> = Vec::new();
+    for point in outcome.points.iter().filter(|point| point.n > 0) {
+        match tables.iter_mut().find(|(experiment, _)| *experiment == point.experiment) {
+            Some((_, points)) => points.push(point),
+            None => tables.push((&point.experiment, vec![point])),
+        }
+    }
+    tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
+}
+
+pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (String, Grid) {
+    let shared = shared_levels(points.iter().map(|point| &point.at));
+    let heading = match shared.0.is_empty() {
+        true => experiment.to_string(),
+        false => format!("{experiment}, {shared}"),
+    };
+    let mut metrics: Vec<&str> = Vec::new();
+    for point in points.iter().filter(|point| point.experiment == experiment) {
+        if !metrics.contains(&point.metric.as_str()) {
+            metrics.push(&point.metric);
+        }
+    }
+    let mut columns = vec![("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose), ("Trials", ColumnKind::Number)];
+    columns.extend([
+        (metrics[0], ColumnKind::Number),
+        ("95 % interval", ColumnKind::Number),
+        ("p99", ColumnKind::Number),
+    ]);
+    columns.extend(metrics[1..].iter().map(|metric| (*metric, ColumnKind::Number)));
+    let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]);
+    let mut arms: Vec<ArmKey> = points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
+    let mut seen = BTreeSet::new();
+    arms.retain(|arm| seen.insert(*arm));
+    for (variant, at) in arms {
+        let of_arm = |metric: &str| {
+            points.iter().find(|point| point.metric == metric && point.variant == variant && point.at == *at)
+        };
+        let own = own_levels(at, &shared);
+        let first = of_arm(metrics[0]);
+        let figure = first.map(|point| median_figure(point));
+        let (value, range) = figure.map_or_else(Default::default, |figure| (figure.value, figure.range));
+        let mut row = vec![
+            Cell::Code(variant.to_string()),
+            own.to_string().into(),
+            first.map_or_else(String::new, |point| point.n.to_string()).into(),
+            value.into(),
+            range.into(),
+            first.map_or_else(String::new, |point| plain(point, point.p99)).into(),
+        ];
+        let others = metrics[1..].iter().map(|metric| of_arm(metric));
+        row.extend(others.map(|point| point.map_or_else(String::new, |point| plain(point, point.median)).into()));
+        grid.rows.push(row);
+    }
+    (heading, grid.without_empty_columns())
+}
+
+/// The levels that all points have in common.
+pub(crate) fn shared_levels<'a>(mut points: impl Iterator<Item = &'a Point>) -> Point {
+    let mut shared = points.next().cloned().unwrap_or_default();
+    for point in points {
+        shared.0.retain(|factor, level| point.get(factor) == Some(level));
+    }
+    shared
+}
+
+/// The levels that are not among those that all points have in common.
+pub(crate) fn own_levels(point: &Point, shared: &Point) -> Point {
+    let own = point.0.iter().filter(|(factor, _)| shared.get(factor).is_none());
+    Point(own.map(|(factor, level)| (factor.clone(), level.clone())).collect())
+}
+
+fn median_figure(point: &PointSummary) -> Figure {
+    censored(point, Figure::of_unit(point.unit, point.median, point.median_low, point.median_high))
+}
+
+/// A quantile of the point's values.
+pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
+    match value {
+        Some(value) => point.unit.human(value),
+        None if point.limit.is_some() => over_limit(point),
+        None => "-".into(),
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::csv::record;
 use crate::json::object;
 use crate::markdown::{code_cell, row};
-use crate::text::harmless;
+use crate::text::escape_controls;
 
 /// Everything that was observed of one command, by trial.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -167,7 +167,7 @@ fn in_asciidoc(name: &str) -> String {
         '`' | '*' | '_' | '#' | '^' | '~' | '+' | '{' | '\\' | '&' => format!("&#{};", u32::from(c)),
         c => c.to_string(),
     };
-    harmless(name).chars().map(character).collect()
+    escape_controls(name).chars().map(character).collect()
 }
 
 /// `--export-orgmode`: the table of [`markdown`].
@@ -176,7 +176,7 @@ pub fn orgmode(commands: &[CommandTimes]) -> String {
     let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = row(&summary.heading) + "|--+--+--+--+--|\n";
     for (command, cells) in commands.iter().zip(&summary.rows) {
-        let name = harmless(&command.command);
+        let name = escape_controls(&command.command);
         // A bar ends a cell even in verbatim text, where the entity for one would not be replaced.
         let name = if name.contains('|') { name.replace('|', "\\vert{}") } else { format!("={name}=") };
         text += &row(&[&[name], cells.as_slice()].concat());

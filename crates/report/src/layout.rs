@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What a reader may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Layout {
+pub struct TableLayout {
     /// In which order commands stand.
     pub order: Order,
     /// The unit of times; without one, whichever fits each.
@@ -36,7 +36,7 @@ pub enum TimeUnit {
     Second,
 }
 
-impl Layout {
+impl TableLayout {
     /// Factor and symbol of the prefix that a value is written with.
     pub(crate) fn prefix(self, unit: Unit, value: f64) -> (f64, &'static str) {
         match (unit, self.time_unit) {

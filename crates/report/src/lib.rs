@@ -22,5 +22,4 @@ pub mod terminal;
 mod clause;
 mod finding;
 mod grid;
-mod grids;
 mod text;

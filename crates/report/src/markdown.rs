@@ -5,12 +5,11 @@ use ascertain_engine::finding::Threat;
 use ascertain_engine::outcome::Outcome;
 
 use crate::finding;
-use crate::grid::{Cell, Grid, Kind};
-use crate::grids;
+use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::judgement::Judgement;
-use crate::layout::Layout;
+use crate::layout::TableLayout;
 use crate::sentence::{left_out, marked};
-use crate::text::{NAME_END, NAME_START, harmless, quoted, with_names};
+use crate::text::{NAME_END, NAME_START, escape_controls, quoted, with_names};
 
 /// A run: the commands that were compared, or else the claims and the points of each experiment; where it has no room
 /// in a table, the sentence of each claim; then what to be careful about.
@@ -19,12 +18,12 @@ pub fn outcome(outcome: &Outcome) -> String {
     let sentences = outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim)));
     let sentences = sentences.filter(|_| has_sentences(outcome));
     if compares(outcome) {
-        parts.push(table(&grids::compared(outcome, &Layout::default(), "Interval")));
+        parts.push(table(&grid::compared(outcome, &TableLayout::default(), "Interval")));
         parts.extend(sentences);
     } else {
-        parts.push(table(&grids::claims(outcome)));
+        parts.push(table(&grid::claims(outcome)));
         parts.extend(sentences);
-        for (heading, grid) in grids::points(outcome) {
+        for (heading, grid) in grid::points(outcome) {
             parts.push(format!("**{}**\n\n{}", text(&heading), table(&grid)));
         }
     }
@@ -66,8 +65,8 @@ pub(crate) fn table(grid: &Grid) -> String {
     }
     let headings = grid.columns.iter().map(|column| text(&column.heading));
     let rules = grid.columns.iter().map(|column| match column.kind {
-        Kind::Number => "---:".to_string(),
-        Kind::Prose | Kind::Word => ":---".to_string(),
+        ColumnKind::Number => "---:".to_string(),
+        ColumnKind::Prose | ColumnKind::Word => ":---".to_string(),
     });
     let mut lines = row(headings) + &row(rules);
     for cells in &grid.rows {
@@ -91,7 +90,7 @@ fn cell(cell: &Cell) -> String {
 /// Text that shows as it is: what Markdown or HTML would take for markup has a backslash or is an entity.
 fn text(words: &str) -> String {
     let mut shown = String::new();
-    for c in harmless(words).chars() {
+    for c in escape_controls(words).chars() {
         match c {
             '&' => shown.push_str("&amp;"),
             '<' => shown.push_str("&lt;"),
@@ -104,7 +103,7 @@ fn text(words: &str) -> String {
 
 /// A code span that shows the name as it is: its fence is longer than any run of backticks in it.
 fn code(name: &str) -> String {
-    let name = harmless(name);
+    let name = escape_controls(name);
     if name.is_empty() {
         return String::new();
     }
@@ -117,7 +116,7 @@ fn code(name: &str) -> String {
 /// The same in a table. Tables are cut at bars before code is looked for, so that a bar needs a backslash
 /// even there; one that follows a backslash can't be had in a code span at all, only between tags.
 pub(crate) fn code_cell(name: &str) -> String {
-    match harmless(name).contains("\\|") {
+    match escape_controls(name).contains("\\|") {
         true => format!("<code>{}</code>", text(name)),
         false => code(name).replace('|', "\\|"),
     }

@@ -5,7 +5,7 @@ use ascertain_permute::{Alternative, Comparison, Decision, End};
 use serde::Serialize;
 
 use crate::figure::{Figure, chance};
-use crate::grid::{Cell, Grid, Kind};
+use crate::grid::{Cell, ColumnKind, Grid};
 use crate::sentence::marked::capitalised;
 use crate::terminal::Style;
 use crate::text::{plain, quoted};
@@ -256,7 +256,11 @@ impl Permutation {
 
     fn grid(&self) -> Grid {
         let statistic = capitalised(&self.statistic);
-        let mut grid = Grid::new(&[("Sample", Kind::Prose), ("Values", Kind::Number), (&statistic, Kind::Number)]);
+        let mut grid = Grid::new(&[
+            ("Sample", ColumnKind::Prose),
+            ("Values", ColumnKind::Number),
+            (&statistic, ColumnKind::Number),
+        ]);
         grid.rows = self
             .samples
             .iter()

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::csv::record;
 use crate::figure::{chance, exact_percent};
-use crate::grid::{Cell, Grid, Kind};
+use crate::grid::{Cell, ColumnKind, Grid};
 use crate::plot::{Axis, Layer, Plot, Scale, Which, text};
 use crate::terminal::Style;
 use crate::{json, markdown};
@@ -179,7 +179,7 @@ impl PowerAnalysis {
         let title = |word: &str| word[..1].to_uppercase() + &word[1..];
         let (holds, refuted, mean) = (title(holds), title(refuted), format!("Mean {trials}"));
         let headings = [rate, &holds, &refuted, "Undecided", &mean, "For 80 %", "For 95 %"];
-        let mut grid = Grid::new(&headings.map(|heading| (heading, Kind::Number)));
+        let mut grid = Grid::new(&headings.map(|heading| (heading, ColumnKind::Number)));
         for at in &self.rates {
             let count =
                 |count: Option<u64>| count.map_or_else(|| format!("> {}", self.max_trials), |count| count.to_string());

@@ -5,15 +5,17 @@
 //! METHODOLOGY.md says so once, so that sentences need not.
 
 use ascertain_engine::claim::Judging;
-use ascertain_engine::outcome::{Asked, AskedTest, Basis, ClaimResult, LeftOut, Outcome};
+use ascertain_engine::experiment::Better;
+use ascertain_engine::outcome::{Basis, ClaimResult, ClaimSpec, LeftOut, Measure, Outcome, TestSpec};
 use ascertain_engine::plan::Plan;
+use ascertain_engine::unit::Unit;
 
+use crate::clause::{Clause, arm_label};
+use crate::figure::exact_percent;
 use crate::text::plain;
 
 pub(crate) mod left_out;
 pub(crate) mod marked;
-pub(crate) mod order;
-mod test;
 
 /// The verdict on a claim as one plain sentence, and the reason where there is one. Names are between
 /// backticks.
@@ -30,7 +32,7 @@ pub fn claim(claim: &ClaimResult) -> String {
 pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     let stopped = |claim: &ClaimResult| {
         let is_by_trials = claim.asked.judging != Judging::Exact && claim.basis != Some(Basis::Interval);
-        let is_ratio = claim.ratio.is_some() && matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }]);
+        let is_ratio = claim.ratio.is_some() && matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }]);
         is_by_trials && is_ratio && claim.decided.is_some_and(|decided| decided.trials == claim.trials)
     };
     claims.iter().any(stopped).then_some(OVERSHOOT)
@@ -55,8 +57,47 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
 ///   baseline: naive (accumulators=1 type=f32)
 /// judged: true in at least 50 % of the trials
 /// ```
-pub fn test(asked: &Asked, rate: f64) -> Vec<String> {
-    test::lines(asked, rate)
+pub fn test(asked: &ClaimSpec, rate: f64) -> Vec<String> {
+    let mut lines: Vec<String> = asked.tests.iter().flat_map(|test| of_test(test, asked)).collect();
+    lines.push(format!("judged: {}", judged(asked, rate)));
+    lines
+}
+
+fn of_test(test: &TestSpec, asked: &ClaimSpec) -> Vec<String> {
+    let Clause { subject, complement } = Clause::of(&ClaimSpec { tests: vec![test.clone()], ..asked.clone() });
+    let mut lines = vec![format!("test: {}", plain(&format!("{subject} is {complement}")))];
+    match test {
+        TestSpec::Versus { measure, candidate, baseline, .. } => lines.extend([
+            metric(measure),
+            format!("  candidate: {}", arm_label(&candidate.variant, &candidate.point)),
+            format!("  baseline: {}", arm_label(&baseline.variant, &baseline.point)),
+        ]),
+        TestSpec::Predicate { arm, measure, .. } => {
+            lines.extend(measure.as_ref().map(metric));
+            lines.push(format!("  arm: {}", arm_label(&arm.variant, &arm.point)));
+        }
+    }
+    lines
+}
+
+/// "  metric: throughput, in B/s, higher is better".
+fn metric(measure: &Measure) -> String {
+    let unit = if measure.unit == Unit::One { String::new() } else { format!(", in {}", measure.unit) };
+    let better = match measure.better {
+        Better::Lower => "lower",
+        Better::Higher => "higher",
+    };
+    format!("  metric: {}{unit}; {better} is better", measure.metric)
+}
+
+fn judged(asked: &ClaimSpec, rate: f64) -> String {
+    let all = if asked.tests.len() > 1 { "all of them true" } else { "true" };
+    let margin = asked.margin.map_or_else(String::new, |margin| format!(", give or take {}", exact_percent(margin)));
+    match asked.judging {
+        Judging::Rate => format!("{all} in at least {} of the trials{margin}", exact_percent(rate)),
+        Judging::Exact => format!("{all} of the one value that every trial has, checked once"),
+        Judging::Order => format!("which of the two is faster more often{margin}"),
+    }
 }
 
 /// What was asked for and has no figures, or not all of them, a sentence a reason.

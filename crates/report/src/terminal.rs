@@ -4,10 +4,353 @@
 //! commands and variants are shown harmlessly: nothing in them reaches the terminal as an escape.
 
 mod claims;
-mod draw;
-mod tables;
 
-pub use crate::text::{harmless, harmless_lines};
+use std::io::IsTerminal;
+
+use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use unicode_width::UnicodeWidthStr;
+
+use crate::figure::Figure;
+use crate::finding;
+use crate::grid::{self, Column, ColumnKind, Grid};
+use crate::judgement::Judgement;
+use crate::layout::TableLayout;
+use crate::sentence::{self, marked};
+use crate::text::{NO_BREAK, plain, shortened, unbroken_quantities};
+pub use crate::text::{escape_controls, escape_controls_in_lines};
 pub use claims::{Shown, checked};
-pub use draw::Style;
-pub use tables::{check_table, compare_table, judgement, left_out, points_table, sentences, slo, threats};
+
+/// How to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether words like `holds` and `refuted` have colours. They say the same without.
+    pub color: bool,
+    /// The width in columns.
+    pub width: usize,
+}
+
+impl Default for Style {
+    /// 80 columns without colour.
+    fn default() -> Self {
+        Style { color: false, width: 80 }
+    }
+}
+
+/// Narrower than this, tables are as wide as this all the same.
+const LEAST_WIDTH: usize = 40;
+
+/// A line below the headings, two spaces between columns, nothing else.
+const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+/// The same with an empty line between rows, for rows of several lines.
+const SPACED: TableStyle = PLAIN.row_separator(LineStyle::none().fill(' '));
+
+impl Style {
+    /// For standard output: as wide as the terminal or `COLUMNS` says, else 100 columns, and with colour as asked,
+    /// else on a terminal unless `NO_COLOR` is set.
+    pub fn of_stdout(color: Option<bool>) -> Style {
+        let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !no_color());
+        let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(60, 160) }
+    }
+
+    fn columns(self) -> u16 {
+        self.width.clamp(LEAST_WIDTH, 1000) as u16
+    }
+
+    /// The table, each line ended.
+    pub(crate) fn table(self, grid: &Grid) -> String {
+        if grid.is_empty() {
+            return String::new();
+        }
+        let sheet = Sheet::of(grid);
+        let Some(mut table) = self.layout(&sheet) else { return self.records(&sheet) };
+        let lines: Vec<String> = table.lines().collect();
+        let heading = lines.iter().take_while(|line| !line.starts_with('─')).count();
+        let wraps = lines.len() > heading + 1 + grid.rows.len();
+        let lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
+        let is_word = grid.columns.last().is_some_and(|column| column.kind == ColumnKind::Word);
+        let word_width = lines.first().and_then(|heading| last_cell_width(heading)).filter(|_| is_word);
+        let draw = |line: &String| match word_width {
+            Some(width) if self.color => painted_end(line, width),
+            _ => line.trim_end().to_string(),
+        };
+        lines.iter().map(|line| draw(line) + "\n").collect()
+    }
+
+    /// The columns side by side where they fit, else stacked; `None` where words or numbers would be broken even so.
+    fn layout(self, flat: &Sheet) -> Option<Table> {
+        let width = usize::from(self.columns());
+        for sheet in [flat, &flat.stacked(1)] {
+            if sheet.least_width(COMFORTABLE_PROSE, 0) <= width {
+                return Some(self.table_of(sheet));
+            }
+        }
+        let stacked = flat.stacked(2);
+        (stacked.least_width(LEAST_PROSE, LONGEST_WORD) <= width).then(|| self.table_of(&stacked))
+    }
+
+    /// Each row as a paragraph for its first cell, and a line or more for each of the others, after its heading.
+    fn records(self, sheet: &Sheet) -> String {
+        let Some((first, others)) = sheet.columns.split_first() else { return String::new() };
+        let headings = others.iter().map(|column| column.lines[0].width()).max().unwrap_or(0);
+        let indent = 2 + headings + GAP;
+        let columns = usize::from(self.columns()).saturating_sub(indent).max(LEAST_PROSE) as u16;
+        let cell = |column: &SheetColumn, row: usize| {
+            let text = wrapped(&column.lines[row], columns);
+            let text = if column.kind == ColumnKind::Word { self.word(text.trim_end()) } else { text };
+            let heading = &column.lines[0];
+            let gap = " ".repeat(headings - heading.width() + GAP);
+            let lines = text.trim_end().replace('\n', &format!("\n{}", " ".repeat(indent)));
+            format!("  {heading}{gap}{lines}\n")
+        };
+        let record = |row: usize| {
+            let said = others.iter().filter(|column| !column.lines[row].is_empty());
+            let cells: String = said.map(|column| cell(column, row)).collect();
+            self.paragraph(&first.lines[row]) + &cells
+        };
+        (1..=sheet.rows).map(record).collect::<Vec<_>>().join("\n")
+    }
+
+    fn table_of(self, sheet: &Sheet) -> Table {
+        let mut table = Table::new();
+        table.load_style(PLAIN).set_content_arrangement(ContentArrangement::Dynamic).set_width(self.columns());
+        table.set_header(sheet.columns.iter().map(|column| &column.lines[0]));
+        table.add_rows((1..=sheet.rows).map(|row| sheet.columns.iter().map(move |column| &column.lines[row])));
+        let last = sheet.columns.len() - 1;
+        for (index, (column, kind)) in table.column_iter_mut().zip(sheet.columns.iter().map(|c| c.kind)).enumerate() {
+            column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
+            if kind == ColumnKind::Number {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            if kind != ColumnKind::Prose {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        table
+    }
+
+    /// The text wrapped at spaces, each line ended.
+    pub(crate) fn paragraph(self, text: &str) -> String {
+        wrapped(text, self.columns())
+    }
+
+    /// A word in the colour that it has, or plain.
+    pub(crate) fn word(self, word: &str) -> String {
+        match color_of(word).filter(|_| self.color) {
+            Some(code) => format!("\x1b[{code}m{word}\x1b[0m"),
+            None => word.to_string(),
+        }
+    }
+
+    /// A paragraph whose first word, up to the colon, is a verdict.
+    pub(crate) fn sentence(self, text: &str) -> String {
+        let wrapped = self.paragraph(text);
+        match wrapped.split_once(':') {
+            Some((word, rest)) => format!("{}:{rest}", self.word(word)),
+            None => wrapped,
+        }
+    }
+}
+
+fn wrapped(text: &str, columns: u16) -> String {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(columns).add_row([unbroken_quantities(&escape_controls(text))]);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 0));
+    }
+    table.lines().map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n").collect()
+}
+
+/// Space between columns.
+const GAP: usize = 2;
+/// Prose wrapped narrower than this calls for stacking.
+const COMFORTABLE_PROSE: usize = 24;
+/// And narrower than this for rows that are records.
+const LEAST_PROSE: usize = 12;
+/// Longer words than that are broken sooner.
+const LONGEST_WORD: usize = 30;
+
+/// A grid's text by column, ready to be drawn: the heading first, then each row.
+struct Sheet {
+    columns: Vec<SheetColumn>,
+    rows: usize,
+}
+
+#[derive(Clone)]
+struct SheetColumn {
+    lines: Vec<String>,
+    kind: ColumnKind,
+    stacks: usize,
+}
+
+impl Sheet {
+    fn of(grid: &Grid) -> Sheet {
+        let column = |(index, column): (usize, &Column)| {
+            let cells = grid.rows.iter().map(|row| escape_controls(row[index].text()));
+            let lines = std::iter::once(escape_controls(&column.heading)).chain(cells).collect();
+            SheetColumn { lines, kind: column.kind, stacks: column.stacks }
+        };
+        Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
+    }
+
+    /// The columns that stack, up to this level, put below the ones before them.
+    fn stacked(&self, level: usize) -> Sheet {
+        let mut columns: Vec<SheetColumn> = Vec::new();
+        for column in &self.columns {
+            match columns.last_mut().filter(|_| (1..=level).contains(&column.stacks)) {
+                Some(above) => {
+                    for (above, below) in above.lines.iter_mut().zip(&column.lines).filter(|(_, b)| !b.is_empty()) {
+                        *above += &format!("\n{below}");
+                    }
+                }
+                None => columns.push(column.clone()),
+            }
+        }
+        Sheet { columns, rows: self.rows }
+    }
+
+    /// The width below which numbers or words up to that length would be broken, or prose be narrower than said.
+    fn least_width(&self, prose: usize, word: usize) -> usize {
+        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
+        let needed = |column: &SheetColumn| {
+            let content = longest(&mut column.lines.iter().flat_map(|cell| cell.lines()));
+            let words = longest(&mut column.lines.iter().flat_map(|cell| cell.split_whitespace()));
+            let most = if column.kind == ColumnKind::Prose { prose.max(words.min(word)) } else { usize::MAX };
+            content.min(most)
+        };
+        self.columns.iter().map(needed).sum::<usize>() + GAP * (self.columns.len() - 1)
+    }
+}
+
+/// The last column's width in bytes: all of it is ASCII, from its heading to the end of each line.
+fn last_cell_width(heading: &str) -> Option<usize> {
+    let word = heading.trim_end().rsplit(' ').next()?;
+    Some(heading.len() - heading.rfind(word)?)
+}
+
+/// The line with the word at its end, which is in the last column's cell, in its colour.
+fn painted_end(line: &str, width: usize) -> String {
+    let cell = line.len().checked_sub(width).and_then(|start| line.get(start..));
+    match cell.map(str::trim_end).filter(|word| color_of(word).is_some()) {
+        Some(word) => {
+            let style = Style { color: true, width: 0 };
+            format!("{}{}", &line[..line.len() - width], style.word(word))
+        }
+        None => line.trim_end().to_string(),
+    }
+}
+
+/// Blue and orange would be told apart by everybody, but terminals have no orange: blue and red are.
+fn color_of(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "holds" | "faster" => Some("1;34"),
+        "refuted" | "slower" | "failed" => Some("1;31"),
+        "undecided" => Some("33"),
+        "unavailable" | "deferred" | "reference" => Some("2"),
+        _ => None,
+    }
+}
+
+/// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
+/// its interval, the verdict; and under it how many claims came to which verdict.
+pub fn check_table(outcome: &Outcome, style: &Style) -> String {
+    let table = style.table(&grid::claims(outcome));
+    if table.is_empty() {
+        "No claims.\n".into()
+    } else {
+        format!("{table}\n{}", style.paragraph(&tally(&outcome.claims)))
+    }
+}
+
+/// "2 hold, 1 refuted."
+fn tally(claims: &[ClaimResult]) -> String {
+    let verdicts = [
+        (Verdict::Holds, "hold"),
+        (Verdict::Refuted, "refuted"),
+        (Verdict::Undecided, "undecided"),
+        (Verdict::Unavailable, "unavailable"),
+        (Verdict::Failed, "failed"),
+        (Verdict::Deferred, "deferred"),
+    ];
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let counted = verdicts.map(|(verdict, word)| (count(verdict), word));
+    let parts = counted.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let all = match claims.len() {
+        1 => "1 claim".into(),
+        n => format!("{n} claims"),
+    };
+    format!("{all}: {}.", parts.collect::<Vec<_>>().join(", "))
+}
+
+/// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user
+/// and system time, peak memory or throughput, how many trials, how many times as fast as the reference it is, with
+/// interval, and the answer.
+pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
+    style.table(&grid::compared(outcome, layout, "Interval"))
+}
+
+/// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was
+/// asked for and not measured, by reason.
+pub fn points_table(outcome: &Outcome, style: &Style) -> String {
+    let tables = grid::points(outcome);
+    let tables: Vec<String> =
+        tables.iter().map(|(heading, grid)| format!("{}{}", style.paragraph(heading), style.table(grid))).collect();
+    let parts = tables.into_iter().chain([left_out(outcome, style)]);
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// What was asked for and not measured to the end, a paragraph a reason.
+pub fn left_out(outcome: &Outcome, style: &Style) -> String {
+    sentence::left_out(outcome).iter().map(|sentence| style.paragraph(sentence)).collect()
+}
+
+/// Each claim's verdict as a sentence, and what speaks against its trials being alike. With more than one claim each
+/// has its name before it, unless it says itself which commands it is about.
+pub fn sentences(outcome: &Outcome, style: &Style) -> String {
+    let is_named = |claim: &ClaimResult| outcome.claims.len() > 1 && claim.decision.is_none();
+    let paragraphs = outcome.claims.iter().map(|claim| {
+        let name = if is_named(claim) { style.paragraph(&claim.id) } else { String::new() };
+        let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
+        name + &brief(&marked::claim(claim), style) + &warning
+    });
+    let overshoot = sentence::overshoot(&outcome.claims).map(|note| style.paragraph(note));
+    paragraphs.chain(overshoot).collect::<Vec<_>>().join("\n")
+}
+
+/// The sentence, with long names shortened where it takes more than two lines.
+fn brief(sentence: &str, style: &Style) -> String {
+    let whole = style.sentence(&plain(sentence));
+    if whole.lines().count() > 2 { style.sentence(&plain(&shortened(sentence))) } else { whole }
+}
+
+/// What `slo` prints: the verdict as a sentence, and what was measured.
+pub fn slo(outcome: &Outcome, style: &Style) -> String {
+    format!("{}\n{}", sentences(outcome, style), points_table(outcome, style))
+}
+
+/// What threatens a run's results, in a line or two; empty when nothing does. What follows from each, the report
+/// says.
+pub fn threats(outcome: &Outcome, style: &Style) -> String {
+    let facts: Vec<String> = outcome.threats.iter().map(finding::threat_fact).collect();
+    if facts.is_empty() { String::new() } else { style.paragraph(&format!("Careful: {}.", facts.join("; "))) }
+}
+
+/// What `judge` prints: the verdict as a sentence, and the intervals.
+pub fn judgement(judgement: &Judgement, style: &Style) -> String {
+    let Judgement { rate, rate_low, rate_high, credible_low, credible_high, rate_claimed, .. } = judgement;
+    let share = Figure::of_share(*rate, *rate_low, *rate_high, *rate_claimed);
+    let credible = Figure::of_share(*rate, *credible_low, *credible_high, *rate_claimed);
+    let mut text = style.sentence(&judgement.sentence());
+    if rate.is_some() {
+        text += &style.paragraph(&format!("Rate: {share}, {}.", judgement.of_interval()));
+    }
+    if credible_low.is_some() || credible_high.is_some() {
+        let note = "equal-tailed, outside of the error budget";
+        text += &style.paragraph(&format!("Credible interval: {} ({note}).", credible.range));
+    }
+    text
+}

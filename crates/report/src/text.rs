@@ -2,7 +2,7 @@
 
 /// The text with everything that could steer a terminal written as an escape: control characters and
 /// those that reorder or hide the text around them. What is left shows exactly what is there.
-pub fn harmless(text: &str) -> String {
+pub fn escape_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match is_harmless(c) {
@@ -14,8 +14,8 @@ pub fn harmless(text: &str) -> String {
 }
 
 /// The same of text that has lines, for standard error: ends of lines stay.
-pub fn harmless_lines(text: &str) -> String {
-    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
+pub fn escape_controls_in_lines(text: &str) -> String {
+    text.split('\n').map(escape_controls).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether a character shows as itself, and changes nothing around it.
@@ -37,16 +37,16 @@ pub(crate) const NAME_START: char = '\u{1}';
 /// And where it ends.
 pub(crate) const NAME_END: char = '\u{2}';
 
-/// A name in a sentence: harmless, and marked as a name.
+/// A name in a sentence: escape_controls, and marked as a name.
 pub(crate) fn quoted(name: &str) -> String {
-    format!("{NAME_START}{}{NAME_END}", harmless(name))
+    format!("{NAME_START}{}{NAME_END}", escape_controls(name))
 }
 
 /// Plain text with what it has between backticks marked as names; as it is where they are no pairs.
 pub(crate) fn with_names(plain: &str) -> String {
-    let pieces: Vec<String> = plain.split('`').map(harmless).collect();
+    let pieces: Vec<String> = plain.split('`').map(escape_controls).collect();
     let pieces = match pieces.len() % 2 {
-        0 => return harmless(plain),
+        0 => return escape_controls(plain),
         _ => pieces.into_iter().enumerate(),
     };
     pieces.map(|(index, piece)| if index % 2 == 1 { quoted(&piece) } else { piece }).collect()
@@ -87,7 +87,7 @@ pub(crate) fn plain(sentence: &str) -> String {
 
 /// The text with a full stop at its end, unless it has an end of its own.
 pub(crate) fn ended(text: &str) -> String {
-    let text = harmless(text.trim());
+    let text = escape_controls(text.trim());
     if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 
@@ -115,10 +115,10 @@ mod tests {
 
     #[test]
     fn what_steers_a_terminal_is_escaped() {
-        assert_eq!(harmless("a\x1b[31mb\nc\td"), r"a\u{1b}[31mb\nc\td");
-        assert_eq!(harmless("\u{202e}evil\u{9b}"), r"\u{202e}evil\u{9b}");
-        assert_eq!(harmless("naïve 和 🚀"), "naïve 和 🚀");
-        assert_eq!(harmless_lines("a\x1b[31m\n  b\r\n"), "a\\u{1b}[31m\n  b\\r\n");
+        assert_eq!(escape_controls("a\x1b[31mb\nc\td"), r"a\u{1b}[31mb\nc\td");
+        assert_eq!(escape_controls("\u{202e}evil\u{9b}"), r"\u{202e}evil\u{9b}");
+        assert_eq!(escape_controls("naïve 和 🚀"), "naïve 和 🚀");
+        assert_eq!(escape_controls_in_lines("a\x1b[31m\n  b\r\n"), "a\\u{1b}[31m\n  b\\r\n");
     }
 
     #[test]

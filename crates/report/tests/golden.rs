@@ -3,7 +3,7 @@
 mod common;
 
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::layout::Layout;
+use ascertain_report::layout::TableLayout;
 use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_report::{csv, hyperfine, json, markdown, sentence};
 use common::compare_with_golden;
@@ -22,8 +22,8 @@ fn terminal_tables_fit_their_width() {
         for (name, text) in [
             ("check", terminal::check_table(&check, &style)),
             ("screen", terminal::checked(&many, &Shown::default(), &style)),
-            ("compare", terminal::compare_table(&compare, &Layout::default(), &style)),
-            ("functions", terminal::compare_table(&functions, &Layout::default(), &style)),
+            ("compare", terminal::compare_table(&compare, &TableLayout::default(), &style)),
+            ("functions", terminal::compare_table(&functions, &TableLayout::default(), &style)),
             ("compare-sentences", terminal::sentences(&compare, &style)),
             ("points", terminal::points_table(&check, &style)),
             ("sentences", terminal::sentences(&check, &style)),
@@ -45,7 +45,7 @@ fn narrow_tables_keep_words_and_numbers_whole() {
     for width in [40, 60, 70] {
         let style = Style { color: false, width };
         let tables = [terminal::check_table(&check, &style), terminal::points_table(&check, &style)];
-        for text in tables.into_iter().chain([terminal::compare_table(&compare, &Layout::default(), &style)]) {
+        for text in tables.into_iter().chain([terminal::compare_table(&compare, &TableLayout::default(), &style)]) {
             assert!(widest(&text) <= width, "{width}: {text}");
             let words: Vec<&str> = text.split_whitespace().collect();
             for word in ["Verdict", "refuted", "neumaier", "undecided", "reference", "slower", "Trials", "Answer"] {
@@ -111,11 +111,11 @@ fn numbers_far_apart_have_digits_of_their_own() {
     (time.median, time.median_low, time.median_high) = (Some(16_603.0), Some(16_599.0), Some(16_607.0));
     (time.min, time.max) = (Some(16_571.0), Some(188_042_123.0));
     let style = Style { color: false, width: 120 };
-    let shown = terminal::compare_table(&functions, &Layout::default(), &style);
+    let shown = terminal::compare_table(&functions, &TableLayout::default(), &style);
     assert!(shown.contains("16.603 µs") && shown.contains("16.6 µs to 188 ms"), "{shown}");
     let time = &mut functions.points[0];
     (time.median_high, time.max) = (Some(188_042_123.0), Some(842_000.0));
-    let shown = terminal::compare_table(&functions, &Layout::default(), &style);
+    let shown = terminal::compare_table(&functions, &TableLayout::default(), &style);
     assert!(shown.contains("16.6 µs to 188 ms") && shown.contains("16.6 to 842"), "{shown}");
 }
 

@@ -1,4 +1,4 @@
-//! The HTML page: well-formed, harmless, whole.
+//! The HTML page: well-formed, escape_controls, whole.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ascertain_engine::evidence::{Header, SCHEMA};
 use ascertain_engine::experiment::{Arm, Spec, Variant};
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::recorded::{ClaimPath, EvidencePoint, RecordedRun, Series, State};
 use ascertain_report::html;
@@ -259,7 +259,7 @@ fn a_page_begins_with_the_answer() {
     let compare = lead(&run(common::compare(), &["compare"]));
     assert!(compare.contains("has the best median") && compare.contains("aster than the reference: "), "{compare}");
     let mut parameters = common::compare();
-    if let AskedTest::Versus { baseline, .. } = &mut parameters.claims[1].asked.tests[0] {
+    if let TestSpec::Versus { baseline, .. } = &mut parameters.claims[1].asked.tests[0] {
         baseline.variant = "sort -n small.txt".into();
     }
     let parameters = lead(&run(parameters, &["compare"]));

@@ -2,14 +2,14 @@
 
 mod common;
 
-use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Better, Level, Point};
 use ascertain_engine::outcome::{
-    Asked, AskedTest, Basis, ClaimResult, Decided, Decision, Measure, Outcome, PointSummary, Verdict,
+    Basis, ClaimResult, ClaimSpec, Decided, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_report::hyperfine::{self, CommandTimes};
-use ascertain_report::layout::Layout;
+use ascertain_report::layout::TableLayout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, json, markdown, sentence};
 use proptest::prelude::*;
@@ -56,20 +56,20 @@ prop_compose! {
     }
 }
 
-fn test() -> impl Strategy<Value = AskedTest> {
+fn test() -> impl Strategy<Value = TestSpec> {
     let measure = || (name(), unit(), better()).prop_map(|(metric, unit, better)| Measure { metric, unit, better });
     let bound = prop_oneof![
         number().prop_map(Bound::AtLeast),
         number().prop_map(Bound::AtMost),
         (number(), number()).prop_map(|(low, high)| Bound::Within(low, high)),
     ];
-    let scale = prop::sample::select(vec![Scale::Ratio, Scale::Difference]);
+    let scale = prop::sample::select(vec![Effect::Ratio, Effect::Difference]);
     let arm = || (name(), at()).prop_map(|(variant, point)| common::arm(&variant, &point));
     prop_oneof![
         (measure(), arm(), arm(), scale, bound).prop_map(|(measure, candidate, baseline, scale, bound)| {
-            AskedTest::Versus { measure, candidate, baseline, scale, bound }
+            TestSpec::Versus { measure, candidate, baseline, scale, bound }
         }),
-        (arm(), name(), prop::option::of(measure())).prop_map(|(arm, predicate, measure)| AskedTest::Predicate {
+        (arm(), name(), prop::option::of(measure())).prop_map(|(arm, predicate, measure)| TestSpec::Predicate {
             arm,
             predicate,
             measure
@@ -92,7 +92,7 @@ prop_compose! {
     ) -> ClaimResult {
         let [trials, successes, ties, unknown, so_far @ ..] = counts;
         let decided = Decided { trials: so_far[0], successes: so_far[1], ties: so_far[2], unknown: so_far[3] };
-        let test = AskedTest::Predicate { arm: common::arm("a", &Point::default()), predicate: String::new(), measure: None };
+        let test = TestSpec::Predicate { arm: common::arm("a", &Point::default()), predicate: String::new(), measure: None };
         ClaimResult {
             trials, successes, ties, unknown, basis, interferes, verdict, decision,
             decided: is_decided.then_some(decided), ..common::blank("", "", Judging::Rate, test)
@@ -110,7 +110,7 @@ prop_compose! {
         let [id, says, source, source_value, experiment] = names;
         let [rate, rate_low, rate_high, ratio, ratio_low, ratio_high, log_e_holds, log_e_refuted, _] = numbers;
         ClaimResult {
-            id, says, source, source_value, experiment, asked: Asked { judging, margin, tests },
+            id, says, source, source_value, experiment, asked: ClaimSpec { judging, margin, tests },
             reasons: reason.map(Into::into).into_iter().collect(),
             rate, rate_low, rate_high, rate_claimed, error, ratio, ratio_low, ratio_high,
             log_e_holds, log_e_refuted, unlike: unlike.into_iter().map(Into::into).collect(), ..judged
@@ -245,7 +245,7 @@ proptest! {
         let style = Style { color: false, width };
         let texts = [
             terminal::check_table(&run, &style),
-            terminal::compare_table(&run, &Layout::default(), &style),
+            terminal::compare_table(&run, &TableLayout::default(), &style),
             terminal::points_table(&run, &style),
             terminal::sentences(&run, &style),
             terminal::slo(&run, &style),
@@ -265,7 +265,7 @@ proptest! {
         }
         // Colours change nothing else, and never panic on text that is cut at a byte.
         terminal::check_table(&run, &Style { color: true, width });
-        terminal::compare_table(&run, &Layout::default(), &Style { color: true, width });
+        terminal::compare_table(&run, &TableLayout::default(), &Style { color: true, width });
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 mod common;
 
-use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Point};
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Decision, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::sentence;
 use common::{arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
@@ -14,11 +14,11 @@ fn says(claim: &ClaimResult) -> String {
     sentence::claim(claim)
 }
 
-fn versus(metric: &str, unit: Unit, better: Better, scale: Scale, bound: Bound) -> ClaimResult {
+fn versus(metric: &str, unit: Unit, better: Better, scale: Effect, bound: Bound) -> ClaimResult {
     let mut measure = measure(metric, unit);
     measure.better = better;
     let (candidate, baseline) = (arm("a", &Point::default()), arm("b", &Point::default()));
-    let test = AskedTest::Versus { measure, candidate, baseline, scale, bound };
+    let test = TestSpec::Versus { measure, candidate, baseline, scale, bound };
     counted(blank("x", "", Judging::Rate, test), Verdict::Holds, 20, 20)
 }
 
@@ -50,7 +50,7 @@ fn what_better_means_depends_on_the_metric() {
     let text = |metric, unit, better, scale, bound| says(&versus(metric, unit, better, scale, bound));
     use Better::{Higher, Lower};
     use Bound::{AtLeast, AtMost, Within};
-    use Scale::{Difference, Ratio};
+    use Effect::{Difference, Ratio};
     for (text, expected) in [
         (
             text("time", Unit::Nanosecond, Lower, Ratio, AtLeast(1.5)),
@@ -89,7 +89,7 @@ fn figures_are_the_quantile_that_matches_the_rate() {
     ends(&claim, ", at the median 7.2 times (7.0 to 7.4)");
     claim.rate_claimed = 0.98;
     ends(&claim, " in none of 18 trials, 0 % (too few trials for an interval), so less than 98 % of the time");
-    let difference = versus("wall", Unit::Nanosecond, Better::Lower, Scale::Difference, Bound::AtLeast(5e6));
+    let difference = versus("wall", Unit::Nanosecond, Better::Lower, Effect::Difference, Bound::AtLeast(5e6));
     ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (5.1 to 5.3)");
     let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);
     ends(&counted(open, Verdict::Holds, 18, 18), " times (at least 8.5)");
@@ -159,7 +159,7 @@ fn comparisons_name_both_commands() {
 #[test]
 fn a_failure_is_named_once() {
     let mut claim = order("B", "sleep {t}");
-    let AskedTest::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     baseline.point = Point::default().with("t", 5);
     claim.verdict = Verdict::Failed;
     let failed = |arm: Arm, how: &str| vec![Reason::Failed { arm: Some(arm), is_wrong: false, how: how.into() }];
@@ -174,7 +174,7 @@ fn a_failure_is_named_once() {
 #[test]
 fn parameters_stand_in_the_command_line() {
     let mut claim = decided(with_ratio(order("sleep {t}", "sleep {t}"), 0.5, 0.4, 0.6), Decision::Slower, 0, 20, 0);
-    let AskedTest::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     candidate.point = Point::default().with("t", 2).with("beside", 1);
     baseline.point = Point::default().with("t", 1).with("beside", 0);
     let text = says(&claim);
@@ -184,12 +184,12 @@ fn parameters_stand_in_the_command_line() {
 #[test]
 fn a_comparison_at_one_of_several_inputs_says_which() {
     let mut claim = decided(with_ratio(order("chunks", "loop"), 2.0, 1.9, 2.1), Decision::Faster, 20, 20, 0);
-    let AskedTest::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     candidate.point = Point::default().with("elements", 100);
     baseline.point = candidate.point.clone();
     let text = says(&claim);
     assert!(text.starts_with("`chunks (elements=100)` is faster than `loop`:"), "{text}");
-    let AskedTest::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     baseline.variant = "loop {elements}".into();
     let text = says(&claim);
     assert!(text.starts_with("`chunks` is faster than `loop 100`:"), "{text}");

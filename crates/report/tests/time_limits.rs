@@ -4,7 +4,7 @@ mod common;
 
 use ascertain_engine::finding::{Estimated, Unlike};
 use ascertain_engine::outcome::{Absence, Decision, LeftOut, Outcome, PointSummary, Verdict};
-use ascertain_report::layout::Layout;
+use ascertain_report::layout::TableLayout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{markdown, sentence};
 use common::{at_least_8, compare, counted, decided, order, with_rate, with_ratio};
@@ -38,7 +38,7 @@ fn what_was_stopped_is_over_its_limit() {
     let cells = row(&half);
     assert!(cells.contains("24.56 to over 30 ms | 24.14 to over 30 ms"), "{cells}");
     let style = Style { color: false, width: 160 };
-    let table = terminal::compare_table(&all, &Layout::default(), &style);
+    let table = terminal::compare_table(&all, &TableLayout::default(), &style);
     assert!(!table.contains("too few trials"), "{table}");
 }
 

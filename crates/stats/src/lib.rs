@@ -35,9 +35,7 @@
 
 mod betting;
 mod boundary;
-mod credible;
 mod csm;
-mod csm_interval;
 mod deviance;
 mod double_double;
 mod eprocess;
@@ -51,29 +49,23 @@ mod moments;
 mod order;
 mod power;
 mod quantile;
-mod quantile_sequence;
 mod rate;
-mod rate_sequence;
 mod root;
 mod stream_quantiles;
 mod tally;
 
 pub use betting::{BettingDecision, BettingTest, betting_log_wealth};
-pub use credible::credible_interval;
-pub use csm::{csm_verdict, log_level};
-pub use csm_interval::csm_interval;
+pub use csm::{csm_interval, csm_verdict, log_level};
 pub use deviance::{bd0, binomial_deviance, excess, log_binomial, stirling_remainder};
 pub use eprocess::{expected_growth, log_e_holds, log_e_refuted};
 pub use error::Error;
-pub use interval::Interval;
+pub use interval::{Interval, RateSequence, credible_interval, rate_interval};
 pub use judge::{Judge, Verdict, soonest_verdict, verdict};
 pub use margin::MarginJudge;
 pub use moments::Moments;
 pub use order::{OrderJudge, soonest_order_verdict};
 pub use power::{Power, PowerGrowth, power, power_growth};
-pub use quantile::{median_sorted, quantile_sorted};
-pub use quantile_sequence::{QuantileRanks, quantile_ranks};
-pub use rate_sequence::{RateSequence, rate_interval};
+pub use quantile::{QuantileRanks, median_sorted, quantile_ranks, quantile_sorted};
 pub use stream_quantiles::StreamQuantiles;
 pub use tally::Tally;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::function::Group;
 use ascertain_report::exports::{Files, Purpose};
-use ascertain_report::terminal::harmless;
+use ascertain_report::terminal::escape_controls;
 use ascertain_sys::{clock, interrupt};
 
 use super::measure::Bench;
@@ -43,7 +43,7 @@ fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
 
 /// What a function at an input is called, and filtered by.
 fn path(group: &Group, arm: &Arm) -> String {
-    format!("{}/{}", harmless(&group.spec().id), harmless(&arm.to_string()))
+    format!("{}/{}", escape_controls(&group.spec().id), escape_controls(&arm.to_string()))
 }
 
 /// A line a function, as other benches list theirs.

@@ -8,8 +8,8 @@ use ascertain_engine::function::Group;
 use ascertain_engine::run::{Recording, Run};
 use ascertain_report::exports::Files;
 use ascertain_report::history::comparison;
-use ascertain_report::layout::Layout;
-use ascertain_report::terminal::{self, Style, harmless};
+use ascertain_report::layout::TableLayout;
+use ascertain_report::terminal::{self, Style, escape_controls};
 use ascertain_report::{csv, export, json, markdown};
 
 use super::baseline;
@@ -96,7 +96,8 @@ impl<'o> Bench<'o> {
     /// The run beside its baseline.
     fn beside(&self, name: &str, folders: [&Path; 2]) -> Result<String, Error> {
         let comparison = history::compare(folders)?;
-        let heading = format!("Beside the baseline `{}`, recorded and not paired with this run:", harmless(name));
+        let heading =
+            format!("Beside the baseline `{}`, recorded and not paired with this run:", escape_controls(name));
         Ok(match self.options.format {
             Format::Json => comparison::json(&comparison),
             Format::Markdown => format!("{heading}\n\n{}", comparison::markdown(&comparison)),
@@ -117,8 +118,8 @@ impl<'o> Bench<'o> {
                 if is_first { text.clone() } else { rows.to_string() }
             }
             Format::Table => {
-                let heading = harmless(&group.spec().id);
-                let table = terminal::compare_table(outcome, &Layout::default(), &self.style);
+                let heading = escape_controls(&group.spec().id);
+                let table = terminal::compare_table(outcome, &TableLayout::default(), &self.style);
                 let said = terminal::sentences(outcome, &self.style);
                 let said = if said.is_empty() { terminal::left_out(outcome, &self.style) } else { said };
                 let gap = if said.is_empty() { "" } else { "\n" };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ascertain_engine::names::nearest;
 use ascertain_engine::plan::Config;
 use ascertain_engine::unit::{Unit, parse_quantity};
-use ascertain_report::exports::{KINDS, Kind};
+use ascertain_report::exports::{ExportFormat, FORMATS};
 use lexopt::prelude::*;
 
 pub(super) const HELP: &str = "\
@@ -103,7 +103,7 @@ pub(super) struct Options {
     pub format: Format,
     pub evidence: Option<PathBuf>,
     pub no_evidence: bool,
-    pub exports: Vec<(&'static Kind, PathBuf)>,
+    pub exports: Vec<(&'static ExportFormat, PathBuf)>,
 }
 
 impl Options {
@@ -183,8 +183,8 @@ impl Options {
 }
 
 /// The kind of file that an option asks for.
-fn export(argument: &lexopt::Arg) -> Option<&'static Kind> {
-    KINDS.iter().find(|kind| matches!(argument, Long(name) if *name == kind.option))
+fn export(argument: &lexopt::Arg) -> Option<&'static ExportFormat> {
+    FORMATS.iter().find(|kind| matches!(argument, Long(name) if *name == kind.option))
 }
 
 fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
@@ -193,7 +193,7 @@ fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
         Short(letter) => format!("-{letter}"),
         Value(value) => value.to_string_lossy().into_owned(),
     };
-    let exports = KINDS.iter().map(|kind| kind.option);
+    let exports = FORMATS.iter().map(|kind| kind.option);
     let near = nearest(name.trim_start_matches('-'), KNOWN.into_iter().chain(exports));
     let hint = near.map_or_else(String::new, |near| format!("; did you mean `--{near}`?"));
     let known = KNOWN.map(|known| format!("--{known}")).join(", ");
@@ -316,7 +316,7 @@ mod tests {
         for option in KNOWN {
             assert!(HELP.contains(&format!("--{option}")), "{option}");
         }
-        let kinds = KINDS.iter().filter_map(|kind| kind.option.strip_prefix("export-"));
+        let kinds = FORMATS.iter().filter_map(|kind| kind.option.strip_prefix("export-"));
         assert!(kinds.into_iter().all(|kind| HELP.contains(kind)));
     }
 }

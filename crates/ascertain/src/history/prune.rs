@@ -93,7 +93,7 @@ fn remove_leftovers(below: &Path) {
     for entry in fs::read_dir(below).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.strip_prefix(LEFTOVER).is_some_and(runs::is_id) {
-            // What can't be deleted is hidden and harmless, and is tried again next time.
+            // What can't be deleted is hidden and escape_controls, and is tried again next time.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -6,7 +6,7 @@ use ascertain::{Request, UseCase};
 use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::Plan;
-use ascertain_report::layout::{Layout, Order, TimeUnit};
+use ascertain_report::layout::{Order, TableLayout, TimeUnit};
 use clap::ValueEnum;
 
 use super::commands::Starting;
@@ -145,8 +145,8 @@ impl Args {
         self.fail_if.map(Gate::from)
     }
 
-    fn layout(&self) -> Layout {
-        Layout {
+    fn layout(&self) -> TableLayout {
+        TableLayout {
             order: match self.sort {
                 Sort::Command => Order::Given,
                 Sort::Time => Order::Time,

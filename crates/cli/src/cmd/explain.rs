@@ -6,7 +6,7 @@ use anyhow::bail;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::Spec;
 use ascertain_engine::names::suggestion;
-use ascertain_engine::outcome::Asked;
+use ascertain_engine::outcome::ClaimSpec;
 use ascertain_report::sentence;
 
 use crate::cmd::run;
@@ -55,7 +55,7 @@ fn explain(claim: &Claim, spec: &Spec) -> String {
         text.push_str(&format!("\n{name}: {}\n", value.trim()));
     }
     text.push_str(&format!("\nexperiment: {}\n", spec.id));
-    for line in sentence::test(&Asked::of(claim, claim.margin, spec), claim.rate) {
+    for line in sentence::test(&ClaimSpec::of(claim, claim.margin, spec), claim.rate) {
         text.push_str(&format!("{line}\n"));
     }
     text

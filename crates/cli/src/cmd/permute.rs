@@ -16,7 +16,7 @@ use ascertain_engine::evidence;
 use ascertain_engine::samples::{Column, RecordedSample, read_column, read_recorded};
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::permutation;
-use ascertain_report::terminal::harmless;
+use ascertain_report::terminal::escape_controls;
 use ascertain_sys::interrupt::{self, Stop};
 use clap::ValueEnum;
 
@@ -196,7 +196,7 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
         };
         // One that was asked for by its name surprises nobody; a number that is misspelt may be taken for one.
         if let Some(heading) = heading.as_deref().filter(|heading| column != Some(heading) && !args.display.quiet) {
-            let [file, heading] = [file, heading].map(harmless);
+            let [file, heading] = [file, heading].map(escape_controls);
             output::note(&format!("note: {file}: the first line, `{heading}`, is taken as a heading, not as a value"));
         }
         Ok((Sample { name, values }, heading))
@@ -208,7 +208,7 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
 fn not_a_file(file: &str, error: &io::Error) -> anyhow::Error {
     let run = file.split(':').next().unwrap_or(file);
     let is_run = runs::find(Some(Path::new(run)), &evidence::runs_folder()).is_ok();
-    let file = harmless(file);
+    let file = escape_controls(file);
     match is_run {
         true => anyhow!("`{file}` is a recorded run: name the metric to compare, such as --metric wall"),
         false => anyhow!("`{file}` can't be opened: {error}"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use ascertain::resume::Continue;
-use ascertain::{Done, Request, Setting, UseCase, runs};
+use ascertain::{Done, Request, RunContext, UseCase, runs};
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::run::Observer;
@@ -58,10 +58,11 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let purpose = request.purpose(&plan);
     let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
-        let setting = Setting { registry, evidence: None, command_line: Vec::new(), stop: Stop::default(), observer };
+        let context =
+            RunContext { registry, evidence: None, command_line: Vec::new(), stop: Stop::default(), observer };
         let fail_on = args.fail_on.as_deref().map(exit::fail_on);
         let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
-        Ok(going_on.carry_out(request, setting)?)
+        Ok(going_on.carry_out(request, context)?)
     };
     let print = |done: &Done| session::print(done, &args.display);
     session::with_observer(&plan, &purpose, &args.exports, &args.display, carry_out, print)

@@ -4,16 +4,16 @@ use toml::de::DeValue;
 
 use super::error::{Notes, unknown};
 use super::keys::{Entry, Fields, entries, number, shown};
-use super::read::{COMPARISON_RATE, Terms};
+use super::read::{COMPARISON_RATE, Criterion};
 use super::subject::{Points, factor, level};
-use crate::claim::{Bound, Judging, Scale, Test};
+use crate::claim::{Bound, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Level, Metric, Point, Spec};
 use crate::predicate::Predicate;
 use crate::unit::{Unit, parse_quantity};
 
 /// What must be true, but for where.
 pub(super) enum Question {
-    Versus { metric: usize, candidate: Side, baseline: Side, scale: Scale, bound: Bound },
+    Versus { metric: usize, candidate: Side, baseline: Side, scale: Effect, bound: Bound },
     Predicate { side: Side, predicate: Predicate },
 }
 
@@ -35,7 +35,7 @@ impl Question {
                 notes.add(fields.at, format!("`{key}` is missing; `{bound_key}` compares a candidate with a baseline"));
             }
         }
-        let scale = if fields.flag("difference") { Scale::Difference } else { Scale::Ratio };
+        let scale = if fields.flag("difference") { Effect::Difference } else { Effect::Ratio };
         let bound = fields.get(bound_key).zip(metric);
         let bound = bound.and_then(|(entry, metric)| read_bound(entry, scale, &spec.metrics[metric], notes));
         Some(Question::Versus {
@@ -132,11 +132,11 @@ fn read_variant(value: &DeValue<'_>, at: usize, spec: &Spec, notes: &mut Notes<'
     None
 }
 
-fn read_bound(entry: Entry<'_>, scale: Scale, metric: &Metric, notes: &mut Notes<'_>) -> Option<Bound> {
+fn read_bound(entry: Entry<'_>, scale: Effect, metric: &Metric, notes: &mut Notes<'_>) -> Option<Bound> {
     let mut value = |value: &DeValue<'_>, at: usize| {
         let read = match scale {
-            Scale::Ratio => ratio(value),
-            Scale::Difference => difference(value, metric),
+            Effect::Ratio => ratio(value),
+            Effect::Difference => difference(value, metric),
         };
         read.map_err(|message| notes.add(at, format!("`{}`: {message}", entry.key))).ok()
     };
@@ -176,7 +176,7 @@ fn difference(value: &DeValue<'_>, metric: &Metric) -> Result<f64, String> {
 }
 
 /// Says what a claim claims at these points.
-pub(super) fn says(question: &Question, terms: &Terms, points: &Points, at: &[Point], spec: &Spec) -> String {
+pub(super) fn says(question: &Question, criterion: &Criterion, points: &Points, at: &[Point], spec: &Spec) -> String {
     let (what, overridden): (String, Vec<&str>) = match question {
         Question::Versus { metric, candidate, baseline, scale, bound } => {
             let compared = comparison(*scale, *bound, &spec.metrics[*metric], *metric == 0);
@@ -190,11 +190,11 @@ pub(super) fn says(question: &Question, terms: &Terms, points: &Points, at: &[Po
         }
     };
     let needs_rate = match question {
-        Question::Versus { .. } => terms.rate != COMPARISON_RATE,
+        Question::Versus { .. } => criterion.rate != COMPARISON_RATE,
         Question::Predicate { .. } => true,
     };
-    let how_often = match terms.judging {
-        Judging::Rate if needs_rate => format!(" in at least {} % of the trials", percent(terms.rate)),
+    let how_often = match criterion.judging {
+        Judging::Rate if needs_rate => format!(" in at least {} % of the trials", percent(criterion.rate)),
         _ => String::new(),
     };
     let factors: Vec<&str> = points.named.iter().map(String::as_str).filter(|f| !overridden.contains(f)).collect();
@@ -217,7 +217,7 @@ fn named(side: &Side) -> String {
 }
 
 /// The verb, with `{}` for the baseline.
-fn comparison(scale: Scale, bound: Bound, metric: &Metric, is_first: bool) -> String {
+fn comparison(scale: Effect, bound: Bound, metric: &Metric, is_first: bool) -> String {
     let is_speed = match metric.unit {
         Unit::Nanosecond => metric.better == Better::Lower,
         Unit::PerSecond | Unit::BytePerSecond => metric.better == Better::Higher,
@@ -225,9 +225,9 @@ fn comparison(scale: Scale, bound: Bound, metric: &Metric, is_first: bool) -> St
     };
     let by_metric = if is_speed && is_first { String::new() } else { format!(" in `{}`", metric.name) };
     match scale {
-        Scale::Ratio if is_speed => format!("is {bound} times as fast as {{}}{by_metric}"),
-        Scale::Ratio => format!("is {bound} times as good as {{}}{by_metric}"),
-        Scale::Difference => {
+        Effect::Ratio if is_speed => format!("is {bound} times as fast as {{}}{by_metric}"),
+        Effect::Ratio => format!("is {bound} times as good as {{}}{by_metric}"),
+        Effect::Difference => {
             let exact = |value: f64| metric.unit.exact(value);
             let by = match bound {
                 Bound::AtLeast(low) => format!("at least {}", exact(low)),

@@ -152,11 +152,11 @@ fn resolve(fields: &Fields<'_>, registry: &Registry<'_>, notes: &mut Notes<'_>) 
         notes.add(fields.at, "`id` is missing");
     }
     fields.check(notes);
-    let terms = Terms::read(fields, notes);
+    let criterion = Criterion::read(fields, notes);
     let subject = Subject::read(fields, registry, notes)?;
     let points = Points::read(fields, &subject.spec, notes);
     let question = Question::read(fields, &subject.spec, notes);
-    let parts = Parts { fields, spec: &subject.spec, terms, question: question?, points: points? };
+    let parts = Parts { fields, spec: &subject.spec, criterion, question: question?, points: points? };
     let claims = parts.claims();
     check_arms(&claims, fields, notes);
     (notes.count() == count_before).then_some(Resolved { claims, commands: subject.commands })
@@ -166,7 +166,7 @@ fn resolve(fields: &Fields<'_>, registry: &Registry<'_>, notes: &mut Notes<'_>) 
 struct Parts<'p, 't> {
     fields: &'p Fields<'t>,
     spec: &'p Spec,
-    terms: Terms,
+    criterion: Criterion,
     question: Question,
     points: Points,
 }
@@ -182,7 +182,7 @@ impl Parts<'_, '_> {
 
     /// The claim at these points.
     fn claim(&self, at: &[Point]) -> Claim {
-        let Parts { fields, spec, terms, question, points } = self;
+        let Parts { fields, spec, criterion, question, points } = self;
         let mut id = fields.owned_text("id");
         let mut sentence = fields.owned_text("says");
         let is_one_of_several = !points.over_every && !points.swept.is_empty();
@@ -190,7 +190,7 @@ impl Parts<'_, '_> {
             id += &format!("[{}]", levels(&points.swept, &at[0], ","));
         }
         if sentence.trim().is_empty() {
-            sentence = says(question, terms, points, at, spec);
+            sentence = says(question, criterion, points, at, spec);
         } else if is_one_of_several {
             sentence += &format!(" ({})", levels(&points.swept, &at[0], ", "));
         }
@@ -203,13 +203,13 @@ impl Parts<'_, '_> {
             restated: fields.owned_text("restated"),
             experiment: spec.id.clone(),
             tests: at.iter().map(|point| question.at(point)).collect(),
-            judging: terms.judging,
-            rate: terms.rate,
-            margin: terms.margin,
-            error: terms.error,
+            judging: criterion.judging,
+            rate: criterion.rate,
+            margin: criterion.margin,
+            error: criterion.error,
             look_every: 1,
-            max_time: terms.max_time,
-            max_trials: terms.max_trials,
+            max_time: criterion.max_time,
+            max_trials: criterion.max_trials,
         }
     }
 }
@@ -238,7 +238,7 @@ fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
 pub(super) const COMPARISON_RATE: f64 = 0.5;
 
 /// How a claim is judged, and for how long.
-pub(super) struct Terms {
+pub(super) struct Criterion {
     pub(super) judging: Judging,
     pub(super) rate: f64,
     pub(super) margin: Option<f64>,
@@ -247,9 +247,9 @@ pub(super) struct Terms {
     pub(super) max_trials: Option<u64>,
 }
 
-impl Terms {
-    /// Reads the terms.
-    pub(super) fn read(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Terms {
+impl Criterion {
+    /// Reads the criterion.
+    pub(super) fn read(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Criterion {
         let is_exact = fields.is_exact();
         if fields.is_predicate() && !fields.has("rate") && !is_exact {
             let message = "`rate` is missing; say how often the predicate must hold, such as rate = 0.99, or add kind = \"exact\"";
@@ -263,7 +263,7 @@ impl Terms {
         {
             notes.add(entry.at, format!("`margin` must leave rate ± margin within (0, 1); {rate} ± {margin} is not"));
         }
-        Terms {
+        Criterion {
             judging: if is_exact { Judging::Exact } else { Judging::Rate },
             rate,
             margin: fields.number("margin"),

@@ -8,7 +8,7 @@ use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 use ascertain_sys::process::{Exit, Usage};
 
-use super::line::{Around, Key, Line, Requests};
+use super::line::{Around, CommandLine, Key, Requests};
 use super::set::check;
 use super::{CommandError, CommandSet, OnFailure, Output};
 use crate::experiment::{
@@ -88,8 +88,8 @@ struct CommandSession<'e> {
 
 /// One arm.
 struct Target {
-    line: Line,
-    prepare: Option<Line>,
+    line: CommandLine,
+    prepare: Option<CommandLine>,
 }
 
 impl<'e> CommandSession<'e> {
@@ -120,7 +120,7 @@ impl Target {
         let missing = || TargetError::Failed(format!("there is no command `{}`", arm.variant));
         let command = set.command(&arm.variant).ok_or_else(missing)?;
         let make = || -> Result<_, CommandError> {
-            let line = Line::measured(set, &command.line, &point)?;
+            let line = CommandLine::measured(set, &command.line, &point)?;
             let mut around = Around::new(set, command, &point)?;
             Ok((Target { line, prepare: around.prepare.take() }, around))
         };
@@ -157,7 +157,7 @@ struct Hooks {
 struct Entered<'h> {
     hooks: &'h Hooks,
     key: Key,
-    cleanup: Option<Line>,
+    cleanup: Option<CommandLine>,
 }
 
 impl Hooks {
@@ -198,7 +198,7 @@ impl Drop for Entered<'_> {
 }
 
 /// Runs a line whether or not a signal asked for the end.
-fn run_regardless(line: &Line) -> Result<(), String> {
+fn run_regardless(line: &CommandLine) -> Result<(), String> {
     let command = line.command(None);
     let output = || if command.stdout == Output::Inherit { Stdio::inherit() } else { Stdio::null() };
     let status = Command::new(&command.program)
@@ -230,7 +230,7 @@ pub(crate) const EXIT: usize = 4;
 ///
 /// # Errors
 /// When it failed, and that is to stop it. `Interrupted` when a signal came: what had been seen by then is noted.
-fn observe(usage: &Usage, set: &CommandSet, line: &Line, out: &mut Samples) -> Result<(), TargetError> {
+fn observe(usage: &Usage, set: &CommandSet, line: &CommandLine, out: &mut Samples) -> Result<(), TargetError> {
     let failure = failure(usage.exit);
     let is_stopped = matches!(usage.exit, Exit::TimedOut | Exit::Interrupted);
     let status = match failure {
@@ -265,7 +265,7 @@ fn observe(usage: &Usage, set: &CommandSet, line: &Line, out: &mut Samples) -> R
 ///
 /// # Errors
 /// When it does not succeed.
-fn run_untimed(line: &Line, stop: &Stop) -> Result<(), TargetError> {
+fn run_untimed(line: &CommandLine, stop: &Stop) -> Result<(), TargetError> {
     let exit = line.run(None, None, stop)?.exit;
     match failure(exit) {
         _ if exit == Exit::Interrupted => Err(TargetError::Interrupted),

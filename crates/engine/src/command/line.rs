@@ -18,36 +18,36 @@ pub(super) const REQUEST: &str = "{request}";
 const VARIABLE: &str = "ASCERTAIN_REQUEST";
 
 /// A command line at one point.
-pub(super) struct Line {
+pub(super) struct CommandLine {
     what: &'static str,
     /// As it is shown: with its parameters replaced.
     pub text: String,
     command: Command,
-    request: Option<Place>,
+    request: Option<RequestPlace>,
 }
 
 /// Where a command gets its request.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum RequestPlace {
     Arguments,
     Environment,
     StandardInput,
 }
 
-impl Line {
+impl CommandLine {
     /// The line of a command that is measured.
     ///
     /// # Errors
     /// When it can't be cut into words.
-    pub fn measured(set: &CommandSet, line: &str, point: &Point) -> Result<Line, CommandError> {
+    pub fn measured(set: &CommandSet, line: &str, point: &Point) -> Result<CommandLine, CommandError> {
         let text = point.fill(line);
         let request = set.requests.as_ref().map(|_| match (text.contains(REQUEST), &set.shell) {
-            (false, _) => Place::StandardInput,
-            (true, None) => Place::Arguments,
-            (true, Some(_)) => Place::Environment,
+            (false, _) => RequestPlace::StandardInput,
+            (true, None) => RequestPlace::Arguments,
+            (true, Some(_)) => RequestPlace::Environment,
         });
         let script = match request {
-            Some(Place::Environment) => Cow::Owned(request_by_variable(&text)),
+            Some(RequestPlace::Environment) => Cow::Owned(request_by_variable(&text)),
             _ => Cow::Borrowed(&*text),
         };
         let mut command = command("command", set.shell.as_deref(), &script)?;
@@ -57,7 +57,7 @@ impl Line {
         };
         command.stdout = set.output.clone();
         command.stderr = set.output.clone();
-        Ok(Line { what: "command", text, command, request })
+        Ok(CommandLine { what: "command", text, command, request })
     }
 
     /// A line that is run before or after; `what` says which in messages. Its output is seen when
@@ -65,34 +65,39 @@ impl Line {
     ///
     /// # Errors
     /// When it can't be cut into words.
-    pub fn around(set: &CommandSet, what: &'static str, line: &str, point: &Point) -> Result<Line, CommandError> {
+    pub fn around(
+        set: &CommandSet,
+        what: &'static str,
+        line: &str,
+        point: &Point,
+    ) -> Result<CommandLine, CommandError> {
         let text = point.fill(line);
         let mut command = command(what, set.shell.as_deref(), &text)?;
         if set.output == Output::Inherit {
             command.stdout = Output::Inherit;
             command.stderr = Output::Inherit;
         }
-        Ok(Line { what, text, command, request: None })
+        Ok(CommandLine { what, text, command, request: None })
     }
 
     /// Whether it gets its requests on standard input.
     pub fn reads_requests(&self) -> bool {
-        self.request == Some(Place::StandardInput)
+        self.request == Some(RequestPlace::StandardInput)
     }
 
     /// The command, given its request.
     pub fn command(&self, request: Option<&str>) -> Command {
         let mut command = self.command.clone();
         match (self.request, request) {
-            (Some(Place::Arguments), Some(request)) => {
+            (Some(RequestPlace::Arguments), Some(request)) => {
                 for word in &mut command.args {
                     *word = word.to_string_lossy().replace(REQUEST, request).into();
                 }
             }
-            (Some(Place::Environment), Some(request)) => {
+            (Some(RequestPlace::Environment), Some(request)) => {
                 command.env.push((VARIABLE.into(), request.into()));
             }
-            (Some(Place::StandardInput), Some(request)) => {
+            (Some(RequestPlace::StandardInput), Some(request)) => {
                 command.stdin = process::Input::Bytes(format!("{request}\n").into_bytes());
             }
             (_, None) | (None, _) => {}
@@ -186,9 +191,9 @@ fn request_by_variable(script: &str) -> String {
 
 /// What goes around a command: a set-up and the clean-up that belongs to it, and what prepares each observation.
 pub(super) struct Around {
-    pub prepare: Option<Line>,
-    pub setup: Option<Line>,
-    pub cleanup: Option<Line>,
+    pub prepare: Option<CommandLine>,
+    pub setup: Option<CommandLine>,
+    pub cleanup: Option<CommandLine>,
 }
 
 /// Set-ups are the same when their lines, and those of their clean-ups, are: parameters replaced.
@@ -200,8 +205,9 @@ impl Around {
     /// # Errors
     /// When a line can't be cut into words.
     pub fn new(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<Around, CommandError> {
-        let line =
-            |what, line: &Option<String>| line.as_ref().map(|line| Line::around(set, what, line, point)).transpose();
+        let line = |what, line: &Option<String>| {
+            line.as_ref().map(|line| CommandLine::around(set, what, line, point)).transpose()
+        };
         Ok(Around {
             prepare: line("preparation", &command.prepare)?,
             setup: line("set-up", &command.setup)?,

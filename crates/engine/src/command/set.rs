@@ -8,7 +8,7 @@ use std::time::Duration;
 use ascertain_sys::process::SplitError;
 use serde::{Deserialize, Serialize};
 
-use super::line::{Around, Line, REQUEST};
+use super::line::{Around, CommandLine, REQUEST};
 use crate::experiment::{Accepts, Better, Factor, Metric, Point, Spec, Variant};
 use crate::names;
 use crate::unit::Unit;
@@ -175,7 +175,7 @@ fn check_requests(set: &CommandSet) -> Result<(), CommandError> {
 }
 
 fn check_command(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<(), CommandError> {
-    let line = Line::measured(set, &command.line, point)?;
+    let line = CommandLine::measured(set, &command.line, point)?;
     if line.reads_requests() && set.input != Input::Null {
         return Err(CommandError::TwoInputs(line.text));
     }
@@ -192,7 +192,7 @@ fn check_command(set: &CommandSet, command: &NamedCommand, point: &Point) -> Res
     Ok(())
 }
 
-fn find_program(line: &Option<Line>) -> Result<(), CommandError> {
+fn find_program(line: &Option<CommandLine>) -> Result<(), CommandError> {
     line.as_ref().map_or(Ok(()), |line| line.find_program(None))
 }
 

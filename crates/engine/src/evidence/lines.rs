@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 use super::folder::LINES;
-use super::trials::Names;
+use super::trials::SeriesKey;
 use crate::experiment::{Arm, Point, Sample, Spec, Status};
 use crate::unit::Unit;
 
@@ -50,7 +50,7 @@ pub struct Row {
 
 /// A line of `trials.jsonl`, borrowing its texts from the line where they have no escapes.
 #[derive(Deserialize)]
-pub(super) struct Line<'a> {
+pub(super) struct JsonLine<'a> {
     #[serde(borrow)]
     pub run_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -76,7 +76,7 @@ pub(super) struct Line<'a> {
     pub worker: Cow<'a, str>,
 }
 
-impl Line<'_> {
+impl JsonLine<'_> {
     pub fn value(&self) -> f64 {
         self.value.unwrap_or(match self.status {
             Status::Censored => f64::INFINITY,
@@ -84,7 +84,7 @@ impl Line<'_> {
         })
     }
 
-    pub fn names(&self) -> Names<'_> {
+    pub fn names(&self) -> SeriesKey<'_> {
         let texts = [&self.experiment, &self.variant, &self.point, &self.metric];
         let [experiment, variant, point, metric] = texts.map(|text| text.as_bytes());
         [experiment, variant, point, metric, self.unit.symbol().as_bytes(), self.key.as_bytes()]
@@ -315,7 +315,7 @@ impl Lines {
     }
 
     fn row(&self) -> Result<Row, Error> {
-        self.parse::<Line>()?.into_row().map_err(|error| self.malformed(&error))
+        self.parse::<JsonLine>()?.into_row().map_err(|error| self.malformed(&error))
     }
 
     fn malformed(&self, error: &serde_json::Error) -> Error {

@@ -13,7 +13,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::error::Error;
-use super::lines::{Line, Lines, status_word};
+use super::lines::{JsonLine, Lines, status_word};
 
 /// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups. Few in
 /// tests, so that they come to a second group.
@@ -32,7 +32,7 @@ pub(super) fn write(mut lines: Lines, file: &File, path: &Path) -> Result<(), Er
     loop {
         let mut rows = 0;
         while rows < GROUP_ROWS && lines.advance()? {
-            let line: Line = lines.parse()?;
+            let line: JsonLine = lines.parse()?;
             columns.iter_mut().for_each(|(_, column)| column.push(&line));
             rows += 1;
         }
@@ -60,9 +60,9 @@ fn write_group(
 
 /// A column: how a line gives its value, and the values that are not written yet.
 enum Column {
-    Text(for<'a> fn(&'a Line<'_>) -> &'a str, Texts),
-    Integer(fn(&Line) -> u64, Vec<i64>),
-    Real(fn(&Line) -> f64, Vec<f64>),
+    Text(for<'a> fn(&'a JsonLine<'_>) -> &'a str, Texts),
+    Integer(fn(&JsonLine) -> u64, Vec<i64>),
+    Real(fn(&JsonLine) -> f64, Vec<f64>),
 }
 
 /// The columns in their order. JSON lines have the same: the row buffer writes them.
@@ -118,7 +118,7 @@ fn layout(columns: &[(&'static str, Column)]) -> Result<(Type, WriterProperties)
 }
 
 impl Column {
-    fn push(&mut self, line: &Line) {
+    fn push(&mut self, line: &JsonLine) {
         match self {
             Column::Text(of, texts) => texts.push(of(line)),
             // Counts and nanoseconds that are greater would need 292 years.

@@ -13,7 +13,7 @@ use super::error::Error;
 use super::folder::{PARQUET, checksum_of_file};
 use super::lines::status_word;
 use super::parquet::NO_LANE;
-use super::trials::{Gathering, Names, NumberedRow, Trials};
+use super::trials::{Gathering, NumberedRow, SeriesKey, Trials};
 use crate::experiment::Status;
 
 /// Rows that are decoded at once.
@@ -75,7 +75,7 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
         offsets_ns.read(rows)?;
         values.read(rows)?;
         for row in 0..rows {
-            let names: Names = std::array::from_fn(|column| texts[column].values[row].data());
+            let names: SeriesKey = std::array::from_fn(|column| texts[column].values[row].data());
             let series = gathering.series(&names).map_err(ParquetError::General)?;
             gathering.push(&NumberedRow {
                 series,

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::error::Error;
-use super::lines::{Line, Lines};
+use super::lines::{JsonLine, Lines};
 use super::shape::Shapes;
-use crate::claim::Scale;
+use crate::claim::Effect;
 use crate::experiment::{Arm, Better, Reduce};
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
 
-/// The rows of a run's whole trials, column by column. Names are kept once, not a row.
+/// The rows of a run's whole trials, column by column. SeriesKey are kept once, not a row.
 #[derive(Debug, Default)]
 pub struct Trials {
     /// In the order in which they began.
@@ -62,7 +62,7 @@ impl Trials {
             let row = match shapes.read(lines.text()) {
                 Some(row) => row,
                 None => {
-                    let line: Line = lines.parse()?;
+                    let line: JsonLine = lines.parse()?;
                     let series = gathering.series(&line.names()).map_err(|reason| lines.wrong(reason))?;
                     shapes.learn(lines.text(), series, line.lane, line.status);
                     let value = line.status.bounds(line.value());
@@ -134,7 +134,7 @@ impl Trials {
 }
 
 /// What a series is known by, as a row has it: experiment, variant, point, metric, unit and key.
-pub(super) type Names<'a> = [&'a [u8]; 6];
+pub(super) type SeriesKey<'a> = [&'a [u8]; 6];
 
 /// A row whose names are a number.
 pub(super) struct NumberedRow {
@@ -167,7 +167,7 @@ impl Gathering {
     ///
     /// # Errors
     /// When they are not what Ascertain writes.
-    pub fn series(&mut self, names: &Names) -> Result<u32, String> {
+    pub fn series(&mut self, names: &SeriesKey) -> Result<u32, String> {
         let next = self.names.get(self.last as usize).map(|(_, next)| *next);
         let series = match next.filter(|&next| self.names[next as usize].0 == *names) {
             Some(next) => next,
@@ -178,7 +178,7 @@ impl Gathering {
         Ok(series)
     }
 
-    fn look_up(&mut self, names: &Names) -> Result<u32, String> {
+    fn look_up(&mut self, names: &SeriesKey) -> Result<u32, String> {
         self.joined.clear();
         for name in names {
             self.joined.extend_from_slice(&name.len().to_le_bytes());
@@ -193,7 +193,7 @@ impl Gathering {
         Ok(series)
     }
 
-    fn add(&mut self, names: &Names) -> Result<u32, String> {
+    fn add(&mut self, names: &SeriesKey) -> Result<u32, String> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|error| format!("a name: {error}"));
         let [experiment, variant, point, metric, unit, key] = *names;
         let point = serde_json::from_slice(point).map_err(|error| format!("the point: {error}"))?;
@@ -319,7 +319,7 @@ impl Series {
         };
         let (candidates, baselines) = (numbers(self), numbers(baseline));
         let both = candidates.iter().filter_map(|(trial, candidate)| Some((*candidate, *baselines.get(trial)?)));
-        let ratios = both.map(|(candidate, baseline)| Scale::Ratio.compare(better, candidate, baseline));
+        let ratios = both.map(|(candidate, baseline)| Effect::Ratio.compare(better, candidate, baseline));
         let ratios: Vec<Option<Bounds>> = ratios.collect();
         let without = ratios.iter().filter(|ratio| ratio.is_none()).count();
         (ratios.into_iter().flatten().collect(), without)

@@ -1,7 +1,7 @@
 //! A claim's tests with their arms looked up in a lane: a trial's values in, success or failure out.
 
 use crate::block::Slots;
-use crate::claim::{Bound, Scale, Test};
+use crate::claim::{Bound, Effect, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
 use crate::predicate::Predicate;
 use crate::values::{Bounds, and};
@@ -44,7 +44,7 @@ pub(crate) struct BoundTests {
 
 #[derive(Clone)]
 enum BoundTest {
-    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Scale, bound: Bound },
+    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Effect, bound: Bound },
     Predicate { slot: usize, predicate: Predicate, exit: Option<Exit>, is_timed: bool },
 }
 
@@ -140,7 +140,7 @@ impl BoundTests {
 }
 
 /// How much better the candidate is.
-fn statistic(scale: Scale, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
+fn statistic(scale: Effect, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
     if candidate.is_none() || baseline.is_none() {
         return Err(TargetError::Failed("a value that the claim compares was not observed".into()));
     }
@@ -185,29 +185,29 @@ mod tests {
         })
     }
 
-    fn at_least(bound: f64, metric: usize, scale: Scale, values: [Bounds; 2]) -> Result<Seen, TargetError> {
+    fn at_least(bound: f64, metric: usize, scale: Effect, values: [Bounds; 2]) -> Result<Seen, TargetError> {
         let (candidate, baseline) = (arm("a"), arm("b"));
         let test = Test::Versus { metric, candidate, baseline, scale, bound: Bound::AtLeast(bound) };
         evaluate(test, &values.map(|value| [value; 3]))
     }
 
-    fn versus(metric: usize, scale: Scale, candidate: f64, baseline: f64) -> Result<Seen, TargetError> {
-        let bound = if scale == Scale::Ratio { 1.0 } else { 0.0 };
+    fn versus(metric: usize, scale: Effect, candidate: f64, baseline: f64) -> Result<Seen, TargetError> {
+        let bound = if scale == Effect::Ratio { 1.0 } else { 0.0 };
         at_least(bound, metric, scale, [candidate, baseline].map(Bounds::exact))
     }
 
     #[test]
     fn better_is_more_than_one_whichever_way_is_better() {
         let statistic = |metric, scale, a, b| versus(metric, scale, a, b).unwrap().statistic.unwrap().value().unwrap();
-        assert_eq!(statistic(0, Scale::Ratio, 2.0, 6.0), 3.0);
-        assert_eq!(statistic(2, Scale::Ratio, 6.0, 2.0), 3.0);
-        assert_eq!(statistic(0, Scale::Difference, 2.0, 6.0), 4.0);
-        assert_eq!(statistic(2, Scale::Difference, 6.0, 2.0), 4.0);
+        assert_eq!(statistic(0, Effect::Ratio, 2.0, 6.0), 3.0);
+        assert_eq!(statistic(2, Effect::Ratio, 6.0, 2.0), 3.0);
+        assert_eq!(statistic(0, Effect::Difference, 2.0, 6.0), 4.0);
+        assert_eq!(statistic(2, Effect::Difference, 6.0, 2.0), 4.0);
     }
 
     #[test]
     fn only_equals_tie() {
-        let seen = |a, b| versus(0, Scale::Ratio, a, b).unwrap();
+        let seen = |a, b| versus(0, Effect::Ratio, a, b).unwrap();
         // The ratio of these rounds to 1 one way and not the other.
         let (less, more) = (2.0_f64.next_down().next_down(), 2.0_f64.next_down());
         assert_eq!((seen(less, more).tie, seen(less, more).success), (false, Some(true)));
@@ -220,14 +220,14 @@ mod tests {
     fn what_was_cut_off_says_no_more_than_it_saw() {
         let (stopped, took) = (Bounds::above(40.0), Bounds::exact(15.0));
         let success = |bound, scale, values| at_least(bound, 0, scale, values).unwrap().success;
-        assert_eq!(success(1.0, Scale::Ratio, [took, stopped]), Some(true));
-        assert_eq!(success(8.0, Scale::Ratio, [took, stopped]), None, "over 40 by 15");
-        assert_eq!(success(1.0, Scale::Ratio, [stopped, took]), Some(false));
-        assert_eq!(success(0.25, Scale::Ratio, [stopped, took]), None, "15 by over 40");
-        assert_eq!(success(1.0, Scale::Ratio, [stopped, stopped]), None);
-        assert_eq!(success(20.0, Scale::Difference, [took, stopped]), Some(true));
-        assert_eq!(success(30.0, Scale::Difference, [took, stopped]), None);
-        let tie = |values| at_least(1.0, 0, Scale::Ratio, values).unwrap().tie;
+        assert_eq!(success(1.0, Effect::Ratio, [took, stopped]), Some(true));
+        assert_eq!(success(8.0, Effect::Ratio, [took, stopped]), None, "over 40 by 15");
+        assert_eq!(success(1.0, Effect::Ratio, [stopped, took]), Some(false));
+        assert_eq!(success(0.25, Effect::Ratio, [stopped, took]), None, "15 by over 40");
+        assert_eq!(success(1.0, Effect::Ratio, [stopped, stopped]), None);
+        assert_eq!(success(20.0, Effect::Difference, [took, stopped]), Some(true));
+        assert_eq!(success(30.0, Effect::Difference, [took, stopped]), None);
+        let tie = |values| at_least(1.0, 0, Effect::Ratio, values).unwrap().tie;
         assert!(tie([stopped, stopped]));
         assert!(!tie([stopped, Bounds::above(3.0)]) && !tie([Bounds::UNKNOWN; 2]), "cut off by something else");
     }
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn what_can_not_be_compared_is_an_error() {
         for (candidate, baseline) in [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (-1.0, -1.0), (f64::NAN, 1.0)] {
-            assert!(versus(0, Scale::Ratio, candidate, baseline).is_err(), "{candidate} {baseline}");
+            assert!(versus(0, Effect::Ratio, candidate, baseline).is_err(), "{candidate} {baseline}");
         }
-        assert!(versus(0, Scale::Difference, 1.0, f64::NAN).is_err());
-        assert!(versus(0, Scale::Difference, 0.0, -1.0).is_ok());
+        assert!(versus(0, Effect::Difference, 1.0, f64::NAN).is_err());
+        assert!(versus(0, Effect::Difference, 0.0, -1.0).is_ok());
     }
 
     #[test]

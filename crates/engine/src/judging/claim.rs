@@ -3,14 +3,14 @@
 use ascertain_stats::{RateSequence, Tally};
 
 use super::bound::{BoundTests, Seen, TrialValues};
-use super::likeness::Likeness;
+use super::diagnostics::Diagnostics;
 use super::rule::{Answer, Outcomes, Paired, Rule};
 use crate::block::Slots;
-use crate::claim::{Claim, Judging, Scale, Test};
+use crate::claim::{Claim, Effect, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
 use crate::finding::{Estimated, Reason, Unlike};
-use crate::outcome::{Asked, AskedTest, ClaimResult, Decided, Decision, Gate, Verdict};
+use crate::outcome::{ClaimResult, ClaimSpec, Decided, Decision, Gate, TestSpec, Verdict};
 use crate::recorded::{ClaimPath, PathRecorder};
 use crate::unit::significant;
 use crate::values::Bounds;
@@ -19,7 +19,7 @@ use crate::values::Bounds;
 #[derive(Clone)]
 pub(crate) struct ClaimJudge {
     pub claim: Claim,
-    asked: Asked,
+    asked: ClaimSpec,
     error: f64,
     precision: Option<f64>,
     tests: BoundTests,
@@ -40,7 +40,7 @@ pub(crate) struct ClaimJudge {
     unseen: Outcomes,
     paired: Option<Paired>,
     rate: RateSequence,
-    likeness: Likeness,
+    diagnostics: Diagnostics,
     /// The intervals are brought up to date again after so many trials.
     next_look: u64,
     spent_ns: u64,
@@ -49,7 +49,7 @@ pub(crate) struct ClaimJudge {
 }
 
 /// How the run wants its claims judged.
-pub(crate) struct Terms {
+pub(crate) struct JudgeTerms {
     pub error: f64,
     pub margin: Option<f64>,
     pub precision: Option<f64>,
@@ -63,16 +63,16 @@ pub(crate) struct Terms {
 pub(crate) enum Closed {
     For(Reason),
     /// Its own trials or time are used up.
-    Spent,
+    BudgetExhausted,
 }
 
 impl ClaimJudge {
     /// A claim at its start.
-    pub fn new(claim: &Claim, spec: &Spec, terms: &Terms) -> Result<ClaimJudge, Error> {
+    pub fn new(claim: &Claim, spec: &Spec, terms: &JudgeTerms) -> Result<ClaimJudge, Error> {
         let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
         let error = terms.error;
         let end_error = direction_error(claim, error);
-        let asked = Asked::of(claim, claim.margin.or(terms.margin), spec);
+        let asked = ClaimSpec::of(claim, claim.margin.or(terms.margin), spec);
         // Where there is no chance in it, a predicate has a figure too: the one value of its metric.
         let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
         let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
@@ -94,7 +94,7 @@ impl ClaimJudge {
             has_met_limit: false,
             stopped_ties: 0,
             unseen: Outcomes::default(),
-            likeness: Likeness::default(),
+            diagnostics: Diagnostics::default(),
             next_look: 1,
             spent_ns: 0,
             closed: None,
@@ -154,10 +154,10 @@ impl ClaimJudge {
             }
             Some(success) => {
                 self.successes += u64::from(success);
-                self.likeness.push(success);
+                self.diagnostics.push(success);
             }
         }
-        self.likeness.end_trial(self.tests.candidate_is_last(trial));
+        self.diagnostics.end_trial(self.tests.candidate_is_last(trial));
         if !is_tie {
             self.judge(success, seen.statistic);
         }
@@ -173,7 +173,7 @@ impl ClaimJudge {
         if self.claim.max_trials.is_some_and(|most| self.trials >= most)
             || self.claim.max_time.is_some_and(|most| u128::from(self.spent_ns) >= most.as_nanos())
         {
-            self.close(Closed::Spent);
+            self.close(Closed::BudgetExhausted);
         }
     }
 
@@ -250,7 +250,7 @@ impl ClaimJudge {
 
     /// Closes the claim because an arm's answer is wrong. Its times were then no times of the work that
     /// it should do, so that an answer drawn from them does not stand.
-    pub fn discredit(&mut self, reason: Reason) {
+    pub fn disqualify(&mut self, reason: Reason) {
         self.answer = None;
         self.closed = Some(Closed::For(reason));
     }
@@ -278,7 +278,7 @@ fn direction_error(claim: &Claim, error: f64) -> f64 {
 }
 
 /// The quantile of the paired statistic, and its interval as far as it is known.
-struct Estimate {
+struct PairedEstimate {
     value: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
@@ -298,8 +298,8 @@ impl ClaimJudge {
     /// A value of the paired statistic for people: `8.000x`, or of a difference or an only metric `5.000 ms`.
     fn shown(&self, value: f64) -> String {
         match self.asked.tests.as_slice() {
-            [AskedTest::Versus { scale: Scale::Ratio, .. }] => format!("{}x", significant(value)),
-            [AskedTest::Versus { measure, .. } | AskedTest::Predicate { measure: Some(measure), .. }] => {
+            [TestSpec::Versus { scale: Effect::Ratio, .. }] => format!("{}x", significant(value)),
+            [TestSpec::Versus { measure, .. } | TestSpec::Predicate { measure: Some(measure), .. }] => {
                 measure.unit.human(value)
             }
             _ => significant(value),
@@ -338,7 +338,7 @@ impl ClaimJudge {
             unknown,
             decided: self.answer.map(|(_, decided)| decided),
             basis: self.standing_answer().and(self.rule.basis()),
-            interferes: self.claim.judging == Judging::Order && self.likeness.interference().is_some(),
+            interferes: self.claim.judging == Judging::Order && self.diagnostics.interference().is_some(),
             rate,
             rate_low: rates.map(|rates| rates.low),
             rate_high: rates.map(|rates| rates.high),
@@ -353,7 +353,7 @@ impl ClaimJudge {
         }
     }
 
-    fn estimate(&self) -> Estimate {
+    fn estimate(&self) -> PairedEstimate {
         let finite = |value: f64| value.is_finite().then_some(value);
         let value = self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate).and_then(finite);
         let interval = self.paired.as_ref().filter(|paired| !paired.is_empty()).map(Paired::interval);
@@ -362,13 +362,13 @@ impl ClaimJudge {
         let strays =
             value.is_some_and(|value| low.is_some_and(|low| value < low) || high.is_some_and(|high| value > high));
         let (low, high) = if strays { (None, None) } else { (low, high) };
-        Estimate { value, low, high, strays }
+        PairedEstimate { value, low, high, strays }
     }
 
     /// Signs that the trials are not alike.
     fn unlike(&self, rate_strays: bool, estimate_strays: bool) -> Vec<Unlike> {
         let of = match self.asked.tests.as_slice() {
-            [AskedTest::Versus { scale: Scale::Difference, .. }] => Estimated::Difference,
+            [TestSpec::Versus { scale: Effect::Difference, .. }] => Estimated::Difference,
             _ => Estimated::Ratio,
         };
         let fits_none = self.paired.as_ref().is_some_and(Paired::is_empty);
@@ -378,7 +378,7 @@ impl ClaimJudge {
             fits_none.then_some(Unlike::NoneFits { of }),
             estimate_strays.then_some(Unlike::Left { of }),
         ];
-        lost.into_iter().flatten().chain(self.likeness.signs()).collect()
+        lost.into_iter().flatten().chain(self.diagnostics.signs()).collect()
     }
 
     /// How the claim came to its [result](Self::result), as far as its trials are judged; empty when it
@@ -401,7 +401,7 @@ impl ClaimJudge {
             (Some(Answer::Holds | Answer::Same | Answer::Passes(_)), _) => (Verdict::Holds, vec![]),
             (Some(Answer::Refuted), _) => (Verdict::Refuted, vec![]),
             (None, Some(Closed::For(reason))) => (reason.verdict(), vec![reason.clone()]),
-            (None, None | Some(Closed::Spent)) => {
+            (None, None | Some(Closed::BudgetExhausted)) => {
                 let reasons = match self.withdrawn() {
                     Some(withdrawn) => vec![withdrawn],
                     None => self.left_open().into_iter().chain(self.unfinished_set()).collect(),

@@ -2,9 +2,9 @@
 
 mod bound;
 mod claim;
-mod likeness;
+mod diagnostics;
 mod rule;
 mod run;
 
-pub(crate) use claim::{ClaimJudge, Closed, Terms};
+pub(crate) use claim::{ClaimJudge, Closed, JudgeTerms};
 pub(crate) use run::{Lane, RunJudge};

@@ -2,7 +2,7 @@
 
 use ascertain_stats::{self as stats, Judge, MarginJudge, OrderJudge, Tally, quantile_ranks};
 
-use super::Terms;
+use super::JudgeTerms;
 use crate::claim::{Bound, Claim, Judging};
 use crate::outcome::{Basis, Gate};
 use crate::values::{Bounds, Sorted};
@@ -59,7 +59,7 @@ impl Outcomes {
 
 impl Rule {
     /// The rule of a claim in a run; comparisons without a margin of their own have the run's.
-    pub fn new(claim: &Claim, terms: &Terms) -> Result<Rule, stats::Error> {
+    pub fn new(claim: &Claim, terms: &JudgeTerms) -> Result<Rule, stats::Error> {
         let error = terms.error;
         Ok(match (claim.judging, claim.margin) {
             (Judging::Exact, _) => Rule::Exact,

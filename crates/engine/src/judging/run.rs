@@ -232,7 +232,7 @@ impl<'a> RunJudge<'a> {
         for &claim in &lane.claims {
             let judge = &mut self.claims[claim];
             match judge.slots().contains(arm) {
-                true if is_wrong => judge.discredit(reason.clone()),
+                true if is_wrong => judge.disqualify(reason.clone()),
                 true => judge.close(Closed::For(reason.clone())),
                 false => {}
             }

@@ -15,7 +15,7 @@ use crate::judging::{ClaimJudge, Closed};
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, LeftOut, Outcome};
 use crate::plan;
-use crate::summary::{self, Setting};
+use crate::summary::{self, RunFacts};
 
 /// A run as its folder has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ pub struct RecordedRun {
 /// assert!(error.to_string().contains("it has no run.json"));
 /// ```
 pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
-    // Asked first: a run that is seen to have ended has written all that it will.
+    // ClaimSpec first: a run that is seen to have ended has written all that it will.
     let is_going_on = evidence::is_going_on(folder);
     let header = evidence::read_header(folder)?;
     let ReadBack { trials, faults, lost } = evidence::read_trials(folder, &header)?;
@@ -107,7 +107,7 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
     }
     replay::replay(&mut run, header, trials)?;
     let claims = run.results();
-    let setting = Setting {
+    let facts = RunFacts {
         registry: &registry,
         machine,
         cpu_times: None,
@@ -115,7 +115,7 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
         run_id: &header.run_id,
         seed: plan.config.seed,
     };
-    let outcome = summary::outcome(&setting, &run.observations, claims, false);
+    let outcome = summary::outcome(&facts, &run.observations, claims, false);
     let paths = run.claims.iter_mut().map(ClaimJudge::take_path).collect();
     Ok(Again { outcome, paths, observations: run.observations })
 }
@@ -123,7 +123,7 @@ fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> R
 /// Rows do not tell that a claim was deferred, or used up its own time: later trials may hold its arms.
 fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
     match result.trials {
-        0 => judge.close(Closed::Spent),
+        0 => judge.close(Closed::BudgetExhausted),
         trials => judge.claim.max_trials = Some(trials),
     }
 }

@@ -95,7 +95,7 @@ fn close_as_before(header: &Header, run: &mut RunJudge) {
         judge.look();
         let before = outcome.claims.iter().find(|result| result.id == judge.claim.id);
         if let Some(result) = before.filter(|result| result.verdict == Verdict::Failed) {
-            result.reasons.first().into_iter().for_each(|reason| judge.discredit(reason.clone()));
+            result.reasons.first().into_iter().for_each(|reason| judge.disqualify(reason.clone()));
         }
     }
     for LeftOut { experiment, variant, at, reason, .. } in &outcome.left_out {

@@ -1,7 +1,7 @@
 //! An experiment whose values are known: what a trial sees is a function of variant and trial.
 #![allow(dead_code, missing_docs)]
 
-use ascertain_engine::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::experiment::{
     Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial,
     Unavailable, Variant,
@@ -53,7 +53,7 @@ pub fn arm(variant: &str) -> Arm {
 
 pub fn versus(id: &str, candidate: &str, baseline: &str, bound: Bound, judging: Judging) -> Claim {
     let (candidate, baseline) = (arm(candidate), arm(baseline));
-    claim(id, Test::Versus { metric: 0, candidate, baseline, scale: Scale::Ratio, bound }, judging, 0.5)
+    claim(id, Test::Versus { metric: 0, candidate, baseline, scale: Effect::Ratio, bound }, judging, 0.5)
 }
 
 fn claim(id: &str, test: Test, judging: Judging, rate: f64) -> Claim {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use ascertain_engine::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::evidence::Writer;
 use ascertain_engine::experiment::{Better, Metric, TargetError, Trial};
 use ascertain_engine::finding::{Reason, Unavailable};
@@ -34,7 +34,7 @@ fn claims(experiment: &Scripted) -> Vec<Claim> {
     let order = |id: &str, a: &str, b: &str| versus(id, a, b, Bound::AtLeast(1.0), Judging::Order);
     let mut difference = rate("difference", Bound::AtLeast(5.0));
     if let Test::Versus { scale, .. } = &mut difference.tests[0] {
-        *scale = Scale::Difference;
+        *scale = Effect::Difference;
     }
     let mut every = rate("every", Bound::AtLeast(1.05));
     every.tests.extend(versus("", "even", "odd", Bound::AtLeast(0.9), Judging::Rate).tests);

@@ -7,7 +7,7 @@ use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::unit::Unit;
 use serde_json::{Map, Value, json};
 
-use super::results::{Names, Results};
+use super::results::{Results, UniqueNames};
 
 /// The longest names that Bencher takes, in characters.
 const LONGEST_BENCHMARK: usize = 1024;
@@ -17,12 +17,12 @@ const ROOM: usize = 8;
 
 /// `--export-bencher`.
 pub(super) fn write(results: &Results) -> String {
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     let mut benchmarks = Map::new();
     for arm in results.arms() {
         let time = arm.time().map(|(point, _)| point.metric.as_str());
         // Two metrics that Bencher spells alike are two measures all the same.
-        let mut measures = Names::default();
+        let mut measures = UniqueNames::default();
         let known = arm.metrics.iter().filter_map(|(point, _)| {
             let name = if time == Some(&point.metric) { "latency".into() } else { measure(point) };
             let name = measures.distinct(name);

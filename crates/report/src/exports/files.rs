@@ -1,3 +1,5 @@
+//! The kinds of file that other tools read, and the files that a run writes.
+
 use std::path::Path;
 
 use ascertain_engine::observations::Observations;
@@ -6,9 +8,87 @@ use ascertain_engine::run::{Observer, Progress};
 use ascertain_engine::values::Values;
 use ascertain_sys::clock;
 
-use super::kind::Kind;
 use super::results::{Purpose, Results};
+use super::{bencher, github, go, google_benchmark, junit};
 use crate::export::{Error, Export};
+use crate::hyperfine;
+
+/// A kind of file that other tools read.
+#[derive(Debug)]
+pub struct ExportFormat {
+    /// The option that asks for it, without its dashes.
+    pub option: &'static str,
+    /// What is in it and who reads it, as a line of help.
+    pub about: &'static str,
+    /// Whether what stands in the file is kept, and this added to it.
+    pub is_added: bool,
+    /// The file's text.
+    pub write: fn(&Results) -> String,
+}
+
+/// Every kind.
+pub const FORMATS: &[ExportFormat] = &[
+    ExportFormat {
+        option: "export-json",
+        about: "Write the times as hyperfine's JSON",
+        is_added: false,
+        write: |r| hyperfine::json(&r.command_times()),
+    },
+    ExportFormat {
+        option: "export-csv",
+        about: "Write the times as hyperfine's CSV",
+        is_added: false,
+        write: |r| hyperfine::csv(&r.command_times()),
+    },
+    ExportFormat {
+        option: "export-markdown",
+        about: "Write the times as hyperfine's Markdown table",
+        is_added: false,
+        write: |r| hyperfine::markdown(&r.command_times()),
+    },
+    ExportFormat {
+        option: "export-asciidoc",
+        about: "Write the times as hyperfine's AsciiDoc table",
+        is_added: false,
+        write: |r| hyperfine::asciidoc(&r.command_times()),
+    },
+    ExportFormat {
+        option: "export-orgmode",
+        about: "Write the times as hyperfine's org-mode table",
+        is_added: false,
+        write: |r| hyperfine::orgmode(&r.command_times()),
+    },
+    ExportFormat {
+        option: "export-junit",
+        about: "Write JUnit XML for CI servers: a test case for each claim",
+        is_added: false,
+        write: junit::write,
+    },
+    ExportFormat {
+        option: "export-github",
+        about: "Add a job summary for GitHub to FILE, \"$GITHUB_STEP_SUMMARY\" there; what stands in it is kept",
+        is_added: true,
+        write: github::summary,
+    },
+    ExportFormat {
+        option: "export-bencher",
+        about: "Write Bencher Metric Format: medians with intervals",
+        is_added: false,
+        write: bencher::write,
+    },
+    ExportFormat {
+        option: "export-go",
+        about: "Write the Go benchmark format, for benchstat: a line for each trial",
+        is_added: false,
+        write: go::write,
+    },
+    ExportFormat {
+        option: "export-google-benchmark",
+        about: "Write Google Benchmark's JSON, for its compare.py: a repetition for each trial",
+        is_added: false,
+        write: google_benchmark::write,
+    },
+];
 
 /// Files are written anew at most this often.
 const EVERY_NS: u64 = 2_000_000_000;
@@ -32,7 +112,7 @@ pub struct Files {
 
 #[derive(Debug)]
 struct ExportFile {
-    kind: &'static Kind,
+    kind: &'static ExportFormat,
     export: Export,
     /// What stood there, where that is to be kept.
     before: String,
@@ -44,7 +124,7 @@ impl Files {
     /// # Errors
     /// As [`Export::open`]; also when two are to be the same file.
     pub fn open<'p>(
-        wanted: impl IntoIterator<Item = (&'static Kind, &'p Path)>,
+        wanted: impl IntoIterator<Item = (&'static ExportFormat, &'p Path)>,
         purpose: Purpose,
     ) -> Result<Files, Error> {
         let mut files: Vec<ExportFile> = Vec::new();

@@ -7,7 +7,7 @@ use ascertain_engine::outcome::{ClaimResult, Verdict};
 use super::results::{Mark, Results};
 use crate::markdown;
 use crate::sentence::marked;
-use crate::text::{ended, harmless, plain, quoted, with_names};
+use crate::text::{ended, escape_controls, plain, quoted, with_names};
 
 /// The longest summary. GitHub takes 1 MiB of a step, and nothing of one that is longer: a quarter leaves
 /// room for other commands of the step.
@@ -49,7 +49,7 @@ pub(super) fn summary(results: &Results) -> String {
     text += &markdown::outcome(&outcome.asked_for(&results.purpose.tables));
     let machine = &outcome.machine;
     let said = format!("Run {}, seed {}, on {}, {}.", outcome.run_id, outcome.seed, machine.cpu_model, machine.kernel);
-    cut_lines(&text, SUMMARY_BYTES) + "\n" + &markdown::paragraph(&harmless(&said))
+    cut_lines(&text, SUMMARY_BYTES) + "\n" + &markdown::paragraph(&escape_controls(&said))
 }
 
 /// The claim's sentence after its name and what it says, names marked; a comparison's names its commands itself.
@@ -108,9 +108,14 @@ fn of_kind(kind: &str, claims: &[&ClaimResult], results: &Results) -> String {
 
 fn annotation(kind: &str, claim: &ClaimResult, results: &Results) -> String {
     let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
-        format!("file={},line={},col={},", property(&harmless(&place.file.to_string_lossy())), place.line, place.column)
+        format!(
+            "file={},line={},col={},",
+            property(&escape_controls(&place.file.to_string_lossy())),
+            place.line,
+            place.column
+        )
     });
-    let title = cut(&harmless(&format!("{}: {}", claim.id, crate::grids::answer(claim))), TITLE);
+    let title = cut(&escape_controls(&format!("{}: {}", claim.id, crate::grid::answer(claim))), TITLE);
     format!("::{kind} {place}title={}::{}\n", property(&title), data(&cut(&plain(&named(claim)), MESSAGE)))
 }
 

@@ -13,8 +13,8 @@ use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::unit::Unit;
 
-use super::results::{ArmResults, Names, Results, thinned};
-use crate::text::harmless;
+use super::results::{ArmResults, Results, UniqueNames, thinned};
+use crate::text::escape_controls;
 
 /// `--export-go`.
 pub(super) fn write(results: &Results) -> String {
@@ -33,7 +33,7 @@ pub(super) fn write(results: &Results) -> String {
             }
         }
     }
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     let mut experiment = None;
     for arm in &arms {
         if experiment.replace(arm.experiment) != Some(arm.experiment) {
@@ -54,7 +54,7 @@ fn configuration(outcome: &Outcome) -> String {
     };
     // "Linux 6.18.0", "Darwin 25.1.0".
     let goos = machine.kernel.split(' ').next().unwrap_or_default().to_lowercase();
-    let (goos, cpu) = (word(&goos), harmless(&machine.cpu_model));
+    let (goos, cpu) = (word(&goos), escape_controls(&machine.cpu_model));
     format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
 }
 
@@ -122,5 +122,5 @@ fn name(arm: &ArmResults) -> String {
 
 /// Text as one word: spaces become underlines, as `go test` has it, and what does not show an escape.
 fn word(text: &str) -> String {
-    harmless(text).replace(char::is_whitespace, "_")
+    escape_controls(text).replace(char::is_whitespace, "_")
 }

@@ -11,7 +11,7 @@ use ascertain_engine::unit::Unit;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::results::{ArmResults, Names, Results, thinned};
+use super::results::{ArmResults, Results, UniqueNames, thinned};
 use crate::hyperfine::{deviation, mean, median};
 
 /// One entry of `benchmarks`: a repetition or an aggregate.
@@ -44,7 +44,7 @@ struct Entry<'a> {
 
 /// `--export-google-benchmark`.
 pub(super) fn write(results: &Results) -> String {
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     let named =
         results.arms().into_iter().map(|arm| (names.distinct(format!("{}/{}", arm.experiment, arm.label())), arm));
     let benchmarks: Vec<Value> =

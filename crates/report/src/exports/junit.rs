@@ -7,7 +7,7 @@ use ascertain_engine::outcome::{ClaimResult, Outcome};
 
 use super::results::{Mark, Results};
 use crate::sentence;
-use crate::text::harmless;
+use crate::text::escape_controls;
 
 /// `--export-junit`.
 pub(super) fn write(results: &Results) -> String {
@@ -92,7 +92,7 @@ fn escaped(text: &str) -> String {
             // In an attribute they would read back as spaces, and a carriage return nowhere as itself.
             '\t' | '\n' | '\r' => written.push_str(&format!("&#{};", u32::from(c))),
             '\u{fffe}' | '\u{ffff}' => written.extend(c.escape_unicode()),
-            _ => written += &harmless(c.encode_utf8(&mut [0; 4])),
+            _ => written += &escape_controls(c.encode_utf8(&mut [0; 4])),
         }
     }
     written

@@ -9,7 +9,7 @@
 //! | `go` | benchstat: the Go benchmark format |
 //! | `google-benchmark` | Google Benchmark's `compare.py` |
 //!
-//! [`KINDS`] is the one list of them: options, help and man page come from it. A new kind is one file and
+//! [`FORMATS`] is the one list of them: options, help and man page come from it. A new kind is one file and
 //! one line there. [`Files`] writes the files that a run was asked for.
 
 mod bencher;
@@ -18,11 +18,8 @@ mod github;
 mod go;
 mod google_benchmark;
 mod junit;
-mod kind;
 mod results;
-mod times;
 
-pub use files::Files;
+pub use files::{ExportFormat, FORMATS, Files};
 pub use github::annotations;
-pub use kind::{KINDS, Kind};
 pub use results::{ArmResults, Mark, Purpose, Results};

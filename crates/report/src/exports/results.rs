@@ -1,3 +1,5 @@
+//! A run as exports see it, and its arms as hyperfine's commands.
+
 use std::collections::{BTreeMap, HashMap};
 
 use ascertain_engine::claims_file::Place;
@@ -6,6 +8,8 @@ use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
 use ascertain_engine::plan::Table;
 use ascertain_engine::unit::Unit;
+
+use crate::hyperfine::CommandTimes;
 
 /// What a run is for, which its outcome does not say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,6 +95,12 @@ impl<'a> Results<'a> {
         }
         arms
     }
+
+    /// The times of each arm that has any, as hyperfine's commands. What was not measured (the processor time of a
+    /// function, its exit code) is empty.
+    pub(super) fn command_times(&self) -> Vec<CommandTimes> {
+        self.arms().iter().filter_map(ArmResults::command_times).collect()
+    }
 }
 
 impl<'a> ArmResults<'a> {
@@ -108,6 +118,21 @@ impl<'a> ArmResults<'a> {
     pub fn time(&self) -> Option<(&'a PointSummary, &'a [f64])> {
         self.metrics.iter().copied().find(|(point, _)| point.unit == Unit::Nanosecond)
     }
+
+    fn command_times(&self) -> Option<CommandTimes> {
+        let (_, wall_ns) = self.time()?;
+        let values = |name: &str| self.metric(name).map_or(&[][..], |(_, values)| values);
+        let seconds = |ns: &[f64]| ns.iter().map(|ns| ns / 1e9).collect();
+        Some(CommandTimes {
+            command: self.label(),
+            parameters: self.at.0.iter().map(|(name, level)| (name.clone(), level.to_string())).collect(),
+            wall_s: seconds(wall_ns),
+            user_s: seconds(values("user")),
+            system_s: seconds(values("system")),
+            memory_bytes: values("memory_peak").to_vec(),
+            exit_codes: values("exit").iter().map(|&code| code.is_finite().then_some(code as i32)).collect(),
+        })
+    }
 }
 
 /// A file of every value of a long run serves nobody: at most this many of each metric are written.
@@ -119,11 +144,11 @@ pub(super) fn thinned(count: usize) -> impl Iterator<Item = usize> {
     (0..kept).map(move |index| index * count / kept)
 }
 
-/// Names that nobody has taken: one that comes again gets a number, as `go test` does it.
+/// UniqueNames that nobody has taken: one that comes again gets a number, as `go test` does it.
 #[derive(Default)]
-pub(super) struct Names(HashMap<String, u32>);
+pub(super) struct UniqueNames(HashMap<String, u32>);
 
-impl Names {
+impl UniqueNames {
     pub fn distinct(&mut self, name: String) -> String {
         let mut distinct = name.clone();
         while self.0.contains_key(&distinct) {

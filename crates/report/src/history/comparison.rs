@@ -1,7 +1,7 @@
 //! Two runs side by side.
 
 use ascertain_engine::experiment::{Better, Point};
-use ascertain_engine::outcome::{AskedTest, ClaimResult};
+use ascertain_engine::outcome::{ClaimResult, TestSpec};
 use ascertain_engine::unit::{Unit, significant};
 use serde::Serialize;
 
@@ -11,8 +11,7 @@ use super::words::{minute, of_place};
 use crate::clause::{ClaimFigure, arm_label};
 use crate::csv::{number, record};
 use crate::figure::Figure;
-use crate::grid::{Cell, Grid, Kind};
-use crate::grids;
+use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::html::command_line;
 use crate::terminal::Style;
 use crate::text::{plain, quoted};
@@ -124,11 +123,11 @@ pub struct ClaimSide {
 impl ClaimSide {
     /// What became of the claim.
     pub fn of(claim: &ClaimResult) -> ClaimSide {
-        let is_versus = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { .. }]);
+        let is_versus = matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }]);
         let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
         let figure = ClaimFigure::of(claim).filter(|_| is_versus).map(|figure| figure.short);
         ClaimSide {
-            answer: grids::answer(claim),
+            answer: grid::answer(claim),
             trials: claim.trials,
             ratio: claim.ratio,
             ratio_low: claim.ratio_low,
@@ -162,7 +161,8 @@ impl RunComparison {
     }
 
     fn differences(&self) -> Grid {
-        let mut grid = Grid::new(&[("Differs", Kind::Prose), ("Run 1", Kind::Prose), ("Run 2", Kind::Prose)]);
+        let mut grid =
+            Grid::new(&[("Differs", ColumnKind::Prose), ("Run 1", ColumnKind::Prose), ("Run 2", ColumnKind::Prose)]);
         for Difference { what, values: [first, second] } in &self.differences {
             let value = |value: &String| if value.is_empty() { "-".into() } else { Cell::Code(value.clone()) };
             grid.rows.push(vec![of_place(what).into(), value(first), value(second)]);
@@ -172,13 +172,13 @@ impl RunComparison {
 
     fn points(&self) -> Grid {
         let mut grid = Grid::new(&[
-            ("Variant", Kind::Prose),
-            ("Metric", Kind::Prose),
-            ("Run 1", Kind::Number),
-            ("Interval 1", Kind::Number),
-            ("Run 2", Kind::Number),
-            ("Interval 2", Kind::Number),
-            ("2 / 1", Kind::Number),
+            ("Variant", ColumnKind::Prose),
+            ("Metric", ColumnKind::Prose),
+            ("Run 1", ColumnKind::Number),
+            ("Interval 1", ColumnKind::Number),
+            ("Run 2", ColumnKind::Number),
+            ("Interval 2", ColumnKind::Number),
+            ("2 / 1", ColumnKind::Number),
         ])
         .stacking(&["Metric", "Interval 1", "Interval 2"]);
         let several = self.points.iter().any(|point| point.experiment != self.points[0].experiment);
@@ -200,11 +200,11 @@ impl RunComparison {
 
     fn claims(&self) -> Grid {
         let mut grid = Grid::new(&[
-            ("Claim", Kind::Prose),
-            ("Run 1", Kind::Prose),
-            ("Verdict 1", Kind::Word),
-            ("Run 2", Kind::Prose),
-            ("Verdict 2", Kind::Word),
+            ("Claim", ColumnKind::Prose),
+            ("Run 1", ColumnKind::Prose),
+            ("Verdict 1", ColumnKind::Word),
+            ("Run 2", ColumnKind::Prose),
+            ("Verdict 2", ColumnKind::Word),
         ]);
         for claim in &self.claims {
             let [first, second] = &claim.sides;

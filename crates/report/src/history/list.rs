@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::words::{minute, shortened};
 use crate::csv::record;
-use crate::grid::{Cell, Grid, Kind};
+use crate::grid::{Cell, ColumnKind, Grid};
 use crate::html::command_line;
 use crate::terminal::Style;
 use crate::{json, markdown};
@@ -119,12 +119,12 @@ impl ListedRun {
 impl RunList {
     fn grid(&self) -> Grid {
         let mut grid = Grid::new(&[
-            ("Run", Kind::Word),
-            ("Started (UTC)", Kind::Word),
-            ("Command", Kind::Prose),
-            ("State", Kind::Word),
-            ("Claims", Kind::Prose),
-            ("Size", Kind::Number),
+            ("Run", ColumnKind::Word),
+            ("Started (UTC)", ColumnKind::Word),
+            ("Command", ColumnKind::Prose),
+            ("State", ColumnKind::Word),
+            ("Claims", ColumnKind::Prose),
+            ("Size", ColumnKind::Number),
         ])
         .stacking(&["Started (UTC)", "Claims"]);
         for run in &self.runs {

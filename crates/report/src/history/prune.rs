@@ -4,7 +4,7 @@ use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use crate::csv::record;
-use crate::grid::{Cell, Grid, Kind};
+use crate::grid::{Cell, ColumnKind, Grid};
 use crate::terminal::Style;
 use crate::{json, markdown};
 
@@ -50,7 +50,11 @@ pub struct SparedRun {
 
 impl Pruning {
     fn grid(&self) -> Grid {
-        let mut grid = Grid::new(&[("Run", Kind::Word), ("Size", Kind::Number), ("Stays, because", Kind::Prose)]);
+        let mut grid = Grid::new(&[
+            ("Run", ColumnKind::Word),
+            ("Size", ColumnKind::Number),
+            ("Stays, because", ColumnKind::Prose),
+        ]);
         for PrunedRun { id, bytes } in &self.removed {
             let size = Unit::Byte.human(*bytes as f64);
             grid.rows.push(vec![Cell::Code(id.clone()), size.into(), "".into()]);

@@ -10,11 +10,10 @@ use super::words::{minute, told_apart};
 use crate::clause::arm_label;
 use crate::csv::{number, record};
 use crate::figure::Figure;
-use crate::grid::{Cell, Grid, Kind};
-use crate::grids::{own_levels, shared_levels};
+use crate::grid::{Cell, ColumnKind, Grid, own_levels, shared_levels};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which, text};
 use crate::terminal::Style;
-use crate::text::{ended, harmless, plain, quoted};
+use crate::text::{ended, escape_controls, plain, quoted};
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`Trend`] in JSON.
@@ -105,7 +104,8 @@ impl Trend {
     fn title(&self) -> String {
         let (experiment, metric) = (quoted(&self.experiment), quoted(&self.metric));
         let shared = self.shared_levels();
-        let at = if shared.0.is_empty() { String::new() } else { format!(" at {}", harmless(&shared.to_string())) };
+        let at =
+            if shared.0.is_empty() { String::new() } else { format!(" at {}", escape_controls(&shared.to_string())) };
         match self.ratio {
             Some(_) => format!("{experiment}: times better in {metric}{at}, median of the paired ratios"),
             None => format!("{experiment}: median of {metric}{at}"),
@@ -144,7 +144,7 @@ impl Trend {
     fn label(&self, line: &TrendLine) -> String {
         let arm = arm_label(&line.variant, &own_levels(&line.at, &self.shared_levels()));
         match &self.ratio {
-            Some(Versus { baseline, .. }) => format!("{arm} against {}", harmless(baseline)),
+            Some(Versus { baseline, .. }) => format!("{arm} against {}", escape_controls(baseline)),
             None => arm,
         }
     }
@@ -152,12 +152,12 @@ impl Trend {
     fn grid(&self) -> Grid {
         let figure = if self.ratio.is_some() { "Ratio" } else { "Median" };
         let mut grid = Grid::new(&[
-            ("Variant", Kind::Prose),
-            ("Run", Kind::Word),
-            ("Started (UTC)", Kind::Word),
-            ("Trials", Kind::Number),
-            (figure, Kind::Number),
-            ("95 % interval", Kind::Number),
+            ("Variant", ColumnKind::Prose),
+            ("Run", ColumnKind::Word),
+            ("Started (UTC)", ColumnKind::Word),
+            ("Trials", ColumnKind::Number),
+            (figure, ColumnKind::Number),
+            ("95 % interval", ColumnKind::Number),
         ])
         .stacking(&["Started (UTC)", "95 % interval"]);
         for line in &self.lines {

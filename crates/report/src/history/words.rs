@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::text::harmless;
+use crate::text::escape_controls;
 
 /// `2026-11-21T09:30:12.000Z` to the minute: `2026-11-21 09:30`.
 pub(super) fn minute(rfc3339: &str) -> String {
@@ -30,7 +30,7 @@ pub(super) fn told_apart(minutes: &[String]) -> Vec<String> {
 
 /// At most so many characters; where some are left out, the last says so.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    let text = harmless(text);
+    let text = escape_controls(text);
     match text.char_indices().nth(most) {
         Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
         None => text,

@@ -1,21 +1,21 @@
-//! A claim with its verdict.
+//! A claim on the page: what was claimed and came of it, and on what that rests.
 
-use ascertain_engine::claim::Judging;
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Verdict};
-use ascertain_engine::recorded::RecordedRun;
+use ascertain_engine::claim::{Effect, Judging};
+use ascertain_engine::outcome::{Basis, ClaimResult, TestSpec, Verdict};
+use ascertain_engine::recorded::{ClaimPath, RecordedRun, State};
 
+use super::lead;
 use super::markup::Html;
-use super::picture::{Figure, Room, figures};
-use super::{basis, missing};
-use crate::clause::{Clause, compared_names};
-use crate::figure::exact_percent;
-use crate::grids;
+use super::picture::{PictureSize, PictureView, figures};
+use crate::clause::{ClaimFigure, Clause, compared_names, rate_figure};
+use crate::figure::{chance, exact_percent};
+use crate::grid;
 use crate::pictures::{self, Picture, PictureKind};
-use crate::sentence::marked;
+use crate::sentence::{marked, overshoot};
 use crate::text::quoted;
 
 /// A claim as the template draws it.
-pub(super) struct Claim {
+pub(super) struct ClaimView {
     /// Its place in the page's addresses.
     pub anchor: String,
     /// The verdict's word, which the style sheet and the shapes go by.
@@ -38,7 +38,7 @@ pub(super) struct Claim {
     pub analysis: Html,
     pub restated: Html,
     pub reach: String,
-    pub pictures: Vec<Figure>,
+    pub pictures: Vec<PictureView>,
     /// How many pictures are left out for the page's size.
     pub undrawn: usize,
     /// Whether its evidence is in sight from the start.
@@ -49,26 +49,26 @@ pub(super) struct Claim {
 const FEW: usize = 3;
 
 /// The claims of a run, in the order asked.
-pub(super) fn claims(run: &RecordedRun, prefix: &str) -> Vec<Claim> {
+pub(super) fn claims(run: &RecordedRun, prefix: &str) -> Vec<ClaimView> {
     run.outcome.claims.iter().enumerate().map(|(index, claim)| view(run, index, claim, prefix)).collect()
 }
 
-fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> Claim {
+fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> ClaimView {
     let asked = run.header.plan.claims.iter().find(|asked| asked.id == claim.id);
     let prose = |text: Option<&String>| text.map_or_else(Html::default, |text| Html::prose(text));
     let source = claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string();
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    let here = Some(grids::here(claim)).filter(|here| is_judged && here != "-");
-    let room = Room::of(run);
-    let (pictures, undrawn) = pictures_of(run, index, room);
-    let missing = run.paths.get(index).and_then(|path| missing::of_claim(claim, path));
-    Claim {
+    let here = Some(grid::here(claim)).filter(|here| is_judged && here != "-");
+    let size = PictureSize::of(run);
+    let (pictures, undrawn) = pictures_of(run, index, size);
+    let missing = run.paths.get(index).and_then(|path| lead::missing_of_claim(claim, path));
+    ClaimView {
         anchor: format!("{prefix}claim-{}", index + 1),
         verdict: claim.verdict.word(),
-        answer: grids::answer(claim),
+        answer: grid::answer(claim),
         heading: heading(claim),
         sentence: Html::sentence(&without_verdict(&marked::claim(claim), claim.verdict)),
-        figures: basis::figures(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
+        figures: statistics(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
         warnings: marked::warning(claim).into_iter().chain(missing).map(|warning| Html::sentence(&warning)).collect(),
         source,
         source_value: claim.source_value.clone(),
@@ -76,27 +76,27 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         id: claim.id.clone(),
         analysis: prose(asked.map(|asked| &asked.analysis)),
         restated: prose(asked.map(|asked| &asked.restated)),
-        reach: basis::reach(claim, run.state),
-        pictures: figures(pictures, prefix, &format!("c{index}p"), room),
+        reach: reach(claim, run.state),
+        pictures: figures(pictures, prefix, &format!("c{index}p"), size),
         undrawn,
         is_open: run.outcome.claims.len() <= FEW,
     }
 }
 
-/// The claim's pictures, and how many are left out. Where room is short that is the path of the evidence if all trials
+/// The claim's pictures, and how many are left out. Where size is short that is the path of the evidence if all trials
 /// agree: it is a straight line, which the count in the sentence says as well. Where it is shortest, ratios are there only
 /// for claims whose trials disagree and that don't hold or took long: the others' are left to the picture of all ratios,
 /// and rates to that of all rates; and the path only where it did not reach its end, which a sentence says.
-fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, usize) {
+fn pictures_of(run: &RecordedRun, index: usize, size: PictureSize) -> (Vec<Picture>, usize) {
     const LONG_TRIALS: u64 = 200;
     let ClaimResult { trials, successes, ties, verdict, .. } = run.outcome.claims[index];
     let is_straight = successes == 0 || successes == trials - ties;
     let is_expected = verdict == Verdict::Holds && trials <= LONG_TRIALS;
-    let is_said = |kind: PictureKind| match (room, kind) {
-        (Room::Half, PictureKind::Evidence) => is_straight,
-        (Room::Least, PictureKind::Evidence) => is_straight || is_expected || verdict != Verdict::Undecided,
-        (Room::Least, PictureKind::Ratios) => is_straight || is_expected,
-        (Room::Least, PictureKind::Rate) => true,
+    let is_said = |kind: PictureKind| match (size, kind) {
+        (PictureSize::Half, PictureKind::Evidence) => is_straight,
+        (PictureSize::Least, PictureKind::Evidence) => is_straight || is_expected || verdict != Verdict::Undecided,
+        (PictureSize::Least, PictureKind::Ratios) => is_straight || is_expected,
+        (PictureSize::Least, PictureKind::Rate) => true,
         _ => false,
     };
     let mut pictures = pictures::of_claim(run, index);
@@ -109,7 +109,7 @@ fn pictures_of(run: &RecordedRun, index: usize, room: Room) -> (Vec<Picture>, us
 /// The claim as its author put it, or else what it asks.
 pub(super) fn heading(claim: &ClaimResult) -> Html {
     match (claim.asked.judging, claim.asked.tests.as_slice()) {
-        (Judging::Order, [AskedTest::Versus { candidate, baseline, .. }]) => {
+        (Judging::Order, [TestSpec::Versus { candidate, baseline, .. }]) => {
             let (candidate, baseline) = compared_names(candidate, baseline);
             Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
         }
@@ -129,4 +129,205 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
 fn without_verdict(sentence: &str, verdict: Verdict) -> String {
     let opening = sentence.split_once(": ").filter(|(word, _)| word.eq_ignore_ascii_case(verdict.word()));
     opening.map_or_else(|| sentence.to_string(), |(_, rest)| marked::capitalised(rest))
+}
+
+/// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its
+/// interval, the evidence with its threshold, the error, and what makes the verdict valid. Empty where
+/// nothing was measured.
+fn statistics(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<String> {
+    if claim.trials == 0 || claim.asked.judging == Judging::Exact {
+        return Vec::new();
+    }
+    let mut parts = vec![counts(claim)];
+    parts.extend(estimate(claim));
+    parts.extend(path.and_then(|path| evidence(claim, path)));
+    let each_end = if claim.asked.judging == Judging::Rate { ", and as much at each end of an interval" } else { "" };
+    parts.push(format!("error {}{each_end}", chance(claim.error)));
+    parts.push(validity(claim).into());
+    parts
+}
+
+fn is_comparison(claim: &ClaimResult) -> bool {
+    matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }])
+}
+
+/// "won 16 of 16 pairs, 2 ties", "true in 17 of 18 trials".
+fn counts(claim: &ClaimResult) -> String {
+    let noun = if is_comparison(claim) { "pairs" } else { "trials" };
+    let ties = match claim.ties {
+        0 => String::new(),
+        1 => ", 1 tie".into(),
+        ties => format!(", {} ties", grouped(ties)),
+    };
+    let done = if claim.asked.judging == Judging::Order { "won" } else { "true in" };
+    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(marked::counted(claim)))
+}
+
+/// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".
+fn estimate(claim: &ClaimResult) -> Option<String> {
+    let at_median = claim.rate_claimed == 0.5 || claim.asked.judging == Judging::Order;
+    match claim.asked.tests.as_slice() {
+        [TestSpec::Versus { scale, .. }] if claim.ratio.is_some() => {
+            let what = if *scale == Effect::Ratio { "ratio" } else { "difference" };
+            let figure = ClaimFigure::of(claim)?.short;
+            Some(match at_median {
+                true => format!("median {what} {figure}"),
+                false => format!("{what} in {} of the pairs {figure}", exact_percent(claim.rate_claimed)),
+            })
+        }
+        _ => {
+            claim.rate?;
+            Some(format!("rate {} against {}", rate_figure(claim), exact_percent(claim.rate_claimed)))
+        }
+    }
+}
+
+/// "e-value 65,536 that it holds, threshold 2,000".
+fn evidence(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
+    let (holds, refuted) = (claim.log_e_holds?, claim.log_e_refuted?);
+    let (for_it, against) = (e_value(holds), e_value(refuted));
+    let [it_is, it_is_not] = pictures::statements(claim);
+    Some(match claim.verdict {
+        Verdict::Holds => format!("e-value {for_it} {it_is}, threshold {}", e_value(path.log_threshold_holds)),
+        Verdict::Refuted => {
+            format!("e-value {against} {it_is_not}, threshold {}", e_value(path.log_threshold_refuted))
+        }
+        _ => {
+            let threshold = e_value(path.log_threshold_holds);
+            format!("e-value {for_it} {it_is} and {against} {it_is_not}, threshold {threshold}")
+        }
+    })
+}
+
+fn validity(claim: &ClaimResult) -> &'static str {
+    match (claim.asked.judging, claim.asked.margin) {
+        (Judging::Order, None) if claim.interferes => "as if a coin decided each trial, which these do not look like",
+        (Judging::Order, None) if claim.basis == Some(Basis::Magnitudes) => {
+            "exact by randomisation that the two differ, and which way"
+        }
+        (Judging::Order, None) => "exact by randomisation",
+        (Judging::Order, Some(_)) => "read from the interval, if trials are alike",
+        _ => "valid for the average rate of these trials, independent or not",
+    }
+}
+
+/// What the verdict says, and what it does not.
+fn reach(claim: &ClaimResult, state: State) -> String {
+    let text = match (claim.verdict, claim.asked.judging) {
+        (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => {
+            "No verdict: this says nothing about whether the claim is true."
+        }
+        (Verdict::Undecided, _) => return undecided(state),
+        (_, Judging::Exact) => {
+            "This figure is the same in every trial, so it was checked once. It is that of this program on this input; \
+             another input may give another."
+        }
+        (_, Judging::Order) if claim.asked.margin.is_some() => {
+            "The answer was read from the ratio’s interval, which takes the trials to be alike: unlike “wins more \
+             often than it loses”, this is not exact by randomisation. It is about this machine while it was measured."
+        }
+        (_, Judging::Order) if claim.interferes => {
+            "The verdict takes it that nothing which lasts belongs to one of the two, so that the coin that drew each trial's \
+             order decides its outcome where they do not differ. Here what a trial ended with shows in the next one: \
+             let --prepare bring the machine into one state before each observation."
+        }
+        (_, Judging::Order) if claim.basis == Some(Basis::Magnitudes) => {
+            "The two differ, and the one that is called faster wins more of these pairs, or wins by more. A coin drew the order \
+             in each trial, so that they differ, and which way, is exact, whatever else the machine did; that it wins more \
+             often, the count of the pairs that gave the verdict does not show. How big the difference is, the ratio’s interval says, for trials that \
+             are alike. That it will be so on another day or another machine is your inference."
+        }
+        (_, Judging::Order) => {
+            "Faster means that it wins more often than it loses, slower that it loses more often. A coin drew the order in each trial, so for the trials \
+             measured this is exact, whatever else the machine did. How big the difference is, the ratio’s interval \
+             says, for trials that are alike. That it will be so on another day or another machine is your inference."
+        }
+        (_, Judging::Rate) => {
+            "The verdict is about the average rate over the trials measured, and for that it is valid whether or not \
+             they were alike or independent. It does not speak of other times or machines: carrying the rate, an \
+             interval or a quantile beyond these trials takes trials that are alike."
+        }
+    };
+    match overshoot(std::slice::from_ref(claim)) {
+        Some(note) => format!("{text} {note}"),
+        None => text.into(),
+    }
+}
+
+fn undecided(state: State) -> String {
+    let (why, then) = match state {
+        State::Running => ("the run is still going on, and the evidence has not reached a threshold yet", ""),
+        State::Finished => ("the budget ended before the evidence reached a threshold", CONTINUE),
+        State::Interrupted => ("the run was interrupted before the evidence reached a threshold", CONTINUE),
+        State::Killed => ("the run was killed before the evidence reached a threshold", CONTINUE),
+    };
+    format!("Undecided is not “no difference”: {why}. The interval says what is still possible.{then}")
+}
+
+const CONTINUE: &str = " The run may be continued, which costs nothing of its error budget.";
+
+/// A number given by its natural logarithm: `0.031`, `412`, `65,536`, `1.2 × 10⁹`.
+fn e_value(log: f64) -> String {
+    let log10 = log / std::f64::consts::LN_10;
+    let exponent = log10.floor();
+    match log10 {
+        l if l.is_nan() => "-".into(),
+        l if l == f64::NEG_INFINITY => "0".into(),
+        l if l == f64::INFINITY => "∞".into(),
+        l if !(-3.0..7.0).contains(&l) => {
+            let digits = format!("{:.1}", 10_f64.powf(log10 - exponent));
+            // Rounding may carry.
+            let (digits, exponent) = if digits == "10.0" { ("1.0".into(), exponent + 1.0) } else { (digits, exponent) };
+            format!("{digits} × 10{}", superscript(exponent as i64))
+        }
+        l if l >= 2.0 => grouped(log.exp().round() as u64),
+        _ => {
+            let decimals = (1.0 - exponent).max(0.0) as usize;
+            format!("{:.decimals$}", log.exp())
+        }
+    }
+}
+
+fn superscript(exponent: i64) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let shown = exponent.to_string();
+    shown.chars().map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize])).collect()
+}
+
+/// A whole number with its thousands apart: `65,536`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_in_digits_that_mean_something() {
+        for (value, shown) in [
+            (65_536.0_f64, "65,536"),
+            (2000.0, "2,000"),
+            (412.4, "412"),
+            (1.0, "1.0"),
+            (0.0312, "0.031"),
+            (1.25e9, "1.2 × 10⁹"),
+            (9.97e9, "1.0 × 10¹⁰"),
+            (3e-7, "3.0 × 10⁻⁷"),
+        ] {
+            assert_eq!(e_value(value.ln()), shown);
+        }
+        assert_eq!(e_value(20_000.0 * std::f64::consts::LN_10 + 0.7), "2.0 × 10²⁰⁰⁰⁰");
+        assert_eq!(e_value(f64::NEG_INFINITY), "0");
+        assert_eq!(e_value(f64::NAN), "-");
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
 }

@@ -1,35 +1,36 @@
-//! What was measured, experiment by experiment.
+//! An experiment on the page, with what it says of itself, by section.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::command::CommandSet;
 use ascertain_engine::experiment::{Metric, Spec};
 use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::recorded::RecordedRun;
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::markup::Html;
-use super::picture::{Figure, Room, figures, in_addresses};
-use super::readme::{Section, sections};
-use super::table::Table;
+use super::picture::{PictureSize, PictureView, figures, in_addresses};
+use super::table::TableView;
 use crate::figure::{chance, exact_percent};
-use crate::grids;
-use crate::layout::Layout;
+use crate::grid;
+use crate::layout::TableLayout;
 use crate::pictures::{self, Picture, PictureKind, is_constant};
 use crate::sentence::left_out;
+use crate::text::escape_controls;
 
 /// An experiment as the template draws it.
-pub(super) struct Experiment {
+pub(super) struct ExperimentView {
     pub anchor: String,
     pub id: String,
     pub title: String,
     /// What it asks, in its own words.
     pub question: Vec<Section>,
-    pub pictures: Vec<Figure>,
+    pub pictures: Vec<PictureView>,
     /// How many pictures are left out for the page's size.
     pub undrawn: usize,
     /// What did not vary, a sentence each.
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
-    pub table: Option<Table>,
+    pub table: Option<TableView>,
     /// The metrics of the table, and what each is.
     pub metrics: Vec<(String, String)>,
     pub left_out: Vec<Html>,
@@ -40,24 +41,24 @@ pub(super) struct Experiment {
 }
 
 /// The experiments of a run, in the order of its header.
-pub(super) fn experiments(run: &RecordedRun, prefix: &str) -> Vec<Experiment> {
+pub(super) fn experiments(run: &RecordedRun, prefix: &str) -> Vec<ExperimentView> {
     run.header.experiments.iter().enumerate().map(|(index, spec)| view(run, index, spec, prefix)).collect()
 }
 
-fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> Experiment {
+fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> ExperimentView {
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
     let (question, rest): (Vec<Section>, Vec<Section>) =
         sections(&spec.readme).into_iter().partition(|section| about(section, "question") || section.title.is_empty());
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
-    let room = Room::of(run);
-    let (pictures, undrawn) = pictures_of(run, spec, room);
+    let size = PictureSize::of(run);
+    let (pictures, undrawn) = pictures_of(run, spec, size);
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
-    Experiment {
+    ExperimentView {
         anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
         id: spec.id.clone(),
         title: title(run, spec),
         question,
-        pictures: figures(pictures, prefix, &format!("e{index}p"), room),
+        pictures: figures(pictures, prefix, &format!("e{index}p"), size),
         undrawn,
         constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
@@ -76,20 +77,20 @@ fn title(run: &RecordedRun, spec: &Spec) -> String {
     spec.title.clone()
 }
 
-/// The experiment's pictures, and how many are left out. Where room is short those are that the table and the claims say as well: what
+/// The experiment's pictures, and how many are left out. Where size is short those are that the table and the claims say as well: what
 /// is the same in every trial of an arm, and each trial's values. Where it is shortest only the first metric that has
 /// quantiles shows them.
-fn pictures_of(run: &RecordedRun, spec: &Spec, room: Room) -> (Vec<Picture>, usize) {
+fn pictures_of(run: &RecordedRun, spec: &Spec, size: PictureSize) -> (Vec<Picture>, usize) {
     let mut pictures = pictures::of_experiment(run, &spec.id);
     let all = pictures.len();
     let is_said = |picture: &Picture| picture.kind == PictureKind::Trials || is_constant(&picture.plot);
-    pictures.retain(|picture| room == Room::Full || !is_said(picture));
+    pictures.retain(|picture| size == PictureSize::Full || !is_said(picture));
     let mut has_quantiles = false;
     pictures.retain(|picture| {
         let are_quantiles = picture.kind == PictureKind::Quantiles;
         let is_more = are_quantiles && has_quantiles;
         has_quantiles |= are_quantiles;
-        room != Room::Least || !is_more
+        size != PictureSize::Least || !is_more
     });
     let undrawn = all - pictures.len();
     (pictures, undrawn)
@@ -105,21 +106,21 @@ fn metrics(run: &RecordedRun, spec: &Spec) -> Vec<(String, String)> {
     spec.metrics.iter().filter(is_observed).map(|metric| (metric.name.clone(), metric.about.clone())).collect()
 }
 
-fn table(run: &RecordedRun, spec: &Spec) -> Option<Table> {
+fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     let outcome = &run.outcome.asked_for(&run.header.plan.tables);
     let is_comparison = |claim: &ClaimResult| claim.experiment == spec.id && claim.asked.judging == Judging::Order;
     if outcome.claims.iter().any(is_comparison) {
         let level = interval_level(&outcome.claims);
         let interval = level.map_or_else(|| "Interval".into(), |level| format!("{level} interval"));
-        return Table::of(&spec.title, &grids::compared(outcome, &Layout::default(), &interval));
+        return TableView::of(&spec.title, &grid::compared(outcome, &TableLayout::default(), &interval));
     }
     let points: Vec<&PointSummary> =
         outcome.points.iter().filter(|point| point.n > 0 && point.experiment == spec.id).collect();
     if points.is_empty() {
         return None;
     }
-    let (shared, grid) = grids::experiment_table(&spec.id, &points);
-    Table::of(&shared, &grid)
+    let (shared, grid) = grid::experiment_table(&spec.id, &points);
+    TableView::of(&shared, &grid)
 }
 
 /// The level of the claims' intervals, if all have the same.
@@ -128,4 +129,134 @@ fn interval_level(claims: &[ClaimResult]) -> Option<String> {
     // No more digits than the sentences have, and never a higher level than there is.
     let error: f64 = chance(first.error).parse().ok()?;
     rest.iter().all(|claim| claim.error == first.error).then(|| exact_percent(1.0 - error))
+}
+
+/// A part of a README under its heading, or after the bold words that a paragraph opens with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Section {
+    /// `Question`; empty for what stands before the first.
+    pub title: String,
+    /// What it says.
+    pub body: Html,
+    /// The same with its title in bold before it.
+    pub titled: Html,
+}
+
+/// The sections in their order, without the title of the whole.
+fn sections(readme: &str) -> Vec<Section> {
+    let mut sections: Vec<(String, String)> = vec![Default::default()];
+    let mut in_code = false;
+    let mut after_blank = true;
+    for line in readme.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        let opening = if in_code || !after_blank { None } else { opening(line) };
+        let heading = if in_code { None } else { heading(line) };
+        match heading.or(opening) {
+            Some((title, rest)) => sections.push((title.to_string(), rest.to_string())),
+            None => sections.last_mut().expect("there is one from the start").1 += line,
+        }
+        sections.last_mut().expect("there is one from the start").1.push('\n');
+        after_blank = line.trim().is_empty() || heading.is_some();
+    }
+    let is_said = |(_, body): &(String, String)| !body.trim().is_empty();
+    let said = sections.into_iter().filter(is_said);
+    let section = |(title, body): (String, String)| {
+        let body = body.trim_matches('\n');
+        // A paragraph goes on behind its title; a list or a table can't.
+        let flows = body.starts_with(|c: char| c.is_alphanumeric() || c == '`');
+        let between = if flows { " " } else { "\n\n" };
+        let titled = if title.is_empty() { body.to_string() } else { format!("**{title}.**{between}{body}") };
+        Section { title: escape_controls(&title), body: to_html(body), titled: to_html(&titled) }
+    };
+    said.map(section).collect()
+}
+
+/// `## Threats`; the first level is the title of the whole, and starts nothing that has a name.
+fn heading(line: &str) -> Option<(&str, &str)> {
+    let title = line.strip_prefix('#')?;
+    let words = title.trim_start_matches('#').strip_prefix(' ')?;
+    Some(if title.starts_with('#') { (words.trim(), "") } else { ("", "") })
+}
+
+/// `**Threats.** None but …`.
+fn opening(line: &str) -> Option<(&str, &str)> {
+    let (title, rest) = line.strip_prefix("**")?.split_once("**")?;
+    Some((title.strip_suffix('.')?, rest.trim_start()))
+}
+
+/// Markdown as HTML in which nothing is markup that was not made here, and nothing is fetched: raw HTML shows
+/// as text, pictures as their descriptions, links lead to the web or nowhere, headings are bold.
+fn to_html(markdown: &str) -> Html {
+    let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| match event {
+        Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(shown(&raw)),
+        Event::Text(text) => Event::Text(shown(&text)),
+        Event::Code(code) => Event::Code(shown(&code)),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+        Event::Start(Tag::Image { .. } | Tag::Heading { .. }) => Event::Start(Tag::Strong),
+        Event::End(TagEnd::Image | TagEnd::Heading(_)) => Event::End(TagEnd::Strong),
+        Event::Start(Tag::Link { dest_url, .. }) if !leads_to_the_web(&dest_url) => Event::Start(Tag::Emphasis),
+        other => other,
+    });
+    let mut text = String::new();
+    html::push_html(&mut text, balanced(events));
+    Html(text)
+}
+
+fn shown(text: &str) -> CowStr<'static> {
+    // Line breaks are the author's own.
+    text.split('\n').map(escape_controls).collect::<Vec<_>>().join("\n").into()
+}
+
+fn leads_to_the_web(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}
+
+/// Lets each end be that of what it ends: a link that became something else ends as that.
+fn balanced<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
+    let mut open: Vec<TagEnd> = Vec::new();
+    events.map(move |event| match event {
+        Event::Start(tag) => {
+            open.push(tag.to_end());
+            Event::Start(tag)
+        }
+        Event::End(end) => Event::End(open.pop().unwrap_or(end)),
+        other => other,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_found_by_heading_or_opening() {
+        let readme = "# sum: adding\n\n**Question.** How\nfast?\n\n## Threats\n\nCaches.\n\n**Why not.** It `is`.\n";
+        let sections = sections(readme);
+        let titles: Vec<&str> = sections.iter().map(|section| section.title.as_str()).collect();
+        assert_eq!(titles, ["Question", "Threats", "Why not"]);
+        assert_eq!(sections[0].body.0, "<p>How\nfast?</p>\n");
+        assert_eq!(sections[2].body.0, "<p>It <code>is</code>.</p>\n");
+        assert_eq!(sections[2].titled.0, "<p><strong>Why not.</strong> It <code>is</code>.</p>\n");
+        let plain = super::sections("Command lines, each started anew.");
+        assert_eq!((plain.len(), plain[0].title.as_str()), (1, ""));
+    }
+
+    #[test]
+    fn code_has_no_headings() {
+        let readme = "**Design.** So:\n\n```\n# not a heading\n**Nor.** this\n```\n";
+        assert_eq!(sections(readme).len(), 1);
+    }
+
+    #[test]
+    fn html_in_a_readme_is_not_live() {
+        let html = to_html(
+            "<script>alert(1)</script>\n\na <b onclick=x>c</b> ![pic](https://example.org/x.png) \
+             [bad](javascript:alert(1)) [good](https://example.org) \u{202e}\n",
+        );
+        assert!(html.0.contains("&lt;script&gt;") && !html.0.contains("<script"), "{html}");
+        assert!(!html.0.contains("<b ") && !html.0.contains("<img") && !html.0.contains("javascript"), "{html}");
+        assert!(html.0.contains("<strong>pic</strong>") && html.0.contains("<em>bad</em>"), "{html}");
+        assert!(html.0.contains(r#"<a href="https://example.org">good</a>"#) && !html.0.contains('\u{202e}'), "{html}");
+    }
 }

@@ -5,7 +5,7 @@ use ascertain_engine::recorded::{RecordedRun, State};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::{Cache, Machine};
 
-use super::basis::grouped;
+use super::claim::grouped;
 use super::markup::Html;
 use crate::figure::chance;
 

@@ -1,15 +1,18 @@
-//! What came of a run, before everything else.
+//! What came of a run, before everything else, and what is missing of its rows.
+
+use std::collections::BTreeSet;
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Better};
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
-use ascertain_engine::recorded::RecordedRun;
+use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
+use super::claim::grouped;
 use super::markup::Html;
 use crate::clause::{self, adjective, compared_names, worse};
 use crate::figure::{chance, exact_percent};
-use crate::grids;
-use crate::sentence::{marked, order};
+use crate::grid;
+use crate::sentence::marked;
 use crate::text::quoted;
 
 /// A command or function against the reference, as it was judged.
@@ -40,7 +43,7 @@ pub(super) fn lead(run: &RecordedRun) -> Option<Html> {
 }
 
 fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
-    let [AskedTest::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let [TestSpec::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
     let decision = claim.decision.filter(|_| is_judged && claim.trials > 0);
     let is_order = claim.asked.judging == Judging::Order;
@@ -57,7 +60,8 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> String {
     let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "unknown".into()));
     let sure = format!("the chance that this is wrong is at most {}", chance(claim.error));
     let differs = |word: &str, faster: bool| {
-        let times = clause::times(claim, &format!(" times as {good}"), &[1.0]).filter(|_| order::agrees(claim, faster));
+        let times =
+            clause::times(claim, &format!(" times as {good}"), &[1.0]).filter(|_| marked::agrees(claim, faster));
         let times = times.map_or_else(String::new, |times| format!(", {times}"));
         format!("{one} is {word} than {other}: median {of_one} against {of_other}{times}; {sure}")
     };
@@ -157,5 +161,69 @@ fn point<'a>(arm: &Arm, measure: &Measure, outcome: &'a Outcome) -> Option<&'a P
 }
 
 fn median(arm: &Arm, measure: &Measure, outcome: &Outcome) -> Option<String> {
-    point(arm, measure, outcome).map(|point| grids::plain(point, point.median))
+    point(arm, measure, outcome).map(|point| grid::plain(point, point.median))
+}
+
+/// What to say first of a run whose verdicts speak of more trials than its evidence has, since rows were lost or taken
+/// away after it had ended. `None` where all are there.
+///
+/// Its verdicts are those that the run itself wrote; its pictures show what is left.
+pub fn missing_trials(run: &RecordedRun) -> Option<String> {
+    let judged: Vec<(&ClaimResult, &ClaimPath)> = run
+        .outcome
+        .claims
+        .iter()
+        .zip(&run.paths)
+        .filter(|(claim, path)| missing_of_claim(claim, path).is_some())
+        .collect();
+    let what = match judged.as_slice() {
+        [] => format!("the tables count more trials of {} than there are", quote(&incomplete_arm(run)?)),
+        [(claim, path), rest @ ..] => {
+            let more = match rest.len() {
+                0 => String::new(),
+                1 => ", and 1 more verdict lacks some of its own".to_string(),
+                more => format!(", and {more} more verdicts lack some of theirs"),
+            };
+            format!(
+                "of the {} trials that the verdict on {} speaks of, {} are there{more}",
+                grouped(claim.trials),
+                quote(&claim.id),
+                grouped(path.trials.len() as u64)
+            )
+        }
+    };
+    Some(format!(
+        "The evidence of this run is not whole: {what}. Verdicts and tables are as the run wrote them when it ended and \
+         can't be checked against its rows; pictures show what is left."
+    ))
+}
+
+/// The same of one claim.
+pub(super) fn missing_of_claim(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
+    let (recorded, judged) = (path.trials.len() as u64, claim.trials);
+    (recorded < judged).then(|| {
+        let (recorded, judged) = (grouped(recorded), grouped(judged));
+        format!(
+            "Of the {judged} trials that this verdict speaks of, {recorded} are in the evidence: it can’t be checked."
+        )
+    })
+}
+
+fn quote(name: &str) -> String {
+    crate::text::plain(&crate::text::quoted(name))
+}
+
+/// An arm of which the summary counts more trials than were recorded.
+fn incomplete_arm(run: &RecordedRun) -> Option<String> {
+    let short = run.outcome.points.iter().find(|point| {
+        let of_point = run.series.iter().filter(|series| {
+            series.experiment == point.experiment
+                && series.metric == point.metric
+                && series.arm.variant == point.variant
+                && series.arm.point == point.at
+        });
+        let trials: BTreeSet<u64> = of_point.flat_map(|series| series.trials.iter().copied()).collect();
+        (trials.len() as u64) < point.n
+    });
+    short.map(|point| format!("{} {}", point.experiment, point.variant))
 }

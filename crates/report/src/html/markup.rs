@@ -4,7 +4,7 @@ use std::fmt;
 
 use askama::filters::Escaper;
 
-use crate::text::{NAME_END, NAME_START, harmless, unbroken_quantities};
+use crate::text::{NAME_END, NAME_START, escape_controls, unbroken_quantities};
 
 /// What templates show goes through this: nothing in it is markup, steers the page or hides.
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub(crate) struct Shown;
 
 impl Escaper for Shown {
     fn write_escaped_str<W: fmt::Write>(&self, mut to: W, text: &str) -> fmt::Result {
-        for c in harmless(text).chars() {
+        for c in escape_controls(text).chars() {
             match c {
                 '&' => to.write_str("&amp;")?,
                 '<' => to.write_str("&lt;")?,

@@ -7,21 +7,16 @@
 //!
 //! Templates, style and script are in the workspace's `web` folder.
 
-mod aligned;
-mod basis;
 mod claim;
 mod experiment;
 mod facts;
 mod lead;
 mod markup;
-mod missing;
 mod page;
 mod picture;
-mod policy;
-mod readme;
 mod table;
 
 pub(crate) use facts::command_line;
-pub use missing::missing_trials;
+pub use lead::missing_trials;
 pub use page::page;
 pub use picture::plots;

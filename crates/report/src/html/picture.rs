@@ -4,18 +4,18 @@ use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::recorded::RecordedRun;
 
 use super::markup::Html;
-use super::table::Table;
+use super::table::TableView;
 use crate::pictures::{self, Picture};
 use crate::plot::Plot;
 use crate::plot::svg::{self, Size};
 
 /// A picture as the template draws it: for wide and for narrow windows, or in the narrow form for both.
-pub(super) struct Figure {
+pub(super) struct PictureView {
     pub id: String,
     pub title: String,
     pub wide: Option<Html>,
     pub narrow: Html,
-    pub table: Option<Table>,
+    pub table: Option<TableView>,
 }
 
 /// All plots of the page of these runs, in its order, under the ids that they have there: what
@@ -45,7 +45,7 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
 
 /// How large the pictures of a part of the page are.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Room {
+pub(super) enum PictureSize {
     /// As wide as the window lets them be.
     Full,
     /// Narrow in every window: two fit beside each other, and the page is half as large.
@@ -54,30 +54,30 @@ pub(super) enum Room {
     Least,
 }
 
-impl Room {
+impl PictureSize {
     /// What a run's claims and experiments get: less, where it has many claims.
-    pub(super) fn of(run: &RecordedRun) -> Room {
+    pub(super) fn of(run: &RecordedRun) -> PictureSize {
         const MANY: usize = 8;
         const VERY_MANY: usize = 40;
         match run.outcome.claims.len() {
-            claims if claims > VERY_MANY => Room::Least,
-            claims if claims > MANY => Room::Half,
-            _ => Room::Full,
+            claims if claims > VERY_MANY => PictureSize::Least,
+            claims if claims > MANY => PictureSize::Half,
+            _ => PictureSize::Full,
         }
     }
 }
 
 /// The pictures as a page shows them, under addresses that begin with the run's prefix. What is inside of them
 /// has names that begin with `short`, since a mark that is drawn by reference says its name each time.
-pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, room: Room) -> Vec<Figure> {
+pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, size: PictureSize) -> Vec<PictureView> {
     let figure = |(index, Picture { plot, table, .. }): (usize, Picture)| {
         let id = format!("{prefix}{}", plot.id);
         let plot = Plot { id: format!("{prefix}{short}{index}"), ..plot };
-        Figure {
+        PictureView {
             id,
-            wide: (room == Room::Full).then(|| Html(svg::render(&plot, Size::Wide))),
+            wide: (size == PictureSize::Full).then(|| Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
-            table: Table::of("The picture as a table", &table.grid()).filter(|_| room != Room::Least),
+            table: TableView::of("The picture as a table", &table.grid()).filter(|_| size != PictureSize::Least),
             title: plot.title,
         }
     };

@@ -9,7 +9,7 @@ use ascertain_engine::unit::Unit;
 use ascertain_engine::values::Values;
 use ascertain_stats::median_sorted;
 
-use super::measured::{Estimate, Medians, is_taken_back, scale_for};
+use super::measured::{MedianInterval, Medians, is_taken_back, scale_for};
 use super::quantiles::MOST_LINES;
 use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
@@ -21,7 +21,7 @@ const MOST_PLACES: usize = 100;
 struct Curve<'a> {
     key: &'a str,
     /// The median over the trials and its interval, by offset in nanoseconds.
-    at: Vec<(f64, Estimate)>,
+    at: Vec<(f64, MedianInterval)>,
     trials: usize,
 }
 
@@ -69,7 +69,7 @@ fn curve(series: &Series) -> Option<Curve<'_>> {
             by_trial.into_values().filter_map(|values| median_sorted(&in_order(values))).collect();
         (offset_ns as f64, medians.of(&Values::from(of_trials).sorted()))
     });
-    let at: Vec<(f64, Estimate)> = at.collect();
+    let at: Vec<(f64, MedianInterval)> = at.collect();
     (at.len() > 1).then_some(Curve { key: &series.key, at, trials: trials.len() })
 }
 
@@ -93,7 +93,7 @@ fn picture(curves: &[Curve], metric: &Metric, id: String, of_which: &str, experi
     let values = || curves.iter().flat_map(|curve| curve.at.iter().map(|(_, estimate)| estimate.value));
     values().find(|value| value.is_finite())?;
     let bands = curves.iter().enumerate().map(|(index, curve)| {
-        let ranges = curve.at.iter().map(|&(x, Estimate { low, high, .. })| Range { x, low, high }).collect();
+        let ranges = curve.at.iter().map(|&(x, MedianInterval { low, high, .. })| Range { x, low, high }).collect();
         Layer::Band { series: Some(index), ranges }
     });
     let lines = curves.iter().enumerate().map(|(index, curve)| {

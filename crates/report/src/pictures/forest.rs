@@ -1,15 +1,20 @@
-//! Forest plots: a median with its interval for each arm.
+//! Forest plots: a median with its interval for each arm, on the page and for a terminal.
 
 use std::collections::BTreeMap;
 
-use ascertain_engine::experiment::Arm;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::{Arm, Metric};
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
 use ascertain_engine::unit::Unit;
 
-use super::measured::{Estimate, Measured, Row};
-use super::names::Lines;
-use super::quantiles::{MOST_LINES, cut_off};
+use super::claim::density;
+use super::measured::{ArmRow, Measured, MedianInterval};
+use super::names::{self, Lines};
+use super::paired::of_predicate;
+use super::quantiles::{MOST_LINES, about, cut_off, quantiles};
 use super::sweep::zeros;
-use super::{Picture, PictureKind, Table, names};
+use super::{Picture, PictureKind, Table};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale};
 
 /// The most rows in a plot.
@@ -28,11 +33,11 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
     let (shown, selected) = measured.selection(MOST_ROWS);
     // What does not vary has no interval: it is known.
     let is_constant = shown.is_constant() && shown.rows.iter().any(|row| row.n() > 1);
-    let estimate = |row: &Row| match row.median {
-        Estimate { value, .. } if is_constant => Estimate { value, low: value, high: value },
+    let estimate = |row: &ArmRow| match row.median {
+        MedianInterval { value, .. } if is_constant => MedianInterval { value, low: value, high: value },
         estimate => estimate,
     };
-    let estimates: Vec<Estimate> = shown.rows.iter().map(estimate).collect();
+    let estimates: Vec<MedianInterval> = shown.rows.iter().map(estimate).collect();
     let numbers = || estimates.iter().flat_map(|e| [e.low, e.value, e.high]).filter(|number| number.is_finite());
     let first = numbers().next()?;
     // Medians that are all alike, of which nothing more is known, are no picture.
@@ -124,3 +129,39 @@ fn table(measured: &Measured) -> Table {
 
 /// The number of arms from which on lines lie on top of each other, and rows side by side say more.
 pub(super) const MANY: usize = 4;
+
+/// What a terminal shows after a run that has just ended: for commands or functions that were compared, their medians;
+/// for a rate, where it lies, and the quantiles of the metric that it is about with their bound.
+pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot> {
+    let mut plots = Vec::new();
+    let order = outcome.claims.iter().find(|claim| claim.asked.judging == Judging::Order);
+    if let Some(point) =
+        order.and_then(|claim| outcome.points.iter().find(|point| point.experiment == claim.experiment))
+    {
+        let measured = Measured::observed(point, outcome, observations);
+        let about = about("medians", &point.experiment, &measured);
+        plots.extend(medians(&measured, "medians".into(), &about).map(|picture| picture.plot));
+    }
+    for (index, claim) in outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Rate).enumerate() {
+        let [TestSpec::Predicate { arm, predicate, measure }] = claim.asked.tests.as_slice() else { continue };
+        plots.extend(density(claim, format!("rate-{}", index + 1)).map(|picture| picture.plot));
+        let of_arm: Vec<&PointSummary> = outcome
+            .points
+            .iter()
+            .filter(|point| {
+                point.experiment == claim.experiment && point.variant == arm.variant && point.at == arm.point
+            })
+            .collect();
+        let Some(measure) = measure else { continue };
+        let Some(point) = of_arm.iter().find(|point| point.metric == measure.metric) else { continue };
+        let mut measured = Measured::observed(point, outcome, observations);
+        measured.rows.retain(|row| row.arm == arm);
+        let about = about("by quantile", &point.experiment, &measured);
+        let Some(mut picture) = quantiles(&measured, format!("quantiles-{}", index + 1), &about) else { continue };
+        let metrics: Vec<Metric> =
+            of_arm.iter().map(|point| Metric::new(&point.metric, "", point.unit, point.better)).collect();
+        picture.plot.layers.extend(of_predicate(predicate, measure, &metrics));
+        plots.push(picture.plot);
+    }
+    plots
+}

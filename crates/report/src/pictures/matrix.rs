@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::unit::Unit;
 
-use super::measured::{Measured, Row};
+use super::measured::{ArmRow, Measured};
 use super::names::natural;
 use super::quantiles::cut_off;
 use super::{Picture, PictureKind, Table, names};
@@ -33,11 +33,11 @@ pub(super) fn matrices(measured: &Measured, id: &str, experiment: &str) -> Vec<P
 struct Pair<'a> {
     from: &'a str,
     to: &'a str,
-    row: &'a Row<'a>,
+    row: &'a ArmRow<'a>,
 }
 
 /// The pairs among rows.
-fn pairs<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> impl Iterator<Item = Pair<'a>> {
+fn pairs<'a>(rows: impl Iterator<Item = &'a ArmRow<'a>>) -> impl Iterator<Item = Pair<'a>> {
     rows.filter_map(|row| row.key.split_once('-').map(|(from, to)| Pair { from, to, row }))
 }
 

@@ -30,12 +30,12 @@ pub(super) struct Measured<'a> {
     /// The time limit at which values were cut off, where it is known.
     pub limit: Option<f64>,
     /// Those that have values, in the order in which they were named.
-    pub rows: Vec<Row<'a>>,
+    pub rows: Vec<ArmRow<'a>>,
 }
 
 /// A metric of one arm, under one key.
 #[derive(Clone)]
-pub(super) struct Row<'a> {
+pub(super) struct ArmRow<'a> {
     pub name: String,
     pub arm: &'a Arm,
     /// Which of several series; empty for a scalar.
@@ -45,7 +45,7 @@ pub(super) struct Row<'a> {
     /// The trials' values in the order measured: none of them NaN, infinite where cut off.
     pub values: Cow<'a, Values>,
     pub sorted: Sorted,
-    pub median: Estimate,
+    pub median: MedianInterval,
 }
 
 /// An arm, a key, the trials' numbers and their values.
@@ -59,7 +59,7 @@ pub(super) struct Medians {
 
 /// An estimate with its interval, whose ends are infinite where nothing bounds them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Estimate {
+pub(super) struct MedianInterval {
     pub value: f64,
     pub low: f64,
     pub high: f64,
@@ -104,20 +104,20 @@ impl<'a> Measured<'a> {
         let mut medians = Medians::default();
         let rows = names.into_iter().zip(rows).map(|(name, (arm, key, trials, values))| {
             let sorted = values.sorted();
-            Row { name, arm, key, trials, values, median: medians.of(&sorted), sorted }
+            ArmRow { name, arm, key, trials, values, median: medians.of(&sorted), sorted }
         });
         Measured { metric, unit, at: String::new(), limit: None, rows: rows.collect() }
     }
 
     /// The same metric of these rows.
-    fn with(&self, rows: Vec<Row<'a>>) -> Measured<'a> {
+    fn with(&self, rows: Vec<ArmRow<'a>>) -> Measured<'a> {
         Measured { at: self.at.clone(), rows, ..*self }
     }
 
     /// The rows by the levels of these factors, those at the same ones together and named by what tells them apart; all
     /// as they are where no level differs.
     pub fn by_levels(&self, factors: &[&str]) -> Vec<Measured<'a>> {
-        let mut parts: BTreeMap<String, Vec<Row<'a>>> = BTreeMap::new();
+        let mut parts: BTreeMap<String, Vec<ArmRow<'a>>> = BTreeMap::new();
         for row in &self.rows {
             let levels = factors.iter().filter_map(|factor| Some(names::setting(factor, row.arm.point.get(factor)?)));
             parts.entry(levels.collect::<Vec<_>>().join(" ")).or_default().push(row.clone());
@@ -125,7 +125,7 @@ impl<'a> Measured<'a> {
         if parts.len() < 2 {
             return vec![self.clone()];
         }
-        let part = |(levels, mut rows): (String, Vec<Row<'a>>)| {
+        let part = |(levels, mut rows): (String, Vec<ArmRow<'a>>)| {
             let names = names::of_rows(&rows.iter().map(|row| (row.arm, row.key)).collect::<Vec<_>>());
             rows.iter_mut().zip(names).for_each(|(row, name)| row.name = name);
             let at =
@@ -176,16 +176,16 @@ impl<'a> Measured<'a> {
 
     /// How many values were cut off.
     pub fn censored(&self) -> usize {
-        self.rows.iter().map(Row::censored).sum()
+        self.rows.iter().map(ArmRow::censored).sum()
     }
 
     /// Where the medians are, in words: each of a few rows, or those of the first and last.
     pub fn medians_in_words(&self) -> String {
-        let said = |row: &Row| format!("{}: {}", row.name, row.median.figure(self.unit));
+        let said = |row: &ArmRow| format!("{}: {}", row.name, row.median.figure(self.unit));
         if self.rows.len() <= 4 {
             return format!("Medians: {}.", self.rows.iter().map(said).collect::<Vec<_>>().join("; "));
         }
-        let by_median = |a: &&Row, b: &&Row| a.median.value.total_cmp(&b.median.value);
+        let by_median = |a: &&ArmRow, b: &&ArmRow| a.median.value.total_cmp(&b.median.value);
         let (least, most) = (self.rows.iter().min_by(by_median), self.rows.iter().max_by(by_median));
         let ends: Vec<String> = least.into_iter().chain(most).map(said).collect();
         format!("Of {} medians, the least and the greatest: {}.", self.rows.len(), ends.join("; "))
@@ -206,7 +206,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-impl Row<'_> {
+impl ArmRow<'_> {
     pub fn n(&self) -> u64 {
         self.values.len() as u64
     }
@@ -231,7 +231,7 @@ impl Row<'_> {
     }
 }
 
-impl Estimate {
+impl MedianInterval {
     /// Whether both ends are known.
     pub fn is_bounded(self) -> bool {
         self.low.is_finite() && self.high.is_finite()
@@ -245,12 +245,12 @@ impl Estimate {
 
 impl Medians {
     /// The median of sorted values and its interval.
-    pub fn of(&mut self, sorted: &Sorted) -> Estimate {
+    pub fn of(&mut self, sorted: &Sorted) -> MedianInterval {
         let values = sorted.as_slice();
         let ranks = *self.ranks.entry(values.len() as u64).or_insert_with_key(|n| ranks(*n, 0.5));
         let (low, high) = ranks.map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks));
         let value = sorted.quantile(0.5).map_or(f64::NAN, |median| median.estimate().unwrap_or(median.high));
-        Estimate { value, low, high }
+        MedianInterval { value, low, high }
     }
 }
 
@@ -260,8 +260,8 @@ pub(super) fn ranks(n: u64, q: f64) -> Option<QuantileRanks> {
 }
 
 /// The one value of all trials of these rows, if there is no other.
-pub(super) fn everywhere<'a>(mut rows: impl Iterator<Item = &'a Row<'a>>) -> Option<f64> {
-    let one = |row: &Row| {
+pub(super) fn everywhere<'a>(mut rows: impl Iterator<Item = &'a ArmRow<'a>>) -> Option<f64> {
+    let one = |row: &ArmRow| {
         let sorted = row.sorted.as_slice();
         sorted.first().filter(|first| sorted.last() == Some(first)).copied()
     };

@@ -127,7 +127,7 @@ pub(super) fn slugs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String>
 }
 
 /// What all names begin with, up to where parts are joined, if that is long enough to be said once instead.
-pub(super) fn shared_beginning<'a>(names: &[&'a str]) -> &'a str {
+fn shared_beginning<'a>(names: &[&'a str]) -> &'a str {
     const LEAST: usize = 6;
     let Some((first, rest)) = names.split_first().filter(|(_, rest)| !rest.is_empty()) else { return "" };
     let alike = |other: &&str| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();

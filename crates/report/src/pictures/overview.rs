@@ -1,13 +1,13 @@
-use ascertain_engine::claim::{Bound, Judging, Scale as Compared};
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Outcome};
+use ascertain_engine::claim::{Bound, Effect, Judging};
+use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec};
 use ascertain_engine::recorded::RecordedRun;
 use ascertain_engine::unit::Unit;
 
 use super::claim::said;
-use super::names::Lines;
-use super::{Picture, PictureKind, Table, names};
+use super::names::{self, Lines};
+use super::{Picture, PictureKind, Table};
 use crate::figure::{Figure, exact_percent};
-use crate::grids::answer;
+use crate::grid::answer;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
 /// All claims side by side: of claims on ratios how far each measured ratio is from the claimed one, and of claims
@@ -58,7 +58,7 @@ pub(crate) fn undrawn(run: &RecordedRun) -> Vec<&ClaimResult> {
 /// The claims on ratios and those on rates, if any of a kind can be drawn.
 fn rows(outcome: &Outcome) -> [Vec<Row<'_>>; 2] {
     let is_rate = |claim: &&ClaimResult| {
-        let is_ratio = matches!(claim.asked.tests.as_slice(), [AskedTest::Versus { scale: Compared::Ratio, .. }]);
+        let is_ratio = matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { scale: Effect::Ratio, .. }]);
         claim.asked.judging == Judging::Rate && !(is_ratio && claim.rate_claimed == 0.5)
     };
     let ratios = outcome.claims.iter().filter_map(relative).collect();
@@ -96,7 +96,7 @@ fn ratios(rows: &[Row]) -> Option<Picture> {
 
 /// A claim's ratio by the one that it claims, more than 1 on the side that keeps to it.
 fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
-    let [AskedTest::Versus { scale: Compared::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
+    let [TestSpec::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
     let value = claim.ratio?;
     let [low, high] = match claim.asked.judging {
         // There is no chance in it, or the trials are not alike and have no one ratio: the estimate is all there is.

@@ -1,14 +1,17 @@
-//! Paired ratios and differences in the order measured.
+//! A claim's paired ratios and differences, or the values that its predicate speaks of, in the order measured, with the
+//! numbers that they are held against as rules.
 
-use ascertain_engine::claim::{Judging, Scale as Compared};
-use ascertain_engine::outcome::ClaimResult;
-use ascertain_engine::recorded::ClaimPath;
+use ascertain_engine::claim::{Bound, Effect, Judging};
+use ascertain_engine::experiment::Metric;
+use ascertain_engine::outcome::{ClaimResult, Measure, TestSpec};
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
 use ascertain_stats::quantile_ranks;
 
-use super::bounds::Versus;
 use super::claim::said;
+use super::measured::{Measured, scale_for};
 use super::trials::not_drawn;
 use super::{Picture, PictureKind, Table, names};
 use crate::clause::{ClaimFigure, adjective};
@@ -22,7 +25,7 @@ const LOOK_EVERY_SHARE: usize = 8;
 /// Nothing where a claim compares nothing, or nothing that can be drawn.
 pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
     let versus = Versus::of(claim)?;
-    let is_ratio = versus.scale == Compared::Ratio;
+    let is_ratio = versus.scale == Effect::Ratio;
     // One that was cut off has its place where it is known to lie beyond.
     let place = |index: usize| {
         let Bounds { low, high } = path.statistics.bounds(index);
@@ -147,4 +150,133 @@ fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
         row("the claim's figure", figure.short);
     }
     table
+}
+
+/// The metric of a claim's predicate in the trials that were judged, with its bound. Nothing where the predicate speaks
+/// of several metrics, or nothing can be drawn or differs.
+pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
+    let [TestSpec::Predicate { arm, predicate, measure: Some(measure) }] = claim.asked.tests.as_slice() else {
+        return None;
+    };
+    let spec = run.header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
+    let metric = &spec.metrics[spec.metric(&measure.metric)?];
+    let measured = Measured::recorded(run, spec, metric, Some(arm));
+    let row = measured.rows.iter().find(|row| row.key.is_empty())?;
+    let judged = path.trials.iter().zip(&path.successes).enumerate();
+    let seen =
+        judged.filter_map(|(index, (trial, success))| Some((index as f64 + 1.0, row.of_trial(*trial)?, *success)));
+    let seen: Vec<(f64, f64, Option<bool>)> = seen.collect();
+    let drawn = seen.iter().filter(|(_, value, _)| value.is_finite());
+    let rules = of_predicate(predicate, measure, &spec.metrics);
+    let scale = scale_for(drawn.clone().map(|(_, value, _)| *value).chain(places(&rules)));
+    let not_drawn = not_drawn(seen.len() - drawn.clone().count());
+    // Where all are alike, the sentence says it.
+    let (_, first, _) = drawn.clone().next()?;
+    drawn.clone().find(|(_, value, _)| value != first)?;
+    let dots = [true, false].into_iter().enumerate().map(|(series, outcome)| {
+        let points = drawn.clone().filter(|(.., success)| *success == Some(outcome)).map(|&(x, y, _)| [x, y]).collect();
+        Layer::Dots { series: Some(series), points, hollow: false }
+    });
+    let failures = claim.trials - claim.ties - claim.successes;
+    let name = names::spoken(&measure.metric);
+    let plot = Plot {
+        id,
+        title: format!("{} in the order measured{not_drawn}", names::capitalised(&name)),
+        alt: format!(
+            "{}: {predicate} was met in {} and missed in {failures}; the median {name} is {}.",
+            said(claim),
+            names::counted(claim.successes as usize, "trial"),
+            row.median.figure(measure.unit)
+        ),
+        x: Axis::new("trials judged", Scale::Linear, Unit::One),
+        y: Axis::new(&name, scale, measure.unit),
+        series: ["condition met", "condition missed"].map(String::from).into(),
+        layers: dots.chain(rules).collect(),
+    };
+    let mut table = Table::new(&["", "Trials", "Least", "Median", "Greatest"]);
+    for (name, outcome) in [("Condition met", true), ("Condition missed", false)] {
+        let of_outcome = seen.iter().filter(|(.., success)| *success == Some(outcome)).map(|(_, value, _)| *value);
+        let mut sorted: Vec<f64> = of_outcome.collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |q| ascertain_stats::quantile_sorted(&sorted, q).map_or_else(|| "-".into(), |v| measure.unit.human(v));
+        table.rows.push(vec![name.into(), sorted.len().to_string(), at(0.0), at(0.5), at(1.0)]);
+    }
+    Some(Picture { kind: PictureKind::Values, plot, table })
+}
+
+/// A comparison of two arms, as a claim asks it.
+#[derive(Clone, Copy)]
+pub(super) struct Versus<'a> {
+    pub measure: &'a Measure,
+    pub scale: Effect,
+    pub bound: Bound,
+}
+
+impl<'a> Versus<'a> {
+    /// The first comparison of a claim: the one whose ratios or differences are recorded.
+    pub fn of(claim: &'a ClaimResult) -> Option<Versus<'a>> {
+        claim.asked.tests.iter().find_map(|test| match test {
+            TestSpec::Versus { measure, scale, bound, .. } => Some(Versus { measure, scale: *scale, bound: *bound }),
+            TestSpec::Predicate { .. } => None,
+        })
+    }
+
+    /// What its numbers are in.
+    pub fn unit(self) -> Unit {
+        match self.scale {
+            Effect::Ratio => Unit::One,
+            Effect::Difference => self.measure.unit,
+        }
+    }
+
+    /// The rules of its bound: for an order the one where both do equally well, or those of its margin.
+    pub fn rules(self, claim: &ClaimResult, on: Which) -> Vec<Layer> {
+        let rule = |at: f64, label: String| Layer::Rule { on, at, label };
+        let write = |number: f64| self.unit().exact(number);
+        match (claim.asked.judging, claim.asked.margin, self.bound) {
+            (Judging::Order, None, _) => vec![rule(1.0, "equal".into())],
+            (Judging::Order, Some(margin), _) => {
+                vec![rule(1.0 / (1.0 + margin), "slower below".into()), rule(1.0 + margin, "faster above".into())]
+            }
+            (_, _, Bound::AtLeast(low)) => vec![rule(low, format!("claimed: at least {}", write(low)))],
+            (_, _, Bound::AtMost(high)) => vec![rule(high, format!("claimed: at most {}", write(high)))],
+            (_, _, Bound::Within(low, high)) => {
+                vec![
+                    rule(low, format!("claimed: from {}", write(low))),
+                    rule(high, format!("claimed: to {}", write(high))),
+                ]
+            }
+        }
+    }
+
+    /// What trials that keep to the bound are called, and what others are.
+    pub fn sides(self, claim: &ClaimResult) -> [String; 2] {
+        let write = |number: f64| self.unit().exact(number);
+        match (claim.asked.judging, self.bound) {
+            _ if claim.asked.tests.len() > 1 => ["all conditions true".into(), "not all true".into()],
+            (Judging::Order, _) => ["faster".into(), "slower".into()],
+            (_, Bound::AtLeast(low)) => [format!("at least {}", write(low)), format!("below {}", write(low))],
+            (_, Bound::AtMost(high)) => [format!("at most {}", write(high)), format!("above {}", write(high))],
+            (_, Bound::Within(low, high)) => [format!("from {} to {}", write(low), write(high)), "outside".to_string()],
+        }
+    }
+}
+
+/// The rules of what a predicate asks of a metric: none where it can't be read with these metrics.
+pub(super) fn of_predicate(predicate: &str, measure: &Measure, metrics: &[Metric]) -> Vec<Layer> {
+    let Ok(Predicate(comparisons)) = Predicate::parse(predicate, metrics) else { return Vec::new() };
+    let of_metric = comparisons.into_iter().filter(|comparison| metrics[comparison.metric].name == measure.metric);
+    let rules = of_metric.map(|comparison| {
+        let label = format!("{} {}", comparison.relation, measure.unit.exact(comparison.bound));
+        Layer::Rule { on: Which::Y, at: comparison.bound, label }
+    });
+    rules.collect()
+}
+
+/// Where the rules are.
+pub(super) fn places(rules: &[Layer]) -> impl Iterator<Item = f64> {
+    rules.iter().filter_map(|rule| match rule {
+        Layer::Rule { at, .. } => Some(*at),
+        _ => None,
+    })
 }

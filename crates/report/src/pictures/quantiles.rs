@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ascertain_engine::unit::Unit;
 use ascertain_stats::QuantileRanks;
 
-use super::measured::{Measured, Row, ranks};
+use super::measured::{ArmRow, Measured, ranks};
 use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
 
@@ -128,7 +128,7 @@ fn table(measured: &Measured) -> Table {
     table
 }
 
-fn cells(row: &Row, measured: &Measured) -> Vec<String> {
+fn cells(row: &ArmRow, measured: &Measured) -> Vec<String> {
     let at = |q: f64| if is_supported(q, row.n()) { measured.human(row.quantile(q)) } else { "-".into() };
     let mut cells = vec![row.name.clone(), row.n().to_string(), measured.human(row.quantile(0.0))];
     cells.extend(IN_TABLE.iter().map(|(q, _)| at(*q)));

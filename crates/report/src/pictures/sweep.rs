@@ -7,7 +7,7 @@ use ascertain_engine::experiment::{Arm, Footprint, Point};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Cache;
 
-use super::measured::{Estimate, Measured, Row};
+use super::measured::{ArmRow, Measured, MedianInterval};
 use super::quantiles::{MOST_LINES, cut_off};
 use super::{Picture, PictureKind, Table, measured, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
@@ -27,7 +27,7 @@ struct Line<'a> {
     arm: Arm,
     bytes_each: Option<f64>,
     /// By level, in ascending order.
-    at: Vec<(u64, &'a Row<'a>, Estimate)>,
+    at: Vec<(u64, &'a ArmRow<'a>, MedianInterval)>,
 }
 
 impl<'a> Sweep<'a> {
@@ -160,7 +160,7 @@ impl Line<'_> {
     /// The intervals that have two ends: what reaches to the edge would hide the other lines and say little.
     fn band(&self, series: usize) -> Layer {
         let bounded = self.at.iter().filter(|(.., estimate)| estimate.is_bounded());
-        let range = |&(level, _, Estimate { low, high, .. }): &_| Range { x: level as f64, low, high };
+        let range = |&(level, _, MedianInterval { low, high, .. }): &_| Range { x: level as f64, low, high };
         Layer::Band { series: Some(series), ranges: bounded.map(range).collect() }
     }
 

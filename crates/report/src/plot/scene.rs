@@ -2,9 +2,9 @@ use super::scale::Ruler;
 use super::thin::{MOST_MARKS, thinned};
 use super::{Axis, Interval, Layer, Plot, Range, Scale, Which};
 use crate::figure::Figure;
-use crate::text::harmless;
+use crate::text::escape_controls;
 
-/// A plot ready to be drawn: names harmless, marks thinned, axes with their ends.
+/// A plot ready to be drawn: names escape_controls, marks thinned, axes with their ends.
 pub(super) struct Scene {
     /// The plot, with what is left of its layers.
     pub(super) plot: Plot,
@@ -22,21 +22,21 @@ impl Scene {
         let (mut layers, all) = thinned(&plot.layers, most);
         for layer in &mut layers {
             if let Layer::Cells { label, .. } | Layer::Rule { label, .. } = layer {
-                *label = harmless(label);
+                *label = escape_controls(label);
             }
         }
-        let mut alt = harmless(&plot.alt);
+        let mut alt = escape_controls(&plot.alt);
         if let Some(all) = all {
             alt += &format!(" Of {all} marks those are drawn that are outermost in their stretch.");
         }
         let plot = Plot {
             // An id that needs no escaping anywhere.
             id: plot.id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect(),
-            title: harmless(&plot.title),
+            title: escape_controls(&plot.title),
             alt,
             x: harmless_axis(&plot.x),
             y: harmless_axis(&plot.y),
-            series: plot.series.iter().map(|name| harmless(name)).collect(),
+            series: plot.series.iter().map(|name| escape_controls(name)).collect(),
             layers,
         };
         let [x, y] = [(&plot.x, Which::X), (&plot.y, Which::Y)].map(|(axis, on)| Ruler::new(axis, &plot.layers, on));
@@ -145,8 +145,8 @@ impl Plot {
 
 fn harmless_axis(axis: &Axis) -> Axis {
     let scale = match &axis.scale {
-        Scale::Names(names) => Scale::Names(names.iter().map(|name| harmless(name)).collect()),
+        Scale::Names(names) => Scale::Names(names.iter().map(|name| escape_controls(name)).collect()),
         scale => scale.clone(),
     };
-    Axis { label: harmless(&axis.label), scale, ..axis.clone() }
+    Axis { label: escape_controls(&axis.label), scale, ..axis.clone() }
 }

@@ -6,7 +6,7 @@ use ascertain_engine::outcome::{Absence, LeftOut, Outcome};
 use ascertain_engine::plan::Plan;
 
 use crate::finding;
-use crate::text::{harmless, quoted};
+use crate::text::{escape_controls, quoted};
 
 /// The sentences of a run that has ended.
 pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
@@ -69,7 +69,7 @@ fn sentences(left_out: &[&LeftOut], known: &[Known]) -> Vec<String> {
         let arm = Arm { variant: variant.clone(), point: at.clone() };
         let has_values = known.iter().any(|known| known.has_values && left_out.is_of(known.experiment, &known.arm));
         let opening = opening(*absence, has_values);
-        let reason = harmless(finding::reason(reason).trim().trim_end_matches('.'));
+        let reason = escape_controls(finding::reason(reason).trim().trim_end_matches('.'));
         let is_alike =
             |group: &Group| group.experiment == experiment && group.opening == opening && group.reason == reason;
         match groups.iter_mut().find(|group| is_alike(group)) {

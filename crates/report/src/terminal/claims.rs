@@ -1,14 +1,13 @@
 //! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
 
-use ascertain_engine::claim::{Bound, Judging, Scale};
-use ascertain_engine::outcome::{AskedTest, ClaimResult, Outcome, Verdict};
+use ascertain_engine::claim::{Bound, Effect, Judging};
+use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
 use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::draw::Style;
-use super::tables::{check_table, sentences, tally, threats};
-use crate::text::harmless;
-use crate::{finding, grids};
+use super::{Style, check_table, sentences, tally, threats};
+use crate::text::escape_controls;
+use crate::{finding, grid};
 
 /// How much of a run's claims is printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +75,7 @@ fn distance(claim: &ClaimResult) -> f64 {
     let odds = |rate: f64| rate.max(1e-9) / (1.0 - rate).max(1e-9);
     let of_rate = || claim.rate.map_or(0.0, |rate| (odds(claim.rate_claimed) / odds(rate)).ln());
     match (claim.asked.tests.as_slice(), claim.ratio) {
-        ([AskedTest::Versus { scale: Scale::Ratio, bound, .. }], Some(ratio)) => match *bound {
+        ([TestSpec::Versus { scale: Effect::Ratio, bound, .. }], Some(ratio)) => match *bound {
             Bound::AtLeast(low) => (low / ratio).ln(),
             Bound::AtMost(high) => (ratio / high).ln(),
             Bound::Within(low, high) => (low / ratio).ln().max((ratio / high).ln()),
@@ -122,16 +121,16 @@ const MOST_SAID: usize = 24;
 
 fn cells(claim: &ClaimResult) -> [String; 4] {
     // What it is a figure of, and its interval, are in the sentence.
-    let here = grids::here(claim);
+    let here = grid::here(claim);
     let metric = match claim.asked.tests.as_slice() {
-        [AskedTest::Predicate { measure: Some(measure), .. }] => format!("{} ", harmless(&measure.metric)),
+        [TestSpec::Predicate { measure: Some(measure), .. }] => format!("{} ", escape_controls(&measure.metric)),
         _ => String::new(),
     };
     let here = here.strip_prefix(&metric).unwrap_or(&here);
     let value = here.split_once(" (").map_or(here, |(value, _)| value);
     let texts =
         [(value, MOST_HERE), (&claim.source_value, MOST_SAID), (&claim.id, usize::MAX), (&claim.says, usize::MAX)];
-    texts.map(|(text, most)| cut(&harmless(text), most))
+    texts.map(|(text, most)| cut(&escape_controls(text), most))
 }
 
 /// Why claims have no verdict, and which: those of a reason together, the most first.

@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use ascertain_engine::claim::{Bound, Judging, Scale};
+use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Point};
 use ascertain_engine::finding::{Reason, Threat, Unavailable, Unlike};
 use ascertain_engine::outcome::{
-    Absence, Asked, AskedTest, ClaimResult, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, Verdict,
+    Absence, ClaimResult, ClaimSpec, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, TestSpec, Verdict,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_report::hyperfine::CommandTimes;
@@ -62,14 +62,14 @@ pub fn measure(metric: &str, unit: Unit) -> Measure {
 }
 
 /// A claim of which nothing is known yet.
-pub fn blank(id: &str, says: &str, judging: Judging, test: AskedTest) -> ClaimResult {
+pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimResult {
     ClaimResult {
         id: id.into(),
         says: says.into(),
         source: String::new(),
         source_value: String::new(),
         experiment: "sum".into(),
-        asked: Asked { judging, margin: None, tests: vec![test] },
+        asked: ClaimSpec { judging, margin: None, tests: vec![test] },
         verdict: Verdict::Undecided,
         reasons: vec![],
         decision: None,
@@ -120,11 +120,11 @@ fn sourced(mut claim: ClaimResult, source: &str, value: &str) -> ClaimResult {
 
 pub fn at_least_8(id: &str, says: &str) -> ClaimResult {
     let point = Point::default().with("elements", 187_500).with("type", "f32");
-    let test = AskedTest::Versus {
+    let test = TestSpec::Versus {
         measure: measure("time", Unit::Nanosecond),
         candidate: arm("kahan-avx512", &point.clone().with("accumulators", 4)),
         baseline: arm("naive", &point.with("accumulators", 1)),
-        scale: Scale::Ratio,
+        scale: Effect::Ratio,
         bound: Bound::AtLeast(8.0),
     };
     blank(id, says, Judging::Rate, test)
@@ -132,7 +132,7 @@ pub fn at_least_8(id: &str, says: &str) -> ClaimResult {
 
 pub fn predicate(id: &str, says: &str, variant: &str, predicate: &str) -> ClaimResult {
     let is_time = predicate.contains("wall");
-    let test = AskedTest::Predicate {
+    let test = TestSpec::Predicate {
         arm: arm(variant, &Point::default().with("bins", 1000).with("capacity", 30_000)),
         predicate: predicate.into(),
         measure: Some(match is_time {
@@ -281,7 +281,7 @@ pub fn functions() -> Outcome {
         points.push(summary("sums", name, Point::default(), &throughput, 80e3 / (time_ns * 1e-9)));
     }
     let mut claim = decided(with_ratio(order("chunks", "loop"), 7.929, 7.81, 8.04), Decision::Faster, 14, 14, 0);
-    if let AskedTest::Versus { measure, .. } = &mut claim.asked.tests[0] {
+    if let TestSpec::Versus { measure, .. } = &mut claim.asked.tests[0] {
         *measure = time;
     }
     outcome(points, vec![claim])
@@ -289,11 +289,11 @@ pub fn functions() -> Outcome {
 
 /// The claim that `compare` makes of a command and its reference.
 pub fn order(candidate: &str, baseline: &str) -> ClaimResult {
-    let test = AskedTest::Versus {
+    let test = TestSpec::Versus {
         measure: measure("wall", Unit::Nanosecond),
         candidate: arm(candidate, &Point::default()),
         baseline: arm(baseline, &Point::default()),
-        scale: Scale::Ratio,
+        scale: Effect::Ratio,
         bound: Bound::AtLeast(1.0),
     };
     blank("compare", "", Judging::Order, test)

@@ -21,7 +21,7 @@ prop_compose! {
         let verdicts =
             [Verdict::Holds, Verdict::Refuted, Verdict::Undecided, Verdict::Unavailable, Verdict::Failed, Verdict::Deferred];
         let claim = |[id, says, variant, reason, experiment]: &[String; 5]| {
-            let test = ascertain_engine::outcome::AskedTest::Predicate {
+            let test = ascertain_engine::outcome::TestSpec::Predicate {
                 arm: arm(variant, &Point::default()),
                 predicate: "exit == 0".into(),
                 measure: Some(measure("wall", Unit::Nanosecond)),
@@ -68,7 +68,7 @@ fn no_kind_lets_a_name_steer_what_shows_it() {
     (claim.reasons, claim.experiment) = (vec![hostile.to_string().into()], hostile.into());
     let run = outcome(vec![point(hostile, hostile, "wall", Unit::Nanosecond)], vec![claim]);
     let purpose = placed(hostile, hostile, 1);
-    let texts = KINDS.iter().filter(|kind| kind.option != "export-csv");
+    let texts = FORMATS.iter().filter(|kind| kind.option != "export-csv");
     let mut texts: Vec<(&str, String)> =
         texts.map(|kind| (kind.option, written(kind.option, &run, &purpose))).collect();
     texts.push(("annotations", annotated(&run, &purpose)));

@@ -15,7 +15,7 @@ use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Ve
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::Recording;
 use ascertain_engine::unit::Unit;
-use ascertain_report::exports::{Files, KINDS, Mark, Purpose, Results, annotations};
+use ascertain_report::exports::{FORMATS, Files, Mark, Purpose, Results, annotations};
 use common::{arm, at_least_8, compare_with_golden, order, outcome};
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ fn written(option: &str, outcome: &Outcome, purpose: &Purpose) -> String {
 }
 
 fn written_of(option: &str, outcome: &Outcome, values: &[Vec<f64>], purpose: &Purpose) -> String {
-    let kind = KINDS.iter().find(|kind| kind.option == option).unwrap_or_else(|| panic!("{option}"));
+    let kind = FORMATS.iter().find(|kind| kind.option == option).unwrap_or_else(|| panic!("{option}"));
     (kind.write)(&results(outcome, values, purpose))
 }
 
@@ -96,9 +96,9 @@ fn each_kind_is_as_it_was_looked_at() {
 
 #[test]
 fn options_have_a_name_and_a_line_of_help_each() {
-    let options: BTreeSet<&str> = KINDS.iter().map(|kind| kind.option).collect();
-    assert_eq!(options.len(), KINDS.len());
-    assert!(KINDS.iter().all(|kind| kind.option.starts_with("export-") && kind.about.len() > 20));
+    let options: BTreeSet<&str> = FORMATS.iter().map(|kind| kind.option).collect();
+    assert_eq!(options.len(), FORMATS.len());
+    assert!(FORMATS.iter().all(|kind| kind.option.starts_with("export-") && kind.about.len() > 20));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn results_that_are_not_final_say_so() {
         ("export-go", ", not final\n"),
         ("export-google-benchmark", "\"final\": false"),
     ] {
-        let kind = KINDS.iter().find(|kind| kind.option == option).unwrap();
+        let kind = FORMATS.iter().find(|kind| kind.option == option).unwrap();
         let text = (kind.write)(&Results { is_final: false, ..results(&check, &values, &none) });
         assert!(text.contains(said), "{option}: {text}");
         assert!(!written(option, &check, &none).contains(said), "{option}");
@@ -169,7 +169,7 @@ fn measure_a_function(group: &str, files: &mut Files) {
 #[test]
 fn several_runs_go_into_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
-    let paths: Vec<_> = KINDS.iter().map(|kind| (kind, folder.path().join(kind.option))).collect();
+    let paths: Vec<_> = FORMATS.iter().map(|kind| (kind, folder.path().join(kind.option))).collect();
     let wanted = paths.iter().map(|(kind, path)| (*kind, path.as_path()));
     let mut files = Files::open(wanted, Purpose::default()).unwrap();
     for group in ["one", "two"] {

@@ -4,7 +4,7 @@ pub fn claim(id: &str, judging: Judging, tests: Vec<Test>, rate: f64) -> Claim {
     Claim { id: id.into(), says: String::new(), judging, tests, rate, ..Claim::order("example", &arm("a"), &arm("b")) }
 }
 
-fn versus(scale: Compared, bound: Bound) -> Test {
+fn versus(scale: Effect, bound: Bound) -> Test {
     Test::Versus { metric: 0, candidate: arm("b"), baseline: arm("a"), scale, bound }
 }
 
@@ -20,7 +20,7 @@ fn every_kind(trials: u64) -> Shape {
     });
     shape.spec.metrics.push(Metric { name: "size".into(), ..shape.spec.metrics[0].clone() });
     let metrics = shape.spec.metrics.clone();
-    let (ratio, difference) = (Compared::Ratio, Compared::Difference);
+    let (ratio, difference) = (Effect::Ratio, Effect::Difference);
     let rate = Judging::Rate;
     shape.claims = vec![
         claim("at least", rate, vec![versus(ratio, Bound::AtLeast(1.5))], 0.5),

@@ -9,7 +9,7 @@ mod sound;
 
 use std::collections::BTreeSet;
 
-use ascertain_engine::claim::{Bound, Claim, Judging, Scale as Compared, Test};
+use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::experiment::{self, Arm, Experiment, Footprint, Metric, Point, Reduce, Sample};
 use ascertain_engine::function::Group;
 use ascertain_engine::outcome::{Absence, LeftOut, Verdict};

@@ -6,7 +6,7 @@ mod runs;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ascertain_engine::claim::{Bound, Claim, Judging, Scale, Test};
+use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::command::{CommandSet, NamedCommand};
 use ascertain_engine::evidence::{self, Header, Writer};
 use ascertain_engine::experiment::{Arm, Better, Metric, Point, Sample, Spec, Status, Variant};
@@ -91,7 +91,7 @@ impl Shape {
             metric: 0,
             candidate: arm(candidate),
             baseline: arm(baseline),
-            scale: Scale::Ratio,
+            scale: Effect::Ratio,
             bound: Bound::AtLeast(times),
         };
         self.claims.push(self.claim(id, test, 0.5));

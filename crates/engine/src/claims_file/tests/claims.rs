@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{fill_rate, read, read_as, sum};
-use crate::claim::{Bound, Claim, Judging, Scale, Test};
+use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::claims_file::keys::KEYS;
 use crate::claims_file::{ClaimsFile, json_schema, merge};
 use crate::command::OnFailure;
@@ -71,7 +71,7 @@ fn the_examples_of_the_design_are_read() {
         metric: 0,
         candidate: arm("kahan-avx512", &[("elements", "187500"), ("type", "f32"), ("accumulators", "4")]),
         baseline: arm("naive", &[("elements", "187500"), ("type", "f32"), ("accumulators", "1")]),
-        scale: Scale::Ratio,
+        scale: Effect::Ratio,
         bound: Bound::AtLeast(8.0),
     };
     assert_eq!(sum.tests, [versus]);
@@ -188,7 +188,7 @@ fn a_difference_is_a_quantity_of_the_metric() {
         let claim =
             only(&format!("experiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\ndifference = true\n{text}"));
         match claim.tests[0] {
-            Test::Versus { scale: Scale::Difference, bound, .. } => (bound, claim.says),
+            Test::Versus { scale: Effect::Difference, bound, .. } => (bound, claim.says),
             _ => panic!("a difference"),
         }
     };

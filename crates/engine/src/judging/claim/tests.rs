@@ -13,7 +13,7 @@ fn spec() -> Spec {
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
-const TERMS: Terms = Terms { error: 0.001, margin: None, precision: None, gate: None, exact_trials: false };
+const TERMS: JudgeTerms = JudgeTerms { error: 0.001, margin: None, precision: None, gate: None, exact_trials: false };
 
 /// A trial of one metric, of as many arms as there are values.
 fn trial(values: &[Bounds]) -> TrialValues<'_> {
@@ -26,10 +26,10 @@ fn arm(variant: &str) -> Arm {
 }
 
 /// A claim that compares `a` with `b`, whose trials are counted, not stopped.
-fn versus(scale: Scale, bound: Bound) -> ClaimJudge {
+fn versus(scale: Effect, bound: Bound) -> ClaimJudge {
     let tests = vec![Test::Versus { metric: 0, candidate: arm("a"), baseline: arm("b"), scale, bound }];
     let claim = Claim { judging: Judging::Rate, tests, ..Claim::order("judged", &arm("a"), &arm("b")) };
-    let mut judge = ClaimJudge::new(&claim, &spec(), &Terms { exact_trials: true, ..TERMS }).unwrap();
+    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { exact_trials: true, ..TERMS }).unwrap();
     judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
     judge
 }
@@ -102,10 +102,10 @@ fn a_difference_is_said_as_one() {
         observe(&mut judge, 9e6, 2000);
         (headline, judge.result().unlike)
     };
-    let (headline, unlike) = said(Scale::Difference, Bound::AtLeast(1e6));
+    let (headline, unlike) = said(Effect::Difference, Bound::AtLeast(1e6));
     assert_eq!(headline, "200 trials, 100.0 %, 2.000 ms");
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Difference }), "{unlike:?}");
-    let (headline, unlike) = said(Scale::Ratio, Bound::AtLeast(2.0));
+    let (headline, unlike) = said(Effect::Ratio, Bound::AtLeast(2.0));
     assert_eq!(headline, "200 trials, 100.0 %, 3.000x");
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Ratio }), "{unlike:?}");
 }
@@ -133,7 +133,7 @@ fn a_rate_that_left_its_interval_has_none() {
 
 fn comparison(margin: Option<f64>, gate: Option<Gate>, exact_trials: bool) -> ClaimJudge {
     let claim = Claim::order("judged", &arm("a"), &arm("b"));
-    let mut judge = ClaimJudge::new(&claim, &spec(), &Terms { margin, gate, exact_trials, ..TERMS }).unwrap();
+    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { margin, gate, exact_trials, ..TERMS }).unwrap();
     judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
     judge
 }
@@ -218,7 +218,7 @@ fn two_time_outs_decide_nothing() {
 #[test]
 fn a_time_out_is_no_more_than_its_limit() {
     let verdict = |bound: Bound, limit: f64| {
-        let mut judge = versus(Scale::Ratio, bound);
+        let mut judge = versus(Effect::Ratio, bound);
         compare(&mut judge, (0..500).map(|_| (Bounds::exact(15e6), Bounds::above(limit))));
         let result = judge.result();
         if result.verdict == Verdict::Undecided {

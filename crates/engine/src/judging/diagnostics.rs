@@ -5,7 +5,7 @@ use crate::finding::Unlike;
 
 /// Outcomes in the order measured.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Likeness {
+pub(crate) struct Diagnostics {
     outcomes: Vec<bool>,
     /// The outcome of the trial that is being taken in, if it has one.
     outcome: Option<bool>,
@@ -20,7 +20,7 @@ const NOTABLE: f64 = 4.0;
 /// How many cost a verdict the word "exact": by chance in 1 of 370 claims, which loses little.
 const NOTABLE_INTERFERENCE: f64 = 3.0;
 
-impl Likeness {
+impl Diagnostics {
     pub fn push(&mut self, success: bool) {
         self.outcomes.push(success);
         self.outcome = Some(success);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn signs(outcomes: impl IntoIterator<Item = bool>) -> Vec<Unlike> {
-        Likeness { outcomes: outcomes.into_iter().collect(), ..Likeness::default() }.signs()
+        Diagnostics { outcomes: outcomes.into_iter().collect(), ..Diagnostics::default() }.signs()
     }
 
     #[test]
@@ -113,16 +113,16 @@ mod tests {
         };
         let mut found = [false; 2];
         for (interferes, found) in [false, true].into_iter().zip(&mut found) {
-            let (mut likeness, mut candidate_was_last) = (Likeness::default(), false);
+            let (mut diagnostics, mut candidate_was_last) = (Diagnostics::default(), false);
             for _ in 0..400 {
                 let (candidate_is_first, noise) = (coin(), coin());
                 let warm = interferes && candidate_is_first == candidate_was_last;
-                likeness.push(if warm { candidate_is_first } else { noise });
+                diagnostics.push(if warm { candidate_is_first } else { noise });
                 candidate_was_last = !candidate_is_first;
-                likeness.end_trial(Some(candidate_was_last));
+                diagnostics.end_trial(Some(candidate_was_last));
             }
-            *found = likeness.interference().is_some();
-            assert_eq!(matches!(likeness.signs().first(), Some(Unlike::Interferes { .. })), *found);
+            *found = diagnostics.interference().is_some();
+            assert_eq!(matches!(diagnostics.signs().first(), Some(Unlike::Interferes { .. })), *found);
         }
         assert_eq!(found, [false, true]);
     }
