@@ -12,6 +12,7 @@ mod curve;
 mod evidence;
 mod experiment;
 mod forest;
+mod labelled;
 mod matrix;
 mod measured;
 mod names;
