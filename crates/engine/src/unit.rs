@@ -82,16 +82,21 @@ impl Unit {
         of_unit.map(|(text, ..)| *text).filter(|text| !text.is_empty()).collect()
     }
 
-    /// The prefix that fits a value, as a factor and the symbol with it: `(1e6, "ms")` for 23.4e6 ns.
-    /// The symbol of a number without a dimension is empty.
-    pub fn prefix(self, value: f64) -> (f64, &'static str) {
-        let ladder: &[(f64, &str)] = match self {
+    /// How its values are written: factors with their symbols, from the greatest on. The symbol of a number without a
+    /// dimension is empty.
+    pub fn prefixes(self) -> &'static [(f64, &'static str)] {
+        match self {
             Unit::Nanosecond => &[(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
             Unit::Byte => &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")],
             Unit::BytePerSecond => &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")],
             Unit::PerSecond => &[(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")],
             Unit::One => &[(1.0, "")],
-        };
+        }
+    }
+
+    /// The prefix that fits a value, as a factor and the symbol with it: `(1e6, "ms")` for 23.4e6 ns.
+    pub fn prefix(self, value: f64) -> (f64, &'static str) {
+        let ladder = self.prefixes();
         let step = ladder.iter().find(|(factor, _)| value.abs() >= *factor);
         *step.unwrap_or(&ladder[ladder.len() - 1])
     }
@@ -130,6 +135,13 @@ impl Unit {
             _ => format!("{rounded:e}"),
         };
         format!("{number} {symbol}").trim_end().to_string()
+    }
+}
+
+/// So that a unit is one wherever numbers are written by their prefixes, as on the axes of a plot.
+impl From<Unit> for &'static [(f64, &'static str)] {
+    fn from(unit: Unit) -> Self {
+        unit.prefixes()
     }
 }
 

@@ -14,10 +14,12 @@ pub mod layout;
 pub mod markdown;
 pub mod permutation;
 pub mod pictures;
-pub mod plot;
 pub mod power;
 pub mod sentence;
 pub mod terminal;
+
+/// What pictures are drawn with.
+pub use ascertain_plot as plot;
 
 mod clause;
 mod finding;

@@ -7,6 +7,7 @@ use ascertain_engine::recorded::{ClaimPath, EvidencePoint, RecordedRun};
 use ascertain_engine::unit::Unit;
 use ascertain_stats::{Tally, credible_interval, log_binomial};
 
+use super::labelled::labelled;
 use super::paired::{paired, values};
 use super::{Picture, PictureKind, Table, names};
 use crate::figure::{Figure, chance, exact_percent, percent};
@@ -163,7 +164,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     }
     let mut series = vec!["posterior of a uniform prior".to_string()];
     if let (Some(low), Some(high)) = (claim.rate_low, claim.rate_high) {
-        let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high }];
+        let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high, label: String::new() }];
         layers.push(Layer::Intervals { series: Some(1), rows });
         series.push(format!("interval, each end wrong with a chance of at most {}", chance(claim.error)));
     }
@@ -199,7 +200,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     ] {
         table.rows.push(vec![name.into(), cell]);
     }
-    Some(Picture { kind: PictureKind::Rate, plot, table })
+    Some(Picture { kind: PictureKind::Rate, plot: labelled(plot, Unit::One), table })
 }
 
 /// The density at evenly spaced rates, and at its peak.

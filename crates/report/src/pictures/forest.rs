@@ -9,6 +9,7 @@ use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use super::claim::density;
+use super::labelled::labelled;
 use super::measured::{ArmRow, Measured, MedianInterval};
 use super::names::{self, Lines};
 use super::paired::of_predicate;
@@ -50,8 +51,10 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
         if series.is_empty() { vec![None] } else { (0..series.len()).map(Some).collect() };
     let layers = colours.into_iter().map(|colour| {
         let of_colour = estimates.iter().enumerate().filter(|(index, _)| of_row[*index] == colour);
-        let rows =
-            of_colour.map(|(index, e)| Interval { y: lines.places[index], value: e.value, low: e.low, high: e.high });
+        let rows = of_colour.map(|(index, e)| {
+            let (y, label) = (lines.places[index], String::new());
+            Interval { y, value: e.value, low: e.low, high: e.high, label }
+        });
         Layer::Intervals { series: colour, rows: rows.collect() }
     });
     let what = match () {
@@ -70,7 +73,7 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
         y: Axis::new(&lines.label, Scale::Names(lines.names), Unit::One),
         series,
     };
-    Some(Picture { kind: PictureKind::Medians, plot, table: table(measured) })
+    Some(Picture { kind: PictureKind::Medians, plot: labelled(plot, measured.unit), table: table(measured) })
 }
 
 /// The lines of the rows. Where variants and levels differ, only these are written, which the axis's label names; of many

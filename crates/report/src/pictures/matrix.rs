@@ -89,7 +89,7 @@ impl Matrix<'_> {
             x: Axis::new("to", names(&to), Unit::One),
             y: Axis::new("from", names(&from), Unit::One),
             series: Vec::new(),
-            layers: vec![Layer::Cells { cells, domain, label, unit: measured.unit }],
+            layers: vec![Layer::Cells { cells, domain, label, unit: measured.unit.prefixes() }],
         };
         Some(Picture { kind: PictureKind::Matrix, plot, table: table(measured.unit, &pairs, &from, &to) })
     }

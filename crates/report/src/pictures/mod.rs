@@ -9,6 +9,7 @@ mod claim;
 mod curve;
 mod experiment;
 mod forest;
+mod labelled;
 mod matrix;
 mod measured;
 mod names;

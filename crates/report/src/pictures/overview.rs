@@ -4,6 +4,7 @@ use ascertain_engine::recorded::RecordedRun;
 use ascertain_engine::unit::Unit;
 
 use super::claim::said;
+use super::labelled::labelled;
 use super::names::{self, Lines};
 use super::{Picture, PictureKind, Table};
 use crate::figure::{Figure, exact_percent};
@@ -154,7 +155,10 @@ fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
     let places = lines(rows).places;
     let layers = answers.iter().enumerate().map(|(series, word)| {
         let of_word = places.iter().zip(rows).filter(|(_, row)| answer(row.claim) == *word);
-        let interval = |(y, row): (&f64, &Row)| Interval { y: *y, value: row.value, low: row.low, high: row.high };
+        let interval = |(y, row): (&f64, &Row)| {
+            let Row { value, low, high, .. } = *row;
+            Interval { y: *y, value, low, high, label: String::new() }
+        };
         Layer::Intervals { series: Some(series), rows: of_word.map(interval).collect() }
     });
     Some((answers.iter().map(ToString::to_string).collect(), layers.collect()))
@@ -204,7 +208,7 @@ fn plot(id: &str, title: &str, x: Axis, rows: &[Row], (series, layers): (Vec<Str
     let said = said.collect::<Vec<_>>().join("; ");
     let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
     let Lines { names, label, .. } = lines(rows);
-    Plot {
+    let plot = Plot {
         id: id.into(),
         title: title.into(),
         alt: format!("{title}. {said}{more}."),
@@ -212,5 +216,6 @@ fn plot(id: &str, title: &str, x: Axis, rows: &[Row], (series, layers): (Vec<Str
         y: Axis::new(&label, Scale::Names(names), Unit::One),
         series,
         layers,
-    }
+    };
+    labelled(plot, Unit::One)
 }

@@ -1,0 +1,280 @@
+//! Lines, bands, dots, areas and intervals.
+
+use std::fmt::Write;
+
+use super::layout::{Layout, TEXT, fitting};
+use super::path::{Path, px};
+use super::{Drawing, Size, escaped};
+use crate::ink::{MODEL_DASH, SHAPES, dash, shape};
+use crate::scene::Scene;
+use crate::{Interval, Layer, Range};
+
+/// Lines of at most so many points have markers at them instead of dashes.
+const MOST_MARKERS: usize = 24;
+/// At most so many dots have shapes; more are round.
+const MOST_SHAPES: usize = 400;
+/// Plots of more marks than this have coarser coordinates.
+const MOST_FINE: usize = 2_000;
+/// At most so many rows have their figures written beside them.
+const MOST_FIGURES: usize = 100;
+
+impl Drawing {
+    pub(super) fn write_layer(&self, index: usize, layer: &Layer, layout: &Layout, svg: &mut String) {
+        match layer {
+            Layer::Cells { .. } => return self.write_cells(layout, svg),
+            Layer::Rule { on, at, label } => return self.write_rule(*on, *at, label, layout, svg),
+            _ => {}
+        }
+        let name = self.scene.series_name(layer.series());
+        let name = if layout.names_series(layer.series(), name) { String::new() } else { escaped(name) };
+        let _ = write!(svg, "<g class=\"{}\" data-series=\"{name}\">", self.series_color(layer.series()));
+        match layer {
+            Layer::Line { series, points, steps, dashed } => {
+                let dash = match series {
+                    _ if *dashed => MODEL_DASH,
+                    Some(series) => self.line_dash(*series),
+                    None => "",
+                };
+                let marked = series.filter(|_| self.has_markers() && !dashed);
+                let marker =
+                    marked.map_or_else(String::new, |series| self.write_marker(index, series, "mark", true, svg));
+                self.write_line(points, *steps, &(marker + &dashes(dash)), layout, svg);
+            }
+            Layer::Band { ranges, .. } => self.write_band(ranges, layout, svg),
+            Layer::Dots { series, points, hollow } => {
+                if self.draws_shapes() {
+                    let class = if *hollow { "ring" } else { "mark dot" };
+                    self.write_marks(index, points, series.unwrap_or(0), ["marks", class], layout, svg);
+                } else {
+                    self.write_dots(points, *hollow, layout, svg);
+                }
+            }
+            Layer::Area { series, points } => self.write_area(points, *series, layout, svg),
+            Layer::Intervals { series, rows } => {
+                rows.iter().for_each(|row| self.write_interval(row, layout, svg));
+                let points: Vec<[f64; 2]> = rows.iter().map(|row| [row.value, row.y]).collect();
+                // What they are, the intervals say.
+                self.write_marks(index, &points, series.unwrap_or(1), ["estimates", "mark"], layout, svg);
+            }
+            Layer::Cells { .. } | Layer::Rule { .. } => {}
+        }
+        *svg += "</g>";
+    }
+
+    /// Whether lines have markers: all are short.
+    pub(super) fn has_markers(&self) -> bool {
+        self.scene.plot.layers.iter().all(|layer| match layer {
+            Layer::Line { series: Some(_), points, steps, dashed: false } => points.len() <= MOST_MARKERS && !steps,
+            Layer::Area { .. } => false,
+            _ => true,
+        })
+    }
+
+    /// The dash of a series' lines: none where markers tell them apart.
+    pub(super) fn line_dash(&self, series: usize) -> &'static str {
+        if self.has_markers() { "" } else { dash(series) }
+    }
+
+    /// Whether dots have the shapes of their series.
+    pub(super) fn draws_shapes(&self) -> bool {
+        self.dots() <= MOST_SHAPES
+    }
+
+    fn dots(&self) -> usize {
+        let dots = |layer: &Layer| if let Layer::Dots { points, .. } = layer { points.len() } else { 0 };
+        self.scene.plot.layers.iter().map(dots).sum()
+    }
+
+    fn grain(&self) -> i64 {
+        let marks = |layer: &Layer| match layer {
+            Layer::Line { points, .. } | Layer::Dots { points, .. } | Layer::Area { points, .. } => points.len(),
+            Layer::Band { ranges, .. } => 2 * ranges.len(),
+            _ => 0,
+        };
+        let are_many = self.scene.plot.layers.iter().map(marks).sum::<usize>() > MOST_FINE;
+        if are_many || self.size == Size::Narrow { 10 } else { 100 }
+    }
+
+    /// The shape of a series, in the colour of the group that it is in, and the attribute that draws it at each vertex
+    /// of a path.
+    fn write_marker(&self, index: usize, series: usize, class: &str, on_line: bool, svg: &mut String) -> String {
+        let (id, outline) = (self.id(&index.to_string()), SHAPES[shape(series)]);
+        // Else it would be as many times as large as the line is wide.
+        let units = if on_line { " markerUnits=\"userSpaceOnUse\"" } else { "" };
+        let _ = write!(svg, "<marker id=\"{id}\"{units}><path class=\"{class}\" d=\"{outline}\"/></marker>");
+        format!(" style=\"marker:url(#{id})\"")
+    }
+
+    /// The shape of a series at each point; the classes are the path's and the shape's.
+    fn write_marks(
+        &self,
+        index: usize,
+        points: &[[f64; 2]],
+        series: usize,
+        [class, of_shape]: [&str; 2],
+        layout: &Layout,
+        svg: &mut String,
+    ) {
+        let mut path = Path::new(self.grain());
+        path.polyline(&self.pixel_runs(points, layout).concat());
+        if path.is_empty() {
+            return;
+        }
+        let marker = self.write_marker(index, series, of_shape, false, svg);
+        let _ = write!(svg, "<path class=\"{class}\"{marker} d=\"{}\"/>", path.data());
+    }
+
+    fn write_line(&self, points: &[[f64; 2]], steps: bool, attributes: &str, layout: &Layout, svg: &mut String) {
+        let mut path = Path::new(self.grain());
+        for run in self.pixel_runs(points, layout) {
+            if !steps {
+                path.polyline(&run);
+                continue;
+            }
+            path.jump(run[0][0], run[0][1]);
+            for pair in run.windows(2) {
+                path.line(pair[1][0], pair[0][1]);
+                path.line(pair[1][0], pair[1][1]);
+            }
+            if run.len() == 1 {
+                path.line(run[0][0], run[0][1]);
+            }
+        }
+        let class = if steps { "step" } else { "line" };
+        let _ = write!(svg, "<path class=\"{class}\"{attributes} d=\"{}\"/>", path.data());
+    }
+
+    fn pixel_runs(&self, points: &[[f64; 2]], layout: &Layout) -> Vec<Vec<[f64; 2]>> {
+        let frame = &layout.frame;
+        let to_pixels = |run: Vec<[f64; 2]>| run.into_iter().map(|[x, y]| [frame.x(x), frame.y(y)]).collect();
+        self.scene.runs(points).into_iter().map(to_pixels).collect()
+    }
+
+    fn write_band(&self, ranges: &[Range], layout: &Layout, svg: &mut String) {
+        let frame = &layout.frame;
+        let (mut bounded, mut open) = (Path::new(self.grain()), Path::new(self.grain()));
+        for (is_open, mut run) in self.scene.range_runs(ranges) {
+            let path = if is_open { &mut open } else { &mut bounded };
+            if let [only] = run[..] {
+                // An interval at one place is a bar.
+                let half = 1.5 / (frame.right - frame.left);
+                run =
+                    vec![[(only[0] - half).max(0.0), only[1], only[2]], [(only[0] + half).min(1.0), only[1], only[2]]];
+            }
+            let upper: Vec<[f64; 2]> = run.iter().map(|[x, _, high]| [frame.x(*x), frame.y(*high)]).collect();
+            path.polyline(&upper);
+            run.iter().rev().for_each(|[x, low, _]| path.line(frame.x(*x), frame.y(*low)));
+            path.close();
+        }
+        for (path, class) in [(bounded, "band"), (open, "band open")] {
+            if !path.is_empty() {
+                let _ = write!(svg, "<path class=\"{class}\" d=\"{}\"/>", path.data());
+            }
+        }
+    }
+
+    fn write_area(&self, points: &[[f64; 2]], series: Option<usize>, layout: &Layout, svg: &mut String) {
+        let mut path = Path::new(self.grain());
+        for run in self.pixel_runs(points, layout) {
+            let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
+            path.polyline(&run);
+            path.line(last[0], layout.frame.bottom);
+            path.line(first[0], layout.frame.bottom);
+            path.close();
+        }
+        let _ = write!(svg, "<path class=\"area\" d=\"{}\"/>", path.data());
+        self.write_line(points, false, &dashes(series.map_or("", dash)), layout, svg);
+    }
+
+    /// Round dots, of which there are many.
+    fn write_dots(&self, points: &[[f64; 2]], hollow: bool, layout: &Layout, svg: &mut String) {
+        let mut path = Path::new(self.grain());
+        for [x, y] in self.pixel_runs(points, layout).into_iter().flatten() {
+            path.dot(x, y);
+        }
+        let size = if self.dots() <= MOST_FINE { 4.0 } else { 2.8 };
+        let data = path.data();
+        let _ = match hollow {
+            true => write!(
+                svg,
+                "<path class=\"dots\" stroke-width=\"{}\" d=\"{data}\"/>\
+                 <path class=\"paper within\" stroke-width=\"{}\" d=\"{data}\"/>",
+                px(size + 1.2),
+                px(size - 0.8)
+            ),
+            false => {
+                let size = px(size);
+                write!(svg, "<path class=\"dots\" stroke-width=\"{size}\" stroke-opacity=\".75\" d=\"{data}\"/>")
+            }
+        };
+    }
+
+    fn write_interval(&self, row: &Interval, layout: &Layout, svg: &mut String) {
+        let frame = &layout.frame;
+        let (Some(y), Some(low), Some(high)) =
+            (self.scene.y.share(row.y), self.scene.x.end(row.low), self.scene.x.end(row.high))
+        else {
+            return;
+        };
+        let y = frame.y(y);
+        let (low, high) = (frame.x(low.min(high)), frame.x(low.max(high)));
+        let mut path = Path::new(10);
+        path.jump(low, y);
+        path.line(high, y);
+        for (end, x, inward) in [(row.low, low, 5.0), (row.high, high, -5.0)] {
+            if self.scene.x.share(end).is_some() {
+                path.jump(x, y - 3.5);
+                path.line(x, y + 3.5);
+            } else {
+                path.jump(x + inward, y - 4.0);
+                path.line(x, y);
+                path.line(x + inward, y + 4.0);
+            }
+        }
+        let value = self.scene.x.share(row.value).map(|share| frame.x(share));
+        let at = px(value.unwrap_or(f64::midpoint(low, high)));
+        let (y, text, data) = (px(y), escaped(&row.label), path.data());
+        let _ = write!(svg, "<path class=\"interval\" data-at=\"{at} {y}\" data-text=\"{text}\" d=\"{data}\"/>");
+    }
+
+    /// What is written beside the rows of a wide forest plot.
+    pub(super) fn figures(&self) -> Vec<String> {
+        let rows: Vec<&Interval> = self.rows().collect();
+        let fits = self.size == Size::Wide && Scene::names(&self.scene.y).is_some() && rows.len() <= MOST_FIGURES;
+        let label = |row: &Interval| fitting(&row.label, self.size.width() / 3.0);
+        if fits && are_apart(&rows) { rows.into_iter().map(label).collect() } else { Vec::new() }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Interval> {
+        self.scene.plot.layers.iter().flat_map(|layer| match layer {
+            Layer::Intervals { rows, .. } => &rows[..],
+            _ => &[],
+        })
+    }
+
+    pub(super) fn write_figures(&self, figures: &[String], layout: &Layout, svg: &mut String) {
+        if figures.is_empty() {
+            return;
+        }
+        let x = px(layout.width - 2.0);
+        *svg += "<g class=\"at-rows\">";
+        for (row, figure) in self.rows().zip(figures) {
+            let Some(share) = self.scene.y.share(row.y) else { continue };
+            let y = px(layout.frame.y(share) + TEXT * 0.35);
+            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\">{}</text>", escaped(figure));
+        }
+        *svg += "</g>";
+    }
+}
+
+/// The attribute of a dash; a whole line needs none.
+pub(super) fn dashes(dash: &str) -> String {
+    if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") }
+}
+
+/// Whether no two intervals are in the same row.
+fn are_apart(rows: &[&Interval]) -> bool {
+    let mut at: Vec<f64> = rows.iter().map(|row| row.y).collect();
+    at.sort_by(f64::total_cmp);
+    at.windows(2).all(|pair| pair[1] - pair[0] > 0.9)
+}

@@ -1,0 +1,146 @@
+//! Path data in few characters, and text for XML.
+
+use std::fmt::Write;
+
+/// The text as it may stand in XML, between tags and in attributes. Control characters are escaped before.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // XML has no way to write these.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A coordinate with at most one decimal.
+pub(super) fn px(at: f64) -> String {
+    let mut text = String::new();
+    push_number(&mut text, (at * 10.0).round() as i64, 10);
+    text
+}
+
+/// The data of a path. Coordinates are rounded to `1 / grain` pixels and written as differences, which sum up to
+/// the rounded coordinates exactly.
+pub(super) struct Path {
+    data: String,
+    grain: i64,
+    at: [i64; 2],
+    start: [i64; 2],
+}
+
+impl Path {
+    pub(super) fn new(grain: i64) -> Path {
+        Path { data: String::new(), grain, at: [0; 2], start: [0; 2] }
+    }
+
+    /// Goes there without drawing.
+    pub(super) fn jump(&mut self, x: f64, y: f64) {
+        let to = self.rounded(x, y);
+        let from = if self.data.is_empty() { [0; 2] } else { self.at };
+        self.data.push(if self.data.is_empty() { 'M' } else { 'm' });
+        self.numbers(&[to[0] - from[0], to[1] - from[1]]);
+        (self.at, self.start) = (to, to);
+    }
+
+    /// Draws a straight line there.
+    pub(super) fn line(&mut self, x: f64, y: f64) {
+        let to = self.rounded(x, y);
+        match [to[0] - self.at[0], to[1] - self.at[1]] {
+            [across, 0] => self.command('h', &[across]),
+            [0, up] => self.command('v', &[up]),
+            both => self.command('l', &both),
+        }
+        self.at = to;
+    }
+
+    /// A dot, as large as the stroke is wide, where its caps are round.
+    pub(super) fn dot(&mut self, x: f64, y: f64) {
+        self.jump(x, y);
+        self.command('h', &[0]);
+    }
+
+    /// Back to where the last jump went.
+    pub(super) fn close(&mut self) {
+        self.data.push('z');
+        self.at = self.start;
+    }
+
+    /// The polyline through these, or a dot where there is one alone.
+    pub(super) fn polyline(&mut self, points: &[[f64; 2]]) {
+        match points {
+            [] => {}
+            [[x, y]] => self.dot(*x, *y),
+            [[x, y], rest @ ..] => {
+                self.jump(*x, *y);
+                rest.iter().for_each(|[x, y]| self.line(*x, *y));
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    pub(super) fn data(self) -> String {
+        self.data
+    }
+
+    fn rounded(&self, x: f64, y: f64) -> [i64; 2] {
+        [x, y].map(|at| (at * self.grain as f64).round() as i64)
+    }
+
+    fn command(&mut self, letter: char, numbers: &[i64]) {
+        self.data.push(letter);
+        self.numbers(numbers);
+    }
+
+    fn numbers(&mut self, numbers: &[i64]) {
+        for (index, number) in numbers.iter().enumerate() {
+            if index > 0 && *number >= 0 {
+                self.data.push(' ');
+            }
+            push_number(&mut self.data, *number, self.grain);
+        }
+    }
+}
+
+/// `12.5`, `-.25`, `3`: a number of `1 / grain`, without zeros that say nothing.
+fn push_number(text: &mut String, number: i64, grain: i64) {
+    if number < 0 {
+        text.push('-');
+    }
+    let (whole, rest) = (number.abs() / grain, number.abs() % grain);
+    if whole > 0 || rest == 0 {
+        let _ = write!(text, "{whole}");
+    }
+    if rest > 0 {
+        let digits = format!("{rest:0width$}", width = grain.ilog10() as usize);
+        let _ = write!(text, ".{}", digits.trim_end_matches('0'));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_short_and_exact() {
+        let mut path = Path::new(10);
+        path.polyline(&[[0.04, 10.0], [1.26, 9.5], [1.26, 4.0], [3.0, 4.0]]);
+        path.dot(2.0, 4.5);
+        assert_eq!(path.data(), "M0 10l1.3-.5v-5.5h1.7m-1 .5h0");
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        assert_eq!(escaped("<a href=\"x\">&'\u{ffff}"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\u{fffd}");
+    }
+}
