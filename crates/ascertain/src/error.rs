@@ -1,6 +1,5 @@
 use std::path::PathBuf;
 
-use ascertain_engine::claims_file;
 use ascertain_engine::command::CommandError;
 use ascertain_engine::predicate;
 
@@ -17,8 +16,9 @@ pub enum Error {
     #[error(transparent)]
     Predicate(#[from] predicate::PredicateError),
     /// A file of claims is none.
+    #[cfg(feature = "claims")]
     #[error(transparent)]
-    Claims(#[from] claims_file::ClaimsFileError),
+    Claims(#[from] ascertain_engine::claims_file::ClaimsFileError),
     /// A statistic can't be had of what was given.
     #[error(transparent)]
     Statistics(#[from] ascertain_stats::Error),

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate_here;
+#[cfg(feature = "claims")]
 pub mod check;
 pub mod compare;
 mod error;

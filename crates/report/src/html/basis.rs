@@ -7,7 +7,7 @@ use ascertain_engine::recorded::{ClaimPath, State};
 use crate::clause::{ClaimFigure, rate_figure};
 use crate::figure::{chance, exact_percent};
 use crate::pictures;
-use crate::sentence::{marked, overshoot};
+use crate::sentence::overshoot;
 
 /// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its
 /// interval, the evidence with its threshold, the error, and what makes the verdict valid. Empty where
@@ -38,7 +38,7 @@ fn counts(claim: &ClaimResult) -> String {
         ties => format!(", {} ties", grouped(ties)),
     };
     let done = if claim.asked.judging == Judging::Order { "won" } else { "true in" };
-    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(marked::counted(claim)))
+    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(claim.trials.saturating_sub(claim.ties)))
 }
 
 /// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".

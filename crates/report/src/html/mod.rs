@@ -5,7 +5,7 @@
 //! without JavaScript; a script adds tooltips only. A content security policy lets nothing else run, and
 //! nothing be fetched.
 //!
-//! Templates, style and script are in the workspace's `web` folder.
+//! Templates, style and script are in this crate's `web` folder.
 
 mod aligned;
 mod basis;
@@ -21,7 +21,6 @@ mod policy;
 mod readme;
 mod table;
 
-pub(crate) use facts::command_line;
 pub use missing::missing_trials;
 pub use page::page;
 pub use picture::plots;

@@ -7,7 +7,7 @@ use askama::Template;
 use super::aligned::{Aligned, aligned};
 use super::claim::{Claim, claims};
 use super::experiment::{Experiment, experiments};
-use super::facts::{Fact, command_line, facts, in_short, moment, notice};
+use super::facts::{Fact, facts, in_short, moment, notice};
 use super::lead::lead;
 use super::markup::Html;
 use super::missing::missing_trials;
@@ -18,7 +18,7 @@ use crate::grids;
 use crate::pictures;
 use crate::plot::svg;
 use crate::sentence::left_out;
-use crate::text::{ended, quoted};
+use crate::text::{command_line, ended, quoted};
 
 const STYLE: &str = include_str!("../../web/report.css");
 const SCRIPT: &str = include_str!("../../web/plot.js");
