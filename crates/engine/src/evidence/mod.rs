@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `run.json` | [`Header`]: machine, versions, plan, experiments as data, and at last the outcome | from the start; anew when the run ends |
 //! | `trials.jsonl` | a row for each observation, as JSON lines | after each trial, of fast ones ten times a second; only ever appended to |
-//! | `trials.parquet` | the same rows | when the run ends |
+//! | `trials.parquet` | the same rows | when the run ends, with the feature `parquet` |
 //! | `begun` | which trial has been begun | while the run goes on |
 //!
 //! `run.json` and `trials.parquet` appear by renaming, so they are never seen half-written. A run that
@@ -51,7 +51,13 @@ mod begun;
 mod error;
 mod folder;
 mod lines;
+mod moment;
+#[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_parquet.rs"]
+mod parquet;
+#[cfg(feature = "parquet")]
 mod parquet_reader;
 mod read_back;
 mod shape;
@@ -63,8 +69,9 @@ mod tests;
 
 pub use error::Error;
 pub(crate) use folder::LinesThen;
-pub use folder::{Header, SCHEMA, new_run_id, read_header, rfc3339, runs_folder};
+pub use folder::{Header, SCHEMA, new_run_id, read_header, runs_folder};
 pub use lines::{Row, Rows, read_rows};
+pub use moment::rfc3339;
 pub(crate) use read_back::{ReadBack, read_trials, went_on};
 pub use trials::{Series, Trials};
 pub use writer::{Recorded, Writer, is_going_on};
