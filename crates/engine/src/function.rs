@@ -147,8 +147,8 @@ impl<'a> Group<'a> {
 
     /// Adds a function that consumes a fresh input in each call.
     ///
-    /// The inputs of a batch are made beforehand, at most 1,024 at once, and what the calls return is dropped afterwards:
-    /// neither is timed. Moving the input is, and dropping it where it is not returned:
+    /// Inputs are made beforehand, at most 1,024 at once and no more than are made in 10 ms, and what the calls return is
+    /// dropped afterwards: neither is timed. Moving the input is, and dropping it where it is not returned:
     /// [`function_with_setup_ref`](Self::function_with_setup_ref) times neither.
     #[must_use]
     pub fn function_with_setup<I, T>(
