@@ -22,7 +22,6 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn main() -> ExitCode {
-    let calls = Rc::new(Cell::new(0_u64));
     let inputs = [10, 1_000].map(|numbers| (numbers, (0..numbers).collect::<Vec<u64>>()));
     let mut last = Group::new("last");
     for (numbers, sorted) in &inputs {
@@ -41,6 +40,7 @@ fn main() -> ExitCode {
             )
             .function_with_setup("consumed", || sorted.clone(), |sorted| sorted.into_iter().max());
     }
+    let calls = Rc::new(Cell::new(0_u64));
     let awaiting = Group::new("calls")
         .function("direct", || calls.replace(calls.get() + 1))
         .function("awaited", || block_on(async { calls.replace(calls.get() + 1) }));

@@ -99,7 +99,7 @@
 //! | `iter_batched(setup, f, size)` | `with_inputs(setup).bench_values(f)` | `.function_with_setup("f", setup, f)` |
 //! | `iter_batched_ref(setup, f, size)` | `with_inputs(setup).bench_refs(f)` | `.function_with_setup_ref("f", setup, f)` |
 //! | `iter_with_large_drop(f)` | what is returned is never in the time | `.function_with_setup("f", \|\| (), \|()\| f())` |
-//! | `BatchSize` | | at most 1,024 inputs are held at once |
+//! | `BatchSize` | | at most 1,024 inputs are held at once, and no more than are made in 10 ms |
 //! | `to_async(runtime).iter(f)` | | `.function("f", \|\| runtime.block_on(f()))` |
 //! | `throughput(Throughput::Bytes(n))` | `counter(BytesCount::new(n))` | `.throughput(Throughput::Bytes(n))`, for all functions at an input |
 //! | | | `.verify(\|\| …)`: a wrong answer is an error, never a time |

@@ -17,6 +17,8 @@ const MOST_NS: u64 = 250_000_000;
 /// Inputs that are held at once: memory has an end, and reading the clock once for so many calls
 /// still costs less than a tenth of a nanosecond a call.
 const MOST_INPUTS: u64 = 1_024;
+/// Large inputs mostly take long to make: no more are held than are made in that time.
+const MAKING_NS: u64 = 10_000_000;
 
 /// Times calls of a function.
 ///
@@ -37,8 +39,8 @@ pub fn timed<'a, T>(mut f: impl FnMut() -> T + 'a) -> Timed<'a> {
 /// Times calls of a function that needs a fresh input each time, and neither the making of inputs
 /// nor the dropping of what it returns.
 ///
-/// The inputs of a batch are made beforehand, at most 1,024 at once; a larger batch is timed in
-/// parts. An input that the function consumes is dropped within the time, unless it is returned.
+/// The inputs of a batch are made beforehand, at most 1,024 at once and no more than are made in 10 ms;
+/// a larger batch is timed in parts. An input that the function consumes is dropped within the time, unless it is returned.
 ///
 /// ```
 /// let mut sort = ascertain_engine::batch::timed_with_setup(
@@ -95,13 +97,16 @@ fn time_parts<I, T>(
     let mut elapsed_ns = 0;
     let mut left = iterations;
     while left > 0 {
-        let part = left.min(MOST_INPUTS);
-        let mut inputs: Vec<I> = (0..part).map(|_| setup()).collect();
+        let making_ends_ns = clock::now_ns() + MAKING_NS;
+        let mut inputs = vec![setup()];
+        while (inputs.len() as u64) < left.min(MOST_INPUTS) && clock::now_ns() < making_ends_ns {
+            inputs.push(setup());
+        }
+        left -= inputs.len() as u64;
         let mut outputs: Vec<T> = Vec::with_capacity(inputs.len());
         let start_ns = clock::now_ns();
         call_all(&mut inputs, &mut outputs);
         elapsed_ns += clock::now_ns() - start_ns;
-        left -= part;
     }
     elapsed_ns
 }
@@ -285,17 +290,22 @@ mod tests {
 
     #[test]
     fn inputs_held_at_once_are_bounded() {
-        let (made, used, held) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0_u64));
-        let mut batch = timed_with_setup(
-            || {
+        let held = |calls: u64, pause_ms: u64| {
+            let (made, used, held) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0_u64));
+            let setup = || {
+                std::thread::sleep(std::time::Duration::from_millis(pause_ms));
                 made.set(made.get() + 1);
                 held.set(held.get().max(made.get() - used.get()));
-            },
-            |()| used.set(used.get() + 1),
-        );
-        batch(3 * MOST_INPUTS + 5);
-        assert_eq!((made.get(), used.get()), (3 * MOST_INPUTS + 5, 3 * MOST_INPUTS + 5));
-        assert_eq!(held.get(), MOST_INPUTS);
+            };
+            timed_with_setup(setup, |()| used.set(used.get() + 1))(calls);
+            assert_eq!((made.get(), used.get()), (calls, calls));
+            held.get()
+        };
+        let most = held(3 * MOST_INPUTS + 5, 0);
+        assert!(most > 1 && most <= MOST_INPUTS, "{most}");
+        // Each takes 6 ms and more, so that the second is the last one made in 10 ms.
+        assert!(held(5, 6) <= 2);
+        assert_eq!(held(2, 20), 1);
     }
 
     #[test]

@@ -69,16 +69,17 @@ struct Input {
     iterations: OnceCell<u64>,
 }
 
-type Batch<'a> = Box<dyn FnMut(u64) -> u64 + 'a>;
-type Check<'a> = Box<dyn FnMut() -> bool + 'a>;
+/// What changes is inside of it, so that a group of a longer life may stand beside one of a shorter. Several sessions may
+/// share it: they take turns.
+type Batch<'a> = Box<dyn Fn(u64) -> u64 + 'a>;
+type Check<'a> = Box<dyn Fn() -> bool + 'a>;
 
-/// Several sessions may share a function: they take turns.
 struct Function<'a> {
     name: String,
     /// Index into the group's inputs.
     input: usize,
-    batch: RefCell<Batch<'a>>,
-    check: Option<RefCell<Check<'a>>>,
+    batch: Batch<'a>,
+    check: Option<Check<'a>>,
 }
 
 impl<'a> Group<'a> {
@@ -129,8 +130,9 @@ impl<'a> Group<'a> {
     ///
     /// A name that is taken at this input gets a number: `sort`, `sort (2)`.
     #[must_use]
-    pub fn function<T>(self, name: &str, mut f: impl FnMut() -> T + 'a) -> Self {
-        self.add(name, Box::new(move |iterations| batch::time_calls(&mut f, iterations)))
+    pub fn function<T>(self, name: &str, f: impl FnMut() -> T + 'a) -> Self {
+        let f = RefCell::new(f);
+        self.add(name, Box::new(move |iterations| batch::time_calls(&mut *f.borrow_mut(), iterations)))
     }
 
     /// Adds a function of an input that all calls share. It goes through [`black_box`](crate::black_box), so that no call
@@ -147,17 +149,22 @@ impl<'a> Group<'a> {
 
     /// Adds a function that consumes a fresh input in each call.
     ///
-    /// The inputs of a batch are made beforehand, at most 1,024 at once, and what the calls return is dropped afterwards:
-    /// neither is timed. Moving the input is, and dropping it where it is not returned:
+    /// Inputs are made beforehand, at most 1,024 at once and no more than are made in 10 ms, and what the calls return is
+    /// dropped afterwards: neither is timed. Moving the input is, and dropping it where it is not returned:
     /// [`function_with_setup_ref`](Self::function_with_setup_ref) times neither.
     #[must_use]
     pub fn function_with_setup<I, T>(
         self,
         name: &str,
-        mut setup: impl FnMut() -> I + 'a,
-        mut f: impl FnMut(I) -> T + 'a,
+        setup: impl FnMut() -> I + 'a,
+        f: impl FnMut(I) -> T + 'a,
     ) -> Self {
-        self.add(name, Box::new(move |iterations| batch::time_calls_with_setup(&mut setup, &mut f, iterations)))
+        let both = RefCell::new((setup, f));
+        let batch = move |iterations| {
+            let (setup, f) = &mut *both.borrow_mut();
+            batch::time_calls_with_setup(setup, f, iterations)
+        };
+        self.add(name, Box::new(batch))
     }
 
     /// Adds a function that changes a fresh input in each call, which it gets by reference: the input is made beforehand,
@@ -166,10 +173,15 @@ impl<'a> Group<'a> {
     pub fn function_with_setup_ref<I, T>(
         self,
         name: &str,
-        mut setup: impl FnMut() -> I + 'a,
-        mut f: impl FnMut(&mut I) -> T + 'a,
+        setup: impl FnMut() -> I + 'a,
+        f: impl FnMut(&mut I) -> T + 'a,
     ) -> Self {
-        self.add(name, Box::new(move |iterations| batch::time_calls_with_setup_ref(&mut setup, &mut f, iterations)))
+        let both = RefCell::new((setup, f));
+        let batch = move |iterations| {
+            let (setup, f) = &mut *both.borrow_mut();
+            batch::time_calls_with_setup_ref(setup, f, iterations)
+        };
+        self.add(name, Box::new(batch))
     }
 
     /// Adds a check to the function that was added last: whether its answer is right. It is asked
@@ -180,7 +192,8 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn verify(mut self, is_right: impl FnMut() -> bool + 'a) -> Self {
         let last = self.functions.last_mut().expect("`verify` comes after the function it checks");
-        last.check = Some(RefCell::new(Box::new(is_right)));
+        let is_right = RefCell::new(is_right);
+        last.check = Some(Box::new(move || (is_right.borrow_mut())()));
         self
     }
 
@@ -195,7 +208,7 @@ impl<'a> Group<'a> {
     /// does. One without a check is right.
     pub fn call_each_once(&self) -> impl Iterator<Item = (Arm, bool)> {
         self.functions.iter().map(|function| {
-            (function.batch.borrow_mut())(1);
+            (function.batch)(1);
             (function.arm(&self.inputs), function.is_right())
         })
     }
@@ -204,7 +217,7 @@ impl<'a> Group<'a> {
         let is_taken =
             |name: &str| self.functions.iter().any(|known| known.name == name && known.input == self.current);
         let name = names::unused(name, is_taken);
-        self.functions.push(Function { name, input: self.current, batch: RefCell::new(batch), check: None });
+        self.functions.push(Function { name, input: self.current, batch, check: None });
         self.described()
     }
 
@@ -245,8 +258,8 @@ impl<'a> Group<'a> {
     fn iterations(&self, input: usize) -> u64 {
         *self.inputs[input].iterations.get_or_init(|| {
             let at_input = self.functions.iter().filter(|function| function.input == input);
-            let mut batches: Vec<_> = at_input.map(|function| function.batch.borrow_mut()).collect();
-            batch::iterations(batches.iter_mut().map(|batch| &mut **batch))
+            let mut batches: Vec<&Batch> = at_input.map(|function| &function.batch).collect();
+            batch::iterations(&mut batches)
         })
     }
 }
@@ -257,7 +270,7 @@ impl Function<'_> {
     }
 
     fn is_right(&self) -> bool {
-        self.check.as_ref().is_none_or(|check| (check.borrow_mut())())
+        self.check.as_ref().is_none_or(|check| check())
     }
 }
 
@@ -320,7 +333,7 @@ impl Session for Calls<'_, '_> {
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let Call { function, iterations, throughput } = &self.0[arm];
-        let elapsed_ns = (function.batch.borrow_mut())(*iterations);
+        let elapsed_ns = (function.batch)(*iterations);
         // A function that was optimised away may take no step of the clock.
         let time_ns = elapsed_ns.max(1) as f64 / *iterations as f64;
         out.push(TIME, time_ns);
@@ -501,6 +514,17 @@ mod tests {
         let group = Group::new("here").function("count", move || theirs.set(theirs.get() + 1));
         measure(&mut *open(&group), 0);
         assert!(calls.get() > 0);
+    }
+
+    #[test]
+    fn groups_stand_together_whatever_each_borrows() {
+        let one = 1;
+        let first = Group::new("first").function_with_input("f", &one, |one| *one);
+        let two = 2;
+        let second = Group::new("second").function_with_input("f", &two, |two| *two);
+        let lives_longer: &'static u64 = &3;
+        let third = Group::new("third").function_with_input("f", lives_longer, |three| *three);
+        assert_eq!([first, second, third].map(|group| group.table_arms().len()), [1; 3]);
     }
 
     #[test]
