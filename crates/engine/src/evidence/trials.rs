@@ -69,6 +69,10 @@ impl Trials {
                     NumberedRow { series, lane: line.lane, trial: line.trial, offset_ns: line.offset_ns, value }
                 }
             };
+            // The Parquet file has no more, and another trial can follow.
+            if row.trial > i64::MAX as u64 {
+                return Err(lines.wrong(format!("there is no trial {}", row.trial)));
+            }
             if gathering.push(&row) {
                 whole_end = before;
             }

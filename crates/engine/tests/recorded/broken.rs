@@ -144,9 +144,17 @@ fn changed_lines_without_a_parquet_file() {
     broken[6] = broken[6].replace("\"unit\":\"ns\"", "\"unit\":\"furlong\"");
     put(broken.concat());
     assert_error(&ran, &["trials.jsonl:7:", "furlong", "cut the file off before line 7"]);
-    put(broken[..6].concat());
+    // One that none can follow: as any line, and as one of a shape that is known.
+    for (line, number) in [(0, u64::MAX), (6, 9_999_999_999_999_999_999)] {
+        let mut endless = lines.clone();
+        endless[line] = endless[line].replace(&format!("\"trial\":{}", line / 2), &format!("\"trial\":{number}"));
+        put(endless.concat());
+        assert_error(&ran, &[&format!("trials.jsonl:{}:", line + 1), &format!("there is no trial {number}")]);
+    }
+    // Its last trial is not marked as whole, as it is where it took long.
+    put(broken[..4].concat() + &broken[4..6].concat().replace("} \n", "}\n"));
     let cut = read(ran.folder()).unwrap();
-    assert_eq!((cut.rows, cut.has_lost_rows), (4, true), "as the error says; its last trial is not marked as whole");
+    assert_eq!((cut.rows, cut.has_lost_rows), (4, true), "as the error says");
 }
 
 /// A sample is of all rows, whichever file has them, or there is none.

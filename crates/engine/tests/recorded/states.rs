@@ -84,8 +84,8 @@ fn a_run_that_ended_is_never_called_killed() {
 fn a_run_that_lost_lines_is_not_continued() {
     let ran = ran();
     let (lines, header) = (ran.lines(), fs::read(ran.file("run.json")).unwrap());
-    // The fifth trial is not known to be whole.
-    let kept = lines[..10].concat();
+    // The fifth trial is not known to be whole: its end is marked where it took long.
+    let kept = lines[..8].concat() + &lines[8..10].concat().replace("} \n", "}\n");
     fs::write(ran.file("trials.jsonl"), &kept).unwrap();
     let message = Writer::resume(ran.folder()).err().unwrap().to_string();
     let counts = [lines[..8].concat().len(), lines.concat().len()].map(|bytes| bytes.to_string());

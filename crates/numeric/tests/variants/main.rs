@@ -4,6 +4,8 @@ mod awkward;
 mod bounds;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../sys/tests/left_out/mod.rs"]
+mod left_out;
 
 use ascertain_numeric::sum::{Element, sum};
 
@@ -34,6 +36,16 @@ fn method(name: &str) -> &str {
 
 fn is_compensated(name: &str) -> bool {
     matches!(method(name), "kahan" | "neumaier" | "babuska" | "block-twosum" | "exact")
+}
+
+/// What no test here runs, whatever it says.
+#[test]
+fn sums_that_this_cpu_has_not() {
+    let lacking = f64::VARIANTS.iter().filter_map(|variant| Some((variant.name, variant.is_available().err()?)));
+    let lacking: Vec<String> = lacking.map(|(name, why)| format!("{name} ({why})")).collect();
+    if !lacking.is_empty() {
+        left_out::left_out(lacking.join(", "));
+    }
 }
 
 #[test]
