@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{
-    Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial, Unavailable,
-    Variant,
+    Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial, Variant,
 };
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::run::{Recording, Silent, run};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
-use ascertain_sys::machine::Machine;
 
 thread_local! {
     /// Gaps between measurements in nanoseconds, and when the last one ended.
@@ -46,10 +44,6 @@ impl Session for Gaps {
 impl Experiment for Nothing {
     fn spec(&self) -> &Spec {
         &self.0
-    }
-
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Ok(())
     }
 
     fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

@@ -335,6 +335,11 @@ impl ClaimSpec {
         ClaimSpec { judging: claim.judging, margin, tests }
     }
 
+    /// Whether it compares two arms and asks nothing else.
+    pub fn is_comparison(&self) -> bool {
+        matches!(self.tests.as_slice(), [TestSpec::Versus { .. }])
+    }
+
     /// The quantile of the paired ratios or differences that it speaks of, where it compares two arms and nothing else: "at
     /// least x in a share `rate` of the trials" says that the (1 − rate)-quantile is at least x.
     pub fn quantile(&self, rate: f64) -> Option<f64> {

@@ -280,9 +280,7 @@ mod tests {
     use super::*;
     use crate::block::{Failures, MeasuredArm};
     use crate::claim::{Bound, Claim, Effect, Judging, Test};
-    use crate::experiment::{
-        Arm, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Unavailable,
-    };
+    use crate::experiment::{Arm, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError};
     use crate::outcome::{ClaimResult, Verdict};
     use crate::plan::{self, Grouping};
     use crate::plan::{Config, Plan};
@@ -295,10 +293,6 @@ mod tests {
     impl Experiment for Remote {
         fn spec(&self) -> &Spec {
             &self.0
-        }
-
-        fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-            Ok(())
         }
 
         fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session + '_>, TargetError> {

@@ -18,7 +18,8 @@ use ascertain_engine::run::{Recording, Run, Silent, run};
 use common::{Scripted, noisy, plan, versus};
 
 fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) -> Run {
-    let config = Config { max_trials: Some(trials), ..Config::default() };
+    // Trials end it, however slow the machine is.
+    let config = Config { max_trials: Some(trials), max_time: Duration::from_secs(3600), ..Config::default() };
     let recording =
         Recording::New { runs: folder.into(), command_line: vec!["test".into()], request: Default::default() };
     run(&plan(claims, config), &[experiment], recording, &Default::default(), &mut Silent).unwrap()

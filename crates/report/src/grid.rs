@@ -134,10 +134,9 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
         return finding::reasons(claim).unwrap_or_default();
     }
     let figure = ClaimFigure::of(claim).map(|figure| figure.short);
-    let is_versus = matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }]);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim).to_string());
     match (figure, rate) {
-        (Some(figure), _) if is_versus => figure,
+        (Some(figure), _) if claim.asked.is_comparison() => figure,
         (Some(figure), Some(rate)) => format!("{rate}; {figure}"),
         (figure, rate) => figure.or(rate).unwrap_or_else(|| "-".into()),
     }

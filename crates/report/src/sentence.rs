@@ -32,7 +32,7 @@ pub fn claim(claim: &ClaimResult) -> String {
 pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     let stopped = |claim: &ClaimResult| {
         let is_by_trials = claim.asked.judging != Judging::Exact && claim.basis != Some(Basis::Interval);
-        let is_ratio = claim.ratio.is_some() && matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }]);
+        let is_ratio = claim.ratio.is_some() && claim.asked.is_comparison();
         is_by_trials && is_ratio && claim.decided.is_some_and(|decided| decided.trials == claim.trials)
     };
     claims.iter().any(stopped).then_some(OVERSHOOT)

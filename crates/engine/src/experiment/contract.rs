@@ -15,11 +15,13 @@ pub trait Experiment {
     /// The experiment as plain data.
     fn spec(&self) -> &Spec;
 
-    /// Whether this machine can measure the arm, its [memory](Self::memory_bytes) aside.
+    /// Whether this machine can measure the arm, its [memory](Self::memory_bytes) aside: any can, unless this says why not.
     ///
     /// # Errors
     /// The reason why not, for people: "needs AVX-512 (avx512f)".
-    fn available(&self, arm: &Arm, machine: &Machine) -> Result<(), Unavailable>;
+    fn available(&self, _arm: &Arm, _machine: &Machine) -> Result<(), Unavailable> {
+        Ok(())
+    }
 
     /// Whether this machine can show a metric (its index) of an arm that it can measure: a claim that speaks of one that
     /// it can't is unavailable, and the arm's other metrics are measured all the same.

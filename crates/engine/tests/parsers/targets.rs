@@ -9,12 +9,10 @@ use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::experiment::{
     Accepts, Arm, Better, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Variant,
 };
-use ascertain_engine::finding::Unavailable;
 use ascertain_engine::predicate::Predicate;
 use ascertain_engine::recorded;
 use ascertain_engine::samples::read_column;
 use ascertain_engine::unit::Unit;
-use ascertain_sys::machine::Machine;
 use tempfile::TempDir;
 
 /// A file that is read can be kept in `run.json`; each mistake has a place in the file.
@@ -135,10 +133,6 @@ impl Sums {
 impl Experiment for Sums {
     fn spec(&self) -> &Spec {
         &self.spec
-    }
-
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Ok(())
     }
 
     fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

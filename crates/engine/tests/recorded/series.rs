@@ -5,13 +5,12 @@ use std::fs;
 
 use ascertain_engine::experiment::{
     Arm, ArmId, Better, Experiment, Metric, Point, Reduce, Sample, Samples, Session, Setup, Spec, Status, TargetError,
-    Trial, Unavailable, Variant,
+    Trial, Variant,
 };
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::predicate::Predicate;
 use ascertain_engine::recorded::Series;
 use ascertain_engine::unit::Unit;
-use ascertain_sys::machine::Machine;
 
 use super::common::{Scripted, plan};
 use super::record;
@@ -89,10 +88,6 @@ impl Session for Sweep {
 impl Experiment for Swept {
     fn spec(&self) -> &Spec {
         &self.0
-    }
-
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Ok(())
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

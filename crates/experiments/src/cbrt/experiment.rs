@@ -3,11 +3,10 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_numeric::cbrt::VARIANTS;
-use ascertain_sys::machine::Machine;
 
 use super::session;
 
@@ -56,10 +55,6 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
 impl Experiment for Cbrt {
     fn spec(&self) -> &Spec {
         &SPEC
-    }
-
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Ok(())
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {

@@ -3,10 +3,9 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Point, Session, Setup, Spec, TargetError, Variant,
 };
 use ascertain_engine::unit::Unit;
-use ascertain_sys::machine::Machine;
 
 use super::contestants::VARIANTS;
 use super::session;
@@ -68,10 +67,6 @@ impl Experiment for EventCount {
             point: Point::default().with("sleepers", sleepers),
         };
         [0, 1].into_iter().flat_map(|sleepers| VARIANTS.iter().map(move |it| arm(it.name, sleepers))).collect()
-    }
-
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Ok(())
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

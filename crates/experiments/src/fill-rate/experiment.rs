@@ -3,12 +3,10 @@
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
-    Unavailable, Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
-use ascertain_sys::machine::Machine;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -45,10 +43,6 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
 impl Experiment for FillRate {
     fn spec(&self) -> &Spec {
         &SPEC
-    }
-
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Ok(())
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {

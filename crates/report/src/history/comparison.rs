@@ -1,7 +1,7 @@
 //! Two runs side by side.
 
 use ascertain_engine::experiment::{Better, Point};
-use ascertain_engine::outcome::{ClaimResult, TestSpec};
+use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::unit::{Unit, significant};
 use serde::Serialize;
 
@@ -122,9 +122,8 @@ pub struct ClaimSide {
 impl ClaimSide {
     /// What became of the claim.
     pub fn of(claim: &ClaimResult) -> ClaimSide {
-        let is_versus = matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }]);
         let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-        let figure = ClaimFigure::of(claim).filter(|_| is_versus).map(|figure| figure.short);
+        let figure = ClaimFigure::of(claim).filter(|_| claim.asked.is_comparison()).map(|figure| figure.short);
         ClaimSide {
             answer: grid::answer(claim),
             trials: claim.trials,

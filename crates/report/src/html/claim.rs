@@ -147,13 +147,9 @@ fn statistics(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<String> {
     parts
 }
 
-fn is_comparison(claim: &ClaimResult) -> bool {
-    matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }])
-}
-
 /// "won 16 of 16 pairs, 2 ties", "true in 17 of 18 trials".
 fn counts(claim: &ClaimResult) -> String {
-    let noun = if is_comparison(claim) { "pairs" } else { "trials" };
+    let noun = if claim.asked.is_comparison() { "pairs" } else { "trials" };
     let ties = match claim.ties {
         0 => String::new(),
         1 => ", 1 tie".into(),

@@ -2,7 +2,7 @@
 //! threshold; the others are in `paired`.
 
 use ascertain_engine::claim::Judging;
-use ascertain_engine::outcome::{ClaimResult, TestSpec};
+use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::recorded::{ClaimPath, EvidencePoint, RecordedRun};
 use ascertain_engine::unit::Unit;
 use ascertain_stats::{Tally, credible_interval, log_binomial};
@@ -38,8 +38,7 @@ pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
 
 /// Whether the rate says more than the median ratio does.
 fn is_about_a_rate(claim: &ClaimResult) -> bool {
-    let is_ratio = matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { .. }]);
-    claim.asked.judging == Judging::Rate && !(is_ratio && claim.rate_claimed == 0.5)
+    claim.asked.judging == Judging::Rate && !(claim.asked.is_comparison() && claim.rate_claimed == 0.5)
 }
 
 /// The claim in a few words, for a picture's description.

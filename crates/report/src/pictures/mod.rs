@@ -1,4 +1,4 @@
-//! Pictures of runs: what was recorded, turned into [`Plot`]s, each with a small table that says the same in
+//! Pictures of runs: what was recorded, turned into [`Plot`](ascertain_plot::Plot)s, each with a small table that says the same in
 //! numbers.
 //!
 //! A picture is there only if it has something to show. Values that were cut off are known to be above what was seen:

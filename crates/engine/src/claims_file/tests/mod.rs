@@ -7,12 +7,9 @@ mod wrong;
 
 use std::path::Path;
 
-use ascertain_sys::machine::Machine;
-
 use crate::claims_file::{ClaimsFile, ClaimsFileError, parse};
 use crate::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Reduce, Session, Setup, Spec, TargetError, Unavailable,
-    Variant,
+    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Reduce, Session, Setup, Spec, TargetError, Variant,
 };
 use crate::unit::Unit;
 
@@ -21,10 +18,6 @@ pub(super) struct Named(Spec);
 impl Experiment for Named {
     fn spec(&self) -> &Spec {
         &self.0
-    }
-
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Ok(())
     }
 
     fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
