@@ -19,22 +19,25 @@ fn model(name: &str, targets: &[&str]) -> anyhow::Result<Done> {
     cargo(name, &[&flags], &["test", "--release"], targets, &[])
 }
 
+/// By both rules for what a pointer may be used for that Rust may come to have: stacked borrows and tree borrows.
 fn miri() -> anyhow::Result<Done> {
     // The clock is the machine's, for deadlines. rustix wakes by a call whose pointer to a time may be a number, of which
     // Miri would warn.
     let flags = "MIRIFLAGS=-Zmiri-disable-isolation -Zmiri-permissive-provenance";
     let command = ["+nightly", "miri", "test"];
-    cargo("miri", &[flags], &command, &named(TESTS), &[])?;
-    // Of what no model runs: there a relaxed load may find what was before.
-    for (package, tests) in
-        [("ascertain-sync", "barrier"), ("ascertain-sync", "epoch::local"), ("ascertain-sys", "rseq")]
-    {
-        let target = target_of("miri");
-        let variables = [flags, &target, "cargo"];
-        tools::run(
-            "env",
-            &[&variables[..], &command, &["--package", package, "--lib", "--", "--quiet", tests]].concat(),
-        )?;
+    for flags in [flags, &format!("{flags} -Zmiri-tree-borrows")] {
+        cargo("miri", &[flags], &command, &named(TESTS), &[])?;
+        // Of what no model runs: there a relaxed load may find what was before.
+        for (package, tests) in
+            [("ascertain-sync", "barrier"), ("ascertain-sync", "epoch::local"), ("ascertain-sys", "rseq")]
+        {
+            let target = target_of("miri");
+            let variables = [flags, &target, "cargo"];
+            tools::run(
+                "env",
+                &[&variables[..], &command, &["--package", package, "--lib", "--", "--quiet", tests]].concat(),
+            )?;
+        }
     }
     Ok(Done::Passed)
 }
