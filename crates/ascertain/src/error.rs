@@ -1,6 +1,5 @@
 use std::path::PathBuf;
 
-use ascertain_engine::claims_file;
 use ascertain_engine::command::CommandError;
 use ascertain_engine::predicate;
 
@@ -17,12 +16,14 @@ pub enum Error {
     #[error(transparent)]
     Predicate(#[from] predicate::PredicateError),
     /// A file of claims is none.
+    #[cfg(feature = "claims")]
     #[error(transparent)]
-    Claims(#[from] claims_file::ClaimsFileError),
+    Claims(#[from] ascertain_engine::claims_file::ClaimsFileError),
     /// A statistic can't be had of what was given.
     #[error(transparent)]
     Statistics(#[from] ascertain_stats::Error),
     /// Samples have no answer to what is asked of them.
+    #[cfg(feature = "permute")]
     #[error(transparent)]
     Permutation(#[from] ascertain_permute::Error),
     /// A recorded run can't be read.

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate_here;
+#[cfg(feature = "claims")]
 pub mod check;
 pub mod compare;
 mod error;
@@ -9,6 +10,7 @@ pub mod experiments;
 pub mod history;
 pub mod judge;
 pub mod names;
+#[cfg(feature = "permute")]
 pub mod permute;
 pub mod power;
 mod request;

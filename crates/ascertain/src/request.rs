@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ascertain_engine::claims_file::Place;
+use ascertain_engine::claim::Place;
 use ascertain_engine::evidence::Header;
 use ascertain_engine::outcome::{ClaimResult, Decision, Verdict};
 use ascertain_engine::plan::{Config, Plan};

@@ -1,6 +1,7 @@
 //! Claims: a predicate on a trial, the rate at which it must hold, and the error it may be wrong with.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -210,5 +211,22 @@ impl Claim {
         arms.sort();
         arms.dedup();
         arms
+    }
+}
+
+/// A place in a file of claims, as editors and terminals understand it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The file, as it was named.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
 }

@@ -3,6 +3,7 @@
 pub mod batch;
 mod block;
 pub mod claim;
+#[cfg(feature = "claims")]
 pub mod claims_file;
 pub mod command;
 mod error;

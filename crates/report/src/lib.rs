@@ -6,13 +6,16 @@ pub mod export;
 pub mod exports;
 pub mod figure;
 pub mod history;
+#[cfg(feature = "html")]
 pub mod html;
 pub mod hyperfine;
 pub mod json;
 pub mod judgement;
 pub mod layout;
 pub mod markdown;
+#[cfg(feature = "permute")]
 pub mod permutation;
+#[cfg(feature = "html")]
 pub mod pictures;
 pub mod power;
 pub mod sentence;

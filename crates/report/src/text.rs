@@ -109,6 +109,18 @@ pub(crate) fn unbroken_quantities(text: &str) -> String {
     joined.split_off(1)
 }
 
+/// A command line that a shell would read as these words.
+pub(crate) fn command_line(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    let quoted = words.iter().enumerate().map(|(index, word)| match word.as_str() {
+        // Where the program is on that machine says nothing here.
+        path if index == 0 => path.rsplit('/').next().unwrap_or(path).to_string(),
+        word if !word.is_empty() && word.chars().all(is_plain) => word.to_string(),
+        word => format!("'{}'", word.replace('\'', r"'\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +145,12 @@ mod tests {
         assert_eq!(plain(&shortened(&sentence)), "`sort --buffer-size=5…allel=2 numbers.txt` beats `cat`.");
         let alike = format!("{} beats {}.", quoted(&long("-n")), quoted(&long("-g")));
         assert_eq!(shortened(&alike), alike);
+    }
+
+    #[test]
+    fn command_lines_can_be_pasted() {
+        let words = ["/opt/bin/ascertain", "compare", "sort -n", "it's", "--at=n=1,2", ""].map(String::from);
+        assert_eq!(command_line(&words), r"ascertain compare 'sort -n' 'it'\''s' --at=n=1,2 ''");
     }
 
     #[test]

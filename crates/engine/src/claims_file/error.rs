@@ -1,10 +1,9 @@
 //! The mistakes of a claims file, each with its place.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
+use crate::claim::Place;
 use crate::names::suggestion;
 
 /// All mistakes of a claims file, or of several that do not fit together. Its text has one mistake a
@@ -32,23 +31,6 @@ pub struct Mistake {
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.message)
-    }
-}
-
-/// A place in a file, as editors and terminals understand it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The file, as it was named.
-    pub file: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
 }
 

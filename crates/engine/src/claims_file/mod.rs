@@ -106,6 +106,6 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
-pub use error::{ClaimsFileError, Mistake, Place};
+pub use error::{ClaimsFileError, Mistake};
 pub use read::{ClaimsFile, merge, parse};
 pub use schema::json_schema;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ClaimsFileError, Mistake, Notes, Place, unknown};
+use super::error::{ClaimsFileError, Mistake, Notes, unknown};
 use super::keys::{Fields, entries};
 use super::question::{Question, levels, says};
 use super::subject::{Points, Subject};
 use crate::block::MAX_ARMS;
-use crate::claim::{Claim, Judging, Test};
+use crate::claim::{Claim, Judging, Place, Test};
 use crate::command::CommandSet;
 use crate::experiment::{Point, Spec};
 use crate::plan::Registry;

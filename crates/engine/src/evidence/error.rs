@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::folder::{HEADER, LINES, SCHEMA};
+use super::parquet::WITHOUT_LINES;
 
 /// Evidence could not be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +62,7 @@ pub enum Error {
     },
     /// The folder has a run, but not its `trials.jsonl`.
     #[error(
-        "the run in {} has no trials.jsonl: bring it back from where the run was copied from; without it no run goes on, and one is reported only where its run.json has the checksum of trials.parquet, which old ones lack",
+        "the run in {} has no trials.jsonl: bring it back from where the run was copied from; {WITHOUT_LINES}",
         .run.display()
     )]
     NoRows {

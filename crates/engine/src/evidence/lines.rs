@@ -52,6 +52,7 @@ pub struct Row {
 #[derive(Deserialize)]
 pub(super) struct JsonLine<'a> {
     #[serde(borrow)]
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "a line without it is none of ours"))]
     pub run_id: Cow<'a, str>,
     #[serde(borrow)]
     pub experiment: Cow<'a, str>,

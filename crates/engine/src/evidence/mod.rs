@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `run.json` | [`Header`]: machine, versions, plan, experiments as data, and at last the outcome | from the start; anew when the run ends |
 //! | `trials.jsonl` | a row for each observation, as JSON lines | after each trial, of fast ones ten times a second; only ever appended to |
-//! | `trials.parquet` | the same rows | when the run ends |
+//! | `trials.parquet` | the same rows | when the run ends, with the feature `parquet` |
 //! | `begun` | which trial has been begun | while the run goes on |
 //!
 //! `run.json` and `trials.parquet` appear by renaming, so they are never seen half-written. A run that
@@ -51,7 +51,12 @@ mod begun;
 mod error;
 mod folder;
 mod lines;
+#[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_parquet.rs"]
+mod parquet;
+#[cfg(feature = "parquet")]
 mod parquet_reader;
 mod read_back;
 mod shape;

@@ -13,8 +13,13 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::error::Error;
+use super::folder::{PARQUET, checksum_of_file, replace};
 use super::lines::{JsonLine, Lines, status_word};
+pub(super) use super::parquet_reader::read;
 
+/// What can be done for a run without lines.
+pub(super) const WITHOUT_LINES: &str = "without it no run goes on, and one is reported only where its run.json has the \
+     checksum of trials.parquet, which old ones lack";
 /// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups. Few in
 /// tests, so that they come to a second group.
 const GROUP_ROWS: usize = if cfg!(test) { 3 } else { 1 << 18 };
@@ -23,8 +28,15 @@ pub(super) const NO_LANE: u64 = u32::MAX as u64;
 /// Texts that are handed over at once.
 const BATCH: usize = 1 << 12;
 
+/// Writes the rows of the run's lines into its Parquet file as well. Gives its checksum.
+pub(super) fn finish(run: &Path) -> Result<Option<String>, Error> {
+    let path = run.join(PARQUET);
+    replace(&path, |file| write(Lines::open(run)?, file, &path))?;
+    checksum_of_file(&path).map(Some).map_err(Error::read(&path, PARQUET))
+}
+
 /// Writes the rows of these lines as a Parquet file. `path` is for errors.
-pub(super) fn write(mut lines: Lines, file: &File, path: &Path) -> Result<(), Error> {
+fn write(mut lines: Lines, file: &File, path: &Path) -> Result<(), Error> {
     let failed = Error::write(path);
     let mut columns = columns();
     let (schema, properties) = layout(&columns).map_err(&failed)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::Error;
 use super::folder::{Header, LINES, LinesThen, PARQUET, checksum_of_start, lines_bytes};
 use super::lines::Lines;
-use super::parquet_reader;
+use super::parquet;
 use super::trials::Trials;
 use crate::plan::Grouping;
 
@@ -32,7 +32,7 @@ pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<ReadBack, Error
     let mut faults = Vec::new();
     // A run that has not ended has no other file, and one that was continued has more lines than that.
     if length.is_none() || then.is_some_and(|then| !went_on(run, then)) {
-        match parquet_reader::read(&run.join(PARQUET), header.parquet_checksum.as_deref()) {
+        match parquet::read(&run.join(PARQUET), header.parquet_checksum.as_deref()) {
             Ok(Some(mut trials)) => {
                 adapt(&mut trials, header);
                 faults.extend(differs(run, then).map(|how| format!("{how}; the rows are those of {PARQUET}")));

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::begun::{self, Begun, BegunTrial};
 use super::error::Error;
-use super::folder::{Header, LINES, PARQUET, checksum_of_file, read_header, replace, write_header};
+use super::folder::{Header, LINES, checksum_of_file, read_header, write_header};
 use super::lines::{Lines, RowBuffer};
 use super::parquet;
 use super::read_back::read_lines;
@@ -140,7 +140,7 @@ impl Writer {
         self.rows.write_to(&mut self.lines).map_err(Error::write(&self.run.join(LINES)))
     }
 
-    /// Ends the run: writes what is left, the outcome, and the Parquet file. Gives the run's folder.
+    /// Ends the run: writes what is left, the outcome, and the Parquet file where there is to be one. Gives the run's folder.
     ///
     /// # Errors
     /// When something can't be written. What was recorded before stays readable.
@@ -153,12 +153,11 @@ impl Writer {
         (self.header.lines_checksum, self.header.parquet_checksum) = (None, None);
         // First, since the Parquet file can be made again and the outcome can't.
         write_header(&self.run, &self.header)?;
-        let path = self.run.join(PARQUET);
-        replace(&path, |file| parquet::write(Lines::open(&self.run)?, file, &path))?;
+        let parquet_checksum = parquet::finish(&self.run)?;
         // Not while the run goes on: there it would take as long again as the rows themselves.
         let lines = self.run.join(LINES);
         self.header.lines_checksum = Some(checksum_of_file(&lines).map_err(Error::read(&lines, LINES))?);
-        self.header.parquet_checksum = Some(checksum_of_file(&path).map_err(Error::read(&path, PARQUET))?);
+        self.header.parquet_checksum = parquet_checksum;
         write_header(&self.run, &self.header)?;
         begun::remove(&self.run);
         Ok(self.run)

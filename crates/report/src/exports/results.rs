@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ascertain_engine::claims_file::Place;
+use ascertain_engine::claim::Place;
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};

@@ -12,9 +12,8 @@ use crate::clause::{ClaimFigure, arm_label};
 use crate::csv::{number, record};
 use crate::figure::Figure;
 use crate::grid::{self, Cell, ColumnKind, Grid};
-use crate::html::command_line;
 use crate::terminal::Style;
-use crate::text::{plain, quoted};
+use crate::text::{command_line, plain, quoted};
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`RunComparison`] in JSON.

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::words::{minute, shortened};
 use crate::csv::record;
 use crate::grid::{Cell, ColumnKind, Grid};
-use crate::html::command_line;
 use crate::terminal::Style;
+use crate::text::command_line;
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`RunList`] in JSON.

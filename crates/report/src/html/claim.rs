@@ -160,7 +160,7 @@ fn counts(claim: &ClaimResult) -> String {
         ties => format!(", {} ties", grouped(ties)),
     };
     let done = if claim.asked.judging == Judging::Order { "won" } else { "true in" };
-    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(marked::counted(claim)))
+    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(claim.trials.saturating_sub(claim.ties)))
 }
 
 /// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".

@@ -38,18 +38,6 @@ pub(super) fn facts(run: &RecordedRun) -> Vec<Fact> {
     known.map(|(name, value)| Fact { name, value }).collect()
 }
 
-/// A command line that a shell would read as these words.
-pub(crate) fn command_line(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    let quoted = words.iter().enumerate().map(|(index, word)| match word.as_str() {
-        // Where the program is on that machine says nothing here.
-        path if index == 0 => path.rsplit('/').next().unwrap_or(path).to_string(),
-        word if !word.is_empty() && word.chars().all(is_plain) => word.to_string(),
-        word => format!("'{}'", word.replace('\'', r"'\''")),
-    });
-    quoted.collect::<Vec<_>>().join(" ")
-}
-
 /// `2026-11-21T09:30:12.000Z` for people.
 pub(super) fn moment(rfc3339: &str) -> String {
     match rfc3339.split_once('T') {
@@ -171,12 +159,6 @@ fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn command_lines_can_be_pasted() {
-        let words = ["/opt/bin/ascertain", "compare", "sort -n", "it's", "--at=n=1,2", ""].map(String::from);
-        assert_eq!(command_line(&words), r"ascertain compare 'sort -n' 'it'\''s' --at=n=1,2 ''");
-    }
 
     #[test]
     fn moments_and_sizes_are_for_people() {

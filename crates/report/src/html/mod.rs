@@ -5,7 +5,7 @@
 //! without JavaScript; a script adds tooltips only. A content security policy lets nothing else run, and
 //! nothing be fetched.
 //!
-//! Templates, style and script are in the workspace's `web` folder.
+//! Templates, style and script are in this crate's `web` folder.
 
 mod claim;
 mod experiment;
@@ -16,7 +16,6 @@ mod page;
 mod picture;
 mod table;
 
-pub(crate) use facts::command_line;
 pub use lead::missing_trials;
 pub use page::page;
 pub use picture::plots;

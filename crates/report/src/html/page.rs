@@ -6,14 +6,14 @@ use askama::Template;
 
 use super::claim::{ClaimView, claims};
 use super::experiment::{ExperimentView, experiments};
-use super::facts::{Fact, command_line, facts, in_short, moment, notice};
+use super::facts::{Fact, facts, in_short, moment, notice};
 use super::lead::{lead, missing_trials};
 use super::markup::Html;
 use super::picture::{PictureSize, PictureView, figures, prefix};
 use super::table::{Aligned, aligned};
 use crate::plot::svg;
 use crate::sentence::left_out;
-use crate::text::{ended, quoted};
+use crate::text::{command_line, ended, quoted};
 use crate::{finding, grid, pictures};
 
 const STYLE: &str = include_str!("../../web/report.css");

@@ -84,11 +84,6 @@ fn exact(claim: &ClaimResult) -> String {
     format!("{opening}: {subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once.")
 }
 
-/// The trials that count: those that were not ties.
-pub(crate) fn counted(claim: &ClaimResult) -> u64 {
-    claim.trials.saturating_sub(claim.ties)
-}
-
 /// "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials", "in 17 of the first 18 trials".
 fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
     let first = if of.trials < claim.trials { "the first " } else { "" };

@@ -8,7 +8,7 @@ mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ascertain_engine::claims_file::Place;
+use ascertain_engine::claim::Place;
 use ascertain_engine::experiment::{Better, Experiment, Point};
 use ascertain_engine::function::Group;
 use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
