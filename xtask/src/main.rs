@@ -12,6 +12,7 @@ mod fuzz;
 mod load;
 mod musl;
 mod mutants;
+mod packages;
 mod permutation;
 mod schema;
 mod test;

@@ -7,10 +7,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use ascertain_sys::machine::Machine;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
+use super::moment::rfc3339;
 use crate::experiment::Spec;
 use crate::outcome::{LeftOut, Outcome};
 use crate::plan::{Grouping, Plan};
@@ -46,23 +46,9 @@ pub(super) fn lines_bytes(run: &Path) -> Option<u64> {
 /// ```
 pub fn new_run_id(unix_ns: u64, random: u64) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut id = timestamp(unix_ns).strftime("%Y%m%dT%H%M%S%3fZ-").to_string();
+    let mut id = rfc3339(unix_ns).replace(['-', ':', '.'], "") + "-";
     id.extend((0..4).map(|place| char::from(DIGITS[(random / 36_u64.pow(place) % 36) as usize])));
     id
-}
-
-/// A time as RFC 3339 has it, in UTC, to the millisecond.
-///
-/// ```
-/// let started = ascertain_engine::evidence::rfc3339(1_795_253_412_000_000_000);
-/// assert_eq!(started, "2026-11-21T09:30:12.000Z");
-/// ```
-pub fn rfc3339(unix_ns: u64) -> String {
-    format!("{:.3}", timestamp(unix_ns))
-}
-
-fn timestamp(unix_ns: u64) -> Timestamp {
-    Timestamp::from_nanosecond(i128::from(unix_ns)).expect("2^64 ns end in the year 2554")
 }
 
 /// Makes a file appear whole or not at all: filled beside its place, brought to disk, then renamed.

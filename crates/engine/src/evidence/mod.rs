@@ -51,6 +51,7 @@ mod begun;
 mod error;
 mod folder;
 mod lines;
+mod moment;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(not(feature = "parquet"))]
@@ -68,8 +69,9 @@ mod tests;
 
 pub use error::Error;
 pub(crate) use folder::LinesThen;
-pub use folder::{Header, SCHEMA, new_run_id, read_header, rfc3339, runs_folder};
+pub use folder::{Header, SCHEMA, new_run_id, read_header, runs_folder};
 pub use lines::{Row, Rows, read_rows};
+pub use moment::rfc3339;
 pub(crate) use read_back::{ReadBack, read_trials, went_on};
 pub use trials::{Series, Trials};
 pub use writer::{Recorded, Writer, is_going_on};

@@ -6,12 +6,12 @@ use std::thread;
 use std::time::Duration;
 
 use ascertain_sys::clock;
-use jiff::Timestamp;
 
 use super::begun::{self, Begun, BegunTrial};
 use super::error::Error;
 use super::folder::{Header, LINES, checksum_of_file, read_header, write_header};
 use super::lines::{Lines, RowBuffer};
+use super::moment::unix_ns;
 use super::parquet;
 use super::read_back::read_lines;
 use super::trials::Trials;
@@ -180,7 +180,7 @@ fn write_lost(run: &Path, header: &Header, mut lines: &File, lost: &BegunTrial, 
 }
 
 fn row_buffer(header: &Header) -> RowBuffer {
-    let started = header.started.parse::<Timestamp>().map_or(0, |started| started.as_nanosecond() as u64);
+    let started = unix_ns(&header.started).unwrap_or(0);
     let since_started_ns = clock::unix_ns().saturating_sub(started);
     RowBuffer::new(header.run_id.clone(), since_started_ns.wrapping_sub(clock::now_ns()))
 }

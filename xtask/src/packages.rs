@@ -1,0 +1,65 @@
+//! Each crate as a registry would have it: whole by itself, also with its features off, and small enough for a bench.
+
+use anyhow::ensure;
+
+use crate::test::{Done, Part};
+use crate::tools;
+
+/// Of these a bench of one's own may have as many built.
+const MOST_CRATES: usize = 40;
+
+pub const PARTS: &[Part] = &[
+    ("packages, each built from what is in it", &[], packages),
+    ("crates without their features", &[], without_features),
+    ("crates that a bench of one's own builds", &[], crates_of_a_bench),
+];
+
+/// Each crate and some of its features; all of them are on where the workspace is tested.
+const FEATURES: &[(&str, &str)] = &[
+    ("ascertain-sys", ""),
+    ("ascertain-permute", ""),
+    ("ascertain-sync", ""),
+    ("ascertain-engine", ""),
+    ("ascertain-engine", "claims"),
+    ("ascertain-engine", "parquet"),
+    ("ascertain-experiments", ""),
+    ("ascertain-experiments", "chance"),
+    ("ascertain-experiments", "numeric"),
+    ("ascertain-experiments", "sync"),
+    ("ascertain-report", ""),
+    ("ascertain-report", "html"),
+    ("ascertain-report", "permute"),
+    ("ascertain", ""),
+    ("ascertain", "claims"),
+];
+
+/// The builds share what the tests have built of other people's crates.
+fn packages() -> anyhow::Result<Done> {
+    let packaged = tools::run("cargo", &["package", "--quiet", "--workspace", "--offline", "--allow-dirty"]);
+    let _ = std::fs::remove_dir_all(tools::target().join("package"));
+    packaged.map(|()| Done::Passed)
+}
+
+fn without_features() -> anyhow::Result<Done> {
+    for (package, features) in FEATURES {
+        let which = ["--package", package, "--no-default-features", "--features", features];
+        tools::run("cargo", &[&["clippy", "--quiet"], &which[..], &["--", "-D", "warnings"]].concat())?;
+    }
+    let lines = ["--package", "ascertain-engine", "--no-default-features", "--test", "lines_alone"];
+    tools::run("cargo", &[&["test", "--quiet"], &lines[..]].concat())?;
+    Ok(Done::Passed)
+}
+
+fn crates_of_a_bench() -> anyhow::Result<Done> {
+    let which = ["--package", "ascertain", "--no-default-features", "--edges", "normal,build"];
+    let shown = ["--prefix", "none", "--format", "{p}", "--no-dedupe"];
+    let output = tools::capture("cargo", &[&["tree"], &which[..], &shown[..]].concat())?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout)?;
+    let mut crates: Vec<&str> = text.lines().collect();
+    crates.sort_unstable();
+    crates.dedup();
+    println!("{} crates", crates.len());
+    ensure!(crates.len() <= MOST_CRATES, "more than {MOST_CRATES} crates: {}", crates.join(", "));
+    Ok(Done::Passed)
+}
