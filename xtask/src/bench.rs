@@ -22,7 +22,7 @@ const BENCHES: &[Bench] = &[
     ("history", "listing and following 2,000 runs", |_| example("ascertain-cli", "history_cost")),
     ("permutation", "reshuffles of two samples of 10,000, beside SciPy", |_| crate::permutation::bench()),
     ("size", "the release binary's size", size),
-    ("build", "a cold release build, and what each dependency adds", build),
+    ("build", "a cold release build, and what each dependency adds; a cold build of a bench", build),
 ];
 
 /// Runs the named benches, or all.
@@ -154,5 +154,15 @@ fn build(_: &Path) -> anyhow::Result<()> {
         "  {:.0} s; what each dependency adds: {path}/cargo-timings/cargo-timing.html",
         begun.elapsed().as_secs_f64()
     );
+    for profile in ["dev", "bench"] {
+        let _ = std::fs::remove_dir_all(&folder);
+        // The shell knows how long the processors were busy with what it has waited for.
+        let script = "cargo bench --quiet --package ascertain --no-default-features --bench sums --no-run \
+                      --profile \"$0\" --target-dir \"$1\" && times | tail -n 1";
+        let output = tools::capture("sh", &["-c", script, profile, &path])?;
+        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let busy = String::from_utf8_lossy(&output.stdout);
+        println!("  a bench of one's own, cold, profile {profile}, in user and in system: {}", busy.trim());
+    }
     Ok(())
 }
