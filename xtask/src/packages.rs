@@ -18,6 +18,7 @@ pub const PARTS: &[Part] = &[
 const FEATURES: &[(&str, &str)] = &[
     ("ascertain-sys", ""),
     ("ascertain-permute", ""),
+    ("ascertain-plot", ""),
     ("ascertain-sync", ""),
     ("ascertain-engine", ""),
     ("ascertain-engine", "claims"),
@@ -31,6 +32,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-report", "permute"),
     ("ascertain", ""),
     ("ascertain", "claims"),
+    ("ascertain", "permute"),
 ];
 
 /// The builds share what the tests have built of other people's crates.
