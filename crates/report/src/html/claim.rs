@@ -67,7 +67,7 @@ fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> C
         verdict: claim.verdict.word(),
         answer: grid::answer(claim),
         heading: heading(claim),
-        sentence: Html::sentence(&without_verdict(&marked::claim(claim), claim.verdict)),
+        sentence: Html::sentence(&sentence(claim)),
         figures: statistics(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
         warnings: marked::warning(claim).into_iter().chain(missing).map(|warning| Html::sentence(&warning)).collect(),
         source,
@@ -125,10 +125,10 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
     }
 }
 
-/// The sentence without the word that stands beside it.
-fn without_verdict(sentence: &str, verdict: Verdict) -> String {
-    let opening = sentence.split_once(": ").filter(|(word, _)| word.eq_ignore_ascii_case(verdict.word()));
-    opening.map_or_else(|| sentence.to_string(), |(_, rest)| marked::capitalised(rest))
+/// The sentence, where there is more to say than the verdict that stands beside it.
+fn sentence(claim: &ClaimResult) -> String {
+    let said = marked::beside_verdict(claim);
+    if said.is_empty() { marked::claim(claim) } else { marked::capitalised(&said) }
 }
 
 /// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its

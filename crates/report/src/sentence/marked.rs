@@ -10,17 +10,42 @@ use crate::text::{ended, escape_controls, quoted};
 
 /// The verdict and the reason.
 pub fn claim(claim: &ClaimResult) -> String {
+    let said = beside_verdict(claim);
+    match opening(claim) {
+        Some(opening) if said.is_empty() => format!("{opening}."),
+        Some(opening) => format!("{opening}: {said}"),
+        None => said,
+    }
+}
+
+/// The word that the sentence begins with: the verdict, unless what follows is the answer to a comparison.
+fn opening(claim: &ClaimResult) -> Option<&'static str> {
+    let is_open = claim.decision.is_none_or(|decision| decision == Decision::Undecided) && sides(claim).is_some();
+    match claim.verdict {
+        Verdict::Unavailable => Some("Unavailable"),
+        Verdict::Failed => Some("Failed"),
+        Verdict::Deferred => Some("Deferred"),
+        Verdict::Undecided if claim.trials == 0 => Some("Undecided"),
+        _ if claim.asked.judging == Judging::Order => is_open.then_some("Undecided"),
+        Verdict::Undecided => Some("Undecided"),
+        Verdict::Holds => Some("Holds"),
+        Verdict::Refuted => Some("Refuted"),
+    }
+}
+
+/// The sentence where the verdict stands beside it.
+pub fn beside_verdict(claim: &ClaimResult) -> String {
+    let reasons = finding::reasons(claim);
     let sentence = match (claim.verdict, claim.asked.judging) {
-        (Verdict::Unavailable, _) => return with_reason("Unavailable: this machine can't measure it", claim),
-        (Verdict::Failed, _) => return with_reason("Failed", claim),
-        (Verdict::Deferred, _) => return with_reason("Deferred", claim),
-        (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("Undecided: no trial was finished", claim),
+        (Verdict::Unavailable, _) => return with_reason("this machine can't measure it", reasons),
+        (Verdict::Failed | Verdict::Deferred, _) => return reasons.map_or_else(String::new, |reason| ended(&reason)),
+        (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("no trial was finished", reasons),
         (_, Judging::Order) => order(claim),
         (Verdict::Undecided, _) => undecided(claim),
         (_, Judging::Exact) => exact(claim),
         (_, Judging::Rate) => judged(claim),
     };
-    match finding::reasons(claim) {
+    match reasons {
         Some(reason) => format!("{sentence} {}", ended(&capitalised(&reason))),
         None => sentence,
     }
@@ -42,21 +67,20 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
     (!signs.is_empty()).then(|| format!("Careful: {}. {so}", signs.join("; ")))
 }
 
-fn with_reason(opening: &str, claim: &ClaimResult) -> String {
-    match finding::reasons(claim) {
-        Some(reason) => format!("{opening}: {}", ended(&reason)),
-        None => format!("{opening}."),
+fn with_reason(fact: &str, reasons: Option<String>) -> String {
+    match reasons {
+        Some(reason) => format!("{fact}: {}", ended(&reason)),
+        None => format!("{fact}."),
     }
 }
 
 fn judged(claim: &ClaimResult) -> String {
     let Clause { subject, complement } = Clause::of(&claim.asked);
     let holds = claim.verdict == Verdict::Holds;
-    let opening = if holds { "Holds" } else { "Refuted" };
     let only = if holds { "" } else { "only " };
     let seen = in_trials(claim, claim.decisive(), only);
     let so = if at_median(claim).is_some() { String::new() } else { format!(", so {}", time_share(claim, holds)) };
-    format!("{opening}: {subject} was {complement} {seen}{}{so}; {}.", figure_clause(claim), wrong(claim))
+    format!("{subject} was {complement} {seen}{}{so}; {}.", figure_clause(claim), wrong(claim))
 }
 
 fn undecided(claim: &ClaimResult) -> String {
@@ -71,17 +95,14 @@ fn undecided(claim: &ClaimResult) -> String {
         Some(_) => String::new(),
         None => format!(": too little to tell at error {}{question}", chance(claim.error)),
     };
-    format!("Undecided: {subject} was {complement} {seen}{}{why}.", figure_clause(claim))
+    format!("{subject} was {complement} {seen}{}{why}.", figure_clause(claim))
 }
 
 fn exact(claim: &ClaimResult) -> String {
     let Clause { subject, complement } = Clause::of(&claim.asked);
-    let (opening, is) = match claim.verdict {
-        Verdict::Holds => ("Holds", "is"),
-        _ => ("Refuted", "is not"),
-    };
+    let is = if claim.verdict == Verdict::Holds { "is" } else { "is not" };
     let figure = ClaimFigure::of(claim).map_or_else(String::new, |figure| format!(" ({})", figure.clause));
-    format!("{opening}: {subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once.")
+    format!("{subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once.")
 }
 
 /// "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials", "in 17 of the first 18 trials".
@@ -248,8 +269,8 @@ fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
     let counts = counts_of(claim, claim.judged(), won);
     match claim.decided {
         // The reason that follows says why the answer was withdrawn.
-        Some(_) => format!("Undecided: {is} {counts}."),
-        None => format!("Undecided: {is} {counts}: too little to tell at error {} {question}.", chance(claim.error)),
+        Some(_) => format!("{is} {counts}."),
+        None => format!("{is} {counts}: too little to tell at error {} {question}.", chance(claim.error)),
     }
 }
 
