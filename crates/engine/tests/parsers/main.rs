@@ -1,4 +1,5 @@
 //! What the fuzzer of each parser starts from, or has found.
+#![cfg(feature = "claims")]
 #![allow(missing_docs)]
 
 #[path = "../../../sys/tests/corpus/mod.rs"]
