@@ -1,6 +1,7 @@
 //! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `schema`, `trace`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod alone;
 mod bench;
 mod binomial;
 mod browser;

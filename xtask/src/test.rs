@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use crate::tools::{self, Need};
-use crate::{browser, checkers, emulated, exports, fuzz, musl, packages};
+use crate::{alone, browser, checkers, emulated, exports, fuzz, musl, packages};
 
 pub const USAGE: &str = "\
 cargo xtask test [--no-install] [WORD …]
@@ -62,7 +62,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
         println!("{USAGE}");
         return Ok(());
     }
-    let all = [PARTS, exports::PARTS, checkers::PARTS, musl::PARTS, emulated::PARTS, packages::PARTS];
+    let all = [PARTS, alone::PARTS, exports::PARTS, checkers::PARTS, musl::PARTS, emulated::PARTS, packages::PARTS];
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
     let parts: Vec<&Part> = all.into_iter().flatten().filter(|(name, ..)| is_wanted(name)).collect();
     anyhow::ensure!(!parts.is_empty(), "no part of the tests has `{}` in its name", words.join("` or `"));

@@ -66,6 +66,8 @@ pub enum Need {
     RustTarget(&'static str),
     /// A component of Rust's nightly tool chain.
     Nightly(&'static str),
+    /// A version of Rust.
+    Rust(&'static str),
 }
 
 impl fmt::Display for Need {
@@ -81,6 +83,7 @@ impl fmt::Display for Need {
             }
             Need::RustTarget(target) => write!(f, "the standard library for {target} (rustup)"),
             Need::Nightly(component) => write!(f, "{component} of the nightly tool chain (rustup)"),
+            Need::Rust(version) => write!(f, "Rust {version} (rustup)"),
         }
     }
 }
@@ -114,6 +117,7 @@ impl Need {
                 let has = |list: &str| list.lines().any(|line| line.starts_with(component));
                 installed.is_ok_and(|output| has(&String::from_utf8_lossy(&output.stdout)))
             }
+            Need::Rust(version) => succeeds("rustup", &["run", version, "rustc", "--version"]),
         }
     }
 
@@ -148,6 +152,9 @@ impl Need {
             }
             Need::Nightly(component) => {
                 succeeds("rustup", &["component", "add", "--toolchain", "nightly", component]);
+            }
+            Need::Rust(version) => {
+                succeeds("rustup", &["toolchain", "install", version, "--profile", "minimal"]);
             }
         }
         if self.is_met() { Ok(()) } else { Err(format!("could not be installed: {self}")) }

@@ -1,5 +1,19 @@
 //! CPU features by name.
 
+/// Whether the machine has the features; without the standard library, whether the compiler was told that it has.
+#[cfg(target_arch = "x86_64")]
+macro_rules! detected {
+    ($($feature:tt),*) => {{
+        #[cfg(feature = "std")]
+        let has = $(std::arch::is_x86_feature_detected!($feature))&&*;
+        #[cfg(not(feature = "std"))]
+        let has = cfg!(all($(target_feature = $feature),*));
+        has
+    }};
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use detected;
+
 /// The first of these that the machine lacks.
 pub(crate) fn first_missing(required: &[&'static str]) -> Option<&'static str> {
     first_that_lacks(required, has)
@@ -16,15 +30,15 @@ pub(crate) type Feature = (&'static str, fn() -> bool);
 /// The features that variants may require.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const FEATURES: &[Feature] = &[
-    ("avx2", || is_x86_feature_detected!("avx2")),
-    ("fma", || is_x86_feature_detected!("fma")),
-    ("avx512f", || is_x86_feature_detected!("avx512f")),
-    ("avx512bw", || is_x86_feature_detected!("avx512bw")),
-    ("avx512vl", || is_x86_feature_detected!("avx512vl")),
-    ("avx512dq", || is_x86_feature_detected!("avx512dq")),
-    ("avx512ifma", || is_x86_feature_detected!("avx512ifma")),
-    ("avx512vbmi", || is_x86_feature_detected!("avx512vbmi")),
-    ("lzcnt", || is_x86_feature_detected!("lzcnt")),
+    ("avx2", || detected!("avx2")),
+    ("fma", || detected!("fma")),
+    ("avx512f", || detected!("avx512f")),
+    ("avx512bw", || detected!("avx512bw")),
+    ("avx512vl", || detected!("avx512vl")),
+    ("avx512dq", || detected!("avx512dq")),
+    ("avx512ifma", || detected!("avx512ifma")),
+    ("avx512vbmi", || detected!("avx512vbmi")),
+    ("lzcnt", || detected!("lzcnt")),
 ];
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) const FEATURES: &[Feature] = &[];

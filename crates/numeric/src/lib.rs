@@ -6,11 +6,21 @@
 //! [`sum`]: mod@sum
 //!
 #![doc = include_str!("../README.md")]
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+
+#[cfg(not(any(feature = "std", feature = "libm")))]
+compile_error!("without its feature `std`, ascertain-numeric needs `libm` for what the standard library rounds");
+#[cfg(all(target_arch = "x86_64", not(target_feature = "sse2")))]
+compile_error!("ascertain-numeric does not know an x86-64 without SSE2, as of x86_64-unknown-none");
+
+extern crate alloc;
 
 pub mod cbrt;
 mod code_size;
 pub mod decimal;
 mod features;
+mod float;
+mod once;
 pub mod polynomial;
 mod simd;
 pub mod subset;

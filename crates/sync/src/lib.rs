@@ -19,3 +19,7 @@ extern crate self as ascertain_sync;
 #[cfg(all(test, model = "tso"))]
 #[path = "../tests/tso/mod.rs"]
 mod tso;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,7 +7,7 @@
 //! - [`heavy`], the barrier of somebody else: it empties all buffers;
 //! - time: it passes when a sleep times out, and no store stays in a buffer for a second of it, for the processor is
 //!   interrupted more often than that;
-//! - [`Futex`], and [`Futex::add_unlocked`], the addition to memory in one instruction without LOCK: interrupts, and so
+//! - [`Futex`], and [`Atomic::add_unlocked`], the addition to memory in one instruction without LOCK: interrupts, and so
 //!   the two above, come before or after it, never between its load and its store.
 //!
 //! [`explore`] runs a closure under every order of these steps that could make a difference, by running it again and

@@ -1,6 +1,6 @@
 //! Eight exact roots at a time.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
 use super::exact::cbrt_u64;
 

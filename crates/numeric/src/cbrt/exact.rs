@@ -4,6 +4,9 @@
 //! A number is shifted left by a multiple of three, so that its leading byte is 32 to 255; there is an
 //! entry for each such byte. Within its interval the root is nearly a parabola, or, in fewer bits, a line.
 
+#[cfg(target_arch = "x86_64")]
+use crate::features::detected;
+
 /// The cube root of a 64-bit number, rounded down: exact for all of them.
 ///
 /// A table of 6 KB on the leading byte, two multiplications for a parabola that is never below the root,
@@ -41,7 +44,7 @@ pub fn cbrt_u64(x: u64) -> u32 {
 /// ```
 pub fn cbrt_each(numbers: &[u64], roots: &mut [u32]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+    if detected!("avx512f", "avx512dq") {
         // SAFETY: the machine has the instructions.
         return unsafe { super::avx512::each(numbers, roots) };
     }
@@ -87,7 +90,7 @@ fn multiply_high(a: u64, b: u64) -> u64 {
 pub fn leading_zeros(x: u64) -> u32 {
     let mut position = x;
     // SAFETY: the instruction reads and writes that register, and flags, alone.
-    unsafe { std::arch::asm!("bsr {0}, {0}", inout(reg) position, options(pure, nomem, nostack)) };
+    unsafe { core::arch::asm!("bsr {0}, {0}", inout(reg) position, options(pure, nomem, nostack)) };
     63 - position as u32
 }
 

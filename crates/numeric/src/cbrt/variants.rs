@@ -1,6 +1,6 @@
 //! Every method, by name. A new one is a line in [`VARIANTS`], and a function in `method`.
 
-use std::hint::black_box;
+use core::hint::black_box;
 
 use super::exact::{cbrt_each, cbrt_u64};
 use super::method;

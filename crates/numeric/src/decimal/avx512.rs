@@ -4,7 +4,7 @@
 //! times the fraction then has the digit before its point, which is the upper half of another. Eight digits take
 //! two multiplications, whatever the number is.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
 /// The features that this module and [`avx512_column`](super::avx512_column) enable.
 pub const FEATURES: &[&str] = &["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512ifma", "avx512vbmi", "lzcnt"];

@@ -5,7 +5,7 @@
 //! digits made from its fours as [`portable`](super::portable) does, by two multiplications a stage, for two numbers
 //! at once. Only counting the zeros in front and storing is done for each number alone.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
 use super::avx512::digits;
 use super::portable::{store, trimmed};

@@ -9,7 +9,7 @@
 //! assert_eq!(&buffer[text], b"1234");
 //! ```
 
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::code_size::sized;
 

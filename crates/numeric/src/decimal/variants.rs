@@ -1,13 +1,14 @@
 //! The ways to write digits, by name, and which one this machine takes.
 
-use std::hint::black_box;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use alloc::vec::Vec;
+use core::hint::black_box;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::portable;
 use super::write::{Column, Integer, append_by};
 use crate::code_size::sized;
 use crate::features::first_missing;
+use crate::once::Once;
 
 /// Writes numbers one after the other; it may be called only where the CPU has what the variant requires.
 type Each = unsafe fn(&[u64], &mut [u8; 20]) -> usize;
@@ -120,7 +121,7 @@ const EIGHT_AT_A_TIME: Column = Column::OneByOne;
 /// The variant whose instructions the plain calls take on this machine, `avx512` or `portable`; a number below 1,000 they
 /// take from a table. Whichever it is, the text is the same.
 pub fn chosen() -> &'static Variant {
-    static CHOSEN: OnceLock<&Variant> = OnceLock::new();
+    static CHOSEN: Once<&Variant> = Once::new();
     CHOSEN.get_or_init(|| first_that_runs(|requires| first_missing(requires).is_none()))
 }
 
@@ -184,7 +185,7 @@ pub(super) fn best<I: Integer>() -> Digits {
     }
     let known = slot(I::MOST_DIGITS).load(Ordering::Relaxed);
     // SAFETY: a slot holds such a function, from the start.
-    unsafe { std::mem::transmute::<*mut (), Digits>(known) }
+    unsafe { core::mem::transmute::<*mut (), Digits>(known) }
 }
 
 /// Where the way is kept, so that a call asks for nothing: at first it is one that finds it out.

@@ -1,5 +1,8 @@
 //! The integers that can be written, one at a time and in columns.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::portable;
 use super::variants::{Digits, best, digits};
 
@@ -58,13 +61,13 @@ pub struct TooShort {
     pub have: usize,
 }
 
-impl std::fmt::Display for TooShort {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for TooShort {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "the buffer has {} bytes and needs {}; Integer::MOST_BYTES always do", self.have, self.needed)
     }
 }
 
-impl std::error::Error for TooShort {}
+impl core::error::Error for TooShort {}
 
 /// Writes an integer's text at the front of a buffer that has room for any of its type, and returns the text's
 /// length. What follows the text within [`Integer::MOST_BYTES`] may be overwritten; nothing beyond it is.
@@ -223,7 +226,7 @@ mod tests {
         let mut buffer = [b'~'; 21];
         // SAFETY: there are more bytes than any number has.
         let length = unsafe { write_unchecked(value, buffer.as_mut_ptr(), portable::digits) };
-        assert_eq!(std::str::from_utf8(&buffer[..length]), Ok(&*value.to_string()));
+        assert_eq!(core::str::from_utf8(&buffer[..length]), Ok(&*value.to_string()));
         assert!(buffer[I::MOST_BYTES..].iter().all(|&byte| byte == b'~'), "{}: beyond its bound", value.to_string());
     }
 

@@ -202,7 +202,7 @@ fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N
     for k in 1..N {
         // (x + s)^m − x^m = Σ over j < m of C(m, j)·s^(m − j)·x^j
         for m in 1..N {
-            let (mut binomial, mut power) = (1.0, stride.powi(m as i32));
+            let (mut binomial, mut power) = (1.0, (1..m).fold(stride, |power, _| power * stride));
             for j in 0..m {
                 let term = rows[k - 1][m] * (binomial * power);
                 // The first is not added to the zero there, which would take as long as any addition.
@@ -220,7 +220,7 @@ fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N
 pub fn additions<const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     let rows = differences(coefficients, 1.0);
     // At zero every difference is its constant coefficient.
-    let mut state: [f64; N] = std::array::from_fn(|k| rows[k][0]);
+    let mut state: [f64; N] = core::array::from_fn(|k| rows[k][0]);
     for value in out {
         *value = state[0];
         for k in 1..N {

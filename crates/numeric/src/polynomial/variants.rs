@@ -1,9 +1,8 @@
 //! Every variant: a method with an instruction set, by name; and the call that takes the best of them.
 
-use std::sync::OnceLock;
-
 use super::method;
 use crate::features::first_missing;
+use crate::once::Once;
 
 /// A function of a variant; it may be called only where the CPU has what the variant requires.
 pub(super) type Kernel = unsafe fn(&[f64], &mut [f64]);
@@ -50,7 +49,7 @@ impl Variant {
         self.is_available().ok()?;
         // SAFETY: the types differ in `unsafe` alone, and the kernel's one condition, that the CPU has the
         // features, holds for as long as the program runs.
-        Some(unsafe { std::mem::transmute::<Kernel, Fill>(self.kernel?) })
+        Some(unsafe { core::mem::transmute::<Kernel, Fill>(self.kernel?) })
     }
 }
 
@@ -122,11 +121,11 @@ macro_rules! kernels {
 }
 kernels!(scalar, inline, f64, 4);
 #[cfg(target_arch = "aarch64")]
-kernels!(neon, target_feature(enable = "neon"), std::arch::aarch64::float64x2_t, 4);
+kernels!(neon, target_feature(enable = "neon"), core::arch::aarch64::float64x2_t, 4);
 #[cfg(target_arch = "x86_64")]
-kernels!(avx2, target_feature(enable = "avx2,fma"), std::arch::x86_64::__m256d, 4);
+kernels!(avx2, target_feature(enable = "avx2,fma"), core::arch::x86_64::__m256d, 4);
 #[cfg(target_arch = "x86_64")]
-kernels!(avx512, target_feature(enable = "avx512f"), std::arch::x86_64::__m512d, 5);
+kernels!(avx512, target_feature(enable = "avx512f"), core::arch::x86_64::__m512d, 5);
 
 fn additions(coefficients: &[f64], out: &mut [f64]) {
     by_length!(coefficients, out, method::additions, beyond scalar::direct)
@@ -201,7 +200,7 @@ fn first_that_runs(runs: impl Fn(&Variant) -> bool) -> &'static Variant {
 /// assert_eq!(values, [3.5, 6.5, 11.5, 18.5]);
 /// ```
 pub fn fill(coefficients: &[f64], out: &mut [f64]) {
-    static CHOSEN: OnceLock<Fill> = OnceLock::new();
+    static CHOSEN: Once<Fill> = Once::new();
     let choose = || chosen().function().expect("it was chosen because it has one");
     CHOSEN.get_or_init(choose)(coefficients, out);
 }

@@ -1,6 +1,6 @@
 //! AVX2 with FMA: four numbers at a time.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
 use super::register::{MAX_LANES, Register};
 

@@ -1,6 +1,6 @@
 //! NEON: two numbers at a time.
 
-use std::arch::aarch64::*;
+use core::arch::aarch64::*;
 
 use super::register::{MAX_LANES, Register};
 

@@ -1,6 +1,7 @@
 //! One number at a time, on every machine.
 
 use super::register::{MAX_LANES, Register};
+use crate::float;
 
 /// The same number, of which the compiler can't tell whence it came. It would otherwise pack several
 /// accumulators into one SSE2 register, which nothing forbids, and scalar code would not be scalar.
@@ -11,7 +12,7 @@ fn opaque(number: f64) -> f64 {
         let same;
         // SAFETY: there is no instruction, and the register stays as it is.
         unsafe {
-            std::arch::asm!(
+            core::arch::asm!(
                 "/* {0} */",
                 inlateout(xmm_reg) number => same,
                 options(pure, nomem, nostack, preserves_flags)
@@ -24,7 +25,7 @@ fn opaque(number: f64) -> f64 {
         let same;
         // SAFETY: as above.
         unsafe {
-            std::arch::asm!(
+            core::arch::asm!(
                 "/* {0:d} */",
                 inlateout(vreg) number => same,
                 options(pure, nomem, nostack, preserves_flags)
@@ -107,7 +108,7 @@ impl Register for f64 {
 
     #[inline(always)]
     unsafe fn mul_sub(self, factor: f64, other: f64) -> f64 {
-        f64::mul_add(self, factor, -other)
+        float::mul_add(self, factor, -other)
     }
 
     #[inline(always)]

@@ -2,6 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::x86;
+#[cfg(target_arch = "x86_64")]
+use crate::features::detected;
 
 /// Numbers selected by one word of a mask.
 pub(super) const BLOCK: usize = 64;
@@ -43,10 +45,10 @@ pub fn additions(numbers: usize) -> usize {
 fn kernel() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     {
-        if std::arch::is_x86_feature_detected!("avx512f") {
+        if detected!("avx512f") {
             return x86::avx512;
         }
-        if std::arch::is_x86_feature_detected!("avx2") {
+        if detected!("avx2") {
             return x86::avx2;
         }
     }
@@ -88,10 +90,10 @@ mod tests {
         let mut kernels: Vec<(&str, Kernel)> = vec![("chosen", kernel())];
         #[cfg(target_arch = "x86_64")]
         {
-            if std::arch::is_x86_feature_detected!("avx2") {
+            if detected!("avx2") {
                 kernels.push(("avx2", x86::avx2));
             }
-            if std::arch::is_x86_feature_detected!("avx512f") {
+            if detected!("avx512f") {
                 kernels.push(("avx512", x86::avx512));
             }
         }
@@ -106,7 +108,7 @@ mod tests {
         };
         for blocks in [0, 1, 2, 3, 17, 100] {
             let numbers: Vec<[f64; BLOCK]> = (0..blocks)
-                .map(|_| std::array::from_fn(|_| (random() as i64 as f64) * 2f64.powi((random() % 200) as i32 - 100)))
+                .map(|_| core::array::from_fn(|_| (random() as i64 as f64) * 2f64.powi((random() % 200) as i32 - 100)))
                 .collect();
             for density in 0..5 {
                 let mask: Vec<u64> = (0..blocks)
@@ -118,7 +120,7 @@ mod tests {
                         _ => u64::MAX,
                     })
                     .collect();
-                let begun: [f64; LANES] = std::array::from_fn(|_| random() as i64 as f64);
+                let begun: [f64; LANES] = core::array::from_fn(|_| random() as i64 as f64);
                 let mut expected = begun;
                 portable(&numbers, &mask, &mut expected);
                 for (name, kernel) in &kernels {

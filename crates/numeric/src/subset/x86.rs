@@ -1,19 +1,20 @@
 //! With AVX2 and with AVX-512.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
 use super::sum::{BLOCK, LANES};
+use crate::features::detected;
 
 /// With AVX2. Panics where the machine has none.
 pub fn avx2(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
-    assert!(std::arch::is_x86_feature_detected!("avx2"), "chosen on a machine without AVX2");
+    assert!(detected!("avx2"), "chosen on a machine without AVX2");
     // SAFETY: the machine has AVX2.
     unsafe { add_avx2(blocks, mask, partial) }
 }
 
 /// With AVX-512. Panics where the machine has none.
 pub fn avx512(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
-    assert!(std::arch::is_x86_feature_detected!("avx512f"), "chosen on a machine without AVX-512");
+    assert!(detected!("avx512f"), "chosen on a machine without AVX-512");
     // SAFETY: the machine has AVX-512F.
     unsafe { add_avx512(blocks, mask, partial) }
 }
@@ -25,7 +26,7 @@ fn add_avx2(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
     let (registers, _) = partial.as_chunks_mut::<WIDTH>();
     // SAFETY: each array has four numbers.
     let mut sums: [_; REGISTERS] =
-        std::array::from_fn(|register| unsafe { _mm256_loadu_pd(registers[register].as_ptr()) });
+        core::array::from_fn(|register| unsafe { _mm256_loadu_pd(registers[register].as_ptr()) });
     let bit_of_lane = _mm256_setr_epi64x(1, 2, 4, 8);
     for (block, word) in blocks.iter().zip(mask) {
         for (group, numbers) in block.as_chunks::<WIDTH>().0.iter().enumerate() {
@@ -50,7 +51,7 @@ fn add_avx512(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES])
     let (registers, _) = partial.as_chunks_mut::<WIDTH>();
     // SAFETY: each array has eight numbers.
     let mut sums: [_; REGISTERS] =
-        std::array::from_fn(|register| unsafe { _mm512_loadu_pd(registers[register].as_ptr()) });
+        core::array::from_fn(|register| unsafe { _mm512_loadu_pd(registers[register].as_ptr()) });
     for (block, word) in blocks.iter().zip(mask) {
         for (group, numbers) in block.as_chunks::<WIDTH>().0.iter().enumerate() {
             let selected = (word >> (group * WIDTH)) as __mmask8;

@@ -76,7 +76,7 @@ pub mod scalar {
 
         #[inline(always)]
         fn parts(&mut self) -> &mut [Self] {
-            std::slice::from_mut(self)
+            core::slice::from_mut(self)
         }
     }
 
@@ -92,7 +92,7 @@ pub mod scalar {
 /// AVX2 with FMA: four numbers at a time.
 #[cfg(target_arch = "x86_64")]
 pub mod avx2 {
-    use std::arch::x86_64::*;
+    use core::arch::x86_64::*;
 
     use crate::simd::Eight;
     use crate::sum::method::OnMultipliers;
@@ -107,7 +107,7 @@ pub mod avx2 {
 
         #[inline(always)]
         fn parts(&mut self) -> &mut [Self] {
-            std::slice::from_mut(self)
+            core::slice::from_mut(self)
         }
     }
 
@@ -140,7 +140,7 @@ pub mod avx2 {
 /// NEON: two numbers at a time.
 #[cfg(target_arch = "aarch64")]
 pub mod neon {
-    use std::arch::aarch64::*;
+    use core::arch::aarch64::*;
 
     use crate::simd::Eight;
     use crate::sum::method::OnAdders;
@@ -155,7 +155,7 @@ pub mod neon {
 
         #[inline(always)]
         fn parts(&mut self) -> &mut [Self] {
-            std::slice::from_mut(self)
+            core::slice::from_mut(self)
         }
     }
 

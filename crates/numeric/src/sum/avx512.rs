@@ -1,7 +1,7 @@
 //! AVX-512: eight numbers at a time.
 
-use std::arch::asm;
-use std::arch::x86_64::*;
+use core::arch::asm;
+use core::arch::x86_64::*;
 
 use super::arch::{distances_entry, entries, exact_entry};
 use crate::sum::exact::{Exponents, UnitSum};
@@ -18,7 +18,7 @@ impl Vector for __m512d {
 
     #[inline(always)]
     fn parts(&mut self) -> &mut [Self] {
-        std::slice::from_mut(self)
+        core::slice::from_mut(self)
     }
 
     /// The CPU turns eight `f32` a cycle into integers of 64 bits, whose additions are exact, where those of doubles

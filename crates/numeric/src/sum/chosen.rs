@@ -1,9 +1,5 @@
 //! The functions that the plain calls take on this machine: of those that give the same bits, the fastest.
 
-use std::hint::black_box;
-use std::sync::OnceLock;
-use std::time::Instant;
-
 use super::arch;
 #[cfg(target_arch = "aarch64")]
 use super::arch::NEON;
@@ -12,8 +8,11 @@ use super::arch::{AVX2, AVX512};
 use super::dot::{Dot, DotVariant};
 use super::element::Element;
 use super::exact::Exact;
+use super::fastest::fastest_on;
 use super::variants::Variant;
 use crate::features::first_missing;
+use crate::once::Once;
+use alloc::vec::Vec;
 
 /// The sum of all numbers: accurate, and fast.
 ///
@@ -94,16 +93,16 @@ type Distances<T> = fn(&[T], f64) -> (f64, f64);
 
 /// One function for each plain call, chosen when it is first called.
 pub struct Chosen<T: 'static> {
-    sum: OnceLock<(&'static Variant<T>, Sum<T>)>,
-    dot: OnceLock<(&'static DotVariant<T>, Dot<T>)>,
-    add_exactly: OnceLock<AddExactly<T>>,
-    distances: OnceLock<Distances<T>>,
+    sum: Once<(&'static Variant<T>, Sum<T>)>,
+    dot: Once<(&'static DotVariant<T>, Dot<T>)>,
+    add_exactly: Once<AddExactly<T>>,
+    distances: Once<Distances<T>>,
 }
 
 impl<T: Element> Chosen<T> {
     /// Nothing is chosen yet.
     pub const fn new() -> Self {
-        Chosen { sum: OnceLock::new(), dot: OnceLock::new(), add_exactly: OnceLock::new(), distances: OnceLock::new() }
+        Chosen { sum: Once::new(), dot: Once::new(), add_exactly: Once::new(), distances: Once::new() }
     }
 
     pub fn sum(&self) -> Sum<T> {
@@ -115,7 +114,7 @@ impl<T: Element> Chosen<T> {
     }
 
     pub fn add_exactly(&self) -> AddExactly<T> {
-        *self.add_exactly.get_or_init(|| {
+        self.add_exactly.get_or_init(|| {
             fastest_on(&exact_sums(is_here), |add_exactly, xs| {
                 let mut sum = Exact::new();
                 add_exactly(&mut sum, xs);
@@ -125,15 +124,15 @@ impl<T: Element> Chosen<T> {
     }
 
     pub fn distances(&self) -> Distances<T> {
-        *self.distances.get_or_init(|| fastest_on(&all_distances(is_here), |distances, xs| distances(xs, 0.5)))
+        self.distances.get_or_init(|| fastest_on(&all_distances(is_here), |distances, xs| distances(xs, 0.5)))
     }
 
     fn sum_variant(&self) -> (&'static Variant<T>, Sum<T>) {
-        *self.sum.get_or_init(|| fastest_on(&sums(is_here), |(_, sum), xs| sum(xs)))
+        self.sum.get_or_init(|| fastest_on(&sums(is_here), |(_, sum), xs| sum(xs)))
     }
 
     fn dot_variant(&self) -> (&'static DotVariant<T>, Dot<T>) {
-        *self.dot.get_or_init(|| fastest_on(&dots(is_here), |(_, dot), xs| dot(xs, xs)))
+        self.dot.get_or_init(|| fastest_on(&dots(is_here), |(_, dot), xs| dot(xs, xs)))
     }
 }
 
@@ -163,6 +162,7 @@ fn dots<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static DotV
 }
 
 /// As [`sums`].
+#[allow(unused_variables, reason = "of a machine without vectors nothing is asked")]
 fn exact_sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<AddExactly<T>> {
     let mut found: Vec<AddExactly<T>> = Vec::new();
     #[cfg(target_arch = "x86_64")]
@@ -188,6 +188,7 @@ fn exact_sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<AddExact
 }
 
 /// As [`sums`].
+#[allow(unused_variables, reason = "of a machine without vectors nothing is asked")]
 fn all_distances<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<Distances<T>> {
     let mut found: Vec<Distances<T>> = Vec::new();
     #[cfg(target_arch = "x86_64")]
@@ -210,54 +211,6 @@ fn all_distances<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<Dista
         found.push(arch::scalar::by_eight::distances);
     }
     found
-}
-
-/// Bytes that candidates are timed with: half of the smallest L1 that a CPU with vectors has.
-const TIMED_BYTES: usize = 16 << 10;
-/// How often they are gone through between two looks at the clock, which may tick every 10 ns or more.
-const TIMED_CALLS: u32 = 4;
-
-/// The candidate that calculates `work` in the shortest time.
-fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], work: impl Fn(C, &[T]) -> R) -> C {
-    if let [only] = candidates {
-        return *only;
-    }
-    let count = TIMED_BYTES / size_of::<T>();
-    let numbers = vec![T::ONE; count + 32];
-    // A quarter of a cache line off, as memory allocators place large arrays.
-    let first = numbers.as_ptr().align_offset(64) % 16 + 16 / size_of::<T>();
-    let numbers = &numbers[first..][..count];
-    fastest(candidates, |candidate| {
-        let start = Instant::now();
-        for _ in 0..TIMED_CALLS {
-            black_box(work(candidate, black_box(numbers)));
-        }
-        start.elapsed().as_nanos() as u64
-    })
-}
-
-/// Times are taken until they come to this.
-const ENOUGH_NS: u64 = 24_000;
-/// Rounds in which each candidate is timed once.
-const ROUNDS: std::ops::RangeInclusive<u32> = 5..=40;
-
-/// The candidate with the shortest of its times, which are taken by turns, so that what slows the machine slows all. Those
-/// that come first are taken unless another is faster by more than clocks err.
-fn fastest<C: Copy>(candidates: &[C], mut time_ns: impl FnMut(C) -> u64) -> C {
-    let mut shortest_ns = vec![u64::MAX; candidates.len()];
-    let mut all_ns = 0_u64;
-    for round in 1..=*ROUNDS.end() {
-        for (shortest_ns, &candidate) in shortest_ns.iter_mut().zip(candidates) {
-            let ns = time_ns(candidate);
-            *shortest_ns = ns.min(*shortest_ns);
-            all_ns = all_ns.saturating_add(ns);
-        }
-        if round >= *ROUNDS.start() && all_ns >= ENOUGH_NS {
-            break;
-        }
-    }
-    let is_faster = |a: usize, b: usize| shortest_ns[a] < shortest_ns[b] - shortest_ns[b] / 50;
-    candidates[(1..candidates.len()).fold(0, |best, other| if is_faster(other, best) { other } else { best })]
 }
 
 #[cfg(test)]
@@ -334,38 +287,5 @@ mod tests {
         let number = |i: usize| ((i * 7919 % 1000) as f64 - 400.3) * 2_f64.powi((i * 31 % 80) as i32 - 40);
         is_the_same_on_all(number);
         is_the_same_on_all(|i| number(i) as f32);
-    }
-
-    /// Machines of other speeds, by the times that they would take.
-    #[test]
-    fn the_fastest_is_chosen_and_of_equals_the_first() {
-        let chosen = |times: &[u64]| {
-            let candidates: Vec<usize> = (0..times.len()).collect();
-            fastest(&candidates, |candidate| times[candidate])
-        };
-        assert_eq!(chosen(&[700]), 0);
-        assert_eq!(chosen(&[600, 700, 800]), 0);
-        // AVX-512 that is there and slow, and a little faster by chance.
-        assert_eq!(chosen(&[900, 800, 850, 700, 720]), 3);
-        assert_eq!(chosen(&[700, 695, 690]), 0);
-        assert_eq!(chosen(&[0, 0]), 0);
-    }
-
-    #[test]
-    fn interruptions_change_nothing() {
-        let mut calls = 0;
-        let chosen = fastest(&[800, 700], |usual: u64| {
-            calls += 1;
-            if calls % 3 == 0 { usual } else { 100_000 + 10 * calls }
-        });
-        assert_eq!(chosen, 700);
-        assert!(calls >= 2 * u64::from(*ROUNDS.start()) && calls <= 2 * u64::from(*ROUNDS.end()));
-        // A clock that does not tick ends it all the same.
-        let mut calls = 0;
-        fastest(&[0, 1], |_| {
-            calls += 1;
-            0
-        });
-        assert_eq!(calls, 2 * *ROUNDS.end());
     }
 }

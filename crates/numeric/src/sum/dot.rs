@@ -11,6 +11,7 @@ use super::method::{Pair, lanes_total};
 use super::vector::Fma;
 use super::vector::Vector;
 use crate::features::first_missing;
+use crate::float;
 use crate::simd::Register;
 
 /// Σ x·y of two slices of one length, as accurate as if it were calculated in twice the precision of the numbers and
@@ -197,7 +198,7 @@ impl<V: Fma> DotMethod<V> for LimitOfDot2 {
     #[inline(always)]
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
         // SAFETY: the same contract.
-        std::hint::black_box(unsafe { products::<Work<V, 9>, V, T, N>(xs, ys) });
+        core::hint::black_box(unsafe { products::<Work<V, 9>, V, T, N>(xs, ys) });
         0.0
     }
 }
@@ -215,7 +216,7 @@ impl<V: Fma> Products<V> for Work<V, 9> {
 pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     let parts = pairs.flat_map(|(x, y)| {
         let product = x * y;
-        let lost = x.mul_add(y, -product);
+        let lost = float::mul_add(x, y, -product);
         [product, if product.is_finite() { lost } else { 0.0 }]
     });
     parts.collect::<Exact>().round()
@@ -298,7 +299,7 @@ impl<T> DotVariant<T> {
         self.is_available().ok()?;
         // SAFETY: the types differ in `unsafe` alone, and the kernel's one condition, that the CPU has the features,
         // holds for as long as the program runs.
-        Some(unsafe { std::mem::transmute::<DotKernel<T>, Dot<T>>(self.kernel?) })
+        Some(unsafe { core::mem::transmute::<DotKernel<T>, Dot<T>>(self.kernel?) })
     }
 }
 

@@ -8,6 +8,7 @@ mod chosen;
 mod dot;
 mod element;
 mod exact;
+mod fastest;
 mod method;
 mod moments;
 mod stream;

@@ -1,7 +1,8 @@
 //! Numbers that don't lie in a slice: iterators, and every so many of a slice.
 
-use std::iter::{Copied, StepBy};
-use std::slice::Iter;
+use alloc::vec::Vec;
+use core::iter::{Copied, StepBy};
+use core::slice::Iter;
 
 use super::dot::exact_dot;
 use super::element::{Element, Load, Term};

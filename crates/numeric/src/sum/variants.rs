@@ -51,7 +51,7 @@ impl<T> Variant<T> {
         let kernel = self.kernels.get(index)?;
         // SAFETY: the types differ in `unsafe` alone, and the kernel's one condition, that the CPU
         // has the features, holds for as long as the program runs.
-        Some(unsafe { std::mem::transmute::<Kernel<T>, fn(&[T]) -> f64>(*kernel) })
+        Some(unsafe { core::mem::transmute::<Kernel<T>, fn(&[T]) -> f64>(*kernel) })
     }
 }
 

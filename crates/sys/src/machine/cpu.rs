@@ -36,10 +36,13 @@ pub(super) fn hypervisor() -> Option<String> {
     const HYPERVISOR_PRESENT: u32 = 1 << 31;
     const HYPERVISOR_LEAF: u32 = 0x4000_0000;
 
-    if __cpuid(1).ecx & HYPERVISOR_PRESENT == 0 {
+    #[allow(unused_unsafe, reason = "older compilers want it")]
+    // SAFETY: every x86-64 has the instruction.
+    let cpuid = |leaf: u32| unsafe { __cpuid(leaf) };
+    if cpuid(1).ecx & HYPERVISOR_PRESENT == 0 {
         return None;
     }
-    let leaf = __cpuid(HYPERVISOR_LEAF);
+    let leaf = cpuid(HYPERVISOR_LEAF);
     let signature: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
     Some(hypervisor_name(&String::from_utf8_lossy(&signature)))
 }

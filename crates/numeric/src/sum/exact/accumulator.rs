@@ -1,7 +1,8 @@
 //! An exact sum that numbers are added to.
 
-use std::iter::Sum;
-use std::ops::{Add, AddAssign};
+use alloc::vec::Vec;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign};
 
 use super::long::LongAccumulator;
 use crate::sum::element::{Element, Term};

@@ -1,6 +1,6 @@
 //! An exact sum as bytes, to be stored or sent to another machine.
 
-use std::fmt;
+use core::fmt;
 
 use super::accumulator::Exact;
 use super::long::DIGITS;
@@ -48,7 +48,7 @@ impl fmt::Display for ExactBytesError {
     }
 }
 
-impl std::error::Error for ExactBytesError {}
+impl core::error::Error for ExactBytesError {}
 
 impl Exact {
     /// How many bytes [`to_bytes`](Exact::to_bytes) gives.

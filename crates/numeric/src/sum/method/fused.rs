@@ -1,6 +1,6 @@
 //! Methods half of whose additions are issued as multiplications, and the one that also widens by integer operations.
 
-use std::hint::black_box;
+use core::hint::black_box;
 
 use super::Method;
 use super::compensated::{Beside, Excess, Subtract};

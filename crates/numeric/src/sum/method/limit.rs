@@ -1,6 +1,6 @@
 //! What no method can beat: reading the numbers, alone or with as many operations that wait for nothing.
 
-use std::hint::black_box;
+use core::hint::black_box;
 
 use super::Method;
 use crate::simd::MAX_LANES;
@@ -65,7 +65,7 @@ impl<V: Words> Method<V> for LoadOnly {
         // SAFETY: the bytes are those of `xs`, which holds floats without padding; loads are
         // inside of their blocks and of the buffer; the caller vouches for the instructions.
         let lanes = unsafe {
-            let bytes = std::slice::from_raw_parts(xs.as_ptr().cast::<u8>(), size_of_val(xs));
+            let bytes = core::slice::from_raw_parts(xs.as_ptr().cast::<u8>(), size_of_val(xs));
             // From where registers cross no cache line, unless that would take words apart.
             let unaligned = bytes.as_ptr().align_offset(width);
             let (head, body) = bytes.split_at(if unaligned % 8 == 0 { unaligned.min(bytes.len()) } else { 0 });

@@ -1,0 +1,76 @@
+//! What is chosen at its first use.
+
+#[cfg(feature = "std")]
+pub(crate) use with_std::Once;
+#[cfg(not(feature = "std"))]
+pub(crate) use without_std::Once;
+
+#[cfg(feature = "std")]
+mod with_std {
+    use std::sync::OnceLock;
+
+    /// A value that is made once, by the first who asks.
+    pub(crate) struct Once<T>(OnceLock<T>);
+
+    impl<T: Copy> Once<T> {
+        pub(crate) const fn new() -> Once<T> {
+            Once(OnceLock::new())
+        }
+
+        #[inline]
+        pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> T {
+            *self.0.get_or_init(make)
+        }
+    }
+}
+
+#[cfg(any(test, not(feature = "std")))]
+#[cfg_attr(feature = "std", allow(dead_code))]
+mod without_std {
+    use alloc::boxed::Box;
+    use core::ptr;
+    use core::sync::atomic::{AtomicPtr, Ordering};
+
+    /// A value that is made once, or by several who ask at the same time; all but one of theirs are dropped. It is for
+    /// statics: what is made is never given back.
+    pub(crate) struct Once<T>(AtomicPtr<T>);
+
+    impl<T: Copy> Once<T> {
+        pub(crate) const fn new() -> Once<T> {
+            Once(AtomicPtr::new(ptr::null_mut()))
+        }
+
+        pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> T {
+            let mut made = self.0.load(Ordering::Acquire);
+            if made.is_null() {
+                let mine = Box::into_raw(Box::new(make()));
+                made = match self.0.compare_exchange(ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => mine,
+                    Err(theirs) => {
+                        // SAFETY: `mine` is a box that nobody else has seen.
+                        drop(unsafe { Box::from_raw(mine) });
+                        theirs
+                    }
+                };
+            }
+            // SAFETY: it is a box's content, written before it was stored here, and neither changed nor freed.
+            unsafe { *made }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::Once;
+
+        #[test]
+        fn all_get_what_the_first_one_made() {
+            static ONCE: Once<u32> = Once::new();
+            let seen: Vec<u32> = std::thread::scope(|scope| {
+                let each = [1, 2, 3, 4].map(|mine| scope.spawn(move || ONCE.get_or_init(|| mine)));
+                each.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert!(seen.iter().all(|one| *one == seen[0]), "{seen:?}");
+            assert_eq!(ONCE.get_or_init(|| 5), seen[0]);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Settings that threads read all the time and one replaces now and then, without a lock or a fence on the readers' side,
+//! and a ring that hands over what they saw.
+#![allow(clippy::print_stdout)]
+
+use std::sync::Arc;
+use std::thread;
+
+use ascertain_sync::epoch::{self, Published, default_collector};
+use ascertain_sync::ring::{Consumer, Producer, ring};
+
+fn main() {
+    let settings: Arc<Published<String>> = Arc::new(Published::new("server-0".into(), default_collector()));
+    let (mut seen, mut log): (Producer<String>, Consumer<String>) = ring(64);
+
+    let reader = thread::spawn({
+        let settings = settings.clone();
+        move || {
+            let mut last = String::new();
+            while last != "server-9" {
+                let guard = epoch::pin();
+                let now = settings.load(&guard);
+                if *now != last {
+                    last.clone_from(now);
+                    // It sleeps while the ring is full, and an error says that nobody reads it any more.
+                    if seen.push(last.clone(), None).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    });
+    for version in 1..10 {
+        thread::yield_now();
+        settings.update(&epoch::pin(), |_| Some(format!("server-{version}")));
+    }
+    // Until the reader's end of the ring is dropped.
+    while let Ok(name) = log.pop(None) {
+        println!("the reader saw {name}");
+    }
+    reader.join().expect("the reader does not panic");
+}
