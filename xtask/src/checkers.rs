@@ -1,5 +1,7 @@
 //! The protocols of `ascertain-sync` under model checkers, Miri and ThreadSanitizer.
 
+use std::thread;
+
 use crate::test::{Done, Part};
 use crate::tools::{self, Need};
 
@@ -20,24 +22,32 @@ fn model(name: &str, targets: &[&str]) -> anyhow::Result<Done> {
 }
 
 /// By both rules for what a pointer may be used for that Rust may come to have: stacked borrows and tree borrows.
+/// By both models of what a borrow allows, side by side: Miri runs on one thread.
 fn miri() -> anyhow::Result<Done> {
+    thread::scope(|scope| {
+        let trees = scope.spawn(|| miri_by("-Zmiri-tree-borrows"));
+        let stacks = miri_by("");
+        let trees = trees.join().map_err(|_| anyhow::anyhow!("Miri by trees of borrows: panicked"))?;
+        stacks.and(trees)
+    })
+}
+
+fn miri_by(model: &str) -> anyhow::Result<Done> {
     // The clock is the machine's, for deadlines. rustix wakes by a call whose pointer to a time may be a number, of which
     // Miri would warn.
-    let flags = "MIRIFLAGS=-Zmiri-disable-isolation -Zmiri-permissive-provenance";
+    let flags = format!("MIRIFLAGS=-Zmiri-disable-isolation -Zmiri-permissive-provenance {model}");
     let command = ["+nightly", "miri", "test"];
-    for flags in [flags, &format!("{flags} -Zmiri-tree-borrows")] {
-        cargo("miri", &[flags], &command, &named(TESTS), &[])?;
-        // Of what no model runs: there a relaxed load may find what was before.
-        for (package, tests) in
-            [("ascertain-sync", "barrier"), ("ascertain-sync", "epoch::local"), ("ascertain-sys", "rseq")]
-        {
-            let target = target_of("miri");
-            let variables = [flags, &target, "cargo"];
-            tools::run(
-                "env",
-                &[&variables[..], &command, &["--package", package, "--lib", "--", "--quiet", tests]].concat(),
-            )?;
-        }
+    cargo("miri", &[&flags], &command, &named(TESTS), &[])?;
+    // Of what no model runs: there a relaxed load may find what was before.
+    for (package, tests) in
+        [("ascertain-sync", "barrier"), ("ascertain-sync", "epoch::local"), ("ascertain-sys", "rseq")]
+    {
+        let target = target_of("miri");
+        let variables = [&flags, &*target, "cargo"];
+        tools::run(
+            "env",
+            &[&variables[..], &command, &["--package", package, "--lib", "--", "--quiet", tests]].concat(),
+        )?;
     }
     Ok(Done::Passed)
 }

@@ -1,16 +1,17 @@
 //! Threads that keep every CPU busy, and count what they get done.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ascertain_sys::{affinity, privileges};
 
 /// As in the source: two on each CPU, at low priority.
 const THREADS_EACH: usize = 2;
-/// Until the threads run, or sleep, all of them.
+/// The longest wait until the threads run, or sleep, all of them; and from one look at that to the next.
 const SETTLING: Duration = Duration::from_millis(5);
+const LOOK: Duration = Duration::from_micros(100);
 /// Between two looks at whether to go on: some microseconds.
 const ROUND: u32 = 4_096;
 
@@ -25,6 +26,8 @@ struct Shared {
     wanted: Mutex<Wanted>,
     changed: Condvar,
     is_on: AtomicBool,
+    /// The threads that run.
+    running: AtomicUsize,
     counters: Vec<Counter>,
 }
 
@@ -58,7 +61,10 @@ impl Load {
     pub fn set(&mut self, is_on: bool) {
         if self.shared.is_on.load(Ordering::Relaxed) != is_on {
             self.shared.want(Wanted { is_on, is_over: false });
-            thread::sleep(SETTLING);
+            let (start, settled) = (Instant::now(), if is_on { self.threads.len() } else { 0 });
+            while self.shared.running.load(Ordering::Relaxed) != settled && start.elapsed() < SETTLING {
+                thread::sleep(LOOK);
+            }
         }
     }
 
@@ -92,12 +98,14 @@ impl Shared {
             if wanted.unwrap_or_else(PoisonError::into_inner).is_over {
                 return;
             }
+            self.running.fetch_add(1, Ordering::Relaxed);
             while self.is_on.load(Ordering::Relaxed) {
                 for number in 0..ROUND {
                     std::hint::black_box(number);
                 }
                 self.counters[index].0.fetch_add(1, Ordering::Relaxed);
             }
+            self.running.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
