@@ -389,3 +389,52 @@ fn a_label_comes_after_what_was_taken_out() {
         reader.join().unwrap();
     }));
 }
+
+/// Who has the place next may protect before the one that gave it back has let go.
+#[test]
+fn a_hazard_pointer_lets_go_before_it_gives_its_place_back() {
+    assert_right(tso::explore(|| {
+        let domain = Domain::new(Asymmetric);
+        let published = Arc::new(hazard::Published::new(Object::new(1), &domain));
+        let mut retirer = domain.retirer();
+        let old = domain.hazard();
+        let reader = thread::spawn({
+            let published = published.clone();
+            move || {
+                let mut hazard = domain.hazard();
+                published.load(&mut hazard).read();
+                leave((published, hazard, domain));
+            }
+        });
+        drop(old);
+        published.replace(Object::new(2), &mut retirer);
+        retirer.flush();
+        leave((published, retirer));
+        reader.join().unwrap();
+    }));
+}
+
+#[test]
+fn a_handle_unpins_before_it_gives_its_place_back() {
+    assert_right(tso::explore(|| {
+        let collector = epoch::Collector::new(Asymmetric);
+        let published = Arc::new(epoch::Published::new(Object::new(1), &collector));
+        let writing = collector.register();
+        let old = collector.register();
+        let reader = thread::spawn({
+            let published = published.clone();
+            move || {
+                let handle = collector.register();
+                let guard = handle.pin();
+                published.load(&guard).read();
+                leave(guard);
+                leave((published, handle, collector));
+            }
+        });
+        drop(old);
+        published.replace(Object::new(2), &writing);
+        writing.flush();
+        leave((published, writing));
+        reader.join().unwrap();
+    }));
+}
