@@ -34,6 +34,30 @@ pub(super) const EDITS: &[Edit] = &[
         "self.stop_by(cpu, |_| Ok(()))",
     ),
     (STACKS, "a stopped stack does not refuse", "        stack.admit(false);\n", ""),
+    (
+        POINTER,
+        "a hazard pointer gives its place back before it lets go",
+        r"        self.slot().store(std::ptr::null_mut(), Ordering::Release);
+        // SAFETY: the record lives as long as the domain.
+        unsafe { self.slot.as_ref() }.release();
+",
+        r"        // SAFETY: the record lives as long as the domain.
+        unsafe { self.slot.as_ref() }.release();
+        self.slot().store(std::ptr::null_mut(), Ordering::Release);
+",
+    ),
+    (
+        HANDLE,
+        "a handle gives its place back before it unpins",
+        r"        self.word().store(UNPINNED, Ordering::Release);
+        // SAFETY: the record lives as long as the collector.
+        unsafe { self.participant.as_ref() }.release();
+",
+        r"        // SAFETY: the record lives as long as the collector.
+        unsafe { self.participant.as_ref() }.release();
+        self.word().store(UNPINNED, Ordering::Release);
+",
+    ),
     (STACKS, "two stop a stack", "return Ok(None);", ""),
     (STACKS, "a plain push goes past the end", "if len >= self.capacity {", "if len > self.capacity {"),
     (
