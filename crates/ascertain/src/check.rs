@@ -7,7 +7,7 @@ use ascertain_engine::claims_file::{self, ClaimsFile};
 use ascertain_engine::plan::{Config, Plan, Registry};
 
 use crate::error::Error;
-use crate::request::{FailOn, Request, Terms, UseCase};
+use crate::request::{GatedVerdict, Request, Terms, UseCase};
 
 const MAX_TIME: Duration = Duration::from_secs(120);
 
@@ -17,14 +17,14 @@ pub struct Check {
     /// The claims, with the commands that they speak of: from [`read`], or anywhere else.
     pub claims: ClaimsFile,
     /// The verdicts that fail.
-    pub fail_on: Vec<FailOn>,
+    pub fail_on: Vec<GatedVerdict>,
     /// Error, time, trials, seed.
     pub terms: Terms,
 }
 
 impl Check {
     /// The verdicts that fail where nobody says which: of claims of one's own.
-    pub const FAIL_ON: [FailOn; 2] = [FailOn::Refuted, FailOn::Undecided];
+    pub const FAIL_ON: [GatedVerdict; 2] = [GatedVerdict::Refuted, GatedVerdict::Undecided];
 
     /// Claims of one's own.
     #[must_use]

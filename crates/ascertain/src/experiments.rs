@@ -5,7 +5,7 @@ use std::time::Duration;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::plan::{Config, Plan, Table};
 
-use crate::request::{FailOn, Request, Terms, UseCase};
+use crate::request::{GatedVerdict, Request, Terms, UseCase};
 
 /// Time for each experiment that is named.
 const MAX_TIME_EACH: Duration = Duration::from_secs(45);
@@ -20,7 +20,7 @@ pub struct Experiments {
     /// Claims to be judged meanwhile.
     pub claims: Vec<Claim>,
     /// The verdicts that fail.
-    pub fail_on: Vec<FailOn>,
+    pub fail_on: Vec<GatedVerdict>,
     /// Error, time, trials, seed.
     pub terms: Terms,
 }

@@ -2,7 +2,7 @@
 
 use ascertain_engine::unit::Unit;
 pub use ascertain_permute::{
-    Alternative, Budget, Comparison, Decision, End, Method, Null, Progress, Question, Sample, Statistic,
+    Alternative, Budget, Comparison, Decision, End, Method, Null, Question, Reshuffled, Sample, Statistic,
 };
 use ascertain_permute::{Reshuffles, decide};
 use ascertain_report::permutation::{Permutation, SCHEMA, SampleSummary};
@@ -63,7 +63,7 @@ pub struct Permute {
 ///
 /// # Errors
 /// When the samples have no answer to the question: one is empty, or a ratio has no sign.
-pub fn permute(asked: Permute, stop: &Stop, observe: &mut dyn FnMut(&Progress)) -> Result<Permutation, Error> {
+pub fn permute(asked: Permute, stop: &Stop, observe: &mut dyn FnMut(&Reshuffled)) -> Result<Permutation, Error> {
     let Permute { samples, unit, question, method, budget, seed } = asked;
     let described = |(sample, heading): &HeadedSample| {
         let (name, n) = (sample.name.clone(), sample.values.len() as u64);

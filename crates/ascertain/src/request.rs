@@ -20,7 +20,7 @@ pub struct Request {
     pub use_case: UseCase,
     /// The verdicts that fail.
     #[serde(default)]
-    pub fail_on: Vec<FailOn>,
+    pub fail_on: Vec<GatedVerdict>,
     /// How the table of a comparison is laid out.
     #[serde(default)]
     pub layout: TableLayout,
@@ -52,7 +52,7 @@ pub enum UseCase {
 /// Which verdicts fail a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FailOn {
+pub enum GatedVerdict {
     /// The claim is refuted.
     Refuted,
     /// The claim is undecided.
@@ -140,10 +140,10 @@ impl Request {
             () if outcome.interrupted => Ending::Interrupted,
             () if run.target_failed => Ending::TargetFailed,
             () if is_nothing => Ending::Nothing,
-            () if self.fails_on(FailOn::Refuted) && any(|claim| claim.verdict == Verdict::Refuted) => {
+            () if self.fails_on(GatedVerdict::Refuted) && any(|claim| claim.verdict == Verdict::Refuted) => {
                 Ending::GateFailed
             }
-            () if self.fails_on(FailOn::Undecided)
+            () if self.fails_on(GatedVerdict::Undecided)
                 && any(|claim| matches!(claim.verdict, Verdict::Undecided | Verdict::Deferred)) =>
             {
                 Ending::Undecided
@@ -153,7 +153,7 @@ impl Request {
         }
     }
 
-    fn fails_on(&self, what: FailOn) -> bool {
+    fn fails_on(&self, what: GatedVerdict) -> bool {
         self.fail_on.contains(&what)
     }
 }

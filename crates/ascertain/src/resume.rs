@@ -7,7 +7,7 @@ use ascertain_engine::evidence::Writer;
 use ascertain_engine::outcome::Gate;
 
 use crate::error::Error;
-use crate::request::{FailOn, Request, UseCase};
+use crate::request::{GatedVerdict, Request, UseCase};
 use crate::run::{Done, RunContext, go_on};
 
 /// A recorded run, and what is to be otherwise from now on.
@@ -20,7 +20,7 @@ pub struct Continue {
     /// Trials of each lane in all; without it, as many as the run had.
     pub max_trials: Option<u64>,
     /// Verdicts that fail, instead of those that the run said.
-    pub fail_on: Option<Vec<FailOn>>,
+    pub fail_on: Option<Vec<GatedVerdict>>,
     /// What it fails for, of a run of the first version, whose plan does not have it.
     pub gate: Option<Gate>,
 }

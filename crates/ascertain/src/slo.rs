@@ -11,7 +11,7 @@ use ascertain_report::figure::exact_percent;
 use ascertain_stats::soonest_verdict;
 
 use crate::error::Error;
-use crate::request::{FailOn, Request, Terms, UseCase};
+use crate::request::{GatedVerdict, Request, Terms, UseCase};
 
 const MAX_TIME: Duration = Duration::from_secs(30);
 
@@ -32,7 +32,7 @@ pub struct Slo {
     /// Trials that are thrown away first.
     pub warmup: u64,
     /// The verdicts that fail.
-    pub fail_on: Vec<FailOn>,
+    pub fail_on: Vec<GatedVerdict>,
     /// Whether the rate and the quantiles are drawn.
     pub plot: bool,
     /// Error, time, trials, seed.
@@ -50,7 +50,7 @@ impl Slo {
             spread: None,
             margin: None,
             warmup: 0,
-            fail_on: vec![FailOn::Refuted, FailOn::Undecided],
+            fail_on: vec![GatedVerdict::Refuted, GatedVerdict::Undecided],
             plot: false,
             terms: Terms::default(),
         }

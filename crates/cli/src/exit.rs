@@ -73,10 +73,10 @@ pub enum FailOn {
 }
 
 /// Those that fail.
-pub fn fail_on(words: &[FailOn]) -> Vec<ascertain::FailOn> {
+pub fn fail_on(words: &[FailOn]) -> Vec<ascertain::GatedVerdict> {
     let failing = words.iter().filter_map(|word| match word {
-        FailOn::Refuted => Some(ascertain::FailOn::Refuted),
-        FailOn::Undecided => Some(ascertain::FailOn::Undecided),
+        FailOn::Refuted => Some(ascertain::GatedVerdict::Refuted),
+        FailOn::Undecided => Some(ascertain::GatedVerdict::Undecided),
         FailOn::Nothing => None,
     });
     failing.collect()

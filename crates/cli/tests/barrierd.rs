@@ -76,11 +76,11 @@ fn is_root(path: &Path) -> bool {
 fn it_serves_without_privileges_and_ends_in_order() {
     let Some(mut running) = Running::new() else { return };
     let client = Client::open(&running.path).unwrap();
-    client.wait(client.ticket(), None, at_last()).unwrap();
+    client.wait(client.timestamp(), None, at_last()).unwrap();
     // All CPUs may have passed by interrupts of their own; who waits for such a CPU, which never passes, makes it beat.
     while client.status().beats == 0 {
         let deadline = Instant::now() + Duration::from_millis(10);
-        assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));
+        assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));
     }
     if is_root(Path::new("/proc/self")) {
         assert_eq!(running.kernel_says("Uid"), "65534\t65534\t65534\t65534");
@@ -101,7 +101,7 @@ fn it_serves_without_privileges_and_ends_in_order() {
 
     running.signal("-TERM");
     assert_eq!(running.process.wait().unwrap().code(), Some(0));
-    assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), at_last()), Err(Error::Gone)));
+    assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), at_last()), Err(Error::Gone)));
     assert!(matches!(Client::open(&running.path), Err(Error::NotRunning { .. })));
 }
 
@@ -112,7 +112,7 @@ fn a_client_of_a_killed_daemon_is_told_at_once() {
     assert!(client.is_alive());
     std::thread::scope(|scope| {
         // Such a CPU never passes: it waits until the daemon is gone.
-        let waiter = scope.spawn(|| client.wait(client.ticket(), Some(&[u32::MAX]), at_last()));
+        let waiter = scope.spawn(|| client.wait(client.timestamp(), Some(&[u32::MAX]), at_last()));
         running.process.kill().unwrap();
         running.process.wait().unwrap();
         assert!(matches!(waiter.join().unwrap(), Err(Error::Gone)));
@@ -126,7 +126,7 @@ fn a_client_of_a_stopped_daemon_waits_no_longer_than_it_said() {
     let client = Client::open(&running.path).unwrap();
     running.signal("-STOP");
     let deadline = Instant::now() + Duration::from_millis(30);
-    assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));
+    assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));
     assert!(client.is_alive(), "stopped is not ended");
 }
 

@@ -42,7 +42,7 @@ impl Default for Budget {
 
 /// How far it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Reshuffled {
     /// Reshuffles so far.
     pub shuffles: u64,
     /// Those that were at least as far from the null hypothesis as the data.
@@ -135,7 +135,7 @@ pub fn decide(
     reshuffles: &mut Reshuffles,
     method: Method,
     budget: &Budget,
-    watch: &mut dyn FnMut(&Progress) -> bool,
+    watch: &mut dyn FnMut(&Reshuffled) -> bool,
 ) -> Result<Conclusion, Error> {
     let mut test = Test::new(method)?;
     let start = Instant::now();
@@ -154,7 +154,7 @@ pub fn decide(
         if elapsed >= next_look {
             next_look = elapsed + LOOK_EVERY;
             let Tally { trials: shuffles, successes: exceedances } = test.tally();
-            if !watch(&Progress { shuffles, exceedances, elapsed }) {
+            if !watch(&Reshuffled { shuffles, exceedances, elapsed }) {
                 break (Decision::Undecided, End::Interrupted);
             }
         }

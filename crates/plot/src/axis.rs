@@ -8,7 +8,7 @@ pub enum Scale {
     Log,
     /// Shares between 0 and 1, stretched at both ends so that 0.9, 0.99 and 0.999 are equally far apart
     /// (log-odds); 0 and 1 have no place on it.
-    Nines,
+    Logit,
     /// Names in a row: the first is 0, the second 1. On the y axis the first is at the top.
     Names(Vec<String>),
 }

@@ -48,7 +48,7 @@ impl Ruler {
     pub(crate) fn end(&self, value: f64) -> Option<f64> {
         let beyond = match self.axis.scale {
             Scale::Log => value <= 0.0,
-            Scale::Nines => value <= 0.0 || value >= 1.0,
+            Scale::Logit => value <= 0.0 || value >= 1.0,
             _ => false,
         };
         if value.is_infinite() || beyond { Some(if value > 0.5 { 1.0 } else { 0.0 }) } else { self.share(value) }
@@ -84,7 +84,7 @@ fn place(scale: &Scale, value: f64) -> Option<f64> {
     let at = match scale {
         Scale::Linear | Scale::Names(_) => value.is_finite().then_some(value)?,
         Scale::Log => (value > 0.0).then(|| value.log10())?,
-        Scale::Nines => (value > 0.0 && value < 1.0).then(|| (value / (1.0 - value)).log10())?,
+        Scale::Logit => (value > 0.0 && value < 1.0).then(|| (value / (1.0 - value)).log10())?,
     };
     at.is_finite().then_some(at.clamp(-FARTHEST, FARTHEST))
 }
@@ -94,7 +94,7 @@ pub(crate) fn number(scale: &Scale, place: f64) -> f64 {
     match scale {
         Scale::Linear | Scale::Names(_) => place,
         Scale::Log => 10f64.powf(place),
-        Scale::Nines => 1.0 / (1.0 + 10f64.powf(-place)),
+        Scale::Logit => 1.0 / (1.0 + 10f64.powf(-place)),
     }
 }
 
@@ -176,7 +176,7 @@ fn ends(axis: &Axis, scale: &Scale, marks: &[f64], layers: &[Layer], on: Which) 
 /// The ends where there is nothing to show.
 fn empty(scale: &Scale) -> (f64, f64) {
     match scale {
-        Scale::Nines => (-2.0, 2.0),
+        Scale::Logit => (-2.0, 2.0),
         _ => (0.0, 1.0),
     }
 }
@@ -185,7 +185,7 @@ fn empty(scale: &Scale) -> (f64, f64) {
 fn around(scale: &Scale, at: f64) -> Extent {
     let air = match scale {
         Scale::Linear | Scale::Names(_) => at.abs() / 10.0,
-        Scale::Log | Scale::Nines => 0.5,
+        Scale::Log | Scale::Logit => 0.5,
     };
     if air > 1e-290 { Extent { low: at - air, high: at + air } } else { Extent { low: 0.0, high: 1.0 } }
 }

@@ -10,8 +10,8 @@ use crate::{Layer, Which};
 /// The most rows of labels.
 const MOST_ROWS: usize = 8;
 
-/// What there is room for.
-pub(crate) struct Room<'a> {
+/// The space that labels of rules have.
+pub(crate) struct LabelSpace<'a> {
     /// The width of the picture.
     pub(crate) width: f64,
     /// So much of the lowest row is taken from the left.
@@ -37,7 +37,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Whether the two are in each other's way: side by side without room, or a rule drawn through a label.
+    /// Whether the two are in each other's way: side by side without space, or a rule drawn through a label.
     fn hinders(&self, other: &Step, gap: f64) -> bool {
         let crosses = |rule: Option<f64>, row: usize, label: &Step| {
             row > label.row && rule.is_some_and(|x| label.from - gap / 2.0 < x && x < label.to + gap / 2.0)
@@ -56,7 +56,7 @@ struct Wanted {
 
 /// The labels of all vertical rules, and how many rows they and what is taken need. A label without a place is
 /// left out.
-pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, room: &Room) -> (Vec<Step>, usize) {
+pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, space: &LabelSpace) -> (Vec<Step>, usize) {
     let mut wanted: Vec<Wanted> = Vec::new();
     for layer in &scene.plot.layers {
         let Layer::Rule { on: Which::X, at, label } = layer else { continue };
@@ -73,40 +73,40 @@ pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, room: &Room) ->
     // Each to the right of its rule, from the last to the first, or each to the left from the first to the last:
     // both make stairs. What is out of sight has no rule to be at, and comes last.
     wanted.sort_by(|a, b| b.is_drawn.cmp(&a.is_drawn).then(b.x.total_cmp(&a.x)));
-    let to_the_right = stairs(&wanted, room, false);
+    let to_the_right = stairs(&wanted, space, false);
     wanted.sort_by(|a, b| b.is_drawn.cmp(&a.is_drawn).then(a.x.total_cmp(&b.x)));
-    let to_the_left = stairs(&wanted, room, true);
+    let to_the_left = stairs(&wanted, space, true);
     let is_worse = (to_the_right.0.len(), to_the_left.1) < (to_the_left.0.len(), to_the_right.1);
     if is_worse { to_the_left } else { to_the_right }
 }
 
 /// Each label in the lowest row where it hinders none before it.
-fn stairs(wanted: &[Wanted], room: &Room, prefers_left: bool) -> (Vec<Step>, usize) {
+fn stairs(wanted: &[Wanted], space: &LabelSpace, prefers_left: bool) -> (Vec<Step>, usize) {
     let mut steps: Vec<Step> = Vec::new();
-    let taken = Step { text: String::new(), row: 0, from: 0.0, to: room.taken, rule: None };
+    let taken = Step { text: String::new(), row: 0, from: 0.0, to: space.taken, rule: None };
     for Wanted { x, text, is_drawn } in wanted {
-        let (right, left) = (room.width - x - 2.0 * room.gap, x - 2.0 * room.gap);
-        let text = shortened(text, right.max(left), room.measure);
-        let length = (room.measure)(&text);
+        let (right, left) = (space.width - x - 2.0 * space.gap, x - 2.0 * space.gap);
+        let text = shortened(text, right.max(left), space.measure);
+        let length = (space.measure)(&text);
         let is_left = if prefers_left { length <= left } else { length > right };
-        let from = if is_left { x - room.gap - length } else { x + room.gap };
+        let from = if is_left { x - space.gap - length } else { x + space.gap };
         let step = |row: usize| Step { text: text.clone(), row, from, to: from + length, rule: is_drawn.then_some(*x) };
         let is_free = |step: &Step| {
-            let hinders = |other: &Step| step.hinders(other, room.gap);
-            let is_taken = room.taken > 0.0 && hinders(&taken);
+            let hinders = |other: &Step| step.hinders(other, space.gap);
+            let is_taken = space.taken > 0.0 && hinders(&taken);
             !is_taken && !steps.iter().any(hinders)
         };
         // A rule that what is taken stands in the way of has its label after that, without a line up to it.
         let after = |row: usize| Step {
-            from: room.taken + room.gap,
-            to: room.taken + room.gap + length,
+            from: space.taken + space.gap,
+            to: space.taken + space.gap + length,
             rule: None,
             ..step(row)
         };
-        let has_room = room.taken + 2.0 * room.gap + length <= room.width;
+        let has_room = space.taken + 2.0 * space.gap + length <= space.width;
         let places = (0..MOST_ROWS).map(step).chain((0..MOST_ROWS).filter(|_| has_room).map(after));
         steps.extend(places.into_iter().find(is_free));
     }
     let rows = steps.iter().map(|step| step.row + 1).max().unwrap_or(0);
-    (steps, rows.max(usize::from(room.taken > 0.0)))
+    (steps, rows.max(usize::from(space.taken > 0.0)))
 }

@@ -18,7 +18,7 @@
 //!
 //! | on | | means |
 //! |---|---|---|
-//! | `svg` | `data-x`, `data-y` | `log 3 6 60 690`: the scale, the places of two ends, and their pixels. A place is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`nines`), or which name it is, from 0 (`names`) |
+//! | `svg` | `data-x`, `data-y` | `log 3 6 60 690`: the scale, the places of two ends, and their pixels. A place is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`logit`), or which name it is, from 0 (`names`) |
 //! | | `data-x-label`, `data-y-label` | the label of the axis |
 //! | | `data-x-unit`, `data-y-unit` | prefixes from the largest, `1e9 s,1e6 ms`: factor and symbol. A number is shown divided by the first factor that it reaches, else by the last; without the attribute as it is |
 //! | | `data-x-whole`, `data-y-whole` | present where all marks are at whole numbers: round |
@@ -194,7 +194,7 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64, ticks: &[Tick]
     let scale = match ruler.axis.scale {
         Scale::Linear => "linear",
         Scale::Log => "log",
-        Scale::Nines => "nines",
+        Scale::Logit => "logit",
         Scale::Names(_) => "names",
     };
     // A millionth of the axis is less than a pixel's hundredth.

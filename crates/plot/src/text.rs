@@ -15,7 +15,7 @@ use crate::names::shortened;
 use crate::scale::Ruler;
 use crate::scene::Scene;
 use crate::svg::colored_cells;
-use crate::ticks::{Room, Tick, ticks};
+use crate::ticks::{Tick, TickSpace, ticks};
 use crate::{Layer, Plot, stairs};
 use canvas::{Canvas, Frame, Paint};
 
@@ -85,7 +85,7 @@ impl Drawing<'_> {
 
         let y_label = fitting(&scene.y.axis.label, width / 2);
         let taken = if y_label.is_empty() { 0.0 } else { columns(&y_label) + 1.0 };
-        let room = stairs::Room { width: width as f64, taken, gap: 1.0, measure: &columns };
+        let room = stairs::LabelSpace { width: width as f64, taken, gap: 1.0, measure: &columns };
         let (steps, step_rows) = stairs::arranged(scene, |share| frame.column(share) as f64, &room);
         // The height asked for holds one row of labels.
         if named.is_none() && step_rows != 1 {
@@ -154,7 +154,7 @@ impl Drawing<'_> {
                 self.label_start(frame, pair[0]) + pair[0].label.width() + gap <= self.label_start(frame, pair[1])
             })
         };
-        ticks(&self.scene.x, &Room { fits: &fits, most: most_name as f64, width: columns })
+        ticks(&self.scene.x, &TickSpace { fits: &fits, most: most_name as f64, width: columns })
     }
 
     /// The legend in lines: series, sample, name.
@@ -214,7 +214,7 @@ fn y_ticks(ruler: &Ruler, rows: usize, most: usize) -> Vec<Tick> {
         written.windows(2).all(|pair| (pair[1].share - pair[0].share).abs() * rows as f64 >= apart - 1e-6)
             && written.iter().all(|tick| tick.label.width() <= most)
     };
-    let mut ticks = ticks(ruler, &Room { fits: &fits, most: most as f64, width: columns });
+    let mut ticks = ticks(ruler, &TickSpace { fits: &fits, most: most as f64, width: columns });
     ticks.iter_mut().for_each(|tick| tick.label = fitting(&tick.label, most));
     ticks
 }

@@ -18,8 +18,8 @@ pub(crate) struct Tick {
     pub(crate) name: Option<String>,
 }
 
-/// What a picture has room for.
-pub(crate) struct Room<'a> {
+/// The space that an axis has for its ticks' labels.
+pub(crate) struct TickSpace<'a> {
     /// Whether these labels can stand side by side.
     pub(crate) fits: &'a dyn Fn(&[Tick]) -> bool,
     /// How wide a name may be.
@@ -29,13 +29,13 @@ pub(crate) struct Room<'a> {
 }
 
 /// The most ticks that fit, at round numbers, in the order of their places.
-pub(crate) fn ticks(ruler: &Ruler, room: &Room) -> Vec<Tick> {
+pub(crate) fn ticks(ruler: &Ruler, space: &TickSpace) -> Vec<Tick> {
     let mut ticks = match &ruler.axis.scale {
-        Scale::Names(names) => return named(ruler, names, room),
-        Scale::Linear => densest(linear(ruler), room),
-        Scale::Log if ruler.is_binary => densest(binary(ruler), room),
-        Scale::Log => densest(logarithmic(ruler), room),
-        Scale::Nines => densest(nines(ruler), room),
+        Scale::Names(names) => return named(ruler, names, space),
+        Scale::Linear => densest(linear(ruler), space),
+        Scale::Log if ruler.is_binary => densest(binary(ruler), space),
+        Scale::Log => densest(logarithmic(ruler), space),
+        Scale::Logit => densest(logit(ruler), space),
     };
     if ruler.axis.scale == Scale::Log && !ruler.is_binary {
         let between = between_decades(ruler, &ticks);
@@ -46,30 +46,30 @@ pub(crate) fn ticks(ruler: &Ruler, room: &Room) -> Vec<Tick> {
 }
 
 /// The first set that fits; where none does, ever fewer of the last.
-fn densest(sets: Vec<Vec<Tick>>, room: &Room) -> Vec<Tick> {
-    if let Some(set) = sets.iter().find(|set| set.len() > 1 && (room.fits)(set)) {
+fn densest(sets: Vec<Vec<Tick>>, space: &TickSpace) -> Vec<Tick> {
+    if let Some(set) = sets.iter().find(|set| set.len() > 1 && (space.fits)(set)) {
         return set.clone();
     }
     let last = sets.into_iter().rfind(|set| !set.is_empty()).unwrap_or_default();
-    every(&last, room)
+    every(&last, space)
 }
 
 /// Every second, fifth, tenth … tick, so that they fit.
-fn every(all: &[Tick], room: &Room) -> Vec<Tick> {
+fn every(all: &[Tick], space: &TickSpace) -> Vec<Tick> {
     let strides = (0..).map(|rank| [1, 2, 5][rank % 3] * 10usize.pow(rank as u32 / 3));
     let mut sets = strides
         .take_while(|stride| *stride < all.len().max(2))
         .map(|stride| all.iter().step_by(stride).cloned().collect::<Vec<_>>());
-    sets.find(|set| (room.fits)(set)).unwrap_or_else(|| all[..all.len().min(1)].to_vec())
+    sets.find(|set| (space.fits)(set)).unwrap_or_else(|| all[..all.len().min(1)].to_vec())
 }
 
-fn named(ruler: &Ruler, names: &[String], room: &Room) -> Vec<Tick> {
+fn named(ruler: &Ruler, names: &[String], space: &TickSpace) -> Vec<Tick> {
     let tick = |(index, (name, label)): (usize, (&String, String))| {
         let whole = (label != *name).then(|| name.clone());
         Some(Tick { share: ruler.share(index as f64)?, label, name: whole })
     };
-    let labels = told_apart(names, room.most, room.width);
-    every(&names.iter().zip(labels).enumerate().filter_map(tick).collect::<Vec<_>>(), room)
+    let labels = told_apart(names, space.most, space.width);
+    every(&names.iter().zip(labels).enumerate().filter_map(tick).collect::<Vec<_>>(), space)
 }
 
 /// Ticks at these numbers, where they are between the ends.
@@ -142,7 +142,7 @@ fn binary(ruler: &Ruler) -> Vec<Vec<Tick>> {
     [1, 2, 5, 10, 20].into_iter().map(set).collect()
 }
 
-fn nines(ruler: &Ruler) -> Vec<Vec<Tick>> {
+fn logit(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let tails = || (2..=12).map(|digits| format!("1e-{digits}").parse::<f64>().unwrap_or(0.0));
     let share = if ruler.axis.in_percent { label::percent } else { label::quantile };
     let labels = |values: &[f64]| values.iter().map(|v| share(*v)).collect::<Vec<_>>();
@@ -160,7 +160,7 @@ fn nines(ruler: &Ruler) -> Vec<Vec<Tick>> {
     // Between two of these: even steps, labelled alike.
     let relabelled = |set: Vec<Tick>| {
         let (from, to) = ruler.places();
-        let value = |share: f64| number(&Scale::Nines, from + share * (to - from));
+        let value = |share: f64| number(&Scale::Logit, from + share * (to - from));
         set.into_iter().map(|tick| Tick { label: share(value(tick.share)), ..tick }).collect()
     };
     linear(ruler).into_iter().map(relabelled).collect()

@@ -225,7 +225,7 @@ impl PowerAnalysis {
             id: "power".into(),
             title: format!("The chance of each verdict in {} {trials}", self.max_trials),
             alt: [self.question(), self.reach()].join(" "),
-            x: Axis::new(label, Scale::Nines, Unit::One).percent(),
+            x: Axis::new(label, Scale::Logit, Unit::One).percent(),
             y: Axis::new("chance", Scale::Linear, Unit::One).showing(0.0, 1.0).percent(),
             series: [holds, refuted, "undecided"].map(String::from).into(),
             layers: [rule].into_iter().chain(lines).chain(chances.into_iter().enumerate().map(dots)).collect(),

@@ -12,7 +12,7 @@ use ascertain_report::history::comparison::{
 };
 use ascertain_report::history::list::{self, ListedRun, RunList, RunState};
 use ascertain_report::history::prune::{self, PrunedRun, Pruning, SparedRun};
-use ascertain_report::history::trend::{self, Estimate, Trend, TrendLine, TrendPoint, Versus};
+use ascertain_report::history::trend::{self, Estimate, Trend, TrendLine, TrendPoint, VariantPair};
 use ascertain_report::plot::{Layer, Scale};
 use ascertain_report::terminal::Style;
 use common::compare_with_golden;
@@ -107,7 +107,7 @@ fn ratios() -> Trend {
         metric: "wall".into(),
         unit: Unit::One,
         better: Better::Higher,
-        ratio: Some(Versus { candidate: "sort | uniq`".into(), baseline: "bin/a".into() }),
+        ratio: Some(VariantPair { candidate: "sort | uniq`".into(), baseline: "bin/a".into() }),
         lines: vec![TrendLine {
             variant: "sort | uniq`".into(),
             at: Point::default(),

@@ -24,7 +24,7 @@
     const write = (px) => {
       const place = from + (to - from) * (px - start) / (end - start);
       if (names) return names[Math.round(place)];
-      if (scale === "nines") {
+      if (scale === "logit") {
         const percents = +(100 / (1 + 10 ** -place)).toPrecision(5);
         return data("-unit") ? `${percents} %` : `p${percents}`;
       }

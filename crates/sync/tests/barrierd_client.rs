@@ -34,43 +34,43 @@ fn the_layout_is_as_documented() {
 }
 
 #[test]
-fn a_ticket_passes_when_each_cpu_has_been_interrupted() {
+fn a_timestamp_passes_when_each_cpu_has_been_interrupted() {
     let fake = Fake::with_cpus(possible() + 2);
     let (client, _socket) = fake.client();
-    let (others, ticket) = other_cpus(&fake, &client);
+    let (others, timestamp) = other_cpus(&fake, &client);
     let (last, rest) = others.split_last().unwrap();
     rest.iter().for_each(|&cpu| fake.interrupt(cpu));
-    assert!(client.has_passed(ticket, Some(rest)) && !client.has_passed(ticket, None));
-    assert!(!client.has_passed(ticket, Some(&[*last])));
+    assert!(client.has_passed(timestamp, Some(rest)) && !client.has_passed(timestamp, None));
+    assert!(!client.has_passed(timestamp, Some(&[*last])));
     fake.interrupt(*last);
-    assert!(client.has_passed(ticket, None));
-    assert!(!client.has_passed(client.ticket(), None));
+    assert!(client.has_passed(timestamp, None));
+    assert!(!client.has_passed(client.timestamp(), None));
 }
 
 #[test]
 fn idle_and_offline_cpus_pass() {
     let fake = Fake::with_cpus(possible() + 2);
     let (client, _socket) = fake.client();
-    let (others, ticket) = other_cpus(&fake, &client);
+    let (others, timestamp) = other_cpus(&fake, &client);
     for &cpu in &others {
         fake.map.word(map::line(cpu) + map::IS_IDLE).store(1, SeqCst);
     }
-    assert!(client.has_passed(ticket, None));
+    assert!(client.has_passed(timestamp, None));
     fake.map.word(map::line(others[0]) + map::IS_IDLE).store(0, SeqCst);
-    assert!(!client.has_passed(ticket, None));
-    // Seen offline before the ticket, as far as that can be told; then after it.
+    assert!(!client.has_passed(timestamp, None));
+    // Seen offline before the timestamp, as far as that can be told; then after it.
     fake.page.word(page::offline(others[0])).store(fake.map.word(map::VIRTUAL_TIME).load(SeqCst), SeqCst);
-    assert!(!client.has_passed(ticket, None));
+    assert!(!client.has_passed(timestamp, None));
     let later = fake.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
     fake.page.word(page::offline(others[0])).store(later, SeqCst);
-    assert!(client.has_passed(ticket, None));
-    // Absent from the start, until it notes something. Nobody takes a ticket on the last one, which does not exist.
+    assert!(client.has_passed(timestamp, None));
+    // Absent from the start, until it notes something. Nobody takes a timestamp on the last one, which does not exist.
     let absent = fake.cpus - 1;
     fake.page.word(page::offline(absent)).store(file::ABSENT, SeqCst);
     fake.map.word(map::line(absent) + map::IS_IDLE).store(0, SeqCst);
-    assert!(client.has_passed(ticket, None) && client.has_passed(client.ticket(), Some(&[absent])));
+    assert!(client.has_passed(timestamp, None) && client.has_passed(client.timestamp(), Some(&[absent])));
     fake.interrupt(absent);
-    assert!(client.has_passed(ticket, None) && !client.has_passed(client.ticket(), Some(&[absent])));
+    assert!(client.has_passed(timestamp, None) && !client.has_passed(client.timestamp(), Some(&[absent])));
 }
 
 /// On many machines some of the CPUs that there may be never are.
@@ -91,30 +91,30 @@ fn by_the_clock_an_absent_cpu_passes() {
 fn a_cpu_that_is_not_there_never_passes() {
     let fake = Fake::new();
     let (client, _socket) = fake.client();
-    let ticket = client.ticket();
+    let timestamp = client.timestamp();
     fake.beat();
     for cpu in [fake.cpus, u32::MAX] {
-        assert!(!client.has_passed(ticket, Some(&[cpu])));
-        let late = client.wait(ticket, Some(&[cpu]), soon()).unwrap_err();
+        assert!(!client.has_passed(timestamp, Some(&[cpu])));
+        let late = client.wait(timestamp, Some(&[cpu]), soon()).unwrap_err();
         assert!(matches!(late, Error::Late { .. }) && late.to_string().contains("never passes"), "{late}");
     }
     // Such a one may be late. Where there is but one, it is the taker's own, and has passed.
-    let late = client.wait(client.ticket(), Some(&[fake.cpus - 1, 0]), soon()).err();
+    let late = client.wait(client.timestamp(), Some(&[fake.cpus - 1, 0]), soon()).err();
     let late = late.map(|error| error.to_string());
     assert!(late.as_ref().map_or(fake.cpus == 1, |said| said.contains("not interrupted in time")), "{late:?}");
-    assert!(client.has_passed(ticket, Some(&[])));
+    assert!(client.has_passed(timestamp, Some(&[])));
 }
 
 #[test]
-fn a_ticket_is_its_own_daemons() {
+fn a_timestamp_is_its_own_daemons() {
     let [one, other] = [Fake::new(), Fake::new()];
     let ((first, _first), (again, _again), (second, _second)) = (one.client(), one.client(), other.client());
-    let ticket = first.ticket();
+    let timestamp = first.timestamp();
     one.beat();
     other.beat();
-    assert!(first.has_passed(ticket, None) && again.has_passed(ticket, None));
-    assert!(!second.has_passed(ticket, None));
-    assert!(matches!(second.wait(ticket, None, at_last()), Err(Error::OtherDaemon)));
+    assert!(first.has_passed(timestamp, None) && again.has_passed(timestamp, None));
+    assert!(!second.has_passed(timestamp, None));
+    assert!(matches!(second.wait(timestamp, None, at_last()), Err(Error::OtherDaemon)));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_waiter_asks_and_is_woken() {
     let fake = Fake::with_cpus(possible() + 1);
     let (client, socket) = fake.client();
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| client.wait(client.ticket(), None, at_last()));
+        let waiter = scope.spawn(|| client.wait(client.timestamp(), None, at_last()));
         // It asks before it sleeps.
         socket::receive(&socket).unwrap().unwrap();
         fake.beat();
@@ -172,7 +172,7 @@ fn heartbeats_wrap_around() {
     fake.page.half(page::BEATS).store(u32::MAX, SeqCst);
     let (client, socket) = fake.client();
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| client.wait(client.ticket(), None, at_last()));
+        let waiter = scope.spawn(|| client.wait(client.timestamp(), None, at_last()));
         socket::receive(&socket).unwrap().unwrap();
         fake.beat();
         waiter.join().unwrap().unwrap();
@@ -187,13 +187,13 @@ fn virtual_time_near_its_end() {
     let fake = Fake::with_cpus(possible() + 1);
     fake.map.word(map::VIRTUAL_TIME).store(u64::MAX - 1, SeqCst);
     let (client, _socket) = fake.client();
-    let (others, ticket) = other_cpus(&fake, &client);
-    assert!(!client.has_passed(ticket, None));
+    let (others, timestamp) = other_cpus(&fake, &client);
+    assert!(!client.has_passed(timestamp, None));
     for &cpu in &others {
         fake.map.word(map::line(cpu) + map::SEEN).store(u64::MAX, SeqCst);
         fake.map.word(map::line(cpu) + map::GENERATION).store(u64::MAX, SeqCst);
     }
-    assert!(client.has_passed(ticket, None));
+    assert!(client.has_passed(timestamp, None));
     fake.map.word(map::VIRTUAL_TIME).store(u64::MAX, SeqCst);
     let (_, last) = other_cpus(&fake, &client);
     assert!(!client.has_passed(last, None));
@@ -207,10 +207,10 @@ fn values_that_go_backwards_are_ignored() {
     let fake = Fake::with_cpus(possible() + 1);
     fake.map.word(map::VIRTUAL_TIME).store(1_000, SeqCst);
     let (client, _socket) = fake.client();
-    let (others, ticket) = other_cpus(&fake, &client);
+    let (others, timestamp) = other_cpus(&fake, &client);
     for seen in [999, 1_000, 0, 5] {
         others.iter().for_each(|&cpu| fake.map.word(map::line(cpu) + map::SEEN).store(seen, SeqCst));
-        assert!(!client.has_passed(ticket, None), "{seen}");
+        assert!(!client.has_passed(timestamp, None), "{seen}");
     }
     fake.map.word(map::line(others[0]) + map::CLOCK_NS).store(u64::MAX, SeqCst);
     fake.map.word(map::line(others[0]) + map::GENERATION).store(1, SeqCst);
@@ -222,25 +222,25 @@ fn a_daemon_that_dies_ends_the_wait_at_once() {
     let fake = Fake::with_cpus(possible() + 1);
     let (client, socket) = fake.client();
     assert!(client.is_alive());
-    let ticket = client.ticket();
+    let timestamp = client.timestamp();
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| client.wait(ticket, None, at_last()));
+        let waiter = scope.spawn(|| client.wait(timestamp, None, at_last()));
         socket::receive(&socket).unwrap().unwrap();
         drop(socket);
         assert!(matches!(waiter.join().unwrap(), Err(Error::Gone)));
     });
-    assert!(!client.is_alive() && !client.has_passed(ticket, None));
+    assert!(!client.is_alive() && !client.has_passed(timestamp, None));
     assert!(matches!(client.ask(), Err(Error::Gone)));
     // What it left is still true.
     fake.beat();
-    assert!(client.has_passed(ticket, None));
+    assert!(client.has_passed(timestamp, None));
 }
 
 #[test]
 fn a_daemon_that_is_stopped_makes_the_wait_late() {
     let fake = Fake::with_cpus(possible() + 1);
     let (client, _socket) = fake.client();
-    let error = client.wait(client.ticket(), None, soon()).unwrap_err();
+    let error = client.wait(client.timestamp(), None, soon()).unwrap_err();
     assert!(matches!(error, Error::Late { .. }) && error.to_string().contains("is barrierd stopped?"), "{error}");
     // Nor does asking block when nobody reads.
     (0..100_000).for_each(|_| client.ask().unwrap());
@@ -361,11 +361,11 @@ proptest! {
         fake.page.half(page::VERSION).store(file::VERSION, SeqCst);
         fake.page.half(page::CPUS).store(4, SeqCst);
         let (client, _socket) = fake.client();
-        let (others, ticket) = other_cpus(&fake, &client);
+        let (others, timestamp) = other_cpus(&fake, &client);
         for cpu in others {
             let word = |field| lines[(map::line(cpu) + field) / 8];
             let may_pass = word(map::SEEN) > lines[0] || word(map::IS_IDLE) == 1;
-            prop_assert_eq!(client.has_passed(ticket, Some(&[cpu])), may_pass);
+            prop_assert_eq!(client.has_passed(timestamp, Some(&[cpu])), may_pass);
         }
         let status = client.status();
         prop_assert_eq!(status.cpus.len(), 4);

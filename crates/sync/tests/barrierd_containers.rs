@@ -56,7 +56,7 @@ fn passed_without_an_interrupt(mut daemon: Daemon) -> Option<usize> {
 }
 
 fn wait(client: &Client) {
-    client.wait(client.ticket(), None, Instant::now() + Duration::from_secs(60)).unwrap();
+    client.wait(client.timestamp(), None, Instant::now() + Duration::from_secs(60)).unwrap();
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn with_daemon(work: impl FnOnce(&Client)) {
 }
 
 fn wait(client: &Client) {
-    client.wait(client.ticket(), None, Instant::now() + Duration::from_secs(10)).unwrap();
+    client.wait(client.timestamp(), None, Instant::now() + Duration::from_secs(10)).unwrap();
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn nothing_hangs_and_nothing_is_lost_while_a_cpu_goes_and_comes() {
                 waits
             });
             for _ in 0..5 {
-                let before = client.ticket();
+                let before = client.timestamp();
                 switch.set(false);
                 client.wait(before, None, Instant::now() + Duration::from_secs(10)).unwrap();
                 wait(client);
@@ -133,12 +133,12 @@ fn one_heartbeat_passes_a_cpu_that_is_offline() {
         for _ in 0..100 {
             // None is under way.
             thread::sleep(10 * PERIOD);
-            let (before, ticket) = (client.status().beats, client.ticket());
+            let (before, timestamp) = (client.status().beats, client.timestamp());
             client.ask().unwrap();
             while client.status().beats == before {
                 thread::yield_now();
             }
-            assert!(client.has_passed(ticket, Some(&[switch.cpu])));
+            assert!(client.has_passed(timestamp, Some(&[switch.cpu])));
         }
     });
 }

@@ -80,12 +80,12 @@ fn every_wait_ends_while_all_cpus_are_busy() {
             });
         }
         for _ in 0..50 {
-            client.wait(client.ticket(), None, at_last()).unwrap();
+            client.wait(client.timestamp(), None, at_last()).unwrap();
         }
         // These waits may have ended by the CPUs' own ticks. Such a CPU has none.
         while client.status().beats == 0 {
             let soon = Instant::now() + 40 * PERIOD;
-            assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), soon), Err(Error::Late { .. })));
+            assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), soon), Err(Error::Late { .. })));
         }
     });
     let status = client.status();
@@ -102,7 +102,7 @@ fn no_wait_ends_at_once() {
     let Some(mut daemon) = daemon() else { return };
     let client = daemon.connect().unwrap();
     let (stop, serving) = serve(daemon);
-    assert_eq!(missed_rounds(300, || client.wait(client.ticket(), None, at_last()).unwrap()), 0);
+    assert_eq!(missed_rounds(300, || client.wait(client.timestamp(), None, at_last()).unwrap()), 0);
     drop(stop);
     serving.join().unwrap();
 }
@@ -116,7 +116,7 @@ fn a_forked_child_goes_on() {
     // SAFETY: the child makes system calls and reads memory, allocates nothing unless it fails, and ends by `_exit`.
     let child = unsafe {
         match libc::fork() {
-            0 => libc::_exit(client.wait(client.ticket(), None, at_last()).is_err().into()),
+            0 => libc::_exit(client.wait(client.timestamp(), None, at_last()).is_err().into()),
             child => child,
         }
     };
@@ -124,7 +124,7 @@ fn a_forked_child_goes_on() {
     // SAFETY: `status` may be written to.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
-    client.wait(client.ticket(), None, at_last()).unwrap();
+    client.wait(client.timestamp(), None, at_last()).unwrap();
     drop(stop);
     serving.join().unwrap();
 }
@@ -142,11 +142,11 @@ fn one_daemon_at_a_path() {
     assert!(matches!(second.listen(&path), Err(Error::IsRunning { .. })));
     let (stop, serving) = serve(daemon);
     let client = open(&path);
-    client.wait(client.ticket(), None, at_last()).unwrap();
+    client.wait(client.timestamp(), None, at_last()).unwrap();
     drop(stop);
     drop(serving.join().unwrap());
     assert!(!path.exists());
-    assert!(matches!(client.wait(client.ticket(), Some(&[u32::MAX]), at_last()), Err(Error::Gone)));
+    assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), at_last()), Err(Error::Gone)));
     // A socket that a killed daemon left is replaced; what is no socket is not.
     fs::write(&path, "mine").unwrap();
     assert!(second.listen(&path).unwrap_err().to_string().contains("not a socket"));
@@ -197,7 +197,7 @@ fn hostile_clients_hold_nobody_up() {
             }
         });
         for _ in 0..20 {
-            client.wait(client.ticket(), None, at_last()).unwrap();
+            client.wait(client.timestamp(), None, at_last()).unwrap();
         }
     });
     drop(stop);

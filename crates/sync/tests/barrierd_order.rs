@@ -1,4 +1,4 @@
-//! That a ticket comes after what its taker wrote, tried on this machine's store buffers.
+//! That a timestamp comes after what its taker wrote, tried on this machine's store buffers.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 
@@ -17,17 +17,17 @@ use common::store_buffers::must_show;
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Stores that the turn's waits behind: more than in `missed_rounds`, for a ticket takes longer than a load.
+/// Stores that the turn's waits behind: more than in `missed_rounds`, for a timestamp takes longer than a load.
 const QUEUED: usize = 40;
 const ROUNDS: usize = 10_000;
 /// Where others keep the CPUs busy each round takes milliseconds: then fewer will do.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// A thread writes its turn and takes a ticket, again and again. In each round the caller has an interrupt, as the kernel's
-/// program notes it, and reads which turn it is. A ticket from before that interrupt, with a turn that is not seen after
+/// A thread writes its turn and takes a timestamp, again and again. In each round the caller has an interrupt, as the kernel's
+/// program notes it, and reads which turn it is. A timestamp from before that interrupt, with a turn that is not seen after
 /// it, would pass too early. How many rounds had one. As in `missed_rounds`, stores that wait for their lines delay
 /// the turn's.
-fn rounds_with_an_early_ticket<T: Copy + PartialEq + Send>(
+fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     fake: &Fake,
     cpu: u32,
     take: impl Fn() -> T + Sync,
@@ -38,16 +38,16 @@ fn rounds_with_an_early_ticket<T: Copy + PartialEq + Send>(
     let is_over = AtomicBool::new(false);
     let (taken, seen) = thread::scope(|scope| {
         let taker = scope.spawn(|| {
-            // The last turn with each ticket.
+            // The last turn with each timestamp.
             let mut taken: Vec<(T, u64)> = Vec::new();
             for now in 1.. {
                 queued.iter().for_each(|line| line.0.store(now, Relaxed));
                 turn.0.store(now, Relaxed);
                 compiler_fence(SeqCst);
-                let ticket = take();
-                match taken.last_mut().filter(|(last, _)| *last == ticket) {
+                let timestamp = take();
+                match taken.last_mut().filter(|(last, _)| *last == timestamp) {
                     Some((_, turn)) => *turn = now,
-                    None => taken.push((ticket, now)),
+                    None => taken.push((timestamp, now)),
                 }
                 if is_over.load(Relaxed) {
                     break;
@@ -74,37 +74,37 @@ fn rounds_with_an_early_ticket<T: Copy + PartialEq + Send>(
     let is_early = |(round, seen): &(u64, u64)| {
         fake.map.word(map::line(cpu) + map::SEEN).store(*round, SeqCst);
         // In the order in which they were taken: the first ones are from before the interrupt.
-        let before = taken.partition_point(|(ticket, _)| has_passed(*ticket));
+        let before = taken.partition_point(|(timestamp, _)| has_passed(*timestamp));
         taken[..before].last().is_some_and(|(_, turn)| turn > seen)
     };
     (1..).zip(seen).filter(is_early).count()
 }
 
-/// On the last CPU, which does not exist, nobody takes a ticket.
+/// On the last CPU, which does not exist, nobody takes a timestamp.
 fn fake() -> Fake {
     Fake::with_cpus(possible() + 1)
 }
 
 #[test]
-fn no_ticket_is_taken_before_what_was_written_is_seen() {
+fn no_timestamp_is_taken_before_what_was_written_is_seen() {
     for _ in 0..10 {
         let fake = fake();
         let cpu = fake.cpus - 1;
         let (client, _socket) = fake.client();
-        let has_passed = |ticket| client.has_passed(ticket, Some(&[cpu]));
-        assert_eq!(rounds_with_an_early_ticket(&fake, cpu, || client.ticket(), has_passed), 0);
+        let has_passed = |timestamp| client.has_passed(timestamp, Some(&[cpu]));
+        assert_eq!(rounds_with_an_early_timestamp(&fake, cpu, || client.timestamp(), has_passed), 0);
     }
 }
 
-/// The control: what a ticket is, without its fence. It is a few rounds or thousands, as the threads and their lines happen
+/// The control: what a timestamp is, without its fence. It is a few rounds or thousands, as the threads and their lines happen
 /// to lie; none in four runs of ten where others kept both CPUs busy.
 #[test]
-fn without_a_fence_a_ticket_is_taken_too_early() {
+fn without_a_fence_a_timestamp_is_taken_too_early() {
     must_show(100, || {
         let fake = fake();
         let cpu = fake.cpus - 1;
         let take = || fake.map.word(map::VIRTUAL_TIME).load(Relaxed);
         let has_passed = |taken| fake.map.word(map::line(cpu) + map::SEEN).load(SeqCst) > taken;
-        rounds_with_an_early_ticket(&fake, cpu, take, has_passed) > 0
+        rounds_with_an_early_timestamp(&fake, cpu, take, has_passed) > 0
     });
 }

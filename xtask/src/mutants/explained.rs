@@ -42,7 +42,7 @@ pub(super) const EXPLAINED: &[Explained] = &[
     (
         "barrierd/client.rs",
         "`fence(Ordering::SeqCst);` is `AcqRel`",
-        "the first one's loss is noticed by `no_ticket_is_taken_before_what_was_written_is_seen` in 2 runs of 4, for it \
+        "the first one's loss is noticed by `no_timestamp_is_taken_before_what_was_written_is_seen` in 2 runs of 4, for it \
          takes a store that waits; the others are loads after loads, whose order x86 keeps, which alone has the daemon",
     ),
 ];

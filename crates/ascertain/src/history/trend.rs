@@ -9,7 +9,7 @@ use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::recorded::{self, Series};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
-use ascertain_report::history::trend::{Estimate, SCHEMA, Trend, TrendLine, TrendPoint, Versus};
+use ascertain_report::history::trend::{Estimate, SCHEMA, Trend, TrendLine, TrendPoint, VariantPair};
 use ascertain_stats::quantile_ranks;
 
 use crate::error::{Error, refused};
@@ -84,7 +84,7 @@ fn ratios_of(
     folder: &Path,
     experiment: &str,
     metric: &Metric,
-    versus: &Versus,
+    versus: &VariantPair,
     faults: &mut Vec<String>,
 ) -> Result<Vec<ArmFigure>, Error> {
     let run = recorded::read(folder)?;
@@ -209,10 +209,10 @@ fn metric(asked: &TrendRequest, measured: &[Measured]) -> Result<Metric, Error> 
 }
 
 /// The experiment's two variants of `A/B`.
-fn versus(text: &str, experiment: &str, measured: &[Measured]) -> Result<Versus, Error> {
+fn versus(text: &str, experiment: &str, measured: &[Measured]) -> Result<VariantPair, Error> {
     let known: BTreeSet<&str> = measured.iter().flat_map(|run| run.variants(experiment)).collect();
     if let Some((candidate, baseline)) = splits(text).find(|(a, b)| known.contains(a) && known.contains(b)) {
-        return Ok(Versus { candidate: candidate.into(), baseline: baseline.into() });
+        return Ok(VariantPair { candidate: candidate.into(), baseline: baseline.into() });
     }
     match splits(text).next() {
         None => refused(format!("--ratio {text}: write A/B, two variants")),
@@ -280,7 +280,7 @@ fn medians(points: &[PointSummary], experiment: &str, metric: &str) -> Vec<ArmFi
 
 /// How many times better the candidate is than the baseline in the same trial, at each point that both have; and how many
 /// trials have no ratio, since a value is zero or below.
-fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &Versus) -> (Vec<ArmFigure>, usize) {
+fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &VariantPair) -> (Vec<ArmFigure>, usize) {
     let of = |variant: &str| {
         let found: Vec<&Series> = series
             .iter()

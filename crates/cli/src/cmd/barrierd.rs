@@ -99,7 +99,7 @@ fn once(args: &Args) -> anyhow::Result<()> {
         daemon.serve(stopped.as_fd())
     });
     let start = Instant::now();
-    let waited = client.wait(client.ticket(), None, start + Duration::from_secs(10));
+    let waited = client.wait(client.timestamp(), None, start + Duration::from_secs(10));
     let barrier_ns = start.elapsed().as_nanos() as u64;
     let status = client.status();
     drop(stop);

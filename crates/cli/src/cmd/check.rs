@@ -72,7 +72,7 @@ impl Args {
         Request { fail_on: self.gates(), ..Request::new(UseCase::Check) }
     }
 
-    fn gates(&self) -> Vec<ascertain::FailOn> {
+    fn gates(&self) -> Vec<ascertain::GatedVerdict> {
         let own = if self.files.is_empty() { Vec::new() } else { Check::FAIL_ON.to_vec() };
         self.fail_on.as_deref().map_or(own, exit::fail_on)
     }

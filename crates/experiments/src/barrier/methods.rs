@@ -92,12 +92,12 @@ impl Method {
         match self {
             Self::Heartbeat(daemon) => {
                 let client = &daemon.client;
-                let ticket = client.ticket();
-                client.wait(ticket, None, Instant::now() + WAIT_MAX).map_err(|error| error.to_string())
+                let timestamp = client.timestamp();
+                client.wait(timestamp, None, Instant::now() + WAIT_MAX).map_err(|error| error.to_string())
             }
             Self::Interrupts(daemon) => {
-                let ticket = daemon.client.ticket();
-                look_again(|| daemon.client.has_passed(ticket, None), || daemon.client.ask().is_ok())
+                let timestamp = daemon.client.timestamp();
+                look_again(|| daemon.client.has_passed(timestamp, None), || daemon.client.ask().is_ok())
             }
             Self::InterruptsByClock(daemon) => {
                 let start_ns = clock::now_ns();

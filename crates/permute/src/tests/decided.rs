@@ -56,7 +56,7 @@ fn budgets_end_it_undecided() {
         let samples = vec![Sample::new("a", numbers(0..100)), Sample::new("b", numbers(100..200))];
         Reshuffles::new(samples, &Question::default(), 3).unwrap()
     };
-    let end = |budget: Budget, watch: &mut dyn FnMut(&crate::Progress) -> bool| {
+    let end = |budget: Budget, watch: &mut dyn FnMut(&crate::Reshuffled) -> bool| {
         let method = Method::Csm { alpha: 1e-7, error: 1e-9 };
         let conclusion = decide(&mut reshuffles(), method, &budget, watch).unwrap();
         assert_eq!(conclusion.decision, Decision::Undecided);

@@ -93,7 +93,7 @@ pub fn quantiles(series: usize) -> Plot {
         layers.push(line(index, shares.iter().map(|share| [*share, time(*share)]).collect()));
     }
     layers.push(rule(Which::Y, 10e6, "limit 10 ms"));
-    let (x, y) = (Axis::new("quantile", Scale::Nines, NONE), Axis::new("time", Scale::Log, TIME));
+    let (x, y) = (Axis::new("quantile", Scale::Logit, NONE), Axis::new("time", Scale::Log, TIME));
     plot("quantiles", "Time by quantile, with 95 % bands", x, y, &names[..series], layers)
 }
 
@@ -317,7 +317,7 @@ pub fn rules() -> Plot {
 /// Numbers at the limits of doubles, and none where some are expected.
 pub fn extremes() -> Vec<Plot> {
     let points = vec![[1e-300, -1e300], [1.0, f64::NAN], [1e300, f64::INFINITY], [2.0, 1e300], [-3.0, 0.0]];
-    let scales = [Scale::Linear, Scale::Log, Scale::Nines, Scale::Names(Vec::new())];
+    let scales = [Scale::Linear, Scale::Log, Scale::Logit, Scale::Names(Vec::new())];
     let named = |(index, scale): (usize, Scale)| {
         let x = Axis::new("x", scale.clone(), SIZE);
         let y = Axis::new("y", scale, TIME);

@@ -9,7 +9,7 @@ use super::{Drawing, colored_cells, escaped, prefixes};
 use crate::Cell;
 use crate::ink::{RAMP, hex, is_light, ramp};
 use crate::scene::Scene;
-use crate::ticks::{Room, Tick, ticks};
+use crate::ticks::{Tick, TickSpace, ticks};
 
 /// How many colours are told apart, so that cells of one colour are one path.
 const SHADES: f64 = 63.0;
@@ -93,7 +93,7 @@ impl Drawing {
                 between >= (text_width(&pair[0].label) + text_width(&pair[1].label)) / 2.0 + 12.0
             })
         };
-        for tick in ticks(&values.ruler, &Room { fits: &apart, most: f64::INFINITY, width: text_width }) {
+        for tick in ticks(&values.ruler, &TickSpace { fits: &apart, most: f64::INFINITY, width: text_width }) {
             if tick.label.is_empty() {
                 continue;
             }

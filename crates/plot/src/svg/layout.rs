@@ -5,7 +5,7 @@ use super::{Size, legend};
 use crate::names::{em_width, shortened};
 use crate::scale::Ruler;
 use crate::scene::Scene;
-use crate::ticks::{Room, Tick, ticks};
+use crate::ticks::{Tick, TickSpace, ticks};
 
 /// The size of text.
 pub(super) const TEXT: f64 = 12.0;
@@ -168,7 +168,7 @@ fn y_ticks_of(ruler: &Ruler, height: f64, names_most: f64) -> Vec<Tick> {
         ticks.windows(2).all(|pair| (pair[1].share - pair[0].share).abs() * length >= apart - 0.01)
             && ticks.iter().all(|tick| is_named || text_width(&tick.label) <= names_most)
     };
-    ticks(ruler, &Room { fits: &fits, most: names_most, width: text_width })
+    ticks(ruler, &TickSpace { fits: &fits, most: names_most, width: text_width })
 }
 
 /// The ticks below, and whether their labels are slanted: names that don't fit side by side.
@@ -184,19 +184,19 @@ fn x_ticks_of(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
     };
     let Some(columns) = Scene::names(ruler) else {
         let fits = |ticks: &[Tick]| beside(ticks, 22.0);
-        return (ticks(ruler, &Room { fits: &fits, most: f64::INFINITY, width: text_width }), false);
+        return (ticks(ruler, &TickSpace { fits: &fits, most: f64::INFINITY, width: text_width }), false);
     };
-    let whole = ticks(ruler, &Room { fits: &|_| true, most: length / 2.0, width: text_width });
+    let whole = ticks(ruler, &TickSpace { fits: &|_| true, most: length / 2.0, width: text_width });
     let are_numbers = whole.iter().all(|tick| tick.label.chars().all(|c| c.is_ascii_digit()));
     if beside(&whole, 6.0) || are_numbers {
         let fits = |ticks: &[Tick]| beside(ticks, 6.0);
-        return (ticks(ruler, &Room { fits: &fits, most: length / 2.0, width: text_width }), false);
+        return (ticks(ruler, &TickSpace { fits: &fits, most: length / 2.0, width: text_width }), false);
     }
     // A slanted label ends at its tick, and the first must not leave the picture on the left.
     let column = length / columns as f64;
     let most = ((frame.left + column / 2.0 - 4.0) / SLANT.cos()).clamp(24.0, 130.0);
     let fits = |ticks: &[Tick]| ticks.windows(2).all(|pair| (pair[1].share - pair[0].share) * length >= TEXT * 1.4);
-    (ticks(ruler, &Room { fits: &fits, most, width: text_width }), true)
+    (ticks(ruler, &TickSpace { fits: &fits, most, width: text_width }), true)
 }
 
 /// The text in lines of a bold face.

@@ -19,7 +19,7 @@ pub(super) struct RuleLabel {
 /// The labels of vertical rules, their y counted from the frame's top, and how many rows there are. Row 0 is the
 /// lowest; its first `taken` pixels are the y axis's.
 pub(super) fn above(scene: &Scene, frame: &Frame, width: f64, taken: f64) -> (Vec<RuleLabel>, usize) {
-    let room = stairs::Room { width, taken, gap: 4.0, measure: &text_width };
+    let room = stairs::LabelSpace { width, taken, gap: 4.0, measure: &text_width };
     let (steps, rows) = stairs::arranged(scene, |share| frame.x(share), &room);
     let label = |step: stairs::Step| RuleLabel {
         text: step.text,

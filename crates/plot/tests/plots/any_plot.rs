@@ -32,7 +32,7 @@ fn axis() -> impl Strategy<Value = Axis> {
     let scale = prop_oneof![
         Just(Scale::Linear),
         Just(Scale::Log),
-        Just(Scale::Nines),
+        Just(Scale::Logit),
         prop::collection::vec(name(), 0..6).prop_map(Scale::Names),
     ];
     let unit = prop::sample::select(vec![TIME, SIZE, RATE, PER_SECOND, NONE, UNSORTED]);

@@ -192,7 +192,7 @@ fn ticks_are_at_round_numbers_with_units() {
     assert_eq!(labels(Scale::Log, TIME, 1e3, 1e6), ["1 µs", "10 µs", "100 µs", "1 ms"]);
     assert_eq!(labels(Scale::Log, NONE, 1.0, 20.0), ["1", "2", "5", "10", "20"]);
     assert_eq!(labels(Scale::Log, NONE, 0.96, 1.26), ["1.00", "1.05", "1.10", "1.15", "1.20", "1.25"]);
-    assert_eq!(labels(Scale::Nines, NONE, 0.01, 0.9991), ["p1", "p10", "p50", "p90", "p99", "p99.9"]);
+    assert_eq!(labels(Scale::Logit, NONE, 0.01, 0.9991), ["p1", "p10", "p50", "p90", "p99", "p99.9"]);
     assert_eq!(labels(Scale::Linear, NONE, 7.0, 7.0)[..2], ["6.4", "6.6"]);
 }
 

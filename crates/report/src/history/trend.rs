@@ -33,7 +33,7 @@ pub struct Trend {
     /// Which way is better; a ratio is better when it is higher.
     pub better: Better,
     /// What is compared with what within each run; `None` for the metric itself.
-    pub ratio: Option<Versus>,
+    pub ratio: Option<VariantPair>,
     /// A line for each arm, or for a ratio each point.
     pub lines: Vec<TrendLine>,
     /// What was left out, and why, in plain sentences.
@@ -42,7 +42,7 @@ pub struct Trend {
 
 /// A ratio: how many times better the candidate is than the baseline in the same trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Versus {
+pub struct VariantPair {
     /// The variant that the ratio speaks for.
     pub candidate: String,
     /// The variant that it is held against.
@@ -144,7 +144,7 @@ impl Trend {
     fn label(&self, line: &TrendLine) -> String {
         let arm = arm_label(&line.variant, &own_levels(&line.at, &self.shared_levels()));
         match &self.ratio {
-            Some(Versus { baseline, .. }) => format!("{arm} against {}", escape_controls(baseline)),
+            Some(VariantPair { baseline, .. }) => format!("{arm} against {}", escape_controls(baseline)),
             None => arm,
         }
     }

@@ -24,8 +24,8 @@ const LOOK_EVERY_SHARE: usize = 8;
 /// The ratio or difference of each trial with its bound, ties hollow, and the running estimate with its interval.
 /// Nothing where a claim compares nothing, or nothing that can be drawn.
 pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
-    let versus = Versus::of(claim)?;
-    let is_ratio = versus.scale == Effect::Ratio;
+    let effect = PairedEffect::of(claim)?;
+    let is_ratio = effect.scale == Effect::Ratio;
     // One that was cut off has its place where it is known to lie beyond.
     let place = |index: usize| {
         let Bounds { low, high } = path.statistics.bounds(index);
@@ -40,7 +40,7 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
         let wanted = (0..path.statistics.len()).filter(|&index| path.successes[index] == outcome);
         wanted.filter_map(|index| Some([index as f64 + 1.0, place(index)?])).collect()
     };
-    let mut series: Vec<String> = versus.sides(claim).into();
+    let mut series: Vec<String> = effect.sides(claim).into();
     let dots = |series, outcome| Layer::Dots { series, points: of_outcome(outcome), hollow: outcome.is_none() };
     let mut layers = vec![dots(Some(0), Some(true)), dots(Some(1), Some(false))];
     let ties = path.successes.iter().filter(|success| success.is_none()).count();
@@ -52,20 +52,20 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
         layers.splice(0..0, running(claim, path, quantile, series.len()));
         series.push(format!("{} so far", quantile_name(quantile)));
     }
-    layers.extend(versus.rules(claim, Which::Y));
-    let (good, better) = adjective(versus.measure);
+    layers.extend(effect.rules(claim, Which::Y));
+    let (good, better) = adjective(effect.measure);
     let (what, label) =
         if is_ratio { ("ratio", format!("times as {good}")) } else { ("difference", format!("{better} by")) };
     let plot = Plot {
         id,
         title: format!("Paired {what}s in the order measured{}", not_drawn(path.statistics.len() - drawn)),
-        alt: format!("{}: {}", said(claim), in_words(claim, path, versus)),
+        alt: format!("{}: {}", said(claim), in_words(claim, path, effect)),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),
-        y: Axis::new(&label, if is_ratio { Scale::Log } else { Scale::Linear }, versus.unit()),
+        y: Axis::new(&label, if is_ratio { Scale::Log } else { Scale::Linear }, effect.unit()),
         series,
         layers,
     };
-    Some(Picture { kind: PictureKind::Ratios, plot, table: table(claim, path, versus) })
+    Some(Picture { kind: PictureKind::Ratios, plot, table: table(claim, path, effect) })
 }
 
 /// `median`, `p10`.
@@ -117,8 +117,8 @@ fn open_ones(claim: &ClaimResult) -> &'static str {
     if claim.unknown > 0 { "cut off or a tie" } else { "tie, not counted" }
 }
 
-fn in_words(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> String {
-    let [kept, missed] = versus.sides(claim);
+fn in_words(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> String {
+    let [kept, missed] = effect.sides(claim);
     let mut text = format!("{} {kept}, {} {missed}", count(path, Some(true)), count(path, Some(false)));
     let ties = count(path, None);
     if ties > 0 {
@@ -131,8 +131,8 @@ fn in_words(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> String {
     format!("of {}, {text}{}.", names::counted(path.successes.len(), "trial"), figure.unwrap_or_default())
 }
 
-fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
-    let [kept, missed] = versus.sides(claim);
+fn table(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> Table {
+    let [kept, missed] = effect.sides(claim);
     let mut table = Table::new(&["", ""]);
     let mut row = |name: &str, cell: String| table.rows.push(vec![names::capitalised(name), cell]);
     let sorted = path.statistics.sorted();
@@ -144,7 +144,7 @@ fn table(claim: &ClaimResult, path: &ClaimPath, versus: Versus) -> Table {
     }
     for (name, q) in [("least", 0.0), ("p25", 0.25), ("median", 0.5), ("p75", 0.75), ("greatest", 1.0)] {
         let value = sorted.quantile(q).and_then(Bounds::estimate);
-        row(name, value.map_or_else(|| "-".into(), |value| versus.unit().human(value)));
+        row(name, value.map_or_else(|| "-".into(), |value| effect.unit().human(value)));
     }
     if let Some(figure) = ClaimFigure::of(claim) {
         row("the claim's figure", figure.short);
@@ -204,19 +204,21 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
     Some(Picture { kind: PictureKind::Values, plot, table })
 }
 
-/// A comparison of two arms, as a claim asks it.
+/// The ratio or difference of two arms that a claim asks about.
 #[derive(Clone, Copy)]
-pub(super) struct Versus<'a> {
+pub(super) struct PairedEffect<'a> {
     pub measure: &'a Measure,
     pub scale: Effect,
     pub bound: Bound,
 }
 
-impl<'a> Versus<'a> {
+impl<'a> PairedEffect<'a> {
     /// The first comparison of a claim: the one whose ratios or differences are recorded.
-    pub fn of(claim: &'a ClaimResult) -> Option<Versus<'a>> {
+    pub fn of(claim: &'a ClaimResult) -> Option<PairedEffect<'a>> {
         claim.asked.tests.iter().find_map(|test| match test {
-            TestSpec::Versus { measure, scale, bound, .. } => Some(Versus { measure, scale: *scale, bound: *bound }),
+            TestSpec::Versus { measure, scale, bound, .. } => {
+                Some(PairedEffect { measure, scale: *scale, bound: *bound })
+            }
             TestSpec::Predicate { .. } => None,
         })
     }

@@ -63,7 +63,7 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
         id,
         title: format!("{} by quantile{bands_are}{selected}", shown.title()),
         alt: format!("{about}. {}{}", shown.medians_in_words(), cut_off(&shown)),
-        x: Axis::new("quantile of the trials", Scale::Nines, Unit::One),
+        x: Axis::new("quantile of the trials", Scale::Logit, Unit::One),
         y: shown.axis(drawn.into_iter()),
         series: shown.rows.iter().map(|row| row.name.clone()).collect(),
         layers: bands.into_iter().chain(lines).collect(),

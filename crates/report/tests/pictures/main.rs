@@ -82,7 +82,7 @@ fn has_place(scale: &Scale, value: f64) -> bool {
         && match scale {
             Scale::Linear => true,
             Scale::Log => value > 0.0,
-            Scale::Nines => value > 0.0 && value < 1.0,
+            Scale::Logit => value > 0.0 && value < 1.0,
             Scale::Names(names) => value.fract() == 0.0 && (0.0..names.len() as f64).contains(&value),
         }
 }

@@ -73,10 +73,10 @@ unsafe impl Barrier for Interrupts {
     }
 
     fn ticket(&self) -> Ticket {
-        let ticket = self.client.ticket();
+        let timestamp = self.client.timestamp();
         // That nobody hears it is noticed when the ticket is looked at.
         let _ = self.client.ask();
-        Ticket::of_interrupts(Pending { client: Arc::clone(&self.client), ticket, fallback: OnceLock::new() })
+        Ticket::of_interrupts(Pending { client: Arc::clone(&self.client), timestamp, fallback: OnceLock::new() })
     }
 }
 
@@ -96,7 +96,7 @@ fn fallback() -> Option<Ticket> {
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     client: Arc<Client>,
-    ticket: barrierd::Ticket,
+    timestamp: barrierd::Timestamp,
     /// What is waited for too since the daemon died; none if there is nothing.
     fallback: OnceLock<Option<Ticket>>,
 }
@@ -107,18 +107,18 @@ impl Pending {
     }
 
     pub(super) fn is_passed(&self) -> bool {
-        self.client.has_passed(self.ticket, None)
+        self.client.has_passed(self.timestamp, None)
             || (!self.client.is_alive() && self.fallback().is_some_and(Ticket::is_passed))
     }
 
     pub(super) fn wait(&self) {
-        if self.client.wait(self.ticket, None, Instant::now() + PATIENCE).is_ok() {
+        if self.client.wait(self.timestamp, None, Instant::now() + PATIENCE).is_ok() {
             return;
         }
         match self.fallback() {
             Some(ticket) => ticket.wait(),
             None => {
-                while !self.client.has_passed(self.ticket, None) {
+                while !self.client.has_passed(self.timestamp, None) {
                     thread::sleep(LOOK);
                 }
             }

@@ -57,9 +57,9 @@ impl Words for SharedWords {
     }
 }
 
-/// A moment in one daemon's virtual time: see [`Client::ticket`]. To other daemons it means nothing.
+/// A moment in one daemon's virtual time: see [`Client::timestamp`]. To other daemons it means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket {
+pub struct Timestamp {
     virtual_time: u64,
     page: u64,
     /// The CPU that the taker was on, so that it need not be waited for.
@@ -121,30 +121,30 @@ impl Client {
     /// The present moment, after everything that the caller wrote before.
     #[inline]
     #[must_use]
-    pub fn ticket(&self) -> Ticket {
+    pub fn timestamp(&self) -> Timestamp {
         fence(Ordering::SeqCst);
         let virtual_time = self.shared.map.load(map::VIRTUAL_TIME);
-        Ticket { virtual_time, page: self.page, cpu: cpus::current() }
+        Timestamp { virtual_time, page: self.page, cpu: cpus::current() }
     }
 
-    /// Whether each of the CPUs (all, if none are named) has been interrupted, idle or offline since the ticket was
+    /// Whether each of the CPUs (all, if none are named) has been interrupted, idle or offline since the timestamp was
     /// taken, so that what any thread on them did before is seen by the caller from now on, and what any thread on
     /// them does from now on sees what the taker wrote before. Does not block, and asks for nothing: a CPU that runs a
     /// program is interrupted by its timer some hundred times a second. [`ask`](Self::ask) for sooner, and after some
     /// ten milliseconds in vain: a CPU may have been taken offline, or may have no timer.
     ///
-    /// True once is enough. For the same ticket it may be false later, when a CPU that was idle runs a program again:
+    /// True once is enough. For the same timestamp it may be false later, when a CPU that was idle runs a program again:
     /// leaving idleness makes no time pass, for a shared word that each CPU increments whenever it wakes would cost all
-    /// of them. A CPU that this machine does not have never passes, nor does a ticket of another daemon's client.
+    /// of them. A CPU that this machine does not have never passes, nor does a timestamp of another daemon's client.
     #[inline]
     #[must_use]
-    pub fn has_passed(&self, ticket: Ticket, cpus: Option<&[u32]>) -> bool {
-        ticket.page == self.page && self.missing(ticket, cpus).is_none()
+    pub fn has_passed(&self, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
+        timestamp.page == self.page && self.missing(timestamp, cpus).is_none()
     }
 
-    fn missing(&self, ticket: Ticket, cpus: Option<&[u32]>) -> Option<u32> {
+    fn missing(&self, timestamp: Timestamp, cpus: Option<&[u32]>) -> Option<u32> {
         let is_missing = |&cpu: &u32| {
-            cpu >= self.cpus || (ticket.cpu != Some(cpu) && !has_passed(&self.shared, cpu, ticket.virtual_time))
+            cpu >= self.cpus || (timestamp.cpu != Some(cpu) && !has_passed(&self.shared, cpu, timestamp.virtual_time))
         };
         let missing = match cpus {
             None => (0..self.cpus).find(is_missing),
@@ -180,38 +180,38 @@ impl Client {
         }
     }
 
-    /// Blocks until the ticket [has passed](Self::has_passed), asking for heartbeats.
+    /// Blocks until the timestamp [has passed](Self::has_passed), asking for heartbeats.
     ///
     /// # Errors
     /// [`Error::Late`] after the deadline, [`Error::Gone`] as soon as the daemon has ended: use another barrier then.
-    /// The ticket may still pass. [`Error::OtherDaemon`] if the ticket is of another daemon's client, or of the same path's
+    /// The timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is of another daemon's client, or of the same path's
     /// before the daemon there was started anew.
-    pub fn wait(&self, ticket: Ticket, cpus: Option<&[u32]>, deadline: Instant) -> Result<(), Error> {
-        if ticket.page != self.page {
+    pub fn wait(&self, timestamp: Timestamp, cpus: Option<&[u32]>, deadline: Instant) -> Result<(), Error> {
+        if timestamp.page != self.page {
             return Err(Error::OtherDaemon);
         }
         loop {
             // Read before the look at the CPUs: a heartbeat in between changes it, and the sleep ends at once.
             let beats = self.shared.page.load_u32(page::BEATS);
             fence(Ordering::SeqCst);
-            let Some(cpu) = self.missing(ticket, cpus) else { return Ok(()) };
+            let Some(cpu) = self.missing(timestamp, cpus) else { return Ok(()) };
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let last_ns = if cpu < self.cpus { self.shared.map(map::line(cpu) + map::CLOCK_NS) } else { 0 };
                 return Err(Error::Late { cpu, cpus: self.cpus, age_ns: clock::now_ns().saturating_sub(last_ns) });
             }
             self.ask()?;
-            if !self.spin(beats, ticket, cpus) {
+            if !self.spin(beats, timestamp, cpus) {
                 self.shared.page.wait(page::BEATS, beats, left.min(SLEEP_MAX));
             }
         }
     }
 
     /// Looks for a while; false if it was in vain.
-    fn spin(&self, beats: u32, ticket: Ticket, cpus: Option<&[u32]>) -> bool {
+    fn spin(&self, beats: u32, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
         let start_ns = clock::now_ns();
         while clock::now_ns() - start_ns < SPIN_NS {
-            if self.shared.page.load_u32(page::BEATS) != beats || self.has_passed(ticket, cpus) {
+            if self.shared.page.load_u32(page::BEATS) != beats || self.has_passed(timestamp, cpus) {
                 return true;
             }
             std::hint::spin_loop();

@@ -226,7 +226,7 @@ impl Daemon {
         }
     }
 
-    /// When it returns, each ticket has passed that was taken before: each CPU has been interrupted since, or is or
+    /// When it returns, each timestamp has passed that was taken before: each CPU has been interrupted since, or is or
     /// was idle or offline.
     fn beat(&mut self) -> io::Result<()> {
         let Memory { map, page, cpus, .. } = &self.memory;

@@ -10,18 +10,18 @@ use super::{Error, Status};
 pub enum Client {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket(std::convert::Infallible);
+pub struct Timestamp(std::convert::Infallible);
 
 impl Client {
     pub fn open(_path: impl AsRef<Path>) -> Result<Self, Error> {
         Err(Error::OtherMachine)
     }
 
-    pub fn ticket(&self) -> Ticket {
+    pub fn timestamp(&self) -> Timestamp {
         match *self {}
     }
 
-    pub fn has_passed(&self, _ticket: Ticket, _cpus: Option<&[u32]>) -> bool {
+    pub fn has_passed(&self, _timestamp: Timestamp, _cpus: Option<&[u32]>) -> bool {
         match *self {}
     }
 
@@ -33,7 +33,7 @@ impl Client {
         match *self {}
     }
 
-    pub fn wait(&self, _ticket: Ticket, _cpus: Option<&[u32]>, _deadline: Instant) -> Result<(), Error> {
+    pub fn wait(&self, _timestamp: Timestamp, _cpus: Option<&[u32]>, _deadline: Instant) -> Result<(), Error> {
         match *self {}
     }
 

@@ -60,7 +60,7 @@ pub enum Error {
     },
     /// The daemon has ended.
     Gone,
-    /// The ticket was given by another daemon's client.
+    /// The timestamp was given by another daemon's client.
     OtherDaemon,
     /// The time ran out. The daemon may be stopped, or a CPU not be reached.
     Late {
@@ -152,7 +152,9 @@ impl fmt::Display for Error {
                 write!(f, "{}; let daemon and program be of one release", super::file::VERSION)
             }
             Self::Gone => f.write_str("barrierd has ended"),
-            Self::OtherDaemon => f.write_str("the ticket is another barrierd's, or of one that was started anew since"),
+            Self::OtherDaemon => {
+                f.write_str("the timestamp is another barrierd's, or of one that was started anew since")
+            }
             Self::Late { cpu, cpus, .. } if cpu >= cpus => {
                 write!(f, "CPU {cpu} never passes: this machine may have {cpus}, of which 0 is the first")
             }

@@ -15,13 +15,13 @@ mod litmus;
 mod programs;
 
 #[cfg(target_os = "linux")]
-pub use client::{Client, Ticket};
+pub use client::{Client, Timestamp};
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub use daemon::Daemon;
 #[cfg(all(feature = "daemon", not(target_os = "linux")))]
 pub use elsewhere::Daemon;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Client, Ticket};
+pub use elsewhere::{Client, Timestamp};
 pub use error::Error;
 pub use file::{CpuStatus, Status};
 pub use litmus::missed_rounds;

@@ -43,9 +43,9 @@ fn read(fake: &Fake, bytes: &[u8]) {
         Ok(client) => {
             let (cpus, status) = (client.cpus(), client.status());
             assert!(cpus >= fake.cpus && status.cpus.len() == cpus as usize, "{status:?}");
-            let ticket = client.ticket();
-            assert!(!client.has_passed(ticket, Some(&[cpus])) && client.has_passed(ticket, Some(&[])));
-            let _ = (client.has_passed_by_clock(u64::MAX), client.wait(ticket, None, Instant::now()));
+            let timestamp = client.timestamp();
+            assert!(!client.has_passed(timestamp, Some(&[cpus])) && client.has_passed(timestamp, Some(&[])));
+            let _ = (client.has_passed_by_clock(u64::MAX), client.wait(timestamp, None, Instant::now()));
         }
         Err(error) => assert!(!bytes.is_empty(), "as it began: {error}"),
     }

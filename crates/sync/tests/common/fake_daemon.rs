@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::file::{self, map, page};
-use ascertain_sync::barrierd::{Client, Error, Ticket};
+use ascertain_sync::barrierd::{Client, Error, Timestamp};
 use ascertain_sys::mapping::Shared;
 use ascertain_sys::{cpus, futex, socket};
 use tempfile::TempDir;
@@ -122,12 +122,12 @@ pub fn at_last() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// A ticket counts the taker's own CPU as passed; another thread may take it anywhere. So tests name the other CPUs.
-pub fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, Ticket) {
+/// A timestamp counts the taker's own CPU as passed; another thread may take it anywhere. So tests name the other CPUs.
+pub fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, Timestamp) {
     loop {
-        let (before, ticket, after) = (cpus::current(), client.ticket(), cpus::current());
+        let (before, timestamp, after) = (cpus::current(), client.timestamp(), cpus::current());
         if before == after {
-            return ((0..fake.cpus).filter(|&cpu| Some(cpu) != before).collect(), ticket);
+            return ((0..fake.cpus).filter(|&cpu| Some(cpu) != before).collect(), timestamp);
         }
     }
 }
