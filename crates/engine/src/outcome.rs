@@ -182,6 +182,10 @@ pub struct ClaimResult {
     /// Whether what an arm leaves behind seems to reach into the next trial, so that no coin decides its outcome.
     #[serde(default)]
     pub interferes: bool,
+    /// How long the trials took that it was judged by, which other claims may have shared; 0 where that is not known, as of
+    /// trials that were read back.
+    #[serde(default)]
+    pub elapsed_ns: u64,
     /// Successes among the trials that were no ties.
     pub rate: Option<f64>,
     /// The lower end of the rate's interval: wrong with a chance of at most the claim's error, for an order half of it.

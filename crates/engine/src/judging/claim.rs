@@ -43,7 +43,7 @@ pub(crate) struct ClaimJudge {
     diagnostics: Diagnostics,
     /// The intervals are brought up to date again after so many trials.
     next_look: u64,
-    spent_ns: u64,
+    elapsed_ns: u64,
     closed: Option<Closed>,
     path: Option<PathRecorder>,
 }
@@ -96,7 +96,7 @@ impl ClaimJudge {
             unseen: Outcomes::default(),
             diagnostics: Diagnostics::default(),
             next_look: 1,
-            spent_ns: 0,
+            elapsed_ns: 0,
             closed: None,
             path: None,
         })
@@ -133,7 +133,7 @@ impl ClaimJudge {
 
     fn count(&mut self, seen: &Seen, trial: &TrialValues, elapsed_ns: u64) {
         self.trials += 1;
-        self.spent_ns += elapsed_ns;
+        self.elapsed_ns += elapsed_ns;
         if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic.or(seen.value)) {
             paired.push(value);
         }
@@ -171,7 +171,7 @@ impl ClaimJudge {
             }
         }
         if self.claim.max_trials.is_some_and(|most| self.trials >= most)
-            || self.claim.max_time.is_some_and(|most| u128::from(self.spent_ns) >= most.as_nanos())
+            || self.claim.max_time.is_some_and(|most| u128::from(self.elapsed_ns) >= most.as_nanos())
         {
             self.close(Closed::BudgetExhausted);
         }
@@ -339,6 +339,7 @@ impl ClaimJudge {
             decided: self.answer.map(|(_, decided)| decided),
             basis: self.standing_answer().and(self.rule.basis()),
             interferes: self.claim.judging == Judging::Order && self.diagnostics.interference().is_some(),
+            elapsed_ns: self.elapsed_ns,
             rate,
             rate_low: rates.map(|rates| rates.low),
             rate_high: rates.map(|rates| rates.high),

@@ -1,6 +1,9 @@
 //! JUnit XML as Jenkins, GitLab and others read it: a suite for each experiment, a test case for each
 //! claim. A refuted claim is a failure, one whose target failed an error, and one that came to no verdict
 //! is skipped, with the reason.
+//!
+//! Only elements and attributes that the xUnit plugin of Jenkins knows (its `junit-10.xsd`): it turns a file with any
+//! other away. So a claim's place in its file is the first line of its output.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Outcome};
@@ -23,7 +26,9 @@ pub(super) fn write(results: &Results) -> String {
     }
     for experiment in experiments {
         let claims: Vec<&ClaimResult> = all.iter().copied().filter(|claim| claim.experiment == experiment).collect();
-        text += &format!("  <testsuite name=\"{}\"{}>\n", escaped(experiment), counts(results, &claims));
+        let skipped = claims.iter().filter(|claim| results.mark(claim) == Mark::Skipped).count();
+        let counts = counts(results, &claims);
+        text += &format!("  <testsuite name=\"{}\"{counts} skipped=\"{skipped}\">\n", escaped(experiment));
         text += &properties(outcome, results.is_final);
         text.extend(claims.iter().map(|claim| test_case(results, claim)));
         text += "  </testsuite>\n";
@@ -33,8 +38,14 @@ pub(super) fn write(results: &Results) -> String {
 
 fn counts(results: &Results, claims: &[&ClaimResult]) -> String {
     let count = |mark| claims.iter().filter(|claim| results.mark(claim) == mark).count();
-    let [failed, broken, skipped] = [Mark::Failed, Mark::Broken, Mark::Skipped].map(count);
-    format!(" tests=\"{}\" failures=\"{failed}\" errors=\"{broken}\" skipped=\"{skipped}\"", claims.len())
+    let [failed, broken] = [Mark::Failed, Mark::Broken].map(count);
+    let elapsed_ns = claims.iter().map(|claim| claim.elapsed_ns).sum();
+    format!(" tests=\"{}\" failures=\"{failed}\" errors=\"{broken}\"{}", claims.len(), time(elapsed_ns))
+}
+
+/// In seconds. Claims that shared a trial each have the whole of it.
+fn time(elapsed_ns: u64) -> String {
+    format!(" time=\"{:.3}\"", elapsed_ns as f64 / 1e9)
 }
 
 fn properties(outcome: &Outcome, is_final: bool) -> String {
@@ -52,12 +63,11 @@ fn properties(outcome: &Outcome, is_final: bool) -> String {
 }
 
 fn test_case(results: &Results, claim: &ClaimResult) -> String {
-    let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
-        format!(" file=\"{}\" line=\"{}\"", escaped(&place.file.to_string_lossy()), place.line)
-    });
+    let place = results.purpose.places.get(&claim.id);
+    let place = place.map(|place| format!("{}:{}", place.file.to_string_lossy(), place.line));
     // What a comparison asks reads like an answer, and its sentence names the commands itself.
     let says = Some(claim.says.clone()).filter(|_| claim.asked.judging != Judging::Order);
-    let said = [says, Some(sentence::claim(claim)), sentence::warning(claim)];
+    let said = [place, says, Some(sentence::claim(claim)), sentence::warning(claim)];
     let said: Vec<String> = said.into_iter().flatten().filter(|said| !said.is_empty()).collect();
     let element = |name: &str, verdict: &str| {
         let message = escaped(&sentence::claim(claim));
@@ -71,10 +81,11 @@ fn test_case(results: &Results, claim: &ClaimResult) -> String {
         Mark::Skipped => element("skipped", ""),
     };
     format!(
-        "    <testcase classname=\"{}\" name=\"{}\"{place}>\n{result}      <system-out>{}</system-out>\n    \
+        "    <testcase classname=\"{}\" name=\"{}\"{}>\n{result}      <system-out>{}</system-out>\n    \
          </testcase>\n",
         escaped(&claim.experiment),
         escaped(&claim.id),
+        time(claim.elapsed_ns),
         escaped(&said.join("\n"))
     )
 }

@@ -80,6 +80,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimRes
         decided: None,
         basis: None,
         interferes: false,
+        elapsed_ns: 0,
         rate: None,
         rate_low: None,
         rate_high: None,
@@ -98,6 +99,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimRes
 pub fn counted(mut claim: ClaimResult, verdict: Verdict, successes: u64, trials: u64) -> ClaimResult {
     claim.verdict = verdict;
     claim.trials = trials;
+    claim.elapsed_ns = trials * 31_250_000;
     claim.successes = successes;
     claim.rate = Some(successes as f64 / (trials - claim.ties) as f64);
     claim

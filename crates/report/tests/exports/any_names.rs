@@ -43,6 +43,37 @@ prop_compose! {
     }
 }
 
+/// What of an element `junit-10.xsd` of Jenkins' xUnit plugin does not allow: itself, where it stands, an attribute that
+/// it does not know, or a time in a form of its own; or that it lacks what the schema wants.
+fn unknown_to_jenkins(node: roxmltree::Node) -> Option<String> {
+    const SUITE: &[&str] = &["name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "file"];
+    // An element, where it may stand, the attributes it may have, and how many of those it must have.
+    const KNOWN: [(&str, &[&str], &[&str], usize); 9] = [
+        ("testsuites", &[""], &["name", "time", "tests", "failures", "errors"], 0),
+        ("testsuite", &["testsuites", "testsuite"], SUITE, 4),
+        ("properties", &["testsuite"], &[], 0),
+        ("property", &["properties"], &["name", "value"], 2),
+        ("testcase", &["testsuite"], &["name", "time", "classname", "group"], 1),
+        ("failure", &["testcase"], &["type", "message"], 0),
+        ("error", &["testcase"], &["type", "message"], 0),
+        ("skipped", &["testcase"], &["type", "message"], 0),
+        ("system-out", &["testsuite", "testcase"], &[], 0),
+    ];
+    let name = node.tag_name().name();
+    let Some((_, parents, attributes, needed)) = KNOWN.iter().find(|(known, ..)| *known == name) else {
+        return Some(format!("<{name}>"));
+    };
+    let parent = node.parent().map_or("", |parent| parent.tag_name().name());
+    if !parents.contains(&parent) {
+        return Some(format!("<{name}> in <{parent}>"));
+    }
+    let unknown = node.attributes().find(|attribute| !attributes.contains(&attribute.name()));
+    let lacking = attributes[..*needed].iter().find(|needed| node.attribute(**needed).is_none());
+    let is_time = |time: &str| time.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let untimely = node.attribute("time").filter(|time| !is_time(time));
+    (unknown.map(|attribute| attribute.name()).or(lacking.copied()).or(untimely)).map(|what| format!("{what} of <{name}>"))
+}
+
 /// What XML 1.0 can hold of a text and shows as it is; the rest is written as an escape.
 fn in_xml(text: &str) -> String {
     let is_legal =
@@ -102,10 +133,15 @@ proptest! {
         read.sort_unstable();
         claimed.sort_unstable();
         prop_assert_eq!(read, claimed);
-        let file = in_xml(&file);
-        prop_assert!(cases.iter().all(|case| case.attribute("file") == Some(&file) && case.attribute("line") == Some("7")));
+        // What text holds as it is an attribute would have as spaces.
+        let place = format!("{}:7\n", in_xml(&file));
+        let outputs = cases.iter().map(|case| case.children().find(|node| node.has_tag_name("system-out")).unwrap());
+        prop_assert!(outputs.map(|output| output.text().unwrap().to_string()).all(|output| output.starts_with(&place)));
+        for node in document.descendants().filter(|node| node.is_element()) {
+            prop_assert_eq!(unknown_to_jenkins(node), None);
+        }
         let count = |tag: &str| document.descendants().filter(|node| node.has_tag_name(tag)).count().to_string();
-        for (attribute, tag) in [("failures", "failure"), ("errors", "error"), ("skipped", "skipped"), ("tests", "testcase")] {
+        for (attribute, tag) in [("failures", "failure"), ("errors", "error"), ("tests", "testcase")] {
             let counted = count(tag);
             prop_assert_eq!(document.root_element().attribute(attribute), Some(counted.as_str()));
         }
