@@ -1,6 +1,7 @@
 //! Options for results in files of other tools, made of the list of their kinds.
 
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use anyhow::bail;
 use ascertain_report::export;
@@ -48,6 +49,19 @@ impl Exports {
         }
         Ok(Files::open(wanted, purpose)?)
     }
+}
+
+/// With the places of claims as GitHub finds them: from the repository's root, wherever in it the job runs.
+pub fn in_repository(mut purpose: Purpose) -> Purpose {
+    let root = env::var_os("GITHUB_WORKSPACE").and_then(|root| fs::canonicalize(root).ok());
+    for place in purpose.places.values_mut() {
+        let file = fs::canonicalize(&place.file).ok();
+        let inside = file.as_deref().zip(root.as_deref()).and_then(|(file, root)| file.strip_prefix(root).ok());
+        if let Some(inside) = inside {
+            place.file = inside.into();
+        }
+    }
+    purpose
 }
 
 const STDOUT: &str = "/dev/stdout";

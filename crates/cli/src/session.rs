@@ -13,7 +13,7 @@ use ascertain_report::sentence;
 use ascertain_sys::{clock, interrupt, process};
 
 use crate::exit::Code;
-use crate::exports::Exports;
+use crate::exports::{Exports, in_repository};
 use crate::options::{Common, Display};
 use crate::output;
 use crate::progress::Line;
@@ -96,7 +96,8 @@ pub fn with_observer(
         output::note(&format!("warning: {failure}"));
     }
     if exports.annotate.is_some() {
-        let results = Results::new(&run.outcome, &run.observations, purpose, true);
+        let purpose = in_repository(purpose.clone());
+        let results = Results::new(&run.outcome, &run.observations, &purpose, true);
         exports::annotations(&results).lines().for_each(output::note);
     }
     match how_to_go_on(run, &done.plan.config) {

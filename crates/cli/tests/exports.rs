@@ -103,7 +103,25 @@ fn claims_are_annotated_at_their_place() {
             .starts_with("::error file=claims.toml,line=2,col=6,title=works%3A refuted::`works`: `false`: exit == 0"),
         "{lines:?}"
     );
-    assert!(read(state.path(), "junit.xml").contains("name=\"fails\" file=\"claims.toml\" line=\"8\""));
+    assert!(read(state.path(), "junit.xml").contains("<system-out>claims.toml:8&#10;"));
+}
+
+#[test]
+fn annotations_name_files_from_the_repositorys_root() {
+    let repository = tempfile::tempdir().unwrap();
+    let folder = repository.path().join("service");
+    std::fs::create_dir(&folder).unwrap();
+    let claim = "[[claim]]\nid = \"fails\"\ncommand = \"false\"\npredicate = \"exit == 0\"\nrate = 0.6\n";
+    std::fs::write(folder.join("claims.toml"), claim).unwrap();
+    let annotated = |root: &Path| {
+        let arguments = ["check", "claims.toml", "-q", "--no-evidence", "--annotate", "github"];
+        ran(command(&folder, &arguments).env("GITHUB_WORKSPACE", root).output().unwrap()).stderr
+    };
+    let inside = annotated(repository.path());
+    assert!(inside.starts_with("::error file=service/claims.toml,line=2,"), "{inside}");
+    // What lies elsewhere keeps its name.
+    let elsewhere = annotated(tempfile::tempdir().unwrap().path());
+    assert!(elsewhere.starts_with("::error file=claims.toml,line=2,"), "{elsewhere}");
 }
 
 #[test]
