@@ -1,11 +1,12 @@
 //! `ascertain completions`.
 
 use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
 
 use crate::exit::Code;
 use crate::output;
 
-/// Print a completion script for a shell
+/// Print a completion script for a shell; in bash and zsh it knows experiments and claims too
 #[derive(clap::Args)]
 pub struct Args {
     /// The shell
@@ -13,8 +14,21 @@ pub struct Args {
 }
 
 pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
+    let experiments = || ascertain_experiments::registry().iter().map(|experiment| &*experiment.spec().id);
+    // Clap wants names that stay, and this process ends after it has printed them.
+    let claims = ascertain_experiments::shipped_claims()?.claims.into_iter().map(|claim| &*claim.id.leak());
+    let ids = PossibleValuesParser::new(experiments().chain(claims));
+    let experiments = PossibleValuesParser::new(experiments());
+    // Only here: what the commands themselves say of a wrong id names the nearest.
+    let mut command = C::command()
+        .mut_subcommand("run", |run| {
+            run.mut_arg("experiments", |arg| arg.value_parser(experiments))
+        })
+        .mut_subcommand("explain", |explain| {
+            explain.mut_arg("id", |arg| arg.value_parser(ids))
+        });
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut C::command(), "ascertain", &mut script);
+    clap_complete::generate(args.shell, &mut command, "ascertain", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(Code::Done)
 }

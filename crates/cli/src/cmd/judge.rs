@@ -40,7 +40,7 @@ pub struct Args {
 enum Method {
     /// Mixture of beta-binomial e-processes: needs the fewest trials.
     Mixture,
-    /// Robbins' confidence sequence method.
+    /// Robbins' confidence sequence method. It has all of the error; the source's driver gives it half.
     Csm,
 }
 

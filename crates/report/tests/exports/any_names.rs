@@ -71,7 +71,8 @@ fn unknown_to_jenkins(node: roxmltree::Node) -> Option<String> {
     let lacking = attributes[..*needed].iter().find(|needed| node.attribute(**needed).is_none());
     let is_time = |time: &str| time.chars().all(|c| c.is_ascii_digit() || c == '.');
     let untimely = node.attribute("time").filter(|time| !is_time(time));
-    (unknown.map(|attribute| attribute.name()).or(lacking.copied()).or(untimely)).map(|what| format!("{what} of <{name}>"))
+    (unknown.map(|attribute| attribute.name()).or(lacking.copied()).or(untimely))
+        .map(|what| format!("{what} of <{name}>"))
 }
 
 /// What XML 1.0 can hold of a text and shows as it is; the rest is written as an escape.
