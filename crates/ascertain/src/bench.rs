@@ -105,7 +105,7 @@
 //! | | | `.verify(\|\| …)`: a wrong answer is an error, never a time |
 //! | `measurement_time`, `sample_size` | `max_time`, `sample_count` | `--max-time`, `--max-trials`; it ends when all is decided |
 //! | `significance_level`, `noise_threshold` | | `--error`, `--margin` |
-//! | `cargo bench -- FILTER`, a regular expression | the same | a part of the name; `--exact`, `--skip`, `--list`, `--test` |
+//! | `cargo bench -- FILTER`, a regular expression | the same | the same, or a part of the name as it is; `--exact`, `--skip`, `--list`, `--test` |
 //! | `--save-baseline`, `--baseline`: a change, with its p-value | | the same options: both medians, and no verdict (above) |
 //! | `target/criterion/report` | | `ascertain report latest` |
 //! | `iter_custom`, `Measurement` | | [`Experiment`](crate::engine::experiment::Experiment), of one's own |

@@ -9,13 +9,15 @@ use ascertain_engine::plan::Config;
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::exports::{ExportFormat, FORMATS};
 use lexopt::prelude::*;
+use regex_lite::Regex;
 
 pub(super) const HELP: &str = "\
 Measures functions against each other; the first of each group is the reference.
 
 Usage: cargo bench --bench NAME -- [OPTIONS] [FILTER …]
 
-A FILTER is a part of what --list shows, `group/function (input)`: without one, all are measured.
+A FILTER is a part of what --list shows, `group/function (input)`, or a regular expression that fits a part of it:
+without one, all are measured.
 
       --exact           a FILTER is the whole of it
       --skip FILTER     leave out what this filter fits
@@ -92,9 +94,9 @@ pub(super) struct Options {
     pub task: Task,
     /// Whether `cargo bench` asks, and not `cargo test`.
     pub is_bench: bool,
-    filters: Vec<String>,
+    filters: Vec<Filter>,
     is_exact: bool,
-    skipped: Vec<String>,
+    skipped: Vec<Filter>,
     /// Only what is ignored is asked for: nothing.
     pub ignored_only: bool,
     pub baseline: Option<String>,
@@ -106,11 +108,29 @@ pub(super) struct Options {
     pub exports: Vec<(&'static ExportFormat, PathBuf)>,
 }
 
+/// What a name has in it: the text as it is, or what it says as a regular expression. Inputs stand in brackets, so that
+/// many a text that one copies from the list is not an expression, or one that says something else.
+#[derive(Clone, Debug)]
+struct Filter {
+    text: String,
+    expression: Option<Regex>,
+}
+
+impl Filter {
+    fn new(text: String) -> Filter {
+        Filter { expression: Regex::new(&text).ok(), text }
+    }
+
+    fn fits_a_part_of(&self, path: &str) -> bool {
+        path.contains(&self.text) || self.expression.as_ref().is_some_and(|expression| expression.is_match(path))
+    }
+}
+
 impl Options {
     /// Whether a function of a group, named with its input, is wanted.
     pub fn wants(&self, group: &str, function: &str) -> bool {
         let path = format!("{group}/{function}");
-        let fits = |filter: &String| if self.is_exact { path == *filter } else { path.contains(filter.as_str()) };
+        let fits = |filter: &Filter| if self.is_exact { path == filter.text } else { filter.fits_a_part_of(&path) };
         let is_asked_for = self.filters.is_empty() || self.filters.iter().any(fits);
         is_asked_for && !self.skipped.iter().any(fits) && !self.ignored_only
     }
@@ -143,13 +163,13 @@ impl Options {
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
-                Value(filter) => options.filters.push(filter.string()?),
+                Value(filter) => options.filters.push(Filter::new(filter.string()?)),
                 Short('h') | Long("help") => task = Some(Task::Help),
                 Long("list") => task = task.or(Some(Task::List)),
                 Long("test") => task = task.or(Some(Task::Test)),
                 Long("bench") => options.is_bench = true,
                 Long("exact") => options.is_exact = true,
-                Long("skip") => options.skipped.push(parser.value()?.string()?),
+                Long("skip") => options.skipped.push(Filter::new(parser.value()?.string()?)),
                 Long("ignored") => options.ignored_only = true,
                 // What people and test runners pass to all tests at once.
                 Long("nocapture" | "include-ignored") => {}
@@ -284,6 +304,9 @@ mod tests {
         let sized = read(&["n=10)", "--skip", "chunks"]).unwrap();
         assert!(sized.wants("sums", "loop (n=10)") && !sized.wants("sums", "loop (n=100)"));
         assert!(!sized.wants("sums", "chunks (n=10)"));
+        let expression = read(&["^sums/(loop|sort).*=1?0\\)$", "--skip", "^other"]).unwrap();
+        assert!(expression.wants("sums", "loop (n=10)") && !expression.wants("sums", "chunks (n=10)"));
+        assert!(!expression.wants("sums", "loop (n=100)") && !expression.wants("other", "loop (n=10)"));
         assert!(!read(&["--ignored"]).unwrap().wants("sums", "loop"), "nothing is");
         assert!(read(&["--include-ignored"]).unwrap().wants("sums", "loop"));
     }
