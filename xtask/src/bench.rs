@@ -1,6 +1,7 @@
 //! The goals of the core, measured here and now. Nothing else may run meanwhile.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -23,6 +24,7 @@ const BENCHES: &[Bench] = &[
     ("permutation", "reshuffles of two samples of 10,000, beside SciPy", |_| crate::permutation::bench()),
     ("size", "the release binary's size", size),
     ("build", "a cold release build, and what each dependency adds; a cold build of a bench", build),
+    ("first", "from a clone to the first answer, with nothing downloaded or built before", first),
 ];
 
 /// Runs the named benches, or all.
@@ -165,4 +167,34 @@ fn build(_: &Path) -> anyhow::Result<()> {
         println!("  a bench of one's own, cold, profile {profile}, in user and in system: {}", busy.trim());
     }
     Ok(())
+}
+
+/// What somebody does who has a Rust tool chain and nothing else: clones, and types README's first command.
+fn first(_: &Path) -> anyhow::Result<()> {
+    let folder = tools::target().join("first");
+    let _ = std::fs::remove_dir_all(&folder);
+    let readme = std::fs::read_to_string(tools::root().join("README.md"))?;
+    let command = readme.lines().find(|line| line.starts_with("cargo run")).context("README begins with no command")?;
+    let (command, _) = command.split_once('#').unwrap_or((command, ""));
+    let steps = [
+        ("clone", "git clone --quiet . \"$0\""),
+        ("download", "cd \"$0\" && cargo fetch --quiet"),
+        ("build", "cd \"$0\" && cargo build --quiet --release"),
+        ("answer", &format!("cd \"$0\" && {command}")),
+    ];
+    let (place, registry) = (folder.join("ascertain"), folder.join("cargo"));
+    for (name, script) in steps {
+        let begun = Instant::now();
+        let output = Command::new("sh")
+            .args(["-c", script])
+            .arg(&place)
+            .env("CARGO_HOME", &registry)
+            .env_remove("CARGO_TARGET_DIR")
+            .current_dir(tools::root())
+            .output()?;
+        anyhow::ensure!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+        println!("  {name}: {:.1} s", begun.elapsed().as_secs_f64());
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+    }
+    Ok(std::fs::remove_dir_all(&folder)?)
 }
