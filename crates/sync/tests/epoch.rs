@@ -159,6 +159,22 @@ fn without_readers_little_waits() {
     }
 }
 
+fn a_slow_barrier_is_waited_for(barrier: impl Barrier) {
+    const REPLACED: usize = if cfg!(miri) { 500 } else { 20_000 };
+    let drops = Drops::default();
+    let collector = Collector::new(barrier);
+    let published = Published::new(drops.object(0), &collector);
+    let writing = collector.register();
+    let replace = |value| {
+        published.replace(drops.object(value), &writing);
+        writing.waiting()
+    };
+    let most = (1..=REPLACED).map(replace).max();
+    // Two epochs are waited for, a batch later each.
+    assert!(most <= Some(1_024 + 2 * 64), "{most:?}");
+}
+with_each_barrier!(a_slow_barrier_is_waited_for);
+
 #[test]
 fn after_the_last_epoch_comes_0() {
     const LAST: u64 = u64::MAX / 2;

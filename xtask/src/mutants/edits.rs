@@ -59,6 +59,33 @@ pub(super) const EDITS: &[Edit] = &[
 ",
     ),
     (STACKS, "two stop a stack", "return Ok(None);", ""),
+    (
+        STACKS,
+        "the next stopper is let in before sequences are",
+        "        self.0.admit(true);\n        self.0.is_stopped.store(false, Release);",
+        "        self.0.is_stopped.store(false, Release);\n        self.0.admit(true);",
+    ),
+    (
+        STACKS,
+        "a stack is fenced before it refuses",
+        r"        stack.admit(false);
+        let stopped = Stopped(stack);
+        fence(Some(cpu)).map(|()| Some(stopped))
+",
+        r"        let stopped = Stopped(stack);
+        let fenced = fence(Some(cpu));
+        stack.admit(false);
+        fenced.map(|()| Some(stopped))
+",
+    ),
+    (
+        STACKS,
+        "a stack stays stopped where the kernel can't stop it",
+        r"        let stopped = Stopped(stack);
+        fence(Some(cpu)).map(|()| Some(stopped))
+",
+        "        fence(Some(cpu)).map(|()| Some(Stopped(stack)))\n",
+    ),
     (STACKS, "a plain push goes past the end", "if len >= self.capacity {", "if len > self.capacity {"),
     (
         "rseq/outcome.rs",
@@ -145,6 +172,19 @@ pub(super) const EDITS: &[Edit] = &[
         "who announces itself on a new version sleeps",
         "(other == announced).then_some(announcement)",
         "{ let _ = other; Some(announcement) }",
+    ),
+    (
+        FLAGGED,
+        "who announces itself looks for its flag before it looks how often sleepers were woken",
+        r"        let announcement = Announcement(self.wakes.load(Ordering::Acquire));
+        let announced = seen.get() | SLEEPERS;
+        match self.word.compare_exchange(seen.get(), announced, Ordering::Relaxed, Ordering::Relaxed) {
+",
+        r"        let announced = seen.get() | SLEEPERS;
+        let exchanged = self.word.compare_exchange(seen.get(), announced, Ordering::Relaxed, Ordering::Relaxed);
+        let announcement = Announcement(self.wakes.load(Ordering::Acquire));
+        match exchanged {
+",
     ),
     (
         FLAGGED,
@@ -294,6 +334,12 @@ pub(super) const EDITS: &[Edit] = &[
         "self.sealed.append(&mut self.fresh);\n            let ticket = self.domain.barrier().ticket();",
     ),
     (DOMAIN, "slots are searched unsorted", "        protected.sort_unstable();\n", ""),
+    (
+        DOMAIN,
+        "a batch is no larger with more slots",
+        "self.batch = BATCH + 2 * slots;",
+        "self.batch = BATCH + 0 * slots;",
+    ),
     (HANDLE, "a pin without a light side", "            self.collector.barrier().light();\n", ""),
     (
         HANDLE,
@@ -314,6 +360,12 @@ pub(super) const EDITS: &[Edit] = &[
         "        // SAFETY",
     ),
     (HANDLE, "a bag takes what was retired in a later epoch", ".filter(|last| last.epoch == bag.epoch)", ""),
+    (
+        HANDLE,
+        "a heavy side that is slow is never waited for",
+        "self.step(self.waiting() >= WAITING_MAX);",
+        "self.step(false);",
+    ),
     (
         COLLECTOR,
         "a label is what a load finds",
@@ -369,6 +421,29 @@ pub(super) const EDITS: &[Edit] = &[
         "        self.objects.fetch_add(objects, Ordering::Relaxed);\n        let mut head",
         "        let mut head",
     ),
+    (
+        RETIRED,
+        "objects are counted after they can be taken",
+        r"        self.objects.fetch_add(objects, Ordering::Relaxed);
+        let mut head = self.head.load(Ordering::Relaxed);
+        let node = Box::into_raw(Box::new(Node { items, objects, next: head }));
+        while let Err(newer) = self.head.compare_exchange(head, node, Ordering::Release, Ordering::Relaxed) {
+            head = newer;
+            // SAFETY: nobody else has the node yet.
+            unsafe { (*node).next = head };
+        }
+",
+        r"        let mut head = self.head.load(Ordering::Relaxed);
+        let node = Box::into_raw(Box::new(Node { items, objects, next: head }));
+        while let Err(newer) = self.head.compare_exchange(head, node, Ordering::Release, Ordering::Relaxed) {
+            head = newer;
+            // SAFETY: nobody else has the node yet.
+            unsafe { (*node).next = head };
+        }
+        self.objects.fetch_add(objects, Ordering::Relaxed);
+",
+    ),
+    (RETIRED, "objects are freed in a panic", " || thread::panicking() {", " || false && thread::panicking() {"),
     (RETIRED, "a node that is added later forgets the others", "            unsafe { (*node).next = head };\n", ""),
     (RETIRED, "who frees while pinned waits for ever more", "MANY + left + left / 2", "MANY + 2 * left"),
     (RETIRED, "too many are never freed", "if let Some(_turn) = Turn::take(&self.freeing) {", "if false {"),
@@ -411,9 +486,28 @@ pub(super) const EDITS: &[Edit] = &[
         "        if first.is_none() {\n            first = Some(panic);",
         "        if first.is_none() {\n            resume_unwind(panic);",
     ),
-    (LOCK, "a revocation has no fence", "rseq::fence(None)", "Ok(())"),
+    (LOCK, "a revocation has no fence", "self.revoke_by(rseq::fence)", "self.revoke_by(|_| Ok(()))"),
     (LOCK, "a revocation leaves the CPUs' owners", "        self.of_cpus.iter().for_each(Owned::disown);\n", ""),
     (LOCK, "a revocation leaves the shards' owners", "            shard.owned.disown();\n", ""),
+    (
+        LOCK,
+        "a revocation fences before it takes the lock",
+        r"        self.of_cpus.iter().for_each(Owned::disown);
+        for shard in &self.shards {
+            let _lock = shard.lock.lock();
+            shard.owned.disown();
+        }
+        if self.of_cpus.is_empty() { Ok(()) } else { fence(None) }
+",
+        r"        let fenced = if self.of_cpus.is_empty() { Ok(()) } else { fence(None) };
+        self.of_cpus.iter().for_each(Owned::disown);
+        for shard in &self.shards {
+            let _lock = shard.lock.lock();
+            shard.owned.disown();
+        }
+        fenced
+",
+    ),
     (LOCK, "who lost the lock goes on as its owner", "            self.owner = NOBODY;\n", ""),
     (
         LOCK,
@@ -434,6 +528,7 @@ pub(super) const EDITS: &[Edit] = &[
         "Outcome::Refused => return None,",
     ),
     (FREE_LIST, "a shard grows", "if shard.len() == self.capacity {", "if false {"),
+    (FREE_LIST, "who is at a stack does not make it busy", "                is_busy.set(true);\n", ""),
     (FREE_LIST, "the rest of what was taken is lost", "|item| self.push(item)", "drop"),
     (
         "per_cpu/counter.rs",

@@ -127,9 +127,10 @@ impl<A: Addition> Flagged<A> {
         self.wake();
     }
 
-    /// What a sleeper does that gives up at once.
-    pub fn announce_in_passing(&self, seen: Version) {
-        self.announce(seen);
+    /// What a sleeper does that gives up at once; and whether what it announced stands.
+    pub fn announce_in_passing(&self, seen: Version) -> impl Fn(&Self) -> bool + use<A> {
+        let announcement = self.announce(seen);
+        move |count| announcement.is_some_and(|announcement| count.is_announced(seen, announcement))
     }
 }
 
@@ -167,8 +168,9 @@ impl<A: Addition> Sleepers for Flagged<A> {
 
     /// Sets the flag, unless it is there already: another's, or one that a publication before `seen` has yet to clear.
     fn announce(&self, seen: Version) -> Option<Announcement> {
-        // Acquire: whoever sees that sleepers were woken does not find the flag that was cleared for it. No checker can tell:
-        // an exchange that fails finds the last value in each of them, and on x86.
+        // Before the look at the flag: where it is cleared in between, another's that comes later would be taken for it, and
+        // patience with that one would begin too early. Acquire: whoever sees that sleepers were woken does not find the flag
+        // that was cleared for it. No checker can tell: an exchange that fails finds the last value in each of them, and on x86.
         let announcement = Announcement(self.wakes.load(Ordering::Acquire));
         let announced = seen.get() | SLEEPERS;
         match self.word.compare_exchange(seen.get(), announced, Ordering::Relaxed, Ordering::Relaxed) {

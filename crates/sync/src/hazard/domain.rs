@@ -253,6 +253,7 @@ mod tests {
 
     use super::*;
     use crate::barrier::{Fences, Scripted};
+    use crate::hazard::Published;
 
     thread_local! {
         static IS_REFUSED: Cell<bool> = const { Cell::new(false) };
@@ -296,6 +297,38 @@ mod tests {
         barrier.end_with(Some(Ok(())));
         retirer.flush();
         assert_eq!(FREED.get(), 1);
+    }
+
+    /// Of a batch most is freed, however many slots there are that may each keep one.
+    #[test]
+    fn with_more_slots_batches_are_larger() {
+        let barrier = Scripted::default();
+        barrier.end_with(Some(Ok(())));
+        let domain = Domain::new(barrier.clone());
+        let mut retirer = domain.retirer();
+        let hazards: Vec<_> = (0..BATCH).map(|_| domain.hazard()).collect();
+        // SAFETY: freeing it is counting it.
+        (0..4 * BATCH).for_each(|_| unsafe { retirer.retire_with(std::ptr::null_mut(), free) });
+        // The first one was as large as it must be without slots.
+        assert_eq!((barrier.tickets(), retirer.waiting()), (2, 0));
+        drop(hazards);
+    }
+
+    /// What is dropped while a thread panics may not panic, as freeing does where its barrier is refused.
+    #[test]
+    fn nothing_is_freed_in_a_panic() {
+        let domain = Domain::new(Refused);
+        let many: Vec<_> = (0..2_000).map(|number| Published::new(number, &domain)).collect();
+        IS_REFUSED.set(true);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _many = many;
+            panic!("with many objects to leave");
+        }));
+        IS_REFUSED.set(false);
+        let mut retirer = domain.retirer();
+        assert_eq!((panicked.is_err(), retirer.waiting()), (true, 2_000));
+        retirer.flush();
+        assert_eq!(retirer.waiting(), 0);
     }
 
     #[test]

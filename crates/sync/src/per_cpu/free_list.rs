@@ -209,3 +209,26 @@ impl<T> Drop for FreeList<T> {
         drop_all(self.of_cpus.drain().map(Self::boxed).chain(of_shards).chain(shared));
     }
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use super::*;
+    use crate::left_out::or_left_out;
+
+    /// Whoever finds nothing, because another is just taking it, looks again.
+    #[test]
+    fn a_stack_that_somebody_else_is_at_is_busy() {
+        let Some(list) = or_left_out(FreeList::<u32>::with_method(1, Method::Restartable)) else { return };
+        // Kernels before Linux 5.10 can't.
+        let Some(stopped) = or_left_out(list.of_cpus.stop(0)) else { return };
+        let mut stopped = stopped.expect("nobody else has the stack");
+        assert!(stopped.push(NonNull::from(Box::leak(Box::new(7))).cast()));
+        let steal = || {
+            let is_busy = Cell::new(false);
+            (list.steal(&is_busy), is_busy.get())
+        };
+        assert_eq!(steal(), (vec![], true));
+        drop(stopped);
+        assert_eq!(steal(), (vec![Box::new(7)], false));
+    }
+}

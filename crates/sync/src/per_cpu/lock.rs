@@ -124,12 +124,17 @@ impl Lock {
     /// Where the kernel can't stop sequences on other CPUs (before Linux 5.10, or a filter of system calls); the lock is
     /// taken from its holders then too, but a store may still be under way.
     pub fn revoke(&self) -> io::Result<()> {
+        self.revoke_by(rseq::fence)
+    }
+
+    fn revoke_by(&self, fence: impl FnOnce(Option<usize>) -> io::Result<()>) -> io::Result<()> {
+        // Before the fence: a store that begins after it, or anew, finds that the words are nobody's.
         self.of_cpus.iter().for_each(Owned::disown);
         for shard in &self.shards {
             let _lock = shard.lock.lock();
             shard.owned.disown();
         }
-        if self.of_cpus.is_empty() { Ok(()) } else { rseq::fence(None) }
+        if self.of_cpus.is_empty() { Ok(()) } else { fence(None) }
     }
 
     /// Each CPU's words as they are now, one by one.
@@ -199,3 +204,22 @@ impl fmt::Display for Revoked {
 }
 
 impl std::error::Error for Revoked {}
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_nobodys_by_the_time_of_the_fence() {
+        let of_cpus: Box<[Owned]> = [(); 2].map(|()| Owned::default()).into();
+        let lock = Lock { area: None, of_cpus, shards: Box::default() };
+        let owners: Vec<u64> = lock.of_cpus.iter().map(Owned::acquire).collect();
+        let is_owned = || lock.of_cpus.iter().zip(&owners).any(|(owned, &owner)| owned.is_owned_by(owner));
+        let mut is_fenced = false;
+        let revoked = lock.revoke_by(|cpu| {
+            is_fenced = cpu.is_none() && !is_owned();
+            Ok(())
+        });
+        assert!(revoked.is_ok() && is_fenced);
+    }
+}

@@ -76,7 +76,7 @@ macro_rules! come_late {
             });
             let passer = thread::spawn({
                 let count = count.clone();
-                move || count.announce_in_passing(Version::new(1))
+                move || drop(count.announce_in_passing(Version::new(1)))
             });
             count.go_on();
             count.publish();
@@ -84,6 +84,27 @@ macro_rules! come_late {
             passer.join().unwrap();
         })
     };
+}
+
+/// Who finds a flag, and then that it is gone, does not take another's for it: the producer may overlook that one for a
+/// second, of which the sleeper has waited for a part, or for all.
+#[test]
+fn what_was_taken_back_does_not_stand_again() {
+    let explored = explore(|| {
+        let count = Arc::new(OneWord::stalled_at(Version::new(1)));
+        let sleeper = thread::spawn({
+            let count = count.clone();
+            move || {
+                let stands = count.announce_in_passing(Version::new(1));
+                (stands(&count), stands)
+            }
+        });
+        count.go_on();
+        drop(count.announce_in_passing(Version::new(1)));
+        let (stood, stands) = sleeper.join().unwrap();
+        assert!(stood || !stands(&count));
+    });
+    say("what was taken back", explored);
 }
 
 /// Two waiters, of whom the second gives up at a deadline if it has one, and so many publications at a time.

@@ -196,6 +196,22 @@ fn what_two_leave_behind_at_once_is_there() {
     }));
 }
 
+/// One takes what another is just leaving behind.
+#[test]
+fn what_is_left_behind_is_counted_before_it_is_taken() {
+    assert_right(tso::explore(|| {
+        let domain = Domain::new(Asymmetric);
+        let two = [1, 2].map(|value| hazard::Published::new(Object::new(value), &domain));
+        let mut retirer = domain.retirer();
+        let leaver = thread::spawn(move || drop(two));
+        retirer.flush();
+        let waiting = retirer.waiting();
+        assert!(waiting <= 2, "{waiting}");
+        leave((retirer, domain));
+        leaver.join().unwrap();
+    }));
+}
+
 /// A writer ends before it could free anything, and another takes over.
 #[test]
 fn what_a_writer_leaves_behind_is_protected_too() {

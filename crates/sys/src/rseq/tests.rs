@@ -46,6 +46,48 @@ fn who_stops_a_stack_finds_what_the_last_one_left() {
     assert_eq!(stacks.drain().count() as isize, left);
 }
 
+/// Whether sequences are refused.
+fn refuses(stack: &Stack) -> bool {
+    stack.floor.load(Relaxed) > stack.ceiling.load(Relaxed)
+}
+
+#[test]
+fn a_stack_refuses_before_sequences_under_way_are_ended() {
+    let stacks = Stacks::new(2, 1);
+    let stack = &stacks.of_cpus[1];
+    let mut fenced = None;
+    let stopped = stacks.stop_by(1, |cpu| {
+        fenced = cpu.filter(|_| refuses(stack));
+        Ok(())
+    });
+    assert_eq!(fenced, Some(1));
+    drop(stopped);
+    assert!(!refuses(stack));
+    // Where the kernel can't end them, they go on; and who asks again is not told that somebody else has it.
+    for _ in 0..2 {
+        assert!(stacks.stop_by(1, |_| Err(std::io::ErrorKind::Unsupported.into())).is_err());
+        assert!(!refuses(stack));
+    }
+}
+
+/// Two take turns again. Miri, which stops a thread in the middle of anything, finds it where one lets sequences go on after
+/// the other has stopped them.
+#[test]
+fn a_stopped_stack_refuses_until_its_stopper_ends() {
+    let stacks = Stacks::new(1, 1);
+    let stop = || {
+        for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
+            let stopped = stacks.stop_by(0, |_| Ok(())).unwrap();
+            thread::yield_now();
+            assert!(stopped.is_none() || refuses(&stacks.of_cpus[0]), "sequences go on");
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(stop);
+        stop();
+    });
+}
+
 #[test]
 fn plain_words_obey_their_last_acquirer() {
     let owned = Owned::default();
