@@ -163,7 +163,11 @@ fn a_file_that_is_not_toml_is_one_error() {
     std::fs::write(state.path().join("README.md"), "# Title\n\nSome words.\nMore words.\n- a list\n").unwrap();
     let ran = ascertain(state.path(), &["check", "README.md"]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
-    assert!(ran.stderr.starts_with("error: README.md:3:6: this is not TOML: "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("error: README.md:3:6: this is not TOML, which a claims file is: "),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
