@@ -110,9 +110,7 @@ pub fn with_observer(
         None => error.to_string(),
     });
     print(&done)?;
-    let unkept = run.unkept.as_ref().map(ToString::to_string);
-    let unwritten: Vec<String> = unkept.into_iter().chain(unexported).collect();
-    if unwritten.is_empty() { Ok(done.ending().into()) } else { Err(anyhow!(unwritten.join("\nerror: "))) }
+    unexported.map_or_else(|| Ok(done.ending().into()), |unexported| Err(anyhow!(unexported)))
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.
@@ -145,6 +143,10 @@ impl Observer for Watching<'_> {
         if !self.quiet && !self.plan.arms().all(is_left_out) {
             sentence::unavailable(left_out, self.plan).iter().for_each(|sentence| output::note(sentence));
         }
+    }
+
+    fn unkept(&mut self, error: &evidence::Error) {
+        output::note(&format!("warning: {error}. The run goes on without."));
     }
 
     fn progress(&mut self, progress: &Progress) {

@@ -144,15 +144,30 @@ fn a_claims_file_does_not_steer_the_terminal() {
 }
 
 #[test]
-fn a_folder_that_can_not_be_written_to_is_said_before_anything_runs() {
+fn a_folder_that_can_not_be_written_to_is_a_warning_before_anything_runs() {
     let state = tempfile::tempdir().unwrap();
     std::fs::write(state.path().join("file"), "").unwrap();
     for folder in ["file/below", "/proc/below"] {
-        let ran = ascertain(state.path(), &["compare", "--evidence", folder, "true", "true"]);
-        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        assert!(ran.stderr.contains(folder) && ran.stderr.contains("--no-evidence"), "{}", ran.stderr);
-        assert_eq!(ran.stdout, "");
+        let ran = ascertain(state.path(), &["compare", "-r", "5", "--evidence", folder, "true", "true"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("warning: ") && ran.stderr.contains(folder), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--no-evidence") && !ran.stderr.contains("evidence: "), "{}", ran.stderr);
+        assert!(ran.stdout.contains(" 5 ") && ran.stdout.contains("reference"), "{}", ran.stdout);
     }
+}
+
+/// A file that was never meant as claims has no line that would be right.
+#[test]
+fn a_file_that_is_not_toml_is_one_error() {
+    let state = tempfile::tempdir().unwrap();
+    std::fs::write(state.path().join("README.md"), "# Title\n\nSome words.\nMore words.\n- a list\n").unwrap();
+    let ran = ascertain(state.path(), &["check", "README.md"]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("error: README.md:3:6: this is not TOML, which a claims file is: "),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

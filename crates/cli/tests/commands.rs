@@ -74,7 +74,7 @@ fn check_judges_a_file_and_gates() {
 #[test]
 fn run_prints_tables_and_judges_the_shipped_claims() {
     let state = tempfile::tempdir().unwrap();
-    let mut arguments = vec!["run", "fill-rate", "--trials", "20", "--at", "bins=10,100", "--at", "capacity=50"];
+    let mut arguments = vec!["run", "fill-rate", "--trials", "3"];
     arguments.extend(["--seed", "1", "--max-time", "10min", "--export-github", "summary.md"]);
     let ran = ascertain(state.path(), &arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -82,10 +82,9 @@ fn run_prints_tables_and_judges_the_shipped_claims() {
     assert!(ran.stdout.contains("Holds: ") && ran.stdout.contains("fill-rate.almost-98"), "{}", ran.stdout);
     let summary = std::fs::read_to_string(state.path().join("summary.md")).unwrap();
     let report = ascertain(state.path(), &["report", "--output", "-"]).stdout;
-    for (text, row) in [(&ran.stdout, "thrown "), (&summary, "| `thrown` |"), (&report, "<tr><th><code>thrown</code>")]
-    {
+    for (text, row) in [(&ran.stdout, "drawn "), (&summary, "| `drawn` |"), (&report, "<tr><th><code>drawn</code>")] {
         let rows = text.lines().filter(|line| line.starts_with(row)).count();
-        assert_eq!(rows, 2, "the table has only what was asked for: {text}");
+        assert_eq!(rows, 1, "a claim adds two more, which were not asked for: {text}");
     }
 }
 
@@ -117,17 +116,39 @@ fn list_and_explain_say_what_there_is() {
 fn only_the_variants_that_are_asked_for_are_measured() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["run", "sum", "cbrt", "--variants", "naive,pairwise", "--trials", "2"];
-    let levels = ["--at", "elements=10", "--at", "elements=20", "--format", "json"];
+    let levels = ["--at", "elements=10", "--at", "elements=93750", "--format", "json"];
     let ran = ascertain(state.path(), &[&arguments[..], &levels].concat());
     let json = ran.json();
     let measured = |point: &Value| (point["variant"] == "naive" || point["variant"] == "pairwise") && point["n"] != 0;
     let points = json["points"].as_array().unwrap();
     assert!(points.iter().all(measured), "{json}");
     let elements: BTreeSet<u64> = points.iter().filter_map(|point| point["at"]["elements"].as_u64()).collect();
-    assert!(elements.contains(&10) && elements.contains(&20), "--at of one factor is taken together: {elements:?}");
+    assert!(elements.contains(&10) && elements.contains(&93_750), "--at of one factor is taken together: {elements:?}");
     assert!(!json["claims"].as_array().unwrap().is_empty(), "those on these variants are judged");
+    let others = "claims not judged: they are about other levels than those of --at";
+    assert!(ran.stderr.contains(others), "{}", ran.stderr);
     assert!(ran.stderr.contains("claims not judged: they need variants that --variants leaves out"), "{}", ran.stderr);
     assert!(ran.stderr.contains("`cbrt` is not measured: it has no variant `naive`, `pairwise`"), "{}", ran.stderr);
+}
+
+/// What is measured for claims alone takes time that nobody asked for at these levels.
+#[test]
+fn levels_that_are_asked_for_are_all_that_is_measured() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["run", "fill-rate", "--trials", "1", "--max-time", "1s", "--format", "json"];
+    let at = |levels: &[&str]| ascertain(state.path(), &[&arguments[..], levels].concat());
+    let elsewhere = at(&["--at", "bins=50", "--at", "capacity=3000"]);
+    let json = elsewhere.json();
+    assert_eq!(json["claims"].as_array().unwrap().len(), 0, "{json}");
+    let is_asked = |point: &Value| point["at"]["bins"] == 50 && point["at"]["capacity"] == 3000;
+    assert!(json["points"].as_array().unwrap().iter().all(is_asked), "{json}");
+    assert!(elsewhere.stderr.contains("3 claims not judged: they are about other levels than"), "{}", elsewhere.stderr);
+    let here = at(&["--at", "bins=1000"]);
+    assert_eq!(here.json()["claims"].as_array().unwrap().len(), 2, "{}", here.stdout);
+    let all = at(&[]);
+    assert_eq!(all.json()["claims"].as_array().unwrap().len(), 3);
+    let more = "for 1 of 3 claims more is measured than the table has; --no-claims leaves that out";
+    assert!(all.stderr.contains(more), "{}", all.stderr);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::observations::Observations;
 use crate::outcome::{LeftOut, Outcome, Verdict};
 use crate::plan::{self, Grouping, Plan, Registry};
 use crate::recorded;
-use crate::schedule::{EarlyEnd, Schedule};
+use crate::schedule::Schedule;
 use crate::summary::{self, RunFacts};
 
 /// What came of a run.
@@ -24,8 +24,8 @@ pub struct Run {
     pub observations: Observations,
     /// Where the evidence is, when it was kept.
     pub folder: Option<PathBuf>,
-    /// Why evidence could not be kept to the end: the disk is full, for example. The run ended there, and the outcome is
-    /// of everything that was measured until then.
+    /// Why evidence could not be kept, or not to the end: the disk is full, for example. The outcome is of everything that
+    /// was measured; what was recorded before stays readable.
     pub unkept: Option<evidence::Error>,
     /// Whether a target failed or gave a wrong answer, also one that no claim speaks of, or whose claims
     /// had been decided before.
@@ -53,6 +53,9 @@ pub enum Recording {
 pub trait Observer {
     /// What this machine can't measure of what was asked for, before the first trial; not called where that is nothing.
     fn unavailable(&mut self, _left_out: &[LeftOut]) {}
+
+    /// Evidence can't be kept, or from now on not any more; the run goes on without. Called once at most.
+    fn unkept(&mut self, _error: &evidence::Error) {}
 
     /// How far it is; at most ten times a second.
     fn progress(&mut self, progress: &Progress);
@@ -94,8 +97,8 @@ impl Observer for Silent {
 /// the time is up, or somebody asks for the end.
 ///
 /// # Errors
-/// When the plan can't be carried out, or evidence can't be begun. A target's failure is an outcome, not an error, and
-/// evidence that can't be written any more ends the run as [`Run::unkept`] says.
+/// When the plan can't be carried out. A target's failure is an outcome, not an error, and without evidence that can't be
+/// written the run goes on, as [`Run::unkept`] says.
 pub fn run(
     plan: &Plan,
     registry: &Registry,
@@ -115,7 +118,11 @@ pub fn run(
     if !unavailable.is_empty() {
         observer.unavailable(&unavailable);
     }
-    let (mut writer, recorded, run_id) = open_evidence(plan, registry, recording, &machine, unavailable)?;
+    let Opened { mut writer, recorded, run_id, mut unkept } =
+        open_evidence(plan, registry, recording, &machine, unavailable);
+    if let Some(error) = &unkept {
+        observer.unkept(error);
+    }
     if let Some(writer) = &mut writer {
         judge.introduce(writer);
     }
@@ -137,16 +144,12 @@ pub fn run(
     let mut executor = Local::new(registry, plan.config.seed, stop.clone());
     let evidence = writer.as_mut();
     let mut schedule = Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), start_ns..ends_ns);
-    let (interrupted, mut unkept) = match schedule.go() {
-        Ok(()) => (stop.is_asked(), None),
-        Err(EarlyEnd::Interrupted) => (true, None),
-        Err(EarlyEnd::Evidence(error)) => (stop.is_asked(), Some(error)),
-    };
+    let interrupted = schedule.go().is_err() || stop.is_asked();
+    unkept = unkept.or(schedule.unkept);
+    let mut writer = writer.filter(|_| unkept.is_none());
     judge.lose_the_rest(writer.as_mut());
     // Sessions end here: clean-up commands run before the outcome is written, but after what was measured is.
-    if let Some(Err(error)) = writer.as_mut().map(Writer::flush) {
-        unkept.get_or_insert(error);
-    }
+    let flushed = writer.as_mut().map_or(Ok(()), Writer::flush);
     drop(executor);
     let claims = judge.results();
     let observations = judge.observations;
@@ -156,8 +159,12 @@ pub fn run(
         (outcome.machine, outcome.threats, outcome.cpu_times) = (former.machine, former.threats, former.cpu_times);
     }
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
-    let finished = writer.filter(|_| unkept.is_none()).map(|writer| writer.finish(outcome.clone()));
-    let folder = finished.and_then(|finished| finished.map_err(|error| unkept = Some(error)).ok());
+    let finished = flushed.and_then(|()| writer.map(|writer| writer.finish(outcome.clone())).transpose());
+    let folder = finished.unwrap_or_else(|error| {
+        observer.unkept(&error);
+        unkept = Some(error);
+        None
+    });
     Ok(Run { outcome, observations, folder, unkept, target_failed })
 }
 
@@ -166,7 +173,12 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-type Opened = (Option<Writer>, Option<Recorded>, String);
+struct Opened {
+    writer: Option<Writer>,
+    recorded: Option<Recorded>,
+    run_id: String,
+    unkept: Option<evidence::Error>,
+}
 
 fn open_evidence(
     plan: &Plan,
@@ -174,15 +186,15 @@ fn open_evidence(
     recording: Recording,
     machine: &machine::Machine,
     unavailable: Vec<LeftOut>,
-) -> Result<Opened, Error> {
+) -> Opened {
     let entropy = clock::now_ns() ^ plan.config.seed ^ u64::from(std::process::id());
     let run_id = evidence::new_run_id(clock::unix_ns(), entropy);
     match recording {
-        Recording::None => Ok((None, None, run_id)),
+        Recording::None => Opened { writer: None, recorded: None, run_id, unkept: None },
         Recording::Continue(parts) => {
             let (writer, recorded) = *parts;
             let run_id = recorded.header.run_id.clone();
-            Ok((Some(writer), Some(recorded), run_id))
+            Opened { writer: Some(writer), recorded: Some(recorded), run_id, unkept: None }
         }
         Recording::New { runs, command_line, request } => {
             let named = |id: &str| {
@@ -206,7 +218,11 @@ fn open_evidence(
                 lines_checksum: None,
                 parquet_checksum: None,
             };
-            Ok((Some(Writer::create(&runs, header)?), None, run_id))
+            let (writer, unkept) = match Writer::create(&runs, header) {
+                Ok(writer) => (Some(writer), None),
+                Err(error) => (None, Some(error)),
+            };
+            Opened { writer, recorded: None, run_id, unkept }
         }
     }
 }

@@ -20,17 +20,17 @@ const SLICE_NS: u64 = 250_000_000;
 /// The observer hears of the run this often.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// Why a run ends early.
-pub(crate) enum EarlyEnd {
-    Interrupted,
-    Evidence(evidence::Error),
-}
+/// Somebody asked for the end, or what was measured was cut off.
+pub(crate) struct Interrupted;
 
 /// Sends blocks to the executor and their records to the judge, until nobody wants more.
 pub(crate) struct Schedule<'r, 'a> {
     executor: &'r mut dyn Executor,
     judge: &'r mut RunJudge<'a>,
     evidence: Option<&'r mut Writer>,
+    /// Why what is measured now is not recorded any more. That trials begin still is: who goes on with what was recorded
+    /// could otherwise drop those that were not.
+    pub unkept: Option<evidence::Error>,
     facts: &'r RunFacts<'r>,
     stop: &'r interrupt::Stop,
     observer: &'r mut dyn Observer,
@@ -52,11 +52,24 @@ impl<'r, 'a> Schedule<'r, 'a> {
     ) -> Self {
         let is_open = vec![false; judge.lanes.len()];
         let record = TrialRecord::default();
-        Schedule { executor, judge, evidence, facts, stop, observer, time_ns, next_progress_ns: 0, is_open, record }
+        let (unkept, next_progress_ns) = (None, 0);
+        Schedule {
+            executor,
+            judge,
+            evidence,
+            unkept,
+            facts,
+            stop,
+            observer,
+            time_ns,
+            next_progress_ns,
+            is_open,
+            record,
+        }
     }
 
     /// Measures until nobody wants more, the time is up, or somebody interrupts.
-    pub fn go(&mut self) -> Result<(), EarlyEnd> {
+    pub fn go(&mut self) -> Result<(), Interrupted> {
         let pilots = match self.is_open.len() {
             0 | 1 => self.judge.config.warmup_trials,
             _ => self.judge.config.warmup_trials.max(1),
@@ -68,7 +81,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
             self.slice(lane)?;
         }
         while self.executor.collect(&mut self.record) {
-            self.judge.take(&self.record, self.evidence.as_deref_mut());
+            let evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
+            self.judge.take(&self.record, evidence);
         }
         if self.stop.is_asked() {
             return Ok(());
@@ -97,7 +111,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
     }
 
     /// Opens a lane and learns what a trial of it costs.
-    fn pilot(&mut self, lane: usize, pilots: u64) -> Result<(), EarlyEnd> {
+    fn pilot(&mut self, lane: usize, pilots: u64) -> Result<(), Interrupted> {
         if !self.judge.wants_more(lane) {
             return Ok(());
         }
@@ -113,7 +127,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
                 self.is_open[lane] = true;
                 failures.iter().for_each(|(slot, error)| self.judge.set_aside(lane, *slot, error));
             }
-            Err(TargetError::Interrupted) => return Err(EarlyEnd::Interrupted),
+            Err(TargetError::Interrupted) => return Err(Interrupted),
             Err(error) => {
                 self.give_up(lane, &error.reason(None));
                 return Ok(());
@@ -131,16 +145,16 @@ impl<'r, 'a> Schedule<'r, 'a> {
     }
 
     /// Runs a trial whose observations are thrown away.
-    fn warm_up(&mut self, lane: usize) -> Result<(), EarlyEnd> {
+    fn warm_up(&mut self, lane: usize) -> Result<(), Interrupted> {
         if self.stop.is_asked() {
-            return Err(EarlyEnd::Interrupted);
+            return Err(Interrupted);
         }
         self.executor.run(self.judge.warm_up(lane), &mut self.record);
         self.judge.lanes[lane].cost_ns = self.record.elapsed_ns as f64;
         match &self.record {
             TrialRecord { failure: Some((slot, error)), .. } => self.judge.set_aside(lane, *slot, error),
             TrialRecord { end: End::Whole, .. } => {}
-            TrialRecord { .. } => return Err(EarlyEnd::Interrupted),
+            TrialRecord { .. } => return Err(Interrupted),
         }
         Ok(())
     }
@@ -192,7 +206,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         best.map(|(number, _)| number)
     }
 
-    fn slice(&mut self, lane: usize) -> Result<(), EarlyEnd> {
+    fn slice(&mut self, lane: usize) -> Result<(), Interrupted> {
         let slice_ends_ns = self.time_ns.end.min(clock::now_ns().saturating_add(SLICE_NS));
         loop {
             if !self.wait_for_gap(lane)? {
@@ -210,23 +224,30 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
     /// Runs one trial. What an interrupted one had seen by then counts: a run that is interrupted and continued would else
     /// lose its slow trials.
-    fn trial(&mut self, lane: usize) -> Result<(), EarlyEnd> {
+    fn trial(&mut self, lane: usize) -> Result<(), Interrupted> {
         let block = self.judge.issue(lane, self.evidence.as_deref());
         self.executor.run(block, &mut self.record);
         let record = &self.record;
-        self.judge.take(record, self.evidence.as_deref_mut());
+        let mut evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
+        self.judge.take(record, evidence.as_deref_mut());
         let lane = &mut self.judge.lanes[record.block.map_or(lane, |block: Block| block.lane)];
         let weight = 1.0 / (lane.trials as f64).clamp(1.0, 16.0);
         lane.cost_ns += weight * (record.elapsed_ns as f64 - lane.cost_ns);
-        if let Some(evidence) = self.evidence.as_deref_mut() {
-            evidence.end_trial(lane.cost_ns).map_err(EarlyEnd::Evidence)?;
+        if let Some(Err(error)) = evidence.map(|evidence| evidence.end_trial(lane.cost_ns)) {
+            self.lose_evidence(error);
         }
-        if record.end == End::Whole || record.failure.is_some() { Ok(()) } else { Err(EarlyEnd::Interrupted) }
+        if self.record.end == End::Whole || self.record.failure.is_some() { Ok(()) } else { Err(Interrupted) }
+    }
+
+    /// What can't be written is no reason to lose what is measured.
+    fn lose_evidence(&mut self, error: evidence::Error) {
+        self.observer.unkept(&error);
+        self.unkept = Some(error);
     }
 
     /// Trials that are to be spread over time start at random moments: a fixed rhythm could beat with
     /// what else the machine does. False when the run ends meanwhile.
-    fn wait_for_gap(&mut self, lane: usize) -> Result<bool, EarlyEnd> {
+    fn wait_for_gap(&mut self, lane: usize) -> Result<bool, Interrupted> {
         let Some(gap) = self.judge.config.gap else { return Ok(true) };
         let seed = self.judge.config.seed ^ self.judge.lanes[lane].trials.rotate_left(32);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -242,14 +263,15 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
     }
 
-    fn report_progress_if_due(&mut self, now_ns: u64, lane: usize) -> Result<(), EarlyEnd> {
+    fn report_progress_if_due(&mut self, now_ns: u64, lane: usize) -> Result<(), Interrupted> {
         if now_ns < self.next_progress_ns {
             return Ok(());
         }
         self.next_progress_ns = now_ns + PROGRESS_NS;
         // Nobody learns of a trial that a kill could still undo.
-        if let Some(evidence) = self.evidence.as_deref_mut() {
-            evidence.flush().map_err(EarlyEnd::Evidence)?;
+        let evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
+        if let Some(Err(error)) = evidence.map(Writer::flush) {
+            self.lose_evidence(error);
         }
         let judge = &*self.judge;
         let Lane { experiment, trials, .. } = &judge.lanes[lane];

@@ -145,7 +145,7 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
         ..Command::default()
     };
     let prepared = Prepared::new(&command).map_err(|error| match error {
-        Error::NotFound { program, path: Some(path) } => Error::CompilerMissing { compiler: program, path },
+        Error::NotFound { program, is_searched: true } => Error::CompilerMissing { compiler: program },
         error => error,
     })?;
     match prepared.run(Some(source.time_limit))?.exit {
@@ -159,7 +159,9 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
             let said = fs::read(&said).map_err(Error::system("reading what the compiler said"))?;
             let said = String::from_utf8_lossy(&said);
             let first = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("");
-            Err(Error::Compile { compiler: source.compiler.clone(), said: first.trim().into() })
+            // The folder is gone, and another one each time.
+            let said = first.trim().replace(&format!("{}/", folder.0.display()), "");
+            Err(Error::Compile { compiler: source.compiler.clone(), said })
         }
     }
 }

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// No such file, or no such program in `PATH`.
-    #[error("`{program}` was not found {}", place(.path.as_deref()))]
+    #[error("`{program}` was not found{}", way_out(*.is_searched))]
     NotFound {
         /// The program as it was given.
         program: String,
-        /// The `PATH` that was searched; none where the program was given with a `/`.
-        path: Option<String>,
+        /// Whether `PATH` was searched: not where the program was given with a `/`.
+        is_searched: bool,
     },
     /// The program is a directory.
     #[error("`{}` is a directory, not a program", .path.display())]
@@ -89,12 +89,10 @@ pub enum Error {
     #[error("interrupted")]
     Interrupted,
     /// No such compiler in `PATH`.
-    #[error("`{compiler}` was not found in PATH ({path}): install it, or put the folder that it is in into PATH")]
+    #[error("`{compiler}` was not found in PATH: install it, or put the folder that it is in into PATH")]
     CompilerMissing {
         /// The compiler's command.
         compiler: String,
-        /// The `PATH` that was searched.
-        path: String,
     },
     /// The compiler refused a source.
     #[error("`{compiler}` refused it: {said}")]
@@ -147,9 +145,7 @@ impl Error {
     }
 }
 
-fn place(path: Option<&str>) -> String {
-    match path {
-        Some(path) => format!("in PATH ({path}): give its path, or use --shell if it is a word of the shell"),
-        None => "at that path".to_owned(),
-    }
+/// `PATH` itself is not said: it takes several lines, and `echo $PATH` shows it.
+fn way_out(is_searched: bool) -> &'static str {
+    if is_searched { " in PATH: give its path, or use --shell if it is a word of the shell" } else { " at that path" }
 }

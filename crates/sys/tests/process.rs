@@ -293,6 +293,9 @@ fn programs_that_cannot_be_started_are_errors() {
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     };
 
+    let missing = error(&Command::new("no-such-program", &[])).to_string();
+    assert_eq!(missing.lines().count(), 1, "{missing}");
+    assert!(missing.len() < 120, "PATH itself is not said: {missing}");
     says(error(&Command::new("no-such-program", &[])), &["no-such-program", "PATH", "--shell"]);
     says(error(&Command::new("/no/such/program", &[])), &["/no/such/program"]);
     assert!(matches!(error(&Command::new("", &[])), Error::NotFound { .. }));

@@ -87,8 +87,8 @@ impl<'o> Bench<'o> {
             }
         }
         self.folders.extend(run.folder.clone());
-        if let Some(error) = run.unkept {
-            return Err(error.into());
+        if let Some(error) = &run.unkept {
+            eprintln!("warning: {error}");
         }
         Ok(run)
     }

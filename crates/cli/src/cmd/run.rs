@@ -26,8 +26,8 @@ pub struct Args {
     /// The experiments; `ascertain list` names them
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
-    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; what is given of one factor several times
-    /// is taken together, and a size that takes more than half of the memory is an error
+    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; claims about other levels are not judged. What is
+    /// given of one factor several times is taken together, and a size that takes more than half of the memory is an error
     #[arg(long, value_name = "FACTOR=LEVELS")]
     at: Vec<String>,
     /// Only these variants; claims that need others are not judged
@@ -56,9 +56,10 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     check_sizes(&chosen, &tables, args)?;
     let mut claims = ascertain_experiments::shipped_claims()?.claims;
     claims.retain(|claim| !args.no_claims && args.experiments.contains(&claim.experiment));
-    let left_out = args.leave_out(&mut tables, &mut claims);
+    let mut said = args.leave_out(&mut tables, &mut claims);
+    said.extend(beyond(&tables, &claims));
     if !args.common.display.quiet {
-        left_out.iter().for_each(|sentence| output::note(sentence));
+        said.iter().for_each(|sentence| output::note(sentence));
     }
     let fail_on = exit::fail_on(&args.fail_on);
     let experiments = Experiments { tables, trials: args.trials, claims, fail_on, terms: session::terms(&args.common) };
@@ -73,26 +74,68 @@ impl Args {
         Request { fail_on: exit::fail_on(&self.fail_on), ..Request::new(UseCase::Run) }
     }
 
-    /// Takes away what has none of the variants that are asked for, and the claims that need others; and says so.
+    /// Takes away what has none of the variants that are asked for, and the claims that need others or are about other
+    /// levels; and says so.
     fn leave_out(&self, tables: &mut Vec<Table>, claims: &mut Vec<Claim>) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if !self.at.is_empty() {
+            let all = claims.len();
+            claims.retain(|claim| tables.iter().all(|table| is_within(claim, table, &self.at)));
+            sentences.extend(not_judged(
+                all - claims.len(),
+                ["it is about", "they are about"],
+                "other levels than those of --at",
+            ));
+        }
         if self.variants.is_empty() {
-            return Vec::new();
+            return sentences;
         }
         let without = tables.iter().filter(|table| table.arms.is_empty()).map(|table| {
             let names: Vec<String> = self.variants.iter().map(|name| format!("`{name}`")).collect();
             format!("`{}` is not measured: it has no variant {}", table.experiment, names.join(", "))
         });
-        let mut sentences: Vec<String> = without.collect();
+        sentences.extend(without);
         tables.retain(|table| !table.arms.is_empty());
         let all = claims.len();
         claims.retain(|claim| claim.arms().iter().all(|arm| self.variants.contains(&arm.variant)));
-        match all - claims.len() {
-            0 => {}
-            1 => sentences.push("1 claim not judged: it needs variants that --variants leaves out".into()),
-            n => sentences.push(format!("{n} claims not judged: they need variants that --variants leaves out")),
-        }
+        let others = "variants that --variants leaves out";
+        sentences.extend(not_judged(all - claims.len(), ["it needs", "they need"], others));
         sentences
     }
+}
+
+/// "2 claims not judged: they need variants that --variants leaves out".
+fn not_judged(count: usize, [it, they]: [&str; 2], what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 claim not judged: {it} {what}")),
+        n => Some(format!("{n} claims not judged: {they} {what}")),
+    }
+}
+
+/// Whether all of a claim's arms are at levels that the table of its experiment has, of the factors that are asked for.
+fn is_within(claim: &Claim, table: &Table, at: &[String]) -> bool {
+    let asked = at.iter().filter_map(|at| Some(at.split_once('=')?.0));
+    let has = |factor: &str, arm: &Arm| {
+        let level = arm.point.get(factor);
+        level.is_none() || table.arms.iter().any(|of_table| of_table.point.get(factor) == level)
+    };
+    let is_at = |factor| claim.arms().iter().all(|arm| has(factor, arm));
+    claim.experiment != table.experiment || asked.into_iter().all(is_at)
+}
+
+/// What the claims add to the tables that were asked for.
+fn beyond(tables: &[Table], claims: &[Claim]) -> Option<String> {
+    let of_table = |claim: &Claim, arm: &Arm| {
+        tables.iter().any(|table| table.experiment == claim.experiment && table.arms.contains(arm))
+    };
+    let adds = |claim: &&Claim| claim.arms().iter().any(|arm| !of_table(claim, arm));
+    let of = match (claims.iter().filter(adds).count(), claims.len()) {
+        (0, _) => return None,
+        (1, 1) => "the claim".to_string(),
+        (count, all) => format!("{count} of {all} claims"),
+    };
+    Some(format!("for {of} more is measured than the table has; --no-claims leaves that out"))
 }
 
 /// The experiment with this id.

@@ -38,8 +38,8 @@ impl ClaimsFile {
 /// Reads a claims file. `path` is what messages call it; nothing is read from there.
 ///
 /// # Errors
-/// All mistakes of the file together. Where the TOML itself is broken, only what breaks it: the rest
-/// can't be told from what the break made of it.
+/// All mistakes of the file together. Where the TOML itself is broken, only what breaks it: the rest can't be told from what
+/// the break made of it; and of a file without claims, where each line is broken, the first alone.
 ///
 /// ```
 /// use std::path::Path;
@@ -61,11 +61,15 @@ impl ClaimsFile {
 pub fn parse(text: &str, path: &Path, registry: &Registry<'_>) -> Result<ClaimsFile, ClaimsFileError> {
     let mut notes = Notes::new(text, path);
     let (document, broken) = DeTable::parse_recoverable(text);
-    for error in &broken {
-        notes.add(error.span().map_or(0, |span| span.start), error.message());
-    }
     let mut file = ClaimsFile::default();
     if !broken.is_empty() {
+        let place = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
+        match broken.iter().min_by_key(|error| place(error)) {
+            Some(first) if !document.get_ref().contains_key("claim") => {
+                notes.add(place(first), format!("this is not TOML, which a claims file is: {}", first.message()));
+            }
+            _ => broken.iter().for_each(|error| notes.add(place(error), error.message())),
+        }
         return notes.finish(file);
     }
     for fields in claim_tables(document.get_ref(), &mut notes) {

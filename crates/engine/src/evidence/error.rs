@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// A file could not be written: the disk is full, for example.
     #[error(
-        "{} could not be written: {reason}; what was recorded before stays readable: make room and go on with ascertain continue, or use --evidence DIR or --no-evidence",
+        "{} could not be written: {reason}; what was recorded before stays readable; next time make room, choose another folder with --evidence DIR, or keep none with --no-evidence",
         .path.display()
     )]
     Write {

@@ -21,7 +21,7 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
         let path = PathBuf::from(program);
         return match judge(&path) {
             Ok(()) => Ok(path),
-            Err(Refusal::Missing) => Err(not_found(program, None)),
+            Err(Refusal::Missing) => Err(not_found(program, false)),
             Err(Refusal::Directory) => Err(Error::IsDirectory { path }),
             Err(Refusal::NotExecutable) => Err(Error::NotExecutable { path }),
         };
@@ -43,7 +43,7 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
             Err(_) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| not_found(program, Some(&search))))
+    Err(refused.unwrap_or_else(|| not_found(program, true)))
 }
 
 /// Our environment with the command's own variables: each name once.
@@ -82,7 +82,7 @@ pub(super) fn start_error(path: &Path, source: io::Error) -> Error {
             Some(interpreter) => Error::InterpreterMissing { path, interpreter },
             None => Error::InterpreterMissing { path, interpreter: "dynamic loader".to_owned() },
         },
-        Some(libc::ENOENT) => not_found(path.as_os_str(), None),
+        Some(libc::ENOENT) => not_found(path.as_os_str(), false),
         Some(libc::EACCES) if path.is_dir() => Error::IsDirectory { path },
         Some(libc::EACCES) => Error::NotExecutable { path },
         _ => Error::Start { path, source },
@@ -109,11 +109,8 @@ fn judge(path: &Path) -> Result<(), Refusal> {
     }
 }
 
-fn not_found(program: &OsStr, search: Option<&OsStr>) -> Error {
-    Error::NotFound {
-        program: program.to_string_lossy().into_owned(),
-        path: search.map(|path| path.to_string_lossy().into_owned()),
-    }
+fn not_found(program: &OsStr, is_searched: bool) -> Error {
+    Error::NotFound { program: program.to_string_lossy().into_owned(), is_searched }
 }
 
 /// The first bytes of a file; none if it can't be read.

@@ -101,7 +101,7 @@ fn a_full_disk_is_told_between_trials() {
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let message = writer.flush().unwrap_err().to_string();
-    for part in [LINES, "No space left", "stays readable", "ascertain continue", "--no-evidence"] {
+    for part in [LINES, "No space left", "stays readable", "--evidence DIR", "--no-evidence"] {
         assert!(message.contains(part), "{message}");
     }
 }
