@@ -92,6 +92,7 @@ impl Slo {
             look_every: self.command.requests.as_ref().map_or(1, Vec::len) as u64,
             max_time: None,
             max_trials: None,
+            counters: Vec::new(),
         };
         let config = self.config();
         let tables = vec![Table { experiment: self.command.id.clone(), arms: vec![arm] }];

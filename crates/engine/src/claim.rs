@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Arm, Better};
+use crate::experiment::{Arm, Better, Spec};
 use crate::predicate::Predicate;
 use crate::values::Bounds;
 
@@ -53,6 +53,10 @@ pub struct Claim {
     /// No new trial for this claim after that many.
     #[serde(default)]
     pub max_trials: Option<u64>,
+    /// Metrics (indices into the spec's) by which its two arms are compared besides, with the trials that it takes itself:
+    /// no trial is added for them, and each has the claim's error once more, outside of the run's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<usize>,
 }
 
 fn one() -> u64 {
@@ -202,7 +206,20 @@ impl Claim {
             look_every: 1,
             max_time: None,
             max_trials: None,
+            counters: Vec::new(),
         }
+    }
+
+    /// The same comparison by another metric.
+    #[must_use]
+    pub fn by(mut self, spec: &Spec, metric: usize) -> Claim {
+        for test in &mut self.tests {
+            if let Test::Versus { metric: by, candidate, baseline, .. } = test {
+                *by = metric;
+                self.says = format!("{candidate} has less {} than {baseline}", spec.metrics[metric].name);
+            }
+        }
+        self
     }
 
     /// The arms that a trial must hold for this claim, each once.

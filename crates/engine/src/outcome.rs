@@ -211,6 +211,10 @@ pub struct ClaimResult {
     /// Signs that the trials are not alike; empty where there are none.
     #[serde(deserialize_with = "findings")]
     pub unlike: Vec<Unlike>,
+    /// How the two compare by other metrics, in the same trials: each is wrong with a chance of at most the claim's error,
+    /// outside of the run's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<ClaimResult>,
 }
 
 /// The trials that gave a verdict.

@@ -190,6 +190,7 @@ pub(crate) fn lanes<'a>(
         let places = &lane.arms;
         let slot_of = |arm: &Arm| places.iter().position(|known| known == arm).expect("each arm has just got a slot");
         judge.bind(experiment.spec(), slot_of);
+        judge.close_counters(|counter| not_shown(experiment, counter, machine));
         if let Some(reason) = missing.or_else(|| not_shown(experiment, &judge.claim, machine)) {
             judge.close(Closed::For(reason));
         }

@@ -10,6 +10,7 @@
 //! - [`membarrier`]: memory barriers on other threads' behalf
 //! - [`rseq`]: restartable sequences on a CPU's own data
 //! - [`affinity`]: which CPUs this thread may use
+//! - [`perf`]: what the processor and the kernel count of a command
 //! - [`fork`]: telling a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes
 //! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
@@ -40,6 +41,8 @@ pub mod machine;
 #[cfg(target_os = "linux")]
 pub mod mapping;
 pub mod membarrier;
+#[cfg(feature = "measuring")]
+pub mod perf;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod privileges;
 #[cfg(feature = "measuring")]

@@ -389,3 +389,29 @@ fn arguments_need_not_be_unicode() {
     run(&command);
     assert_eq!(fs::read(path).unwrap(), [b'a', 0xff]);
 }
+
+/// What it takes to go on on the other CPU is the command's own doing, so that it is counted on a busy machine too.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_and_its_children_are_counted() {
+    use ascertain_sys::perf::Counter;
+
+    let count = |usage: Usage, counter: Counter| usage.counts[counter as usize];
+    let prepared = Prepared::new(&shell("for i in 1 2 3; do taskset -c 0 true; taskset -c 1 true; done")).unwrap();
+    let usage = prepared.run(None).unwrap();
+    assert!(count(usage, Counter::PageFaults).unwrap() > 100);
+    assert!(count(usage, Counter::ContextSwitches).unwrap() >= 6, "the shell waits for each of its children");
+    assert_eq!(count(usage, Counter::CpuMigrations), None, "nobody asked");
+
+    let prepared = prepared.counting();
+    for _ in 0..2 {
+        let usage = prepared.run(None).unwrap();
+        assert_eq!(usage.exit, Exit::Code(0));
+        for counter in Counter::ALL {
+            assert_eq!(count(usage, counter).is_some(), counter.available().is_ok(), "{counter:?}");
+        }
+        if let Some(migrations) = count(usage, Counter::CpuMigrations) {
+            assert!((3..100).contains(&migrations), "{migrations}");
+        }
+    }
+}

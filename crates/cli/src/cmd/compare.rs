@@ -194,5 +194,6 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
         time_limit: Some(starting.time_limit()),
         on_failure: if args.ignore_failure { OnFailure::Ignore } else { OnFailure::Stop },
         requests: None,
+        counters: false,
     })
 }

@@ -108,6 +108,7 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
         time_limit: Some(time_limit(args)?),
         on_failure: OnFailure::Observe,
         requests,
+        counters: false,
     })
 }
 

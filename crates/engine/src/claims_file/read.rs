@@ -214,6 +214,7 @@ impl Parts<'_, '_> {
             look_every: 1,
             max_time: criterion.max_time,
             max_trials: criterion.max_trials,
+            counters: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
+use ascertain_sys::perf::Counter;
 use ascertain_sys::process::{Exit, Usage};
 
 use super::line::{Around, CommandLine, Key, Requests};
@@ -68,6 +69,13 @@ impl Experiment for CommandExperiment {
         match self.set.command(&arm.variant) {
             Some(_) => Ok(()),
             None => Err(Unavailable::other(format!("there is no command `{}`", arm.variant))),
+        }
+    }
+
+    fn shows(&self, _: &Arm, metric: usize, _: &Machine) -> Result<(), Unavailable> {
+        match counter(metric) {
+            Some(counter) => counter.available().map_err(Unavailable::other),
+            None => Ok(()),
         }
     }
 
@@ -226,6 +234,11 @@ const SYSTEM: usize = 2;
 const MEMORY_PEAK: usize = 3;
 pub(crate) const EXIT: usize = 4;
 
+/// The counter that a metric is of: they follow the others.
+fn counter(metric: usize) -> Option<Counter> {
+    metric.checked_sub(EXIT + 1).and_then(|index| Counter::ALL.get(index).copied())
+}
+
 /// Notes what was seen of a command that has ended, or was stopped at its time limit.
 ///
 /// # Errors
@@ -250,6 +263,10 @@ fn observe(usage: &Usage, set: &CommandSet, line: &CommandLine, out: &mut Sample
     out.push_with(USER, usage.user_ns as f64, status);
     out.push_with(SYSTEM, usage.system_ns as f64, status);
     out.push_with(MEMORY_PEAK, usage.memory_peak_bytes as f64, status);
+    // What the machine does not count is not observed, and neither is what it could not count to the end.
+    for (index, count) in usage.counts.iter().enumerate().filter(|_| set.counters) {
+        count.iter().for_each(|&count| out.push_with(EXIT + 1 + index, count as f64, status));
+    }
     match usage.exit {
         Exit::Code(code) => out.push(EXIT, f64::from(code)),
         Exit::Signal(signal) => out.push(EXIT, f64::from(128 + signal)),

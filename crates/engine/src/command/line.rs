@@ -24,6 +24,7 @@ pub(super) struct CommandLine {
     pub text: String,
     command: Command,
     request: Option<RequestPlace>,
+    is_counted: bool,
 }
 
 /// Where a command gets its request.
@@ -57,7 +58,7 @@ impl CommandLine {
         };
         command.stdout = set.output.clone();
         command.stderr = set.output.clone();
-        Ok(CommandLine { what: "command", text, command, request })
+        Ok(CommandLine { what: "command", text, command, request, is_counted: set.counters })
     }
 
     /// A line that is run before or after; `what` says which in messages. Its output is seen when
@@ -77,7 +78,7 @@ impl CommandLine {
             command.stdout = Output::Inherit;
             command.stderr = Output::Inherit;
         }
-        Ok(CommandLine { what, text, command, request: None })
+        Ok(CommandLine { what, text, command, request: None, is_counted: false })
     }
 
     /// Whether it gets its requests on standard input.
@@ -131,6 +132,7 @@ impl CommandLine {
     /// When it can't be started, and when somebody asked for the end.
     pub fn run(&self, request: Option<&str>, time_limit: Option<Duration>, stop: &Stop) -> Result<Usage, TargetError> {
         let prepared = self.prepare(request).map_err(|error| TargetError::Failed(error.to_string()))?;
+        let prepared = if self.is_counted { prepared.counting() } else { prepared };
         let usage = prepared.stopping_with(stop).run(time_limit);
         usage.map_err(|error| match error {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,

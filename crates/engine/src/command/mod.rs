@@ -2,7 +2,8 @@
 //!
 //! A [`CommandSet`] is plain data; [`CommandExperiment`] measures it. Its variants are the commands,
 //! its factors the parameters, and its metrics ([`metrics`]) come from the kernel's own account of
-//! each process: `wall`, `user`, `system`, `memory_peak` and `exit`.
+//! each process: `wall`, `user`, `system`, `memory_peak` and `exit`; and where it is asked for, what was counted of it
+//! ([`counters`]).
 
 mod experiment;
 mod line;
@@ -10,7 +11,7 @@ mod set;
 
 pub use experiment::CommandExperiment;
 pub(crate) use experiment::{EXIT, WALL};
-pub use set::{CommandError, CommandSet, Input, NamedCommand, OnFailure, Output, metrics};
+pub use set::{CommandError, CommandSet, Input, NamedCommand, OnFailure, Output, counters, metrics};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ascertain_sys::perf::Counter;
 use ascertain_sys::process::SplitError;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,9 @@ pub struct CommandSet {
     /// Recorded requests: each trial takes one, every one once before any comes again, in a fresh
     /// random order. It replaces `{request}` in the command line; without that it is standard input.
     pub requests: Option<Vec<String>>,
+    /// Whether [`counters`] are observed besides.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counters: bool,
 }
 
 impl CommandSet {
@@ -60,9 +64,14 @@ impl CommandSet {
             readme: README.into(),
             variants: named.commands.iter().map(variant).collect(),
             factors: self.parameters.clone(),
-            metrics: metrics(),
+            metrics: self.metrics(),
             plots: Vec::new(),
         }
+    }
+
+    /// What is observed of its commands.
+    pub fn metrics(&self) -> Vec<Metric> {
+        metrics().into_iter().chain(counters().into_iter().filter(|_| self.counters)).collect()
     }
 
     /// The command with that name.
@@ -134,6 +143,24 @@ pub fn metrics() -> Vec<Metric> {
         metric("memory_peak", "the most memory that it held at once", Unit::Byte),
         metric("exit", "exit code; 128 + n when signal n ended it", Unit::One),
     ]
+}
+
+/// What is counted of a command where that is asked for, each less being better: a metric for each of [`Counter::ALL`].
+pub fn counters() -> Vec<Metric> {
+    let metric = |counter| {
+        let (name, about) = match counter {
+            Counter::Instructions => ("instructions", "instructions of its own code"),
+            Counter::Cycles => ("cycles", "the processor's cycles in its own code"),
+            Counter::CacheReferences => ("cache_references", "accesses of its own code to the last level of the cache"),
+            Counter::CacheMisses => ("cache_misses", "those of them that had to go to memory"),
+            Counter::BranchMisses => ("branch_misses", "branches of its own code that were guessed wrong"),
+            Counter::PageFaults => ("page_faults", "pages of memory that had to be provided when they were touched"),
+            Counter::ContextSwitches => ("context_switches", "how often it gave up a processor or had to"),
+            Counter::CpuMigrations => ("cpu_migrations", "how often it went on on another processor"),
+        };
+        Metric::new(name, about, Unit::One, Better::Lower)
+    };
+    Counter::ALL.map(metric).into()
 }
 
 const README: &str = "\

@@ -1,7 +1,7 @@
 //! A claim's tests with their arms looked up in a lane: a trial's values in, success or failure out.
 
 use crate::block::Slots;
-use crate::claim::{Bound, Effect, Test};
+use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
 use crate::predicate::Predicate;
 use crate::values::{Bounds, and};
@@ -44,8 +44,16 @@ pub(crate) struct BoundTests {
 
 #[derive(Clone)]
 enum BoundTest {
-    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Effect, bound: Bound },
+    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Scale, bound: Bound },
     Predicate { slot: usize, predicate: Predicate, exit: Option<Exit>, is_timed: bool },
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy)]
+struct Scale {
+    effect: Effect,
+    /// Whether it is who is better that is asked, which zeros answer too, and not how many times.
+    is_order: bool,
 }
 
 /// Which exits do not make a predicate false.
@@ -72,14 +80,15 @@ impl TrialValues<'_> {
 
 impl BoundTests {
     /// Looks up the tests' arms.
-    pub fn new(tests: &[Test], spec: &Spec, slot_of: impl Fn(&Arm) -> usize) -> BoundTests {
+    pub fn new(claim: &Claim, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) -> BoundTests {
+        let (tests, is_order) = (&claim.tests, claim.judging == Judging::Order);
         let bind = |test: &Test| match test {
             Test::Versus { metric, candidate, baseline, scale, bound } => BoundTest::Versus {
                 metric: *metric,
                 better: spec.metrics[*metric].better,
                 candidate: slot_of(candidate),
                 baseline: slot_of(baseline),
-                scale: *scale,
+                scale: Scale { effect: *scale, is_order },
                 bound: *bound,
             },
             Test::Predicate { arm, predicate } => {
@@ -140,14 +149,34 @@ impl BoundTests {
 }
 
 /// How much better the candidate is.
-fn statistic(scale: Effect, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
+fn statistic(scale: Scale, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
     if candidate.is_none() || baseline.is_none() {
         return Err(TargetError::Failed("a value that the claim compares was not observed".into()));
     }
-    scale.compare(better, candidate, baseline).ok_or_else(|| {
+    let by_order = || scale.is_order.then(|| order(better, candidate, baseline)).flatten();
+    scale.effect.compare(better, candidate, baseline).or_else(by_order).ok_or_else(|| {
         let (candidate, baseline) = (candidate.high, baseline.high);
         TargetError::Failed(format!("a ratio of {candidate} and {baseline} says nothing; claim a difference instead"))
     })
+}
+
+/// A ratio that says no more than who is better, of which one may be zero: two zeros are as good as each other, and what is
+/// above zero is beyond any multiple of it. None of values below zero.
+fn order(better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
+    const ALL_OR_NOTHING: Bounds = Bounds { low: 0.0, high: f64::INFINITY };
+    let (worse, best) = match better {
+        Better::Lower => (baseline, candidate),
+        Better::Higher => (candidate, baseline),
+    };
+    let is_zero = |bounds: Bounds| bounds.value() == Some(0.0);
+    match (is_zero(worse), is_zero(best)) {
+        (true, true) => Some(Bounds::exact(1.0)),
+        (false, true) if worse.low >= 0.0 => Some(Bounds::exact(f64::INFINITY)),
+        (true, false) if best.low >= 0.0 => Some(Bounds::exact(0.0)),
+        // What was lost could be zero as well.
+        _ if worse.value().is_none() || best.value().is_none() => Some(ALL_OR_NOTHING),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -171,8 +200,14 @@ mod tests {
     }
 
     fn evaluate(test: Test, rows: &[[Bounds; 3]]) -> Result<Seen, TargetError> {
+        evaluate_as(false, test, rows)
+    }
+
+    fn evaluate_as(is_order: bool, test: Test, rows: &[[Bounds; 3]]) -> Result<Seen, TargetError> {
         let slot_of = |arm: &Arm| usize::from(arm.variant != "a");
-        let tests = BoundTests::new(&[test], &spec(), slot_of);
+        let judging = if is_order { Judging::Order } else { Judging::Rate };
+        let claim = Claim { tests: vec![test], judging, ..Claim::order("bound", &arm("a"), &arm("b")) };
+        let tests = BoundTests::new(&claim, &spec(), slot_of);
         let held = (0..rows.len()).collect();
         tests.evaluate(&TrialValues {
             number: 0,
@@ -239,6 +274,28 @@ mod tests {
         }
         assert!(versus(0, Effect::Difference, 1.0, f64::NAN).is_err());
         assert!(versus(0, Effect::Difference, 0.0, -1.0).is_ok());
+    }
+
+    /// Who wins is asked of an order, which no ratio has to say.
+    #[test]
+    fn zeros_have_an_order_and_no_ratio() {
+        let (zero, three, stopped) = (Bounds::exact(0.0), Bounds::exact(3.0), Bounds::above(3.0));
+        let seen = |values: [Bounds; 2]| {
+            let (candidate, baseline, bound) = (arm("a"), arm("b"), Bound::AtLeast(1.0));
+            let test = Test::Versus { metric: 0, candidate, baseline, scale: Effect::Ratio, bound };
+            let seen = evaluate_as(true, test, &values.map(|value| [value; 3]))?;
+            Ok::<_, TargetError>((seen.success.filter(|_| !seen.tie), seen.tie, seen.statistic.unwrap().value()))
+        };
+        assert_eq!(seen([zero, zero]).unwrap(), (None, true, Some(1.0)));
+        assert_eq!(seen([zero, three]).unwrap(), (Some(true), false, Some(f64::INFINITY)));
+        assert_eq!(seen([three, zero]).unwrap(), (Some(false), false, Some(0.0)));
+        assert_eq!(seen([zero, stopped]).unwrap(), (Some(true), false, Some(f64::INFINITY)));
+        assert_eq!(seen([stopped, zero]).unwrap(), (Some(false), false, Some(0.0)));
+        for lost in [[zero, Bounds::UNKNOWN], [Bounds::UNKNOWN, zero]] {
+            assert_eq!(seen(lost).unwrap(), (None, false, None), "it could be zero as well");
+        }
+        assert!(seen([zero, Bounds::exact(-1.0)]).is_err());
+        assert!(seen([zero, Bounds::NONE]).is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::block::Slots;
 use crate::claim::{Claim, Effect, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
-use crate::finding::{Estimated, Reason, Unlike};
+use crate::finding::{Estimated, Reason, Unavailable, Unlike};
 use crate::outcome::{ClaimResult, ClaimSpec, Decided, Decision, Gate, TestSpec, Verdict};
 use crate::recorded::{ClaimPath, PathRecorder};
 use crate::unit::significant;
@@ -46,6 +46,8 @@ pub(crate) struct ClaimJudge {
     elapsed_ns: u64,
     closed: Option<Closed>,
     path: Option<PathRecorder>,
+    /// The same comparison by other metrics.
+    counters: Vec<ClaimJudge>,
 }
 
 /// How the run wants its claims judged.
@@ -76,7 +78,12 @@ impl ClaimJudge {
         // Where there is no chance in it, a predicate has a figure too: the one value of its metric.
         let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
         let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
+        // They are told of each of this claim's trials, whatever is decided.
+        let besides = JudgeTerms { error, margin: None, precision: None, gate: None, exact_trials: true };
+        let alone = Claim { margin: None, max_time: None, max_trials: None, counters: Vec::new(), ..claim.clone() };
+        let counter = |&metric: &usize| ClaimJudge::new(&alone.clone().by(spec, metric), spec, &besides);
         Ok(ClaimJudge {
+            counters: claim.counters.iter().map(counter).collect::<Result<_, _>>()?,
             rule: Rule::new(claim, terms).map_err(invalid)?,
             paired: quantile.map(|quantile| Paired::new(quantile, end_error, end_error)),
             rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
@@ -110,7 +117,15 @@ impl ClaimJudge {
 
     /// Looks up the tests' arms among the lane's.
     pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) {
-        self.tests = BoundTests::new(&self.claim.tests, spec, slot_of);
+        self.tests = BoundTests::new(&self.claim, spec, &slot_of);
+        self.counters.iter_mut().for_each(|counter| counter.tests = BoundTests::new(&counter.claim, spec, &slot_of));
+    }
+
+    /// Closes those of the other metrics that the machine can't show, for the reason that is given.
+    pub fn close_counters(&mut self, why: impl Fn(&Claim) -> Option<Reason>) {
+        for counter in &mut self.counters {
+            why(&counter.claim).into_iter().for_each(|reason| counter.close(Closed::For(reason)));
+        }
     }
 
     /// The lane's slots that a trial must hold for this claim.
@@ -123,12 +138,27 @@ impl ClaimJudge {
         if !self.is_open() || !trial.held.contains(self.slots()) {
             return;
         }
+        for counter in self.counters.iter_mut().filter(|counter| counter.closed.is_none()) {
+            match counter.tests.evaluate(trial) {
+                Ok(seen) => counter.count(&seen, trial, elapsed_ns),
+                Err(_) => counter.close(Closed::For(counter.not_observed())),
+            }
+        }
         match self.tests.evaluate(trial) {
             // Nothing had been learnt that a verdict could hang on.
             Ok(seen) if trial.says_nothing && seen.success.is_none() => {}
             Ok(seen) => self.count(&seen, trial, elapsed_ns),
             Err(error) => self.close(Closed::For(error.reason(None))),
         }
+    }
+
+    /// Without one of the values there is nothing to compare.
+    fn not_observed(&self) -> Reason {
+        let metric = match self.asked.tests.as_slice() {
+            [TestSpec::Versus { measure, .. }, ..] => measure.metric.clone(),
+            _ => self.claim.id.clone(),
+        };
+        Reason::Unavailable { arm: None, lack: Unavailable::Metric { metric } }
     }
 
     fn count(&mut self, seen: &Seen, trial: &TrialValues, elapsed_ns: u64) {
@@ -351,6 +381,11 @@ impl ClaimJudge {
             log_e_holds,
             log_e_refuted,
             unlike: self.unlike(rate_strays, estimate.strays),
+            // What failed is not compared by anything else either.
+            counters: match verdict {
+                Verdict::Failed => Vec::new(),
+                _ => self.counters.iter_mut().map(ClaimJudge::result).collect(),
+            },
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn check(header: &Header, registry: &Registry) -> Result<(), Error> {
             Test::Versus { metric, .. } => *metric < metrics,
             Test::Predicate { predicate, .. } => predicate.0.iter().all(|comparison| comparison.metric < metrics),
         };
-        if !claim.tests.iter().all(knows) {
+        if !claim.tests.iter().all(knows) || claim.counters.iter().any(|metric| *metric >= metrics) {
             let (id, experiment) = (&claim.id, &claim.experiment);
             return Err(Error::Replay(format!("claim `{id}` speaks of a metric that `{experiment}` has not")));
         }

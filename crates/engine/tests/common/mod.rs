@@ -73,6 +73,7 @@ fn claim(id: &str, test: Test, judging: Judging, rate: f64) -> Claim {
         look_every: 1,
         max_time: None,
         max_trials: None,
+        counters: Vec::new(),
     }
 }
 

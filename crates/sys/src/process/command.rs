@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::perf::Counts;
+
 /// Where standard input comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Input {
@@ -105,4 +107,7 @@ pub struct Usage {
     ///
     /// [`memory_floor_bytes`]: super::memory_floor_bytes
     pub memory_peak_bytes: u64,
+    /// What was counted. Page faults and context switches are as the times above; the rest is none unless it was
+    /// [asked for](super::Prepared::counting), and of all descendants.
+    pub counts: Counts,
 }

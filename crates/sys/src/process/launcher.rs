@@ -75,6 +75,10 @@ impl Launcher {
         Ok(launcher)
     }
 
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// Starts the command: its process and when that was about to be made. The inner error is the
     /// kernel's reason why not.
     pub fn launch(&mut self, streams: &Streams) -> Result<io::Result<(Pid, u64)>, Error> {

@@ -16,6 +16,7 @@ use super::stdio::{Redirections, Streams};
 use super::wait::{Running, exit_descriptor, memory_peak_bytes, wait};
 use super::{Command, Usage, resolve};
 use crate::interrupt::Stop;
+use crate::perf::Counters;
 use crate::{Error, clock};
 
 /// What is read of a pipe at once.
@@ -48,6 +49,7 @@ pub struct Prepared {
 
 struct State {
     starter: Starter,
+    counters: Counters,
     buffer: Box<[u8]>,
 }
 
@@ -77,7 +79,7 @@ impl Prepared {
     fn assemble(path: PathBuf, command: &Command, starter: Starter) -> Result<Self, Error> {
         MEMORY_FLOOR_BYTES.fetch_max(starter.memory_floor_bytes(), Ordering::Relaxed);
         let buffer = vec![0; BUFFER_BYTES].into();
-        let state = Mutex::new(State { starter, buffer });
+        let state = Mutex::new(State { starter, counters: Counters::default(), buffer });
         Ok(Self { path, redirections: Redirections::new(command)?, stop: Stop::default(), state })
     }
 
@@ -85,6 +87,19 @@ impl Prepared {
     #[must_use]
     pub fn stopping_with(self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self }
+    }
+
+    /// Has runs counted also what the processor and the kernel count only where they are asked to: see
+    /// [`perf`](crate::perf). What can't be counted here is left out, all of it where there is no launcher.
+    #[must_use]
+    pub fn counting(self) -> Self {
+        self.counting_by(Counters::of_children)
+    }
+
+    pub(crate) fn counting_by(mut self, counters: impl FnOnce(Pid) -> Counters) -> Self {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.counters = state.starter.parent().map(counters).unwrap_or_default();
+        self
     }
 
     /// Runs the command and waits for its end; runs of one `Prepared` follow one another.
@@ -106,14 +121,18 @@ impl Prepared {
             return Err(Error::Interrupted);
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { starter, buffer } = &mut *state;
+        let State { starter, counters, buffer } = &mut *state;
         let opened = self.redirections.open()?;
         let started = starter.start(opened.streams)?;
         let (pid, start_ns) = started.map_err(|source| resolve::start_error(&self.path, source))?;
         let running = Running { pid, start_ns, end: exit_descriptor(pid), reader: opened.reader };
         let usage = wait(running, time_limit, &self.stop, buffer);
         starter.ended();
-        usage
+        let counted = counters.take();
+        usage.map(|usage| {
+            let counts = std::array::from_fn(|counter| counted[counter].or(usage.counts[counter]));
+            Usage { counts, ..usage }
+        })
     }
 }
 
@@ -152,6 +171,15 @@ impl Starter {
             Self::Portable(_) => {
                 MEMORY_FLOOR_BYTES.fetch_max(self.memory_floor_bytes(), Ordering::Relaxed);
             }
+        }
+    }
+
+    /// The process that commands are made in, where that is none of its own.
+    fn parent(&self) -> Option<Pid> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Launcher(launcher) => Some(launcher.pid()),
+            Self::Portable(_) => None,
         }
     }
 

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Exit, Usage};
 use crate::interrupt::Stop;
+use crate::perf::{Counter, Counts};
 use crate::{Error, clock};
 
 /// How often to look for the end where the kernel has no descriptor that tells of it.
@@ -168,7 +169,16 @@ fn usage(remains: &Remains, killed: Option<(Killed, u64)>, end_ns: u64, start_ns
         user_ns: nanoseconds(usage.ru_utime),
         system_ns: nanoseconds(usage.ru_stime),
         memory_peak_bytes: memory_peak_bytes(usage),
+        counts: accounted(usage),
     }
+}
+
+/// What the kernel counts of every process.
+fn accounted(usage: &libc::rusage) -> Counts {
+    let mut counts = Counts::default();
+    counts[Counter::PageFaults as usize] = Some((usage.ru_minflt + usage.ru_majflt) as u64);
+    counts[Counter::ContextSwitches as usize] = Some((usage.ru_nvcsw + usage.ru_nivcsw) as u64);
+    counts
 }
 
 fn nanoseconds(time: libc::timeval) -> u64 {

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use ascertain_sys::machine::Machine;
+
 use super::*;
-use crate::command::{Input, OnFailure, Output, metrics};
+use crate::command::{Input, OnFailure, Output, counters, metrics};
 use crate::experiment::{Accepts, Factor, Level, Status};
 
 fn around(log: &Log, name: &str) -> NamedCommand {
@@ -229,6 +231,26 @@ fn a_success_has_all_five_metrics() {
     for metric in ["wall", "user", "system", "memory_peak"] {
         let (value, status) = value(&samples, metric);
         assert!(value.is_finite() && value >= 0.0 && status == Status::Ok, "{metric}");
+    }
+}
+
+/// What there is of counters follows the five, at the places that the spec gives them.
+#[test]
+fn what_is_counted_is_observed_where_it_is_asked_for() {
+    let set = CommandSet { counters: true, ..plain(&["true"]) };
+    let experiment = CommandExperiment::new(set.clone()).unwrap();
+    let (spec, samples) = (experiment.spec().clone(), measure_once(set).unwrap());
+    let arm = Arm { variant: "true".into(), point: Point::default() };
+    assert_eq!(spec.metrics.len(), metrics().len() + counters().len());
+    for (index, metric) in spec.metrics.iter().enumerate() {
+        let seen = samples.iter().find(|sample| sample.metric == index);
+        let shown = experiment.shows(&arm, index, &Machine::default());
+        assert_eq!(seen.is_some(), shown.is_ok(), "{}: {shown:?}", metric.name);
+        let is_right = |value: f64| match metric.name.as_str() {
+            "page_faults" => value > 10.0,
+            _ => value >= 0.0,
+        };
+        assert!(seen.is_none_or(|sample| is_right(sample.value) && sample.status == Status::Ok), "{seen:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::claim::Bound;
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
-use crate::finding::{Estimated, Unlike};
+use crate::finding::{Estimated, Unavailable, Unlike};
 use crate::judging::bound::TrialValues;
 use crate::outcome::{Decision, Gate, Verdict};
 use crate::predicate::Predicate;
@@ -302,4 +302,37 @@ fn what_says_nothing_is_void_unless_it_decides() {
     }
     let result = judge.result();
     assert_eq!((result.trials, result.successes, result.unknown), (1, 0, 0), "`time <= 1 ns` is false of one");
+}
+
+/// Beside the verdict: who has fewer of what may be none at all, from the trials that the verdict takes anyway.
+#[test]
+fn other_metrics_are_compared_in_the_same_trials() {
+    let metric = |name: &str| Metric::new(name, "", Unit::One, Better::Lower);
+    let metrics = ["time", "faults", "same", "missing", "unshown"].map(metric).into();
+    let spec = Spec { id: "judged".into(), metrics, ..Spec::default() };
+    let claim = Claim { counters: vec![1, 2, 3, 4], ..Claim::order("judged", &arm("a"), &arm("b")) };
+    let mut judge = ClaimJudge::new(&claim, &spec, &JudgeTerms { margin: Some(0.05), ..TERMS }).unwrap();
+    judge.bind(&spec, |arm| usize::from(arm.variant == "b"));
+    let lack = || Reason::Unavailable { arm: None, lack: Unavailable::other("no such counter") };
+    judge.close_counters(|claim| claim.says.contains("unshown").then(lack));
+    let mut trials = 0;
+    while judge.is_open() {
+        trials += 1;
+        let candidate = [10.0 + 0.01 * (trials % 7) as f64, 0.0, 7.0, f64::NAN, 1.0];
+        let baseline = [30.0, 3.0 + (trials % 2) as f64, 7.0, 2.0, 1.0];
+        let values = [candidate, baseline].concat().into_iter().map(Bounds::exact).collect::<Vec<_>>();
+        judge.observe(&TrialValues { metrics: 5, held: [0, 1].into_iter().collect(), ..trial(&values) }, 0);
+        assert!(trials < 1_000);
+    }
+    let result = judge.result();
+    assert_eq!((result.decision, result.trials), (Some(Decision::Faster), trials));
+    let [faults, same, missing, unshown] = &result.counters[..] else { panic!("{:?}", result.counters) };
+    assert_eq!((faults.decision, faults.successes, faults.trials), (Some(Decision::Faster), trials, trials));
+    assert_eq!((faults.ratio, faults.ratio_low, faults.ratio_high), (None, None, None), "3 of 0 is no multiple");
+    assert_eq!((faults.error, faults.asked.margin), (TERMS.error, None));
+    assert_eq!((same.decision, same.ties), (Some(Decision::Undecided), trials), "nobody has fewer");
+    assert_eq!(same.ratio, Some(1.0));
+    assert_eq!((missing.verdict, missing.trials), (Verdict::Unavailable, 0));
+    assert!(matches!(&missing.reasons[..], [Reason::Unavailable { lack: Unavailable::Metric { metric }, .. }] if metric == "missing"));
+    assert_eq!((unshown.verdict, &unshown.reasons), (Verdict::Unavailable, &vec![lack()]));
 }

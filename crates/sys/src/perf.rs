@@ -1,0 +1,297 @@
+//! What the processor and the kernel count of a command: instructions, cache misses, page faults.
+//!
+//! Page faults and context switches are in the kernel's account of every process (`wait4`). The rest is counted where
+//! [`Prepared::counting`](crate::process::Prepared::counting) asks for it, by perf_event_open(2): of the command and all of
+//! its descendants, from when it has become the program until its end. It is Linux's alone.
+//!
+//! - What the processor counts is counted of the program's own code and not of the kernel for it: that is what everybody may
+//!   count by default (`kernel.perf_event_paranoid` of 2), and what differs least from run to run.
+//! - The processor has few counters. One group has all of ours, so that they are counted together or not at all; and a
+//!   count that was suspended, since others needed the counters, is none: nothing here is extrapolated.
+//! - Switches to another CPU happen in the kernel. Whoever may not count there would be told zero, and is told why not.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// Something that is counted of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// Instructions of its own code.
+    Instructions,
+    /// The processor's cycles in its own code.
+    Cycles,
+    /// Accesses of its own code to the last level of the cache.
+    CacheReferences,
+    /// Those of them that had to go to memory.
+    CacheMisses,
+    /// Branches of its own code that the processor had guessed wrong.
+    BranchMisses,
+    /// Pages of memory that had to be provided when they were touched, with reading from disk or without.
+    PageFaults,
+    /// How often it gave up a CPU or had to.
+    ContextSwitches,
+    /// How often it went on on another CPU.
+    CpuMigrations,
+}
+
+/// How many [counters](Counter) there are.
+pub const COUNTERS: usize = Counter::ALL.len();
+
+/// A number for each counter, in the order of [`Counter::ALL`]; none of what was not counted.
+pub type Counts = [Option<u64>; COUNTERS];
+
+impl Counter {
+    /// All of them.
+    pub const ALL: [Counter; 8] = [
+        Counter::Instructions,
+        Counter::Cycles,
+        Counter::CacheReferences,
+        Counter::CacheMisses,
+        Counter::BranchMisses,
+        Counter::PageFaults,
+        Counter::ContextSwitches,
+        Counter::CpuMigrations,
+    ];
+
+    /// Whether this machine counts it, of commands of this process.
+    ///
+    /// ```
+    /// use ascertain_sys::perf::Counter;
+    ///
+    /// assert!(Counter::PageFaults.available().is_ok());
+    /// if let Err(reason) = Counter::Cycles.available() {
+    ///     println!("no cycles: {reason}");
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Why not: the machine has no such counter, or it may not be used.
+    pub fn available(self) -> Result<(), Error> {
+        match EVENTS.iter().position(|event| event.counter == self) {
+            None => Ok(()),
+            Some(index) => open(&EVENTS, None).swap_remove(index).map(drop),
+        }
+    }
+}
+
+/// What is asked of perf_event_open(2).
+#[derive(Clone, Copy)]
+struct Event {
+    counter: Counter,
+    /// `type` of the kernel's `perf_event_attr`.
+    kind: u32,
+    config: u64,
+    /// Whether it is not counted in the kernel, and belongs to the group.
+    is_own_code: bool,
+}
+
+// From the kernel's include/uapi/linux/perf_event.h.
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+
+const EVENTS: [Event; 6] = [
+    Event { counter: Counter::Instructions, kind: HARDWARE, config: 1, is_own_code: true },
+    Event { counter: Counter::Cycles, kind: HARDWARE, config: 0, is_own_code: true },
+    Event { counter: Counter::CacheReferences, kind: HARDWARE, config: 2, is_own_code: true },
+    Event { counter: Counter::CacheMisses, kind: HARDWARE, config: 3, is_own_code: true },
+    Event { counter: Counter::BranchMisses, kind: HARDWARE, config: 5, is_own_code: true },
+    Event { counter: Counter::CpuMigrations, kind: SOFTWARE, config: 4, is_own_code: false },
+];
+
+/// Counters of the programs that children of a process become.
+#[derive(Default)]
+pub(crate) struct Counters(Vec<(Counter, OwnedFd, Reading)>);
+
+/// What the kernel tells of a counter, summed over all processes that it was counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Reading {
+    count: u64,
+    /// How long it was to be counted.
+    enabled_ns: u64,
+    /// How long it was.
+    running_ns: u64,
+}
+
+impl Counters {
+    /// Of children that the process makes from now on. What can't be counted is left out.
+    pub fn of_children(parent: Pid) -> Counters {
+        Counters::new(&EVENTS, parent)
+    }
+
+    fn new(events: &[Event], parent: Pid) -> Counters {
+        let opened = events.iter().zip(open(events, Some(parent)));
+        Counters(opened.filter_map(|(event, fd)| Some((event.counter, fd.ok()?, Reading::default()))).collect())
+    }
+
+    /// What was counted of children that have ended since the last call, and so far of those that have not.
+    pub fn take(&mut self) -> Counts {
+        let mut counts = Counts::default();
+        for (counter, fd, before) in &mut self.0 {
+            let Some(now) = Reading::of(fd) else { continue };
+            counts[*counter as usize] = now.since(before);
+            *before = now;
+        }
+        counts
+    }
+}
+
+impl Reading {
+    /// None of a counter that the kernel has given up.
+    fn of(fd: &OwnedFd) -> Option<Reading> {
+        let mut bytes = [0; 24];
+        let [count, enabled_ns, running_ns] = match rustix::io::read(fd, &mut bytes) {
+            Ok(24) => [0, 8, 16].map(|at| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default())),
+            _ => return None,
+        };
+        Some(Reading { count, enabled_ns, running_ns })
+    }
+
+    /// None where it was suspended meanwhile: how much was missed nobody knows.
+    fn since(&self, before: &Reading) -> Option<u64> {
+        let was_suspended = self.running_ns - before.running_ns < self.enabled_ns - before.enabled_ns;
+        (!was_suspended).then(|| self.count - before.count)
+    }
+}
+
+/// Opens each event, those of own code as one group, of this thread or of a process.
+fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
+    let mut leader = None;
+    let open = |event: &Event| {
+        let opened = open_event(*event, pid.map_or(0, Pid::as_raw_pid), leader.filter(|_| event.is_own_code));
+        if let (Ok(fd), true) = (&opened, event.is_own_code) {
+            // It lives as long as the vector that it goes to.
+            leader.get_or_insert(fd.as_raw_fd());
+        }
+        opened.map_err(|source| Error::System { what: refusal(&source), source })
+    };
+    events.iter().map(open).collect()
+}
+
+/// What an error of perf_event_open(2) means, and what could be done.
+fn refusal(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => {
+            "this machine does not show such a counter, as most virtual machines do not"
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "perf_event_open is not permitted: CAP_PERFMON or a lower kernel.perf_event_paranoid would do, and in a container \
+             a seccomp profile that lets it pass"
+        }
+        Some(libc::EINVAL | libc::ENOSPC) => "the processor can't count it together with the others",
+        _ => "perf_event_open",
+    }
+}
+
+#[cfg(all(target_os = "linux", target_endian = "little", not(miri)))]
+fn open_event(event: Event, pid: i32, leader: Option<RawFd>) -> io::Result<OwnedFd> {
+    use std::os::fd::FromRawFd;
+
+    /// The kernel's `perf_event_attr` as it first was, which all kernels take.
+    #[repr(C)]
+    struct Attributes {
+        kind: u32,
+        size: u32,
+        config: u64,
+        sample_period: u64,
+        sample_type: u64,
+        read_format: u64,
+        flags: u64,
+        wakeup_events: u32,
+        breakpoint_type: u32,
+        breakpoint_address: u64,
+    }
+    const TOTAL_TIME_ENABLED_AND_RUNNING: u64 = 1 | 2;
+    const DISABLED: u64 = 1;
+    /// Also of the processes that it makes, and theirs.
+    const INHERIT: u64 = 1 << 1;
+    /// To be counted whenever it runs, or given up.
+    const PINNED: u64 = 1 << 2;
+    const EXCLUDE_KERNEL: u64 = 1 << 5;
+    const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+    const ENABLE_ON_EXEC: u64 = 1 << 12;
+    const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+    const ANY_CPU: libc::c_int = -1;
+
+    let own_code = if event.is_own_code { EXCLUDE_KERNEL } else { 0 };
+    // Members of a group share the fate of its leader.
+    let pinned = if leader.is_none() { PINNED } else { 0 };
+    let attributes = Attributes {
+        kind: event.kind,
+        size: size_of::<Attributes>() as u32,
+        config: event.config,
+        sample_period: 0,
+        sample_type: 0,
+        read_format: TOTAL_TIME_ENABLED_AND_RUNNING,
+        flags: DISABLED | INHERIT | ENABLE_ON_EXEC | EXCLUDE_HYPERVISOR | own_code | pinned,
+        wakeup_events: 0,
+        breakpoint_type: 0,
+        breakpoint_address: 0,
+    };
+    let (attributes, group) = (&raw const attributes, leader.unwrap_or(-1));
+    // SAFETY: the pointer is to a local of the size that it says, which the call reads; the rest are integers.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, pid, ANY_CPU, group, CLOSE_ON_EXEC) };
+    match fd {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: the kernel has just made it, for us alone.
+        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }),
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_endian = "little", not(miri))))]
+fn open_event(_event: Event, _pid: i32, _leader: Option<RawFd>) -> io::Result<OwnedFd> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has it"))
+}
+
+#[cfg(all(test, target_os = "linux", target_endian = "little", not(miri)))]
+mod tests {
+    use super::*;
+    use crate::process::{Command, Prepared, shell};
+
+    const PAGE_FAULTS: Event = Event { counter: Counter::PageFaults, kind: SOFTWARE, config: 2, is_own_code: true };
+    /// Time on CPUs, in nanoseconds: any counter's place will do.
+    const TASK_CLOCK: Event = Event { counter: Counter::Cycles, kind: SOFTWARE, config: 1, is_own_code: true };
+
+    /// None where the kernel, or a filter of system calls, lets nobody count.
+    fn counted(events: &[Event], command: &Command, runs: usize) -> Option<Vec<Counts>> {
+        if open(events, None).iter().any(Result::is_err) {
+            return None;
+        }
+        let prepared = Prepared::new(command).unwrap().counting_by(|parent| Counters::new(events, parent));
+        Some((0..runs).map(|_| prepared.run(None).unwrap().counts).collect())
+    }
+
+    /// Twenty programs fault some twenty times as often as one; a second run is not charged with the first one's.
+    #[test]
+    fn a_group_counts_each_run_with_its_descendants() {
+        let events = [TASK_CLOCK, PAGE_FAULTS];
+        let one = counted(&events, &Command::new("env", &[]), 2);
+        let many = counted(&events, &shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env; done"), 3);
+        let (Some(one), Some(many)) = (one, many) else { return };
+        let count = |counts: &Counts, event: Event| counts[event.counter as usize].unwrap();
+        assert!(one.iter().chain(&many).all(|counts| count(counts, TASK_CLOCK) > 0), "{one:?} {many:?}");
+        let faults = one.iter().map(|counts| count(counts, PAGE_FAULTS)).max().unwrap();
+        assert!(faults > 0);
+        assert!(many.iter().all(|counts| (10 * faults..40 * faults).contains(&count(counts, PAGE_FAULTS))), "{one:?} {many:?}");
+    }
+
+    #[test]
+    fn what_was_suspended_is_no_count() {
+        let before = Reading { count: 10, enabled_ns: 100, running_ns: 90 };
+        let after = |enabled_ns, running_ns| Reading { count: 15, enabled_ns, running_ns }.since(&before);
+        assert_eq!((after(150, 140), after(150, 139), after(100, 90)), (Some(5), None, Some(5)));
+    }
+
+    #[test]
+    fn refusals_say_what_to_do() {
+        let said = |code| refusal(&io::Error::from_raw_os_error(code));
+        assert!(said(libc::ENOENT).contains("virtual machines"));
+        assert_eq!(said(libc::EACCES), said(libc::EPERM));
+        assert!(said(libc::EPERM).contains("perf_event_paranoid") && said(libc::EPERM).contains("seccomp"));
+    }
+}
