@@ -286,9 +286,25 @@ pub fn verdict(tally: Tally, rate: f64, error: f64) -> Result<Option<Verdict>, E
 /// assert!(soonest_verdict(0.99, 0.001, 1e-300) > 100);
 /// ```
 pub fn soonest_verdict(rate: f64, error_holds: f64, error_refuted: f64) -> u64 {
-    let Ok(judge) = Judge::with_errors(rate, error_holds, error_refuted) else {
-        return u64::MAX;
+    let holds = soonest(Verdict::Holds, rate, error_holds);
+    holds.min(soonest(Verdict::Refuted, rate, error_refuted))
+}
+
+/// The fewest trials after which this verdict is possible: that many successes for *holds*, failures for *refuted*.
+///
+/// `u64::MAX` as for [`soonest_verdict`].
+///
+/// ```
+/// use ascertain_stats::{Verdict, soonest};
+/// assert_eq!(soonest(Verdict::Refuted, 0.99, 0.001), 3);
+/// assert_eq!(soonest(Verdict::Holds, 0.99, 0.001), 731);
+/// ```
+pub fn soonest(verdict: Verdict, rate: f64, error: f64) -> u64 {
+    let Ok(judge) = Judge::new(rate, error) else { return u64::MAX };
+    let boundary = match verdict {
+        Verdict::Holds => &judge.holds,
+        Verdict::Refuted => &judge.refuted,
     };
-    let soonest = judge.holds.least_reaching().min(judge.refuted.least_reaching());
+    let soonest = boundary.least_reaching();
     if soonest > Tally::MAX_TRIALS { u64::MAX } else { soonest }
 }

@@ -23,7 +23,7 @@
 //! | the published criterion of Robbins, to compare with | [`csm_verdict`], [`csm_interval`], [`log_level`] |
 //! | between which values a quantile lies | [`quantile_ranks`] |
 //! | a summary of many values in little memory | [`Moments`], [`StreamQuantiles`] |
-//! | how long it will take | [`power()`], [`power_growth`], [`expected_growth`], [`soonest_verdict`], [`soonest_order_verdict`] |
+//! | how long it will take | [`power()`], [`power_growth`], [`expected_growth`], [`soonest`], [`soonest_verdict`], [`soonest_order_verdict`] |
 //!
 //! # Guarantee
 //!
@@ -60,7 +60,7 @@ pub use deviance::{bd0, binomial_deviance, excess, log_binomial, stirling_remain
 pub use eprocess::{expected_growth, log_e_holds, log_e_refuted};
 pub use error::Error;
 pub use interval::{Interval, RateSequence, credible_interval, rate_interval};
-pub use judge::{Judge, Verdict, soonest_verdict, verdict};
+pub use judge::{Judge, Verdict, soonest, soonest_verdict, verdict};
 pub use margin::MarginJudge;
 pub use moments::Moments;
 pub use order::{OrderJudge, soonest_order_verdict};

@@ -232,20 +232,40 @@ fn a_verdict_waits_for_the_majority() {
     assert_eq!(judge.observe(0.5), Some(Verdict::Holds));
 }
 
+/// Pairs until a judge that sees these differences decides.
+fn pairs(error: f64, mut differences: impl FnMut(&OrderJudge) -> f64) -> u64 {
+    let mut judge = OrderJudge::new(error, error).unwrap();
+    let decides = |_: &u64| {
+        let difference = differences(&judge);
+        judge.observe(difference).is_some()
+    };
+    (1..).find(decides).unwrap()
+}
+
+/// Whoever always wins, by whatever, wins no sooner: by as much each time, or by what at each pair helps most.
 #[test]
-fn no_verdict_is_sooner_than_the_soonest_and_one_comes_soon_after() {
-    for error in [0.3, 0.05, 0.01, 0.0005, 1e-6, 1e-12] {
+fn the_soonest_verdict_is_what_a_judge_gives_who_sees_one_win_all() {
+    for error in [0.3, 0.05, 0.025, 0.01, 0.0005, 1e-6, 1e-12] {
         let soonest = soonest_order_verdict(error, error);
-        let sizes = [1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.3, 1.0, f64::INFINITY];
-        let decided = sizes.map(|size| {
-            let mut judge = OrderJudge::new(error, error).unwrap();
-            (1..).find(|_| judge.observe(size).is_some()).unwrap()
-        });
-        let first = decided.into_iter().min().unwrap();
-        assert!((soonest..=soonest + 2).contains(&first), "{first} pairs, not {soonest}, at {error}");
+        let sizes: Vec<f64> = (0..180).map(|power| 1e-6 * 1.1_f64.powi(power)).chain([f64::INFINITY]).collect();
+        let decided: Vec<u64> = sizes.iter().map(|&size| pairs(error, |_| size)).collect();
+        assert_eq!(decided.iter().min(), Some(&soonest), "at {error}");
+        assert!(decided.iter().all(|&pairs| pairs <= soonest + 4), "at {error}: {decided:?}");
+        let after = |judge: &OrderJudge, size: f64| {
+            let mut next = judge.clone();
+            next.observe(size);
+            next.log_e_holds()
+        };
+        let best = |judge: &OrderJudge| {
+            let by_evidence = |one: &f64, other: &f64| after(judge, *one).total_cmp(&after(judge, *other));
+            sizes.iter().copied().max_by(by_evidence).unwrap()
+        };
+        assert!(pairs(error, best) >= soonest, "at {error}");
     }
     assert_eq!(soonest_order_verdict(0.3, 1e-9), soonest_order_verdict(1e-9, 0.3));
+    assert_eq!(soonest_order_verdict(0.3, 1e-9), soonest_order_verdict(0.3, 0.3));
     assert_eq!(soonest_order_verdict(0.0, 0.1), u64::MAX);
+    assert_eq!(soonest_order_verdict(0.1, f64::NAN), u64::MAX);
 }
 
 #[test]
