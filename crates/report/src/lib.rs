@@ -27,4 +27,5 @@ pub use ascertain_plot as plot;
 mod clause;
 mod finding;
 mod grid;
+mod standing;
 mod text;

@@ -10,7 +10,7 @@ use ascertain_engine::experiment::{Arm, Spec, Variant};
 use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::recorded::{ClaimPath, EvidencePoint, RecordedRun, Series, State};
-use ascertain_report::html;
+use ascertain_report::{html, pictures};
 use roxmltree::{Document, Node, ParsingOptions};
 
 /// A run with this outcome, and nothing recorded but how the first claims came to it.
@@ -81,6 +81,27 @@ fn check() -> RecordedRun {
     run(common::check(), &["sum", "fill-rate"])
 }
 
+/// What is drawn when it is opened.
+fn unpacked(page: &str) -> Vec<String> {
+    let (_, after) = page.split_once("id=\"packed\">").expect("something is packed");
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let text = after[..after.find('<').expect("it ends")].trim_end_matches('=');
+    let bits: Vec<u8> = text.bytes().map(digit).collect();
+    let bytes = bits.chunks(4).flat_map(|four| {
+        let word = four.iter().enumerate().fold(0, |word, (place, bits)| word | u32::from(*bits) << (18 - 6 * place));
+        word.to_be_bytes()[1..four.len()].to_vec()
+    });
+    let bytes: Vec<u8> = bytes.collect();
+    let json = miniz_oxide::inflate::decompress_to_vec_zlib(&bytes).expect("as a browser reads it");
+    serde_json::from_slice(&json).expect("an array of texts")
+}
+
 /// The page as a tree: whoever closes no tag, or leaves a `<` somewhere, does not get here. The script is code.
 fn tree_of<T>(page: &str, look: impl FnOnce(&Document) -> T) -> T {
     let (before, after) = page.split_once("<script>").expect("there is a script");
@@ -93,6 +114,10 @@ fn tree_of<T>(page: &str, look: impl FnOnce(&Document) -> T) -> T {
             panic!("{error}: {line}")
         }
     }
+}
+
+fn is_of(node: &Node, class: &str) -> bool {
+    node.attribute("class").is_some_and(|classes| classes.split(' ').any(|other| other == class))
 }
 
 fn words(node: Node) -> String {
@@ -122,7 +147,7 @@ fn a_small_page_is_as_it_was() {
 fn every_claim_is_there_with_its_verdict() {
     let run = check();
     tree_of(&html::page(std::slice::from_ref(&run)), |page| {
-        let claims: Vec<Node> = page.descendants().filter(|node| node.attribute("class") == Some("claim")).collect();
+        let claims: Vec<Node> = page.descendants().filter(|node| is_of(node, "row")).collect();
         assert_eq!(claims.len(), run.outcome.claims.len());
         for (node, claim) in claims.iter().zip(&run.outcome.claims) {
             let text = words(*node);
@@ -130,8 +155,17 @@ fn every_claim_is_there_with_its_verdict() {
             assert!(claim.unlike.is_empty() || text.contains("Careful"), "{text}");
         }
         let text = words(page.root());
-        for said in ["it'\\''s mine.toml", "Example 9000", "42", "0.001", "kahan-neon", "How fast is", "Heat.", "1,290"]
-        {
+        for said in [
+            "it'\\''s mine.toml",
+            "Example 9000",
+            "42",
+            "1 in 1,000",
+            "0.001",
+            "kahan-neon",
+            "How fast is",
+            "Heat.",
+            "1,290",
+        ] {
             assert!(text.contains(said), "{said}");
         }
     });
@@ -178,6 +212,9 @@ fn hostile_text_in_a_run_does_nothing() {
     }
     let page = html::page(&[run.clone(), run]);
     assert_eq!(page.matches("<script>").count(), 1);
+    // What is packed is seen as well, once it is opened.
+    let packed = format!("<div>{}</div>", unpacked(&page).concat());
+    let page = page.replacen("</footer>", &format!("{packed}</footer>"), 1);
     let steers = |c: char| {
         c != '\n'
             && (c.is_control()
@@ -247,29 +284,62 @@ fn verdicts_without_their_trials_say_so() {
 /// Who gets only the file reads first what came of it, and how sure that is.
 #[test]
 fn a_page_begins_with_the_answer() {
-    let lead = |run: &RecordedRun| {
+    let hero = |run: &RecordedRun| {
         tree_of(&html::page(std::slice::from_ref(run)), |page| {
-            page.descendants().find(|node| node.attribute("class") == Some("lead")).map(words).unwrap()
+            let hero = page.descendants().find(|node| node.attribute("class") == Some("hero")).unwrap();
+            let of = |is_it: &dyn Fn(&Node) -> bool| hero.descendants().find(is_it).map(words).unwrap();
+            let title = page.descendants().find(|node| node.has_tag_name("title")).map(words).unwrap();
+            let lead = of(&|node| node.attribute("class") == Some("lead")).replace('\u{a0}', " ");
+            (of(&|node| node.has_tag_name("h1")), lead, title)
         })
     };
-    let check = lead(&check());
-    assert!(check.starts_with("Of ") && check.contains("wrong is at most 0.001"), "{check}");
-    let slo = lead(&run(common::slo(), &["slo"]));
-    assert!(slo.contains("of the time; wrong with a chance of at most"), "{slo}");
-    let compare = lead(&run(common::compare(), &["compare"]));
-    assert!(compare.contains("has the best median") && compare.contains("aster than the reference: "), "{compare}");
+    let (headline, lead, title) = hero(&check());
+    assert!(headline.contains(" claims hold") && title.starts_with(&headline), "{headline} in {title}");
+    assert!(lead.contains("even one of these verdicts is wrong is at most 1 in 1,000"), "{lead}");
+    let (headline, lead, _) = hero(&run(common::slo(), &["slo"]));
+    assert!(headline.starts_with("Holds: ") && lead.contains("of the time; wrong with a chance of at most"), "{lead}");
+    let (headline, lead, _) = hero(&run(common::compare(), &["compare"]));
+    assert!(headline.contains(" faster than sort -n big.txt"), "{headline}");
+    assert!(lead.contains("has the best median") && lead.contains("aster than the reference: "), "{lead}");
     let mut parameters = common::compare();
     if let TestSpec::Versus { baseline, .. } = &mut parameters.claims[1].asked.tests[0] {
         baseline.variant = "sort -n small.txt".into();
     }
-    let parameters = lead(&run(parameters, &["compare"]));
-    assert!(parameters.starts_with("Each is compared with the reference at its own"), "{parameters}");
-    assert!(parameters.contains("aster than its reference: ") && !parameters.contains("best"), "{parameters}");
+    let (headline, lead, _) = hero(&run(parameters, &["compare"]));
+    assert!(headline.ends_with("than their reference"), "{headline}");
+    assert!(lead.starts_with("Each is compared with the reference at its own"), "{lead}");
+    assert!(lead.contains("aster than its reference: ") && !lead.contains("best"), "{lead}");
     let mut two = common::compare();
     two.claims.retain(|claim| claim.decision == Some(Decision::Slower));
     two.claims.truncate(1);
-    let two = lead(&run(two, &["compare"]));
-    assert!(two.contains(" is slower than ") && two.contains(" against ") && two.contains("times as fast"), "{two}");
+    let (headline, lead, title) = hero(&run(two, &["compare"]));
+    assert!(headline.contains(" is slower than ") && headline.contains(" times as fast"), "{headline}");
+    assert!(title.contains(" is slower than ") && !title.contains('`'), "{title}");
+    assert!(lead.contains(" against ") && lead.contains("times as fast ("), "{lead}");
+}
+
+/// What is closed is in the page all the same: each picture of each claim, under its id.
+#[test]
+fn every_picture_is_in_the_page() {
+    let run = check();
+    let page = html::page(std::slice::from_ref(&run));
+    let parts = unpacked(&page);
+    let claims = (0..run.outcome.claims.len()).flat_map(|claim| pictures::of_claim(&run, claim));
+    let ids: Vec<String> = claims.chain(pictures::overview(&run)).map(|picture| picture.plot.id).collect();
+    assert!(ids.len() > 8, "{ids:?}");
+    for id in ids {
+        let figures = parts.iter().map(|part| {
+            part.matches(&format!("<figure class=\"picture judged\" id=\"{id}\">")).count()
+                + part.matches(&format!("<figure class=\"picture\" id=\"{id}\">")).count()
+        });
+        assert_eq!(figures.sum::<usize>(), 1, "{id}");
+    }
+    tree_of(&page, |page| {
+        let mut places: Vec<usize> =
+            page.descendants().filter_map(|node| node.attribute("data-packed")?.parse().ok()).collect();
+        places.sort_unstable();
+        assert!(places.into_iter().eq(0..parts.len()), "each part has its place");
+    });
 }
 
 #[test]

@@ -94,7 +94,7 @@
   const hide = () => [tip, ring].forEach((shown) => shown.remove());
   const nearest = (marks, away) => marks.reduce((best, mark) => (away(mark) < away(best) ? mark : best), marks[0]);
 
-  document.querySelectorAll("svg[data-x]").forEach((svg) => {
+  const attach = (within) => within.querySelectorAll("svg[data-x]").forEach((svg) => {
     let rows, row = 0, mark;
     const show = () => {
       tip.replaceChildren(...mark.text.filter(Boolean).flatMap((line) => [line, document.createElement("br")]));
@@ -132,4 +132,7 @@
       show();
     };
   });
+  attach(document);
+  // `report.js` draws more when something is opened.
+  document.addEventListener("drawn", (event) => attach(event.target));
 })();

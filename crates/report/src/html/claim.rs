@@ -4,15 +4,18 @@ use ascertain_engine::claim::{Effect, Judging};
 use ascertain_engine::outcome::{Basis, ClaimResult, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun, State};
 
-use super::lead;
+use super::lead::missing_of_claim;
+use super::mark::{SharedAxis, squares};
 use super::markup::Html;
-use super::picture::{PictureSize, PictureView, figures};
+use super::pack::Pack;
+use super::picture::figures;
 use crate::clause::{ClaimFigure, Clause, compared_names, rate_figure};
 use crate::figure::{chance, exact_percent};
 use crate::grid;
-use crate::pictures::{self, Picture, PictureKind};
+use crate::pictures;
 use crate::sentence::{marked, overshoot};
-use crate::text::quoted;
+use crate::standing::distance;
+use crate::text::{escape_controls, quoted};
 
 /// A claim as the template draws it.
 pub(super) struct ClaimView {
@@ -24,23 +27,29 @@ pub(super) struct ClaimView {
     pub answer: &'static str,
     /// The claim itself, as a sentence.
     pub heading: Html,
+    /// What the source says.
+    pub said: String,
+    /// The figure here and its range, as far as there are such.
+    pub here: String,
+    pub range: String,
+    /// Where it stands on the page's axis.
+    pub mark: Html,
+    /// How far it is from what was said, which rows are sorted by.
+    pub distance: String,
     /// What was seen and what follows, as a sentence.
     pub sentence: Html,
-    /// The figures in a row.
+    /// A square a trial, and what they mean.
+    pub squares: Option<(Html, Html)>,
+    pub pictures: Html,
+    /// The figures that a statistician asks for, in a row.
     pub figures: Vec<Html>,
     /// What speaks against it: trials that are not alike, or not recorded any more.
     pub warnings: Vec<Html>,
     pub source: String,
-    pub source_value: String,
-    /// The figure here, if there is one.
-    pub here: Option<String>,
     pub id: String,
     pub analysis: Html,
     pub restated: Html,
     pub reach: String,
-    pub pictures: Vec<PictureView>,
-    /// How many pictures are left out for the page's size.
-    pub undrawn: usize,
     /// Whether its evidence is in sight from the start.
     pub is_open: bool,
 }
@@ -49,61 +58,75 @@ pub(super) struct ClaimView {
 const FEW: usize = 3;
 
 /// The claims of a run, in the order asked.
-pub(super) fn claims(run: &RecordedRun, prefix: &str) -> Vec<ClaimView> {
-    run.outcome.claims.iter().enumerate().map(|(index, claim)| view(run, index, claim, prefix)).collect()
-}
-
-fn view(run: &RecordedRun, index: usize, claim: &ClaimResult, prefix: &str) -> ClaimView {
-    let asked = run.header.plan.claims.iter().find(|asked| asked.id == claim.id);
-    let prose = |text: Option<&String>| text.map_or_else(Html::default, |text| Html::prose(text));
-    let source = claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string();
-    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    let here = Some(grid::here(claim)).filter(|here| is_judged && here != "-");
-    let size = PictureSize::of(run);
-    let (pictures, undrawn) = pictures_of(run, index, size);
-    let missing = run.paths.get(index).and_then(|path| lead::missing_of_claim(claim, path));
-    ClaimView {
-        anchor: format!("{prefix}claim-{}", index + 1),
-        verdict: claim.verdict.word(),
-        answer: grid::answer(claim),
-        heading: heading(claim),
-        sentence: Html::sentence(&sentence(claim)),
-        figures: statistics(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
-        warnings: marked::warning(claim).into_iter().chain(missing).map(|warning| Html::sentence(&warning)).collect(),
-        source,
-        source_value: claim.source_value.clone(),
-        here,
-        id: claim.id.clone(),
-        analysis: prose(asked.map(|asked| &asked.analysis)),
-        restated: prose(asked.map(|asked| &asked.restated)),
-        reach: reach(claim, run.state),
-        pictures: figures(pictures, prefix, &format!("c{index}p"), size),
-        undrawn,
-        is_open: run.outcome.claims.len() <= FEW,
-    }
-}
-
-/// The claim's pictures, and how many are left out. Where size is short that is the path of the evidence if all trials
-/// agree: it is a straight line, which the count in the sentence says as well. Where it is shortest, ratios are there only
-/// for claims whose trials disagree and that don't hold or took long: the others' are left to the picture of all ratios,
-/// and rates to that of all rates; and the path only where it did not reach its end, which a sentence says.
-fn pictures_of(run: &RecordedRun, index: usize, size: PictureSize) -> (Vec<Picture>, usize) {
-    const LONG_TRIALS: u64 = 200;
-    let ClaimResult { trials, successes, ties, verdict, .. } = run.outcome.claims[index];
-    let is_straight = successes == 0 || successes == trials - ties;
-    let is_expected = verdict == Verdict::Holds && trials <= LONG_TRIALS;
-    let is_said = |kind: PictureKind| match (size, kind) {
-        (PictureSize::Half, PictureKind::Evidence) => is_straight,
-        (PictureSize::Least, PictureKind::Evidence) => is_straight || is_expected || verdict != Verdict::Undecided,
-        (PictureSize::Least, PictureKind::Ratios) => is_straight || is_expected,
-        (PictureSize::Least, PictureKind::Rate) => true,
-        _ => false,
+pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &mut Pack) -> Vec<ClaimView> {
+    let anchors = anchors(&run.outcome.claims, prefix);
+    let is_open = run.outcome.claims.len() <= FEW;
+    let view = |(index, anchor): (usize, String)| {
+        let claim = &run.outcome.claims[index];
+        let pictures = figures(pictures::of_claim(run, index), prefix, &format!("c{index}p"), is_open, pack);
+        let asked = run.header.plan.claims.iter().find(|asked| asked.id == claim.id);
+        let prose = |text: Option<&String>| text.map_or_else(Html::default, |text| Html::prose(text));
+        let missing = run.paths.get(index).and_then(|path| missing_of_claim(claim, path));
+        let (here, range) = here(claim);
+        ClaimView {
+            anchor,
+            verdict: claim.verdict.word(),
+            answer: grid::answer(claim),
+            heading: heading(claim),
+            said: claim.source_value.clone(),
+            here,
+            range,
+            mark: axis.mark(claim),
+            distance: format!("{:.3}", distance(claim)),
+            sentence: Html::sentence(&sentence(claim)),
+            squares: squares(claim),
+            pictures,
+            figures: statistics(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
+            warnings: marked::warning(claim)
+                .into_iter()
+                .chain(missing)
+                .map(|warning| Html::sentence(&warning))
+                .collect(),
+            source: claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string(),
+            id: claim.id.clone(),
+            analysis: prose(asked.map(|asked| &asked.analysis)),
+            restated: prose(asked.map(|asked| &asked.restated)),
+            reach: reach(claim, run.state),
+            is_open,
+        }
     };
-    let mut pictures = pictures::of_claim(run, index);
-    let all = pictures.len();
-    pictures.retain(|picture| !is_said(picture.kind));
-    let undrawn = all - pictures.len();
-    (pictures, undrawn)
+    anchors.into_iter().enumerate().map(view).collect()
+}
+
+/// Where claims are found on the page: under their own ids, where those can be addresses that nothing else has. All of the
+/// page's own are without a point.
+pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
+    let is_address = |id: &str| {
+        let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.[]=,+:".contains(c));
+        is_plain && id.contains('.') && claims.iter().filter(|claim| claim.id == id).count() == 1
+    };
+    let anchor = |(index, claim): (usize, &ClaimResult)| match claim.id.as_str() {
+        id if is_address(id) => format!("{prefix}{id}"),
+        _ => format!("{prefix}claim-{}", index + 1),
+    };
+    claims.iter().enumerate().map(anchor).collect()
+}
+
+/// The figure of a claim here and its range, without what it is a figure of, which is in the sentence.
+pub(super) fn here(claim: &ClaimResult) -> (String, String) {
+    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
+    let here = Some(grid::here(claim)).filter(|here| is_judged && here != "-").unwrap_or_default();
+    let metric = match claim.asked.tests.as_slice() {
+        [TestSpec::Predicate { measure: Some(measure), .. }] => format!("{} ", escape_controls(&measure.metric)),
+        _ => String::new(),
+    };
+    // Of a rate and a value the rate is what was judged.
+    let first = here.split("; ").next().unwrap_or_default();
+    let first = first.strip_prefix(&metric).unwrap_or(first);
+    match first.split_once(" (") {
+        Some((value, range)) => (value.into(), range.trim_end_matches(')').into()),
+        None => (first.into(), String::new()),
+    }
 }
 
 /// The claim as its author put it, or else what it asks.

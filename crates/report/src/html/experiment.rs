@@ -8,25 +8,21 @@ use ascertain_engine::recorded::RecordedRun;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::markup::Html;
-use super::picture::{PictureSize, PictureView, figures, in_addresses};
+use super::pack::Pack;
+use super::picture::figures;
 use super::table::TableView;
 use crate::figure::{chance, exact_percent};
 use crate::grid;
 use crate::layout::TableLayout;
-use crate::pictures::{self, Picture, PictureKind, is_constant};
+use crate::pictures;
 use crate::sentence::left_out;
 use crate::text::escape_controls;
 
 /// An experiment as the template draws it.
 pub(super) struct ExperimentView {
-    pub anchor: String,
-    pub id: String,
-    pub title: String,
     /// What it asks, in its own words.
     pub question: Vec<Section>,
-    pub pictures: Vec<PictureView>,
-    /// How many pictures are left out for the page's size.
-    pub undrawn: usize,
+    pub pictures: Html,
     /// What did not vary, a sentence each.
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
@@ -38,62 +34,46 @@ pub(super) struct ExperimentView {
     pub threats: Vec<Section>,
     /// The rest of what it says of itself: source, design, units.
     pub design: Vec<Section>,
+    /// Whether it is what the run was for, and in sight from the start.
+    pub is_open: bool,
 }
 
-/// The experiments of a run, in the order of its header.
-pub(super) fn experiments(run: &RecordedRun, prefix: &str) -> Vec<ExperimentView> {
-    run.header.experiments.iter().enumerate().map(|(index, spec)| view(run, index, spec, prefix)).collect()
-}
-
-fn view(run: &RecordedRun, index: usize, spec: &Spec, prefix: &str) -> ExperimentView {
+/// The experiment of a run that its header has at this place.
+pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &mut Pack) -> ExperimentView {
+    let spec = &run.header.experiments[index];
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
     let (question, rest): (Vec<Section>, Vec<Section>) =
         sections(&spec.readme).into_iter().partition(|section| about(section, "question") || section.title.is_empty());
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
-    let size = PictureSize::of(run);
-    let (pictures, undrawn) = pictures_of(run, spec, size);
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
+    let is_open = is_what_was_asked(run, spec);
+    let pictures = pictures::of_experiment(run, &spec.id);
     ExperimentView {
-        anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
-        id: spec.id.clone(),
-        title: title(run, spec),
         question,
-        pictures: figures(pictures, prefix, &format!("e{index}p"), size),
-        undrawn,
+        pictures: figures(pictures, prefix, &format!("e{index}p"), is_open, pack),
         constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
         metrics: metrics(run, spec),
         left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
         threats,
         design,
+        is_open,
     }
 }
 
-fn title(run: &RecordedRun, spec: &Spec) -> String {
+/// Whether the run was for what this measures, rather than for claims on it.
+fn is_what_was_asked(run: &RecordedRun, spec: &Spec) -> bool {
+    let plan = &run.header.plan;
+    plan.tables.iter().any(|table| table.experiment == spec.id) || plan.commands.iter().any(|set| set.id == spec.id)
+}
+
+/// What it is about, in a few words.
+pub(super) fn title(run: &RecordedRun, spec: &Spec) -> String {
     let is_one = |set: &CommandSet| set.id == spec.id && set.commands.len() == 1;
     if run.header.plan.commands.iter().any(is_one) {
         return "a command, started anew in each trial".into();
     }
     spec.title.clone()
-}
-
-/// The experiment's pictures, and how many are left out. Where size is short those are that the table and the claims say as well: what
-/// is the same in every trial of an arm, and each trial's values. Where it is shortest only the first metric that has
-/// quantiles shows them.
-fn pictures_of(run: &RecordedRun, spec: &Spec, size: PictureSize) -> (Vec<Picture>, usize) {
-    let mut pictures = pictures::of_experiment(run, &spec.id);
-    let all = pictures.len();
-    let is_said = |picture: &Picture| picture.kind == PictureKind::Trials || is_constant(&picture.plot);
-    pictures.retain(|picture| size == PictureSize::Full || !is_said(picture));
-    let mut has_quantiles = false;
-    pictures.retain(|picture| {
-        let are_quantiles = picture.kind == PictureKind::Quantiles;
-        let is_more = are_quantiles && has_quantiles;
-        has_quantiles |= are_quantiles;
-        size != PictureSize::Least || !is_more
-    });
-    let undrawn = all - pictures.len();
-    (pictures, undrawn)
 }
 
 /// What each metric that was observed is, in its experiment's words.

@@ -7,13 +7,14 @@ use ascertain_engine::experiment::{Arm, Better};
 use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
-use super::claim::grouped;
+use super::claim::{anchors, grouped, heading, here};
 use super::markup::Html;
 use crate::clause::{self, adjective, compared_names, worse};
 use crate::figure::{chance, exact_percent};
 use crate::grid;
 use crate::sentence::marked;
-use crate::text::quoted;
+use crate::standing::distance;
+use crate::text::{plain, quoted};
 
 /// A command or function against the reference, as it was judged.
 struct Compared<'a> {
@@ -24,22 +25,83 @@ struct Compared<'a> {
     decision: Option<Decision>,
 }
 
-/// What was concluded and how sure it is, in one or two sentences; nothing where nothing was asked.
-pub(super) fn lead(run: &RecordedRun) -> Option<Html> {
-    let outcome = &run.outcome;
-    let compared: Vec<Compared> = outcome.claims.iter().filter_map(compared).collect();
-    let error = chance(run.header.plan.config.error);
-    let sentence = match (compared.as_slice(), outcome.claims.as_slice()) {
-        ([one], [_]) => format!("{}.", of_two(one, outcome)),
-        ([_, ..], all) if compared.len() == all.len() => {
-            let sure = format!("The chance that any of these answers is wrong is at most {error}.");
-            format!("{} {sure}", of_several(&compared, outcome))
+/// What came of a run.
+pub(super) struct Answer {
+    /// In so few words that it is the page's title.
+    pub headline: Html,
+    /// The same without markup.
+    pub title: String,
+    /// The rest of it, and how sure it is.
+    pub lead: Option<Html>,
+}
+
+impl Answer {
+    /// `purpose` is what the run was for, where nothing was asked.
+    pub fn of(run: &RecordedRun, purpose: &str) -> Answer {
+        let outcome = &run.outcome;
+        let compared: Vec<Compared> = outcome.claims.iter().filter_map(compared).collect();
+        let error = in_words(run.header.plan.config.error);
+        let said = |headline: String, lead: String| Answer {
+            headline: Html::sentence(&headline),
+            title: plain(&headline).replace('`', ""),
+            lead: (!lead.is_empty()).then(|| Html::sentence(&lead)),
+        };
+        match (compared.as_slice(), outcome.claims.as_slice()) {
+            (_, []) => said(purpose.into(), String::new()),
+            ([one], [_]) => {
+                let (headline, lead) = of_two(one, outcome);
+                said(headline, lead)
+            }
+            ([_, ..], all) if compared.len() == all.len() => {
+                let sure = format!("The chance that any of these answers is wrong is at most {error}.");
+                said(headline_of_several(&compared), format!("{} {sure}", of_several(&compared, outcome)))
+            }
+            (_, [one]) => {
+                let verdict = one.verdict.word();
+                Answer {
+                    headline: Html(format!(
+                        "<span class=\"{verdict}\">{}:</span> {}",
+                        marked::capitalised(verdict),
+                        heading(one)
+                    )),
+                    ..said(purpose.into(), marked::claim(one))
+                }
+            }
+            (_, all) => {
+                let hold = all.iter().filter(|claim| claim.verdict == Verdict::Holds).count();
+                let rest =
+                    format!("of {} claims {} on this machine", all.len(), if hold == 1 { "holds" } else { "hold" });
+                Answer {
+                    headline: Html(format!("<span class=\"holds\">{hold}</span> {rest}")),
+                    ..said(format!("{hold} {rest}"), of_claims(all, &error))
+                }
+            }
         }
-        (_, []) => return None,
-        (_, [one]) => marked::claim(one),
-        (_, all) => of_claims(all, &error),
+    }
+}
+
+/// A refuted claim among those that are furthest from what was said.
+pub(super) struct Furthest {
+    pub anchor: String,
+    pub heading: Html,
+    pub said: String,
+    pub here: String,
+}
+
+/// The refuted claims that are furthest from what was said, where there are so many claims that one looks for them.
+pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
+    const SHOWN: usize = 3;
+    const MANY: usize = 8;
+    let mut refuted: Vec<(&ClaimResult, String)> =
+        claims.iter().zip(anchors(claims, prefix)).filter(|(claim, _)| claim.verdict == Verdict::Refuted).collect();
+    refuted.sort_by(|(one, _), (other, _)| distance(other).total_cmp(&distance(one)));
+    let view = |(claim, anchor): (&ClaimResult, String)| Furthest {
+        anchor,
+        heading: heading(claim),
+        said: claim.source_value.clone(),
+        here: here(claim).0,
     };
-    Some(Html::sentence(&sentence))
+    refuted.into_iter().take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
 }
 
 fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
@@ -50,42 +112,53 @@ fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
     is_order.then_some(Compared { claim, measure, candidate, reference: baseline, decision })
 }
 
-/// "`new` is faster than `old`: median 1.9 ms against 2.4 ms, 1.26 times as fast (1.21 to 1.30); …".
-fn of_two(compared: &Compared, outcome: &Outcome) -> String {
+/// "`new` is 1.26 times as fast as `old`", and "The median is 1.9 ms against 2.4 ms, …".
+fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     let Compared { claim, measure, candidate, reference, decision } = compared;
     let (one, other) = compared_names(candidate, reference);
     let [one, other] = [one, other].map(|name| quoted(&name));
     let (medians, (good, better)) =
         ([candidate, reference].map(|arm| median(arm, measure, outcome)), adjective(measure));
     let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "unknown".into()));
-    let sure = format!("the chance that this is wrong is at most {}", chance(claim.error));
+    let medians = format!("Median {of_one} against {of_other}");
+    let sure = format!("the chance that this is wrong is at most {}", in_words(claim.error));
     let differs = |word: &str, faster: bool| {
+        let headline = format!("{one} is {word} than {other}");
         let times =
             clause::times(claim, &format!(" times as {good}"), &[1.0]).filter(|_| marked::agrees(claim, faster));
-        let times = times.map_or_else(String::new, |times| format!(", {times}"));
-        format!("{one} is {word} than {other}: median {of_one} against {of_other}{times}; {sure}")
+        let Some(times) = times else { return (headline, format!("{medians}; {sure}.")) };
+        let short = times.split_once(" (").map_or(times.as_str(), |(short, _)| short);
+        (format!("{headline}: {short}"), format!("{medians}, {times}; {sure}."))
     };
+    let by_margin =
+        |words: &str| claim.asked.margin.map_or_else(String::new, |margin| format!("{words}{}", exact_percent(margin)));
     match decision {
         Some(Decision::Faster) => differs(better, true),
         Some(Decision::Slower) => differs(worse(measure), false),
         Some(Decision::Same) => {
-            let within =
-                claim.asked.margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
-            format!("{one} is as {good} as {other}{within}: median {of_one} against {of_other}; {sure}")
+            (format!("{one} is as {good} as {other}{}", by_margin(" within ")), format!("{medians}; {sure}."))
         }
         Some(decision @ (Decision::NotSlower | Decision::NotFaster)) => {
             let word = if *decision == Decision::NotSlower { worse(measure) } else { better };
-            let by = claim
-                .asked
-                .margin
-                .map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
-            format!("{one} is not {word} than {other}{by}: median {of_one} against {of_other}; {sure}")
+            (format!("{one} is not {word} than {other}{}", by_margin(" by more than ")), format!("{medians}; {sure}."))
         }
-        Some(Decision::Undecided) => {
-            format!("Undecided which is {better}: {one} has a median of {of_one}, {other} of {of_other}")
-        }
-        None => marked::claim(claim).trim_end_matches('.').to_string(),
+        Some(Decision::Undecided) => (
+            format!("Undecided whether {one} or {other} is {better}"),
+            format!("Median {of_one} against {of_other}. {}", marked::claim(claim)),
+        ),
+        None => (format!("{one} and {other} were not compared"), marked::claim(claim)),
     }
+}
+
+/// "2 of 3 are faster than `old`".
+fn headline_of_several(compared: &[Compared]) -> String {
+    let [Compared { measure, reference, .. }, ..] = compared else { return String::new() };
+    let is_shared = compared.iter().all(|compared| compared.reference == *reference);
+    let whose = if is_shared { quoted(&reference.to_string()) } else { "their reference".into() };
+    let better = compared.iter().filter(|compared| compared.decision == Some(Decision::Faster)).count();
+    let are = if better == 1 { "is" } else { "are" };
+    let count = if better == 0 { "None".to_string() } else { better.to_string() };
+    format!("{count} of {} {are} {} than {whose}", compared.len(), adjective(measure).1)
 }
 
 /// The best median, that of the reference, and who was found better or worse than that. Where parameters give each
@@ -141,18 +214,33 @@ fn best_median(compared: &[Compared], measure: &Measure, reference: &Arm, outcom
     }
 }
 
-/// "Of 62 claims 37 hold, 18 are refuted and 7 are without a verdict; …".
+/// "62 are refuted; for 7 the evidence did not suffice; 6 can't be measured here. The chance …".
 fn of_claims(claims: &[ClaimResult], error: &str) -> String {
-    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
-    let (hold, refuted) = (count(Verdict::Holds), count(Verdict::Refuted));
-    let open = claims.len() - hold - refuted;
-    let [holds, is_refuted, are_open] = [(hold, "holds", "hold"), (refuted, "is", "are"), (open, "is", "are")]
-        .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
-    format!(
-        "Of {} claims {holds} here, {is_refuted} refuted, and {are_open} left without a verdict. The chance that any of \
-         these verdicts is wrong is at most {error}.",
-        claims.len()
-    )
+    let said = |verdict, one: &str, many: &str| {
+        let count = claims.iter().filter(|claim| claim.verdict == verdict).count();
+        (count > 0).then(|| if count == 1 { format!("1 {one}") } else { format!("{count} {many}") })
+    };
+    let parts = [
+        said(Verdict::Refuted, "is refuted", "are refuted"),
+        said(
+            Verdict::Undecided,
+            "is undecided: its time was too short to tell",
+            "are undecided: their time was too short to tell",
+        ),
+        said(Verdict::Unavailable, "can’t be measured here", "can’t be measured here"),
+        said(Verdict::Failed, "failed while it was measured", "failed while they were measured"),
+        said(Verdict::Deferred, "would not have fitted in the time given", "would not have fitted in the time given"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let rest = if parts.is_empty() { String::new() } else { format!("{}. ", parts.join("; ")) };
+    format!("{rest}The chance that even one of these verdicts is wrong is at most {error}.")
+}
+
+/// A chance as people say it, where it is one in a whole number: "1 in 1,000".
+fn in_words(error: f64) -> String {
+    let times = (1.0 / error).round();
+    let is_whole = times >= 2.0 && times < 1e15 && (times * error - 1.0).abs() < 1e-9;
+    if is_whole { format!("1 in {}", grouped(times as u64)) } else { chance(error) }
 }
 
 fn point<'a>(arm: &Arm, measure: &Measure, outcome: &'a Outcome) -> Option<&'a PointSummary> {

@@ -11,9 +11,12 @@ mod claim;
 mod experiment;
 mod facts;
 mod lead;
+mod mark;
 mod markup;
+mod pack;
 mod page;
 mod picture;
+mod policy;
 mod table;
 
 pub use lead::missing_trials;

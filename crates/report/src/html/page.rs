@@ -1,23 +1,27 @@
-//! The page as a whole, and its content security policy: its own style and script, by their digests, and nothing else.
+//! The page as a whole.
 
-use ascertain_engine::outcome::{Outcome, Verdict};
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{ClaimResult, Verdict};
 use ascertain_engine::recorded::RecordedRun;
 use askama::Template;
 
 use super::claim::{ClaimView, claims};
-use super::experiment::{ExperimentView, experiments};
+use super::experiment::{self, ExperimentView};
 use super::facts::{Fact, facts, in_short, moment, notice};
-use super::lead::{lead, missing_trials};
+use super::lead::{Answer, Furthest, furthest, missing_trials};
+use super::mark::SharedAxis;
 use super::markup::Html;
-use super::picture::{PictureSize, PictureView, figures, prefix};
+use super::pack::Pack;
+use super::picture::{figures, in_addresses, prefix};
+use super::policy::policy;
 use super::table::{Aligned, aligned};
 use crate::plot::svg;
 use crate::sentence::left_out;
-use crate::text::{command_line, ended, quoted};
+use crate::text::{command_line, ended};
 use crate::{finding, grid, pictures};
 
 const STYLE: &str = include_str!("../../web/report.css");
-const SCRIPT: &str = include_str!("../../web/plot.js");
+const SCRIPT: &str = concat!(include_str!("../../web/plot.js"), include_str!("../../web/report.js"));
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -29,33 +33,56 @@ struct Page {
     /// Where there are several runs: their claims side by side.
     aligned: Option<Aligned>,
     runs: Vec<RunView>,
+    /// What is drawn when it is opened.
+    packed: String,
 }
 
 /// A run as the template draws it.
 struct RunView {
     /// What its addresses begin with.
     prefix: String,
-    title: String,
-    /// What was concluded.
-    lead: Option<Html>,
+    /// Of the experiments' headings.
+    level: u8,
+    answer: Answer,
+    /// When and where, in a few words.
     subtitle: String,
     /// What must be said first of it.
     notices: Vec<Html>,
     tally: Vec<Count>,
+    claims: usize,
+    furthest: Vec<Furthest>,
     facts: Vec<Fact>,
     threats: Vec<Html>,
-    overview: Vec<PictureView>,
-    /// The claims that the overview does not show.
-    undrawn: Option<Html>,
-    claims: Vec<ClaimView>,
-    experiments: Vec<ExperimentView>,
-    /// The pictures that are left out for the page's size, and how they are had.
-    smaller: Option<Html>,
+    /// All claims in pictures, before the rows where these are `compare`'s and else behind them.
+    overview: Html,
+    is_order: bool,
+    axis: Html,
+    groups: Vec<GroupView>,
     /// Left out of experiments that the header does not describe.
     left_out: Vec<Html>,
     command_line: String,
     seed: u64,
     run_id: String,
+}
+
+/// An experiment with the claims on it.
+struct GroupView {
+    anchor: String,
+    id: String,
+    title: String,
+    tally: Vec<Count>,
+    claims: Vec<ClaimView>,
+    /// `None` where the header does not describe it.
+    experiment: Option<ExperimentView>,
+}
+
+impl GroupView {
+    /// "12 of 21 hold".
+    fn hold(&self) -> String {
+        let hold = self.claims.iter().filter(|claim| claim.verdict == Verdict::Holds.word()).count();
+        let word = if hold == 1 { "holds" } else { "hold" };
+        format!("{hold} of {} {word}", self.claims.len())
+    }
 }
 
 /// How many claims came to a verdict.
@@ -73,9 +100,11 @@ struct Count {
 /// # Panics
 /// Never: the templates are checked when the program is compiled, and nothing in them can fail.
 pub fn page(runs: &[RecordedRun]) -> String {
-    let views: Vec<RunView> = runs.iter().enumerate().map(|(index, run)| view(run, index, runs.len())).collect();
+    let mut pack = Pack::default();
+    let views: Vec<RunView> =
+        runs.iter().enumerate().map(|(index, run)| view(run, index, runs.len(), &mut pack)).collect();
     let title = match views.as_slice() {
-        [run] => run.title.clone(),
+        [run] => run.answer.title.clone(),
         runs => format!("{} runs side by side", runs.len()),
     };
     let style = style();
@@ -86,6 +115,7 @@ pub fn page(runs: &[RecordedRun]) -> String {
         script: SCRIPT,
         aligned: (runs.len() > 1).then(|| aligned(runs)),
         runs: views,
+        packed: pack.packed(),
     };
     page.render().expect("texts go into a String")
 }
@@ -97,16 +127,17 @@ fn style() -> String {
     format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{plots}\n{STYLE}")
 }
 
-fn view(run: &RecordedRun, index: usize, runs: usize) -> RunView {
+fn view(run: &RecordedRun, index: usize, runs: usize, pack: &mut Pack) -> RunView {
     let prefix = prefix(index, runs);
+    let claims = &run.outcome.claims;
     let described = |id: &str| run.header.experiments.iter().any(|spec| spec.id == id);
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment));
-    let (claims, experiments) = (claims(run, &prefix), experiments(run, &prefix));
-    let undrawn_pictures = claims.iter().map(|claim| claim.undrawn).chain(experiments.iter().map(|e| e.undrawn)).sum();
+    let is_order = !claims.is_empty() && claims.iter().all(|claim| claim.asked.judging == Judging::Order);
+    let axis = SharedAxis::of(claims);
     RunView {
-        title: title(run),
+        level: if runs > 1 { 3 } else { 2 },
+        answer: Answer::of(run, &purpose(run)),
         subtitle: format!("{}, on {}", moment(&run.header.started), in_short(&run.outcome.machine)),
-        lead: lead(run),
         notices: notice(run.state)
             .map(str::to_string)
             .into_iter()
@@ -114,14 +145,15 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> RunView {
             .chain(run.faults.iter().map(|fault| ended(fault)))
             .map(|notice| Html::prose(&notice))
             .collect(),
-        tally: tally(&run.outcome),
+        tally: tally(claims.iter()),
+        claims: claims.len(),
+        furthest: furthest(claims, &prefix),
         facts: facts(run),
         threats: run.outcome.threats.iter().map(|threat| Html::prose(&finding::threat_sentence(threat))).collect(),
-        overview: overview(run, &prefix),
-        undrawn: undrawn(run),
-        smaller: smaller(run, undrawn_pictures),
-        claims,
-        experiments,
+        overview: figures(pictures::overview(run), &prefix, "o", is_order, pack),
+        is_order,
+        axis: axis.drawn(),
+        groups: groups(run, &prefix, axis, pack),
         left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
         command_line: command_line(&run.header.command_line),
         seed: run.outcome.seed,
@@ -130,38 +162,41 @@ fn view(run: &RecordedRun, index: usize, runs: usize) -> RunView {
     }
 }
 
-/// All claims at once. Where size is shortest without tables, since figures stand beside the rows.
-fn overview(run: &RecordedRun, prefix: &str) -> Vec<PictureView> {
-    let mut drawn = figures(pictures::overview(run), prefix, "o", PictureSize::Full);
-    if PictureSize::of(run) == PictureSize::Least {
-        drawn.iter_mut().for_each(|figure| figure.table = None);
+/// The experiments in the order of the header, each with the claims on it; then the claims on others.
+fn groups(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &mut Pack) -> Vec<GroupView> {
+    let experiments = &run.header.experiments;
+    let mut groups: Vec<GroupView> = Vec::new();
+    for (index, spec) in experiments.iter().enumerate() {
+        groups.push(GroupView {
+            anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
+            id: spec.id.clone(),
+            title: experiment::title(run, spec),
+            tally: Vec::new(),
+            claims: Vec::new(),
+            experiment: Some(experiment::experiment(run, index, prefix, pack)),
+        });
     }
-    drawn
-}
-
-fn undrawn(run: &RecordedRun) -> Option<Html> {
-    let claims = pictures::undrawn(run);
-    let each = claims.iter().map(|claim| format!("{} ({})", quoted(&claim.id), grid::answer(claim)));
-    let all = each.collect::<Vec<_>>().join(", ");
-    (!claims.is_empty()).then(|| Html::sentence(&format!("Not drawn, for want of a ratio or a rate: {all}.")))
-}
-
-/// That pictures are left out so that the page stays small, and how they are had.
-fn smaller(run: &RecordedRun, undrawn: usize) -> Option<Html> {
-    let tables =
-        if PictureSize::of(run) == PictureSize::Least { ", and the tables of those that are here" } else { "" };
-    let pictures = if undrawn == 1 { "1 picture that says".into() } else { format!("{undrawn} pictures that say") };
-    let id = &run.header.run_id;
-    let [list, draw] = ["--plots", "--svg ID"].map(|how| quoted(&format!("ascertain report {id} {how}")));
-    let text = format!(
-        "Left out to keep this page small: {pictures} more of what sentences and other pictures here say in short{tables}. \
-         {list} lists all, and {draw} prints one."
-    );
-    (undrawn > 0).then(|| Html::sentence(&text))
+    for (claim, view) in run.outcome.claims.iter().zip(claims(run, prefix, axis, pack)) {
+        match groups.iter_mut().find(|group| group.id == claim.experiment) {
+            Some(group) => group.claims.push(view),
+            None => groups.push(GroupView {
+                anchor: format!("{prefix}experiment-{}-{}", groups.len() + 1, in_addresses(&claim.experiment)),
+                id: claim.experiment.clone(),
+                title: String::new(),
+                tally: Vec::new(),
+                claims: vec![view],
+                experiment: None,
+            }),
+        }
+    }
+    for group in &mut groups {
+        group.tally = tally(run.outcome.claims.iter().filter(|claim| claim.experiment == group.id));
+    }
+    groups
 }
 
 /// What the run was for, in a few words.
-fn title(run: &RecordedRun) -> String {
+fn purpose(run: &RecordedRun) -> String {
     let claims = run.outcome.claims.len();
     let commands = run.header.plan.commands.first();
     let ids: Vec<&str> = run.header.experiments.iter().map(|spec| spec.id.as_str()).collect();
@@ -175,9 +210,8 @@ fn title(run: &RecordedRun) -> String {
     }
 }
 
-/// How many claims came to which verdict, or which answer where they are `compare`'s. Nothing to count where there is
-/// only one.
-fn tally(outcome: &Outcome) -> Vec<Count> {
+/// How many claims came to which verdict, or which answer where they are `compare`'s.
+fn tally<'a>(claims: impl Iterator<Item = &'a ClaimResult> + Clone) -> Vec<Count> {
     const ORDER: [Verdict; 6] = [
         Verdict::Holds,
         Verdict::Refuted,
@@ -187,11 +221,8 @@ fn tally(outcome: &Outcome) -> Vec<Count> {
         Verdict::Deferred,
     ];
     let mut counts: Vec<Count> = Vec::new();
-    if outcome.claims.len() == 1 {
-        return counts;
-    }
     for verdict in ORDER {
-        for claim in outcome.claims.iter().filter(|claim| claim.verdict == verdict) {
+        for claim in claims.clone().filter(|claim| claim.verdict == verdict) {
             let answer = grid::answer(claim);
             match counts.iter_mut().find(|count| count.answer == answer) {
                 Some(count) => count.count += 1,
@@ -200,106 +231,4 @@ fn tally(outcome: &Outcome) -> Vec<Count> {
         }
     }
     counts
-}
-
-/// Round constants: the first 32 bits of the fractions of the cube roots of the first 64 primes.
-const ROUNDS: [u32; 64] = [
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98,
-    0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
-    0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8,
-    0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
-    0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819,
-    0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
-    0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
-    0xc67178f2,
-];
-/// The first 32 bits of the fractions of the square roots of the first 8 primes.
-const START: [u32; 8] =
-    [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
-
-/// The policy of a page with one style and one script.
-pub(super) fn policy(style: &str, script: &str) -> String {
-    let [style, script] = [style, script].map(|text| base64(&sha256(text.as_bytes())));
-    format!(
-        "default-src 'none'; style-src 'sha256-{style}'; style-src-attr 'unsafe-inline'; \
-         script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'"
-    )
-}
-
-/// SHA-256 (FIPS 180-4). Not for secrets: nothing here is one.
-fn sha256(text: &[u8]) -> [u8; 32] {
-    let mut padded = text.to_vec();
-    padded.push(0x80);
-    padded.resize((text.len() + 9).next_multiple_of(64) - 8, 0);
-    padded.extend((text.len() as u64 * 8).to_be_bytes());
-    let mut state = START;
-    for block in padded.chunks_exact(64) {
-        let mixed = mix(&state, block);
-        for (word, mixed) in state.iter_mut().zip(mixed) {
-            *word = word.wrapping_add(mixed);
-        }
-    }
-    let mut digest = [0; 32];
-    for (bytes, word) in digest.chunks_exact_mut(4).zip(state) {
-        bytes.copy_from_slice(&word.to_be_bytes());
-    }
-    digest
-}
-
-fn mix(state: &[u32; 8], block: &[u8]) -> [u32; 8] {
-    let mut schedule = [0_u32; 64];
-    for (word, bytes) in schedule.iter_mut().zip(block.chunks_exact(4)) {
-        *word = bytes.iter().fold(0, |word, &byte| word << 8 | u32::from(byte));
-    }
-    for i in 16..64 {
-        let (early, late) = (schedule[i - 15], schedule[i - 2]);
-        let small0 = early.rotate_right(7) ^ early.rotate_right(18) ^ early >> 3;
-        let small1 = late.rotate_right(17) ^ late.rotate_right(19) ^ late >> 10;
-        schedule[i] = schedule[i - 16].wrapping_add(small0).wrapping_add(schedule[i - 7]).wrapping_add(small1);
-    }
-    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
-    for (round, word) in ROUNDS.iter().zip(schedule) {
-        let big1 = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
-        let chosen = e & f ^ !e & g;
-        let added = h.wrapping_add(big1).wrapping_add(chosen).wrapping_add(*round).wrapping_add(word);
-        let big0 = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
-        let majority = a & b ^ a & c ^ b & c;
-        (h, g, f, e) = (g, f, e, d.wrapping_add(added));
-        (d, c, b, a) = (c, b, a, added.wrapping_add(big0).wrapping_add(majority));
-    }
-    [a, b, c, d, e, f, g, h]
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for part in bytes.chunks(3) {
-        let bits = (0..3).fold(0, |bits, i| bits << 8 | u32::from(part.get(i).copied().unwrap_or(0)));
-        for place in 0..4 {
-            let digit = char::from(DIGITS[(bits >> (18 - 6 * place) & 63) as usize]);
-            text.push(if place <= part.len() { digit } else { '=' });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// As `printf … | openssl dgst -sha256 -binary | base64` has them.
-    #[test]
-    fn digests_are_those_that_browsers_compute() {
-        let digest = |text: &str| base64(&sha256(text.as_bytes()));
-        assert_eq!(digest(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
-        assert_eq!(digest("abc"), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
-        for (length, expected) in [(55, LENGTH_55), (56, LENGTH_56), (64, LENGTH_64), (1000, LENGTH_1000)] {
-            assert_eq!(digest(&"a".repeat(length)), expected, "{length}");
-        }
-    }
-
-    const LENGTH_55: &str = "n0OQ+NMMLdkuyfCVtl4rmumwqSWlJY4kHJ8ekQ9zQxg=";
-    const LENGTH_56: &str = "s1Q5pKxvCUi21vnjxq8PX1kM4g8b3nCQ73lwaG7Gc4o=";
-    const LENGTH_64: &str = "/+BU/nrgy23GXDr5th1SCfQ5hR20PQulmXM33xVGaOs=";
-    const LENGTH_1000: &str = "Qe3s5C1j6Nm/UVqbppMuHCDLyfWl0TRkWttdsblzfqM=";
 }

@@ -2,20 +2,32 @@
 
 use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::recorded::RecordedRun;
+use askama::Template;
 
 use super::markup::Html;
+use super::pack::Pack;
 use super::table::TableView;
-use crate::pictures::{self, Picture};
+use crate::pictures::{self, Picture, PictureKind};
 use crate::plot::Plot;
 use crate::plot::svg::{self, Size};
 
-/// A picture as the template draws it: for wide and for narrow windows, or in the narrow form for both.
-pub(super) struct PictureView {
-    pub id: String,
-    pub title: String,
-    pub wide: Option<Html>,
-    pub narrow: Html,
-    pub table: Option<TableView>,
+/// Pictures as a template draws them.
+#[derive(Template)]
+#[template(path = "pictures.html")]
+struct Pictures {
+    pictures: Vec<PictureView>,
+}
+
+/// A picture as the template draws it.
+struct PictureView {
+    id: String,
+    title: String,
+    /// `judged`, where its colours are those of verdicts.
+    class: &'static str,
+    /// For wide windows, where it may be as wide.
+    wide: Option<Html>,
+    narrow: Html,
+    table: Option<TableView>,
 }
 
 /// All plots of the page of these runs, in its order, under the ids that they have there: what
@@ -43,45 +55,29 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
     if runs > 1 { format!("r{}-", index + 1) } else { String::new() }
 }
 
-/// How large the pictures of a part of the page are.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum PictureSize {
-    /// As wide as the window lets them be.
-    Full,
-    /// Narrow in every window: two fit beside each other, and the page is half as large.
-    Half,
-    /// Narrow, without tables, and only what no other picture and no sentence of the page says.
-    Least,
-}
-
-impl PictureSize {
-    /// What a run's claims and experiments get: less, where it has many claims.
-    pub(super) fn of(run: &RecordedRun) -> PictureSize {
-        const MANY: usize = 8;
-        const VERY_MANY: usize = 40;
-        match run.outcome.claims.len() {
-            claims if claims > VERY_MANY => PictureSize::Least,
-            claims if claims > MANY => PictureSize::Half,
-            _ => PictureSize::Full,
-        }
+/// Pictures in a part of the page that is open from the start are drawn in it, in two sizes; those of a part that is closed
+/// are packed, in the narrow one, two beside each other. Their addresses begin with the run's prefix, and what is inside of
+/// them has names that begin with `short`, since a mark that is drawn by reference says its name each time.
+pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open: bool, pack: &mut Pack) -> Html {
+    if pictures.is_empty() {
+        return Html::default();
     }
-}
-
-/// The pictures as a page shows them, under addresses that begin with the run's prefix. What is inside of them
-/// has names that begin with `short`, since a mark that is drawn by reference says its name each time.
-pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, size: PictureSize) -> Vec<PictureView> {
-    let figure = |(index, Picture { plot, table, .. }): (usize, Picture)| {
+    let figure = |(index, Picture { plot, table, kind }): (usize, Picture)| {
         let id = format!("{prefix}{}", plot.id);
         let plot = Plot { id: format!("{prefix}{short}{index}"), ..plot };
+        let is_of_verdicts = matches!(kind, PictureKind::Overview | PictureKind::Evidence | PictureKind::Ratios);
         PictureView {
             id,
-            wide: (size == PictureSize::Full).then(|| Html(svg::render(&plot, Size::Wide))),
+            class: if is_of_verdicts { "picture judged" } else { "picture" },
+            wide: is_open.then(|| Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
-            table: TableView::of("The picture as a table", &table.grid()).filter(|_| size != PictureSize::Least),
+            table: TableView::of("The picture as a table", &table.grid()),
             title: plot.title,
         }
     };
-    pictures.into_iter().enumerate().map(figure).collect()
+    let pictures = Pictures { pictures: pictures.into_iter().enumerate().map(figure).collect() };
+    let html = Html(pictures.render().expect("texts go into a String"));
+    if is_open { html } else { pack.put(html) }
 }
 
 /// A name with only what an address may hold.

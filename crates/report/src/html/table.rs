@@ -1,10 +1,11 @@
 //! Tables: of figures, and of the same claims in several runs.
 
 use ascertain_engine::claim::Judging;
-use ascertain_engine::outcome::{ClaimResult, Verdict};
+use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::recorded::RecordedRun;
 
-use super::claim::heading;
+use super::claim::{heading, here};
+use super::mark::SharedAxis;
 use super::markup::Html;
 use crate::clause::Clause;
 use crate::figure::exact_percent;
@@ -76,6 +77,8 @@ fn numbers(words: &str) -> Html {
 
 /// A row for each claim, a column for each run.
 pub(super) struct Aligned {
+    /// How many of them came to another verdict.
+    pub summary: String,
     /// The runs' names.
     pub runs: Vec<String>,
     pub rows: Vec<AlignedRow>,
@@ -87,10 +90,20 @@ pub(super) struct AlignedRow {
     pub cells: Vec<Option<AlignedCell>>,
 }
 
+impl AlignedRow {
+    /// Whether the runs did not come to the same: another answer in one, or none asked.
+    pub fn differs(&self) -> bool {
+        let answer = |cell: &Option<AlignedCell>| cell.as_ref().map(|cell| cell.answer);
+        self.cells.windows(2).any(|pair| answer(&pair[0]) != answer(&pair[1]))
+    }
+}
+
 pub(super) struct AlignedCell {
     pub verdict: &'static str,
     pub answer: &'static str,
     pub figure: String,
+    /// Where it stands on the axis that all runs share.
+    pub mark: Html,
 }
 
 /// Claims are the same when they have the same name and ask the same.
@@ -101,11 +114,13 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
             claims.push(claim);
         }
     }
+    let axis = SharedAxis::of(runs.iter().flat_map(|run| &run.outcome.claims));
     let of_run = |run: &RecordedRun, claim: &ClaimResult| {
         let found = run.outcome.claims.iter().find(|other| is_same(other, claim))?;
-        let is_judged = matches!(found.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-        let figure = Some(grid::here(found)).filter(|figure| is_judged && figure != "-").unwrap_or_default();
-        Some(AlignedCell { verdict: found.verdict.word(), answer: grid::answer(found), figure })
+        let (figure, range) = here(found);
+        let figure = if range.is_empty() { figure } else { format!("{figure} ({range})") };
+        let (verdict, answer) = (found.verdict.word(), grid::answer(found));
+        Some(AlignedCell { verdict, answer, figure, mark: axis.mark(found) })
     };
     let has_namesake = |claim: &ClaimResult| {
         let is_namesake = |other: &&&ClaimResult| has_same_name(other, claim) && heading(other) == heading(claim);
@@ -115,10 +130,13 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
         heading: if has_namesake(claim) { told_apart(claim) } else { heading(claim) },
         cells: runs.iter().map(|run| of_run(run, claim)).collect(),
     };
-    Aligned {
-        runs: runs.iter().map(|run| run.header.run_id.clone()).collect(),
-        rows: claims.iter().map(|claim| row(claim)).collect(),
-    }
+    let rows: Vec<AlignedRow> = claims.iter().map(|claim| row(claim)).collect();
+    let count = |count: usize| if count == 1 { "1 claim".into() } else { format!("{count} claims") };
+    let summary = match rows.iter().filter(|row| row.differs()).count() {
+        0 => format!("{}: the runs came to the same on each.", count(rows.len())),
+        differing => format!("{}: the runs did not come to the same on {differing}.", count(rows.len())),
+    };
+    Aligned { summary, runs: runs.iter().map(|run| run.header.run_id.clone()).collect(), rows }
 }
 
 fn is_same(one: &ClaimResult, other: &ClaimResult) -> bool {

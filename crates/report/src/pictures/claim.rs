@@ -13,9 +13,9 @@ use super::{Picture, PictureKind, Table, names};
 use crate::figure::{Figure, chance, exact_percent, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
-/// The pictures of a claim, by its index: the path of the evidence to its threshold; the paired ratios or differences
-/// in the order measured, with their bound; for a rate where it lies, beside the one that is claimed, and the values
-/// that the predicate speaks of.
+/// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the order
+/// measured, with their bound; for a rate where it lies, beside the one that is claimed, and the values that the predicate
+/// speaks of; then the path of the evidence to its threshold.
 ///
 /// None for a claim without chance in it, or of which nothing was measured.
 pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
@@ -28,10 +28,10 @@ pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
     let id = |kind: &str| format!("{slug}-{kind}");
     let rate = if is_about_a_rate(result) { density(result, id("rate")) } else { None };
     let pictures = [
-        evidence(result, path, id("evidence")),
         paired(result, path, id("ratios")),
         rate,
         values(run, result, path, id("values")),
+        evidence(result, path, id("evidence")),
     ];
     pictures.into_iter().flatten().collect()
 }

@@ -24,11 +24,6 @@ const MOST_ROWS: usize = 64;
 /// What a title says of values that do not vary.
 const SAME: &str = "the same in every trial";
 
-/// Whether it is a picture of values that are the same in every trial of an arm.
-pub(crate) fn is_constant(plot: &Plot) -> bool {
-    plot.title.contains(SAME)
-}
-
 /// The medians of a metric, a row an arm; of very many a selection. Nothing where no median is finite.
 pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Picture> {
     let (shown, selected) = measured.selection(MOST_ROWS);

@@ -25,7 +25,5 @@ pub(crate) use claim::statements;
 pub(crate) use experiment::constants;
 pub use experiment::of_experiment;
 pub use forest::for_terminal;
-pub(crate) use forest::is_constant;
 pub use overview::overview;
-pub(crate) use overview::undrawn;
 pub use picture::{Picture, PictureKind, Table};

@@ -10,6 +10,7 @@ use super::{Picture, PictureKind, Table};
 use crate::figure::{Figure, exact_percent};
 use crate::grid::answer;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
+use crate::standing::Standing;
 
 /// All claims side by side: of claims on ratios how far each measured ratio is from the claimed one, and of claims
 /// on rates each rate beside the claimed one. A picture of its own for either kind, where there are two claims to see.
@@ -46,14 +47,6 @@ fn span(rows: &[Row]) -> Option<(f64, f64)> {
     let numbers = rows.iter().flat_map(|row| [row.low, row.value, row.high]);
     let drawn: Vec<f64> = numbers.filter(|number| number.is_finite() && *number > 0.0).collect();
     Some((drawn.iter().copied().reduce(f64::min)?, drawn.iter().copied().reduce(f64::max)?))
-}
-
-/// The claims that the [`overview`] leaves out: what has no ratio and no rate. None where there is no overview.
-pub(crate) fn undrawn(run: &RecordedRun) -> Vec<&ClaimResult> {
-    let rows = rows(&run.outcome);
-    let drawn: Vec<&ClaimResult> = rows.iter().flatten().map(|row| row.claim).collect();
-    let is_drawn = |claim: &ClaimResult| drawn.iter().any(|drawn| std::ptr::eq(*drawn, claim));
-    run.outcome.claims.iter().filter(|claim| drawn.len() > 1 && !is_drawn(claim)).collect()
 }
 
 /// The claims on ratios and those on rates, if any of a kind can be drawn.
@@ -98,23 +91,8 @@ fn ratios(rows: &[Row]) -> Option<Picture> {
 /// A claim's ratio by the one that it claims, more than 1 on the side that keeps to it.
 fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
     let [TestSpec::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
-    let value = claim.ratio?;
-    let [low, high] = match claim.asked.judging {
-        // There is no chance in it, or the trials are not alike and have no one ratio: the estimate is all there is.
-        Judging::Exact => [value, value],
-        _ if claim.has_lost_interval(false) => [value, value],
-        _ => [claim.ratio_low.unwrap_or(f64::NEG_INFINITY), claim.ratio_high.unwrap_or(f64::INFINITY)],
-    };
-    match *bound {
-        Bound::AtLeast(least) => Some(Row { claim, value: value / least, low: low / least, high: high / least }),
-        // One over what has no least is not bounded above.
-        Bound::AtMost(most) => {
-            let high_end = if low > 0.0 { most / low } else { f64::INFINITY };
-            let low_end = if high.is_finite() { most / high } else { f64::NEG_INFINITY };
-            Some(Row { claim, value: most / value, low: low_end, high: high_end })
-        }
-        Bound::Within(..) => None,
-    }
+    let Standing { value, low, high } = Standing::of(claim)?;
+    (!matches!(bound, Bound::Within(..))).then_some(Row { claim, value, low, high })
 }
 
 fn rates(rows: &[Row]) -> Option<Picture> {

@@ -1,11 +1,11 @@
 //! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
 
-use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
 use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{Style, check_table, sentences, tally, threats};
+use crate::standing::distance;
 use crate::text::escape_controls;
 use crate::{finding, grid};
 
@@ -67,22 +67,6 @@ fn screen(outcome: &Outcome, style: &Style) -> String {
     parts.push(style.paragraph("`--all` prints each verdict as a sentence, `--only refuted` those alone."));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
-}
-
-/// How far a claim is from what was said, as the logarithm of a factor: of the ratio and its bound, or else of the odds
-/// that were seen and those that were claimed. What has neither is nearest.
-fn distance(claim: &ClaimResult) -> f64 {
-    let odds = |rate: f64| rate.max(1e-9) / (1.0 - rate).max(1e-9);
-    let of_rate = || claim.rate.map_or(0.0, |rate| (odds(claim.rate_claimed) / odds(rate)).ln());
-    match (claim.asked.tests.as_slice(), claim.ratio) {
-        ([TestSpec::Versus { scale: Effect::Ratio, bound, .. }], Some(ratio)) => match *bound {
-            Bound::AtLeast(low) => (low / ratio).ln(),
-            Bound::AtMost(high) => (ratio / high).ln(),
-            Bound::Within(low, high) => (low / ratio).ln().max((ratio / high).ln()),
-        },
-        _ if claim.asked.judging == Judging::Exact => 0.0,
-        _ => of_rate(),
-    }
 }
 
 /// A line each, as far as they fit on a screen: what it came to here, what was said, the id, and the sentence where there is

@@ -1,0 +1,186 @@
+// Finds, opens and copies. What a claim is, its row says; the address has what is searched for, and which claim is open.
+(() => {
+  const $ = (selector, within = document) => within.querySelector(selector);
+  const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const rows = $$(".row"), groups = $$(".group"), tools = $(".tools[role]");
+
+  // What is closed has its pictures packed: `html/pack.rs` says how. They are unpacked once, when the first is wanted.
+  let parts;
+  const unpack = async () => {
+    const bytes = Uint8Array.from(atob($("#packed").textContent), (char) => char.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  };
+  const draw = async (opened) => {
+    for (const place of $$("[data-packed]", opened)) {
+      if (place.parentElement.closest("details") !== opened) continue;
+      parts ??= unpack();
+      place.innerHTML = (await parts)[place.dataset.packed];
+      place.removeAttribute("data-packed");
+      place.dispatchEvent(new Event("drawn", { bubbles: true }));
+      offerCopies(place);
+    }
+  };
+  document.addEventListener("toggle", (event) => event.target.open && draw(event.target), true);
+
+  const button = (words, act) => {
+    const made = document.createElement("button");
+    Object.assign(made, { type: "button", textContent: words, onclick: () => act(made) });
+    return made;
+  };
+  const copy = async (text, from) => {
+    const words = from.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      from.textContent = "Copied";
+    } catch {
+      from.textContent = "Not allowed here";
+    }
+    setTimeout(() => (from.textContent = words), 1500);
+  };
+  const words = (element) => (element ? element.textContent.trim().replace(/\s+/g, " ") : "");
+  const cells = (row) => {
+    const [value, range] = [$(".here", row).firstChild, $(".here small", row)].map(words);
+    return { id: words($(".acts code", row)), verdict: row.dataset.answer, claim: words($(".says", row)), said: words($(".said", row)), here: value, range };
+  };
+  const csv = (shown) => {
+    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const lines = shown.map((row) => Object.values(cells(row)));
+    return [["id", "verdict", "claim", "said", "here", "range"], ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+  };
+  const markdown = (row) => {
+    const { id, verdict, claim, said, here, range } = cells(row);
+    const figures = [said && `said ${said}`, here && `here ${here}${range && ` (${range})`}`].filter(Boolean).join("; ");
+    return `**${verdict}**: ${claim}${figures && ` (${figures})`}. ${words($(".sentence", row))} \`${id}\`\n`;
+  };
+  // Alone, a picture needs the colours that the page gives it.
+  const svg = (figure) => {
+    const drawing = $$("svg", figure).find((shown) => shown.getClientRects().length).cloneNode(true);
+    const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+    style.textContent = $("style").textContent;
+    drawing.prepend(style);
+    return new XMLSerializer().serializeToString(drawing);
+  };
+  const offerCopies = (within) => $$("figure.picture > figcaption", within).forEach((caption) =>
+    caption.append(" ", button("Copy SVG", (from) => copy(svg(caption.parentElement), from))));
+  offerCopies(document);
+  for (const row of rows) {
+    $(".acts", row).append(
+      button("Copy link", (from) => copy(`${location.href.split("#")[0]}#${row.id}`, from)),
+      button("Copy Markdown", (from) => copy(markdown(row), from)));
+  }
+
+  const differences = $("#differences");
+  if (differences) {
+    differences.closest(".tools").hidden = false;
+    differences.onchange = () => $(".aligned").classList.toggle("differing", differences.checked);
+    differences.onchange();
+  }
+
+  if (!tools) return reveal();
+  tools.hidden = false;
+  const [input, sort, all, output] = ["[type=search]", "select", ".all", "output"].map((part) => $(part, tools));
+  const chips = $$(".chips button", tools);
+  const texts = new Map(rows.map((row) => [row, `${row.id} ${words($("summary", row))}`.toLowerCase()]));
+  const home = new Map(groups.map((group) => [group, $$(":scope > .row", group)]));
+  const sorted = document.createElement("section");
+  sorted.setAttribute("aria-label", "All claims, the furthest from what was said first");
+  groups[0].before(sorted);
+  const isShown = (row) => !row.hidden;
+  const size = () => {
+    const height = getComputedStyle(tools).position === "sticky" ? tools.offsetHeight : 0;
+    document.documentElement.style.setProperty("--tools", `${height}px`);
+  };
+
+  const arrange = () => {
+    const isFar = sort.value === "far";
+    if (isFar === sorted.childElementCount > 0) return;
+    if (isFar) sorted.append(...rows.toSorted((one, other) => other.dataset.far - one.dataset.far));
+    else for (const [group, own] of home) $("h2, h3", group).after(...own);
+  };
+  const find = () => {
+    const pressed = chips.filter((chip) => chip.ariaPressed === "true").map((chip) => chip.value);
+    const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const row of rows) {
+      const isOfVerdict = !pressed.length || pressed.includes(row.dataset.answer);
+      row.hidden = !isOfVerdict || !wanted.every((word) => texts.get(row).includes(word));
+    }
+    const isFinding = pressed.length || wanted.length;
+    for (const group of groups) {
+      const isEmpty = !$$(":scope > .row", group).some(isShown);
+      group.hidden = isEmpty && (isFinding || sort.value === "far");
+    }
+    output.textContent = isFinding ? `${rows.filter(isShown).length} of ${rows.length}` : "";
+    size();
+    return new URLSearchParams(Object.entries({ q: input.value.trim(), v: pressed.join(), sort: sort.value }).filter(([, value]) => value));
+  };
+  const write = (address) => history.replaceState(null, "", address ? `#${address}` : location.pathname + location.search);
+  const apply = () => {
+    arrange();
+    write(String(find()));
+  };
+  input.oninput = sort.onchange = apply;
+  chips.forEach((chip) => (chip.onclick = () => {
+    chip.ariaPressed = String(chip.ariaPressed !== "true");
+    apply();
+  }));
+  $(".csv", tools).onclick = (event) => copy(csv($$(".row").filter(isShown)), event.currentTarget);
+  all.onclick = () => {
+    const isOpen = all.textContent === "Open all";
+    rows.filter(isShown).forEach((row) => (row.open = isOpen));
+    all.textContent = isOpen ? "Close all" : "Open all";
+  };
+
+  // An address is a claim's, or what is searched for.
+  function reveal() {
+    const address = decodeURIComponent(location.hash.slice(1)), target = document.getElementById(address);
+    if (!target && tools && address.includes("=")) {
+      const asked = new URLSearchParams(location.hash.slice(1));
+      input.value = asked.get("q") ?? "";
+      sort.value = asked.get("sort") === "far" ? "far" : "";
+      chips.forEach((chip) => (chip.ariaPressed = String((asked.get("v") ?? "").split(",").includes(chip.value))));
+      arrange();
+      find();
+    }
+    if (!target?.matches(".row")) return;
+    if (target.hidden) {
+      input.value = "";
+      chips.forEach((chip) => (chip.ariaPressed = "false"));
+      find();
+    }
+    target.open = true;
+    target.scrollIntoView();
+  }
+  addEventListener("hashchange", reveal);
+  addEventListener("resize", size);
+  size();
+  reveal();
+  document.addEventListener("toggle", ({ target }) => {
+    if (!target.matches(".row")) return;
+    const isFinding = location.hash.includes("=") && !document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!isFinding) write(target.open ? target.id : "");
+  }, true);
+
+  addEventListener("keydown", (event) => {
+    if (event.target === input && event.key === "Escape") {
+      input.value = "";
+      apply();
+      input.blur();
+    }
+    if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      input.focus();
+    }
+    const step = { j: 1, k: -1 }[event.key];
+    if (!step) return;
+    const shown = $$(".row").filter(isShown);
+    const next = shown[shown.findIndex((row) => row.contains(document.activeElement)) + step] ?? shown[step > 0 ? shown.length - 1 : 0];
+    $("summary", next)?.focus();
+  });
+
+  const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) =>
+    $$(".rail a").forEach((link) => link.classList.toggle("on", link.getAttribute("href") === `#${target.id}`))),
+  { rootMargin: "-15% 0px -75%" });
+  groups.forEach((group) => seen.observe(group));
+})();
