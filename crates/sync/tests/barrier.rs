@@ -28,7 +28,7 @@ use ascertain_sys::membarrier;
 use common::busy::rounds_without_an_interrupt;
 use common::child::in_child;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use common::filter::forbid_membarrier;
+use common::filter::{EXPEDITED, GLOBAL, forbid_command, forbid_membarrier};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use common::left_out::left_out;
 use common::left_out::or_left_out;
@@ -289,6 +289,27 @@ fn what_a_filter_forbids_is_missed() {
     if let Some(barrier) = or_left_out(Global::new()) {
         ends_in_panics(&barrier);
     }
+}
+
+/// Where one of the two kinds is refused the other one does; and to have registered is no barrier.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg_attr(miri, ignore = "no system calls")]
+fn what_a_filter_leaves_is_done_instead() {
+    let Some(expedited) = or_left_out(Expedited::new()) else { return };
+    let Some(global) = or_left_out(Global::new()) else { return };
+    let goes_on_without = |command, barrier: &dyn Fn(), again: &dyn Fn() -> bool| {
+        in_child(|| {
+            if !forbid_command(command) {
+                left_out("this kernel has no filters of system calls");
+                return true;
+            }
+            barrier();
+            again()
+        });
+    };
+    goes_on_without(EXPEDITED, &|| expedited.heavy(), &|| Expedited::new().is_err());
+    goes_on_without(GLOBAL, &|| global.heavy(), &|| catch_unwind(|| global.ticket().wait()).is_ok());
 }
 
 /// And whoever relies on it is told each time, not once: nothing is freed from then on.

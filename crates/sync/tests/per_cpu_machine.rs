@@ -13,10 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method, Unavailable};
-use ascertain_sys::rseq::{Area, Count, Outcome, Stacks, Yielded, possible_cpus};
+use ascertain_sys::rseq::{self, Area, Count, Outcome, Stacks, Yielded, possible_cpus};
 use common::child::in_child;
 use common::cpus::{NOT_PINNED, cpus, pin};
-use common::filter::forbid_membarrier;
+use common::filter::{EXPEDITED_RSEQ, forbid_command, forbid_membarrier};
 use common::left_out::{left_out, or_left_out};
 
 /// Runs `work` on more threads than CPUs until `is_wrong` finds that something was lost.
@@ -191,6 +191,19 @@ fn a_revocation_that_the_kernel_forbids_is_an_error() {
             return true;
         }
         sharded.revoke().is_ok()
+    });
+}
+
+/// To have registered is not to have ended what was under way.
+#[test]
+fn a_fence_is_refused_to_who_may_only_register() {
+    let Some(()) = or_left_out(rseq::fence(None)) else { return };
+    in_child(|| {
+        if !forbid_command(EXPEDITED_RSEQ) {
+            left_out("this kernel has no filters of system calls");
+            return true;
+        }
+        rseq::fence(None).is_err()
     });
 }
 

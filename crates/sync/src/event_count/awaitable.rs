@@ -186,3 +186,18 @@ impl Drop for Changed<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use super::*;
+
+    /// Else each publication that wakes a task would make a system call for nobody.
+    #[test]
+    fn threads_that_have_waited_are_not_counted() {
+        let count = Awaitable::default();
+        for _ in 0..3 {
+            assert_eq!(count.wait(Version::new(0), Some(Instant::now())), None);
+        }
+        assert_eq!(count.waiting(|waiting| waiting.threads), 0);
+    }
+}

@@ -89,8 +89,7 @@ impl Backoff {
             thread::yield_now();
             return true;
         }
-        let (pause, is_sleep) = pause_after(waited);
-        let pause = left.map_or(pause, |left| pause.min(left));
+        let (pause, is_sleep) = pause_after(waited, left);
         if is_sleep {
             std::thread::sleep(pause);
         } else {
@@ -104,12 +103,13 @@ impl Backoff {
 }
 
 /// How long to pause, and whether to sleep meanwhile.
-fn pause_after(waited: Duration) -> (Duration, bool) {
+fn pause_after(waited: Duration, left: Option<Duration>) -> (Duration, bool) {
     let tenth = waited / 10;
-    match tenth.checked_sub(OVERSLEPT) {
+    let (pause, is_sleep) = match tenth.checked_sub(OVERSLEPT) {
         Some(sleep) if sleep >= OVERSLEPT => (sleep, true),
         _ => (tenth, false),
-    }
+    };
+    (left.map_or(pause, |left| pause.min(left)), is_sleep)
 }
 
 #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
@@ -121,7 +121,7 @@ mod tests {
         let mut waited = Duration::from_nanos(30);
         let mut looks = 0;
         while waited < Duration::from_secs(3600) {
-            let (pause, is_sleep) = pause_after(waited);
+            let (pause, is_sleep) = pause_after(waited, None);
             let late = if is_sleep { pause + OVERSLEPT } else { pause };
             assert!(late <= waited / 10, "{waited:?} {pause:?}");
             waited += late.max(Duration::from_nanos(30));
@@ -129,6 +129,15 @@ mod tests {
         }
         // log(1 hour / 30 ns) / log(1.1), and the first few: it does not look more often than it must.
         assert!((240..300).contains(&looks), "{looks}");
+    }
+
+    #[test]
+    fn no_pause_is_longer_than_what_is_left() {
+        for waited in [1, 2_000].map(Duration::from_millis) {
+            let (pause, is_sleep) = pause_after(waited, None);
+            assert_eq!(pause_after(waited, Some(pause / 2)), (pause / 2, is_sleep));
+            assert_eq!(pause_after(waited, Some(pause * 2)), (pause, is_sleep));
+        }
     }
 
     #[test]

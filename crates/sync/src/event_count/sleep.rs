@@ -104,3 +104,18 @@ impl Naps {
         (!nap.is_zero()).then_some(nap)
     }
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use super::*;
+
+    /// Some wake-ups, and not a thousand.
+    #[test]
+    fn sleeps_grow_until_patience_ends() {
+        let start = Instant::now();
+        let mut naps = Naps { end: start + PATIENCE, next: FIRST_NAP };
+        let mut now = start;
+        let slept: Vec<Duration> = std::iter::from_fn(|| naps.next(now).inspect(|&nap| now += nap)).collect();
+        assert_eq!((slept.len(), slept.iter().sum()), (10, PATIENCE));
+    }
+}

@@ -97,3 +97,18 @@ impl Sleepers for TwoWord {
         self.version.wait(version, timeout);
     }
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use super::*;
+
+    /// Else each publication would wake whoever waited once.
+    #[test]
+    fn who_gave_up_is_woken_once() {
+        let count = TwoWord::default();
+        assert_eq!(count.wait(Version::new(0), Some(Instant::now())), None);
+        assert!(count.has_sleepers.load(Ordering::Relaxed));
+        count.publish();
+        assert!(!count.has_sleepers.load(Ordering::Relaxed));
+    }
+}

@@ -314,6 +314,27 @@ mod tests {
         drop(hazards);
     }
 
+    /// Else each that is left would be the reason to look at all of them.
+    #[test]
+    fn what_can_not_be_freed_is_looked_at_rarely() {
+        let barrier = Scripted::default();
+        barrier.end_with(Some(Ok(())));
+        let domain = Domain::new(barrier.clone());
+        let mut hazard = domain.hazard();
+        let source = AtomicPtr::new(Box::into_raw(Box::new(7)));
+        // SAFETY: it leads to the box for as long as there is the guard.
+        let guard = unsafe { hazard.protect(&source) }.expect("it is not null");
+        let object = std::ptr::from_ref(&*guard).cast_mut().cast();
+        // SAFETY: freeing it is counting it.
+        (0..1_100).for_each(|_| unsafe { domain.retirer().retire_with(object, free) });
+        assert_eq!((barrier.tickets(), domain.retirer().waiting()), (1, 1_100));
+        drop(guard);
+        domain.retirer().flush();
+        assert_eq!(domain.retirer().waiting(), 0);
+        // SAFETY: nobody else has it.
+        drop(unsafe { Box::from_raw(source.into_inner()) });
+    }
+
     /// What is dropped while a thread panics may not panic, as freeing does where its barrier is refused.
     #[test]
     fn nothing_is_freed_in_a_panic() {

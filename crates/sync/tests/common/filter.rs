@@ -1,22 +1,33 @@
 //! A filter of system calls, as containers have one.
 
+/// Of membarrier(2)'s commands, in the kernel's include/uapi/linux/membarrier.h, those that wait for others.
+pub const GLOBAL: u32 = 1 << 0;
+pub const EXPEDITED: u32 = 1 << 3;
+pub const EXPEDITED_RSEQ: u32 = 1 << 7;
+
 /// Has membarrier(2) answer EPERM to the calling thread, and to threads that it makes from now on; false where the kernel
 /// has no filters.
 #[must_use]
 pub fn forbid_membarrier() -> bool {
-    let statement = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
-    let mut program = [
-        // The number of the call.
-        statement((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0),
-        libc::sock_filter {
-            code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-            jt: 0,
-            jf: 1,
-            k: libc::SYS_membarrier as u32,
-        },
-        statement((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        statement((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ALLOW),
-    ];
+    forbid(None)
+}
+
+/// As [`forbid_membarrier`], for one of its commands.
+#[must_use]
+pub fn forbid_command(command: u32) -> bool {
+    forbid(Some(command))
+}
+
+fn forbid(command: Option<u32>) -> bool {
+    const OF_COMMAND: u8 = 2;
+    let statement = |code: u32, k| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let load = |offset| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset);
+    let unless = |k, jf| libc::sock_filter { jf, ..statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, k) };
+    let answer = |k| statement(libc::BPF_RET | libc::BPF_K, k);
+    // The number of the call, and the lower half of its first argument.
+    let mut program = vec![load(0), unless(libc::SYS_membarrier as u32, 1 + command.map_or(0, |_| OF_COMMAND))];
+    program.extend(command.into_iter().flat_map(|command| [load(16), unless(command, 1)]));
+    program.extend([answer(libc::SECCOMP_RET_ERRNO | libc::EPERM as u32), answer(libc::SECCOMP_RET_ALLOW)]);
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: plain numbers; the filter is read during the call, and has as many statements as it says.
     unsafe {

@@ -157,6 +157,25 @@ fn nor_by_two_waiters_of_two_publications() {
     say("two patient ones, polled", publish_each::<Polled>(&[1, 1], None));
 }
 
+fn give_up<E: EventCount + 'static>() {
+    const LIMIT: Duration = Duration::from_millis(1);
+    let explored = explore(|| {
+        let (count, start) = (E::default(), Instant::now());
+        assert_eq!(count.wait(Version::new(0), Some(start + LIMIT)), None);
+        assert_eq!(start.elapsed(), LIMIT);
+    });
+    say("give_up", explored);
+}
+
+/// However long the next sleep would be, and not a sleep later.
+#[test]
+fn a_deadline_is_met() {
+    give_up::<OneWord>();
+    give_up::<TwoWord>();
+    give_up::<MultiProducer>();
+    give_up::<Awaitable>();
+}
+
 #[test]
 fn nor_when_the_count_wraps() {
     for first in [(1 << 31) - 2, (1 << 31) - 1] {

@@ -100,6 +100,27 @@ fn plain_words_obey_their_last_acquirer() {
     assert_eq!((owned.words[0].load(Relaxed), owned.words[14].load(Relaxed)), (5, 7));
 }
 
+/// One acquires twice, as a CPU's threads do one after the other, while another disowns. Miri finds it where that gives the
+/// words back to the first.
+#[test]
+fn who_has_lost_the_words_does_not_own_them_again() {
+    const ROUNDS: u32 = 200;
+    let owned = Owned::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                owned.disown();
+                thread::yield_now();
+            }
+        });
+        for _ in 0..ROUNDS {
+            let (lost, _) = (owned.acquire(), owned.acquire());
+            thread::yield_now();
+            assert!(!owned.is_owned_by(lost), "two own them");
+        }
+    });
+}
+
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 mod sequences {
     use std::io;
@@ -143,6 +164,21 @@ mod sequences {
         assert_eq!(area.pop(&Stacks::new(0, 1)), Yielded::Refused);
         assert_eq!(area.acquire(&[]), Yielded::Refused);
         assert_eq!(area.store(usize::MAX >> 32, &Owned::default(), 0, 0, 1), Outcome::Refused);
+    }
+
+    /// What is given ends before the CPU that the thread is on.
+    #[test]
+    fn nor_on_the_first_cpu_that_has_none() {
+        let Some(area) = area() else { return };
+        let cpu = *affinity::allowed().last().unwrap();
+        let Some(()) = or_left_out(affinity::pin_current_thread(cpu)) else { return };
+        let (counts, owned): (Vec<_>, Vec<_>) = (0..=cpu).map(|_| (Count::default(), Owned::default())).unzip();
+        let stacks = Stacks::new(cpu, 1);
+        // Some may be aborted, which is no effect either.
+        assert!((0..10).all(|_| area.add(&counts[..cpu], 1) != Outcome::Done));
+        assert!((0..10).all(|_| area.push(&stacks, item(1)) != Outcome::Done));
+        assert!((0..10).all(|_| !matches!(area.pop(&stacks), Yielded::Done(_))));
+        assert!((0..10).all(|_| !matches!(area.acquire(&owned[..cpu]), Yielded::Done(_))));
     }
 
     #[derive(Clone, Copy, Debug)]
