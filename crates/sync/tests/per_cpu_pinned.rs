@@ -5,6 +5,8 @@
 mod common;
 
 use std::sync::Barrier;
+#[cfg(all(target_os = "linux", not(miri)))]
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -99,6 +101,43 @@ fn a_holder_that_was_moved_has_lost_the_lock() {
     pin(first);
     assert_eq!(held.store(0, 3), Err(Revoked));
     assert_eq!(lock.words().map(|words| words[0]).sum::<u64>(), 1);
+}
+
+/// How often the calling thread was stopped for another.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn stops() -> i64 {
+    // SAFETY: the kernel writes one `rusage`, which is plain numbers, for which zero is a value.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage), 0);
+        usage.ru_nivcsw
+    }
+}
+
+/// A store that the kernel stopped begins anew: the lock is nobody else's.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn a_holder_that_was_stopped_still_has_the_lock() {
+    let Some(lock) = or_left_out(Lock::with_method(Method::Restartable)) else { return };
+    if !pin(cpus()[0]) {
+        return left_out(NOT_PINNED);
+    }
+    let is_over = AtomicBool::new(false);
+    let is_held = thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(cpus()[0]);
+            while !is_over.load(Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let (mut held, start, mut is_held) = (lock.acquire(), Instant::now(), true);
+        while is_held && stops() < 50 && start.elapsed() < Duration::from_secs(60) {
+            is_held = (0..10_000).all(|value| held.store(0, value).is_ok());
+        }
+        is_over.store(true, Relaxed);
+        is_held
+    });
+    assert!(is_held);
 }
 
 /// Each holder stores until it is refused; after `revoke` has returned no word changes any more.

@@ -21,6 +21,7 @@ const RETIRED: &str = "reclaim/retired.rs";
 const RECORDS: &str = "reclaim/records.rs";
 const LOCK: &str = "per_cpu/lock.rs";
 const FREE_LIST: &str = "per_cpu/free_list.rs";
+const CHOOSE: &str = "barrier/choose.rs";
 const MEMBARRIER: &str = "barrier/membarrier.rs";
 const INTERRUPTS: &str = "barrier/interrupts.rs";
 const CLIENT: &str = "barrierd/client.rs";
@@ -94,6 +95,25 @@ pub(super) const EDITS: &[Edit] = &[
         "    let fenced = Ok(());",
     ),
     (
+        "rseq/outcome.rs",
+        "to register is to fence",
+        "    membarrier::register_restart_sequences()?;\n    membarrier::restart_sequences(cpu)",
+        "    membarrier::register_restart_sequences()",
+    ),
+    (
+        "rseq/plain.rs",
+        "two that change the owner give the words back",
+        "self.generation.fetch_add(1, Relaxed);",
+        "self.generation.store(self.generation.load(Relaxed) + 1, Relaxed);",
+    ),
+    (
+        SEQUENCES,
+        "a sequence works on the first CPU that has no data",
+        "\"jae \",\n            $refused",
+        "\"ja \",\n            $refused",
+    ),
+    (SEQUENCES, "the words of the first CPU that has none are acquired", r#""jae 6f\n","#, r#""ja 6f\n","#),
+    (
         SEQUENCES,
         "a push reads the top before the limit",
         r#""mov {limit}, qword ptr [{stacks} + {cpu} + {ceiling}]\n",
@@ -166,6 +186,12 @@ pub(super) const EDITS: &[Edit] = &[
          if is_announced {",
     ),
     (AWAITABLE, "one thread that sleeps is not woken", "if threads > 0 {", "if threads > 1 {"),
+    (
+        AWAITABLE,
+        "threads that no longer sleep are woken",
+        "            self.waiting(|waiting| waiting.threads -= 1);\n",
+        "",
+    ),
     (FLAGGED, "a waker wakes nobody", "        self.wakes.wake_all();\n", ""),
     (
         FLAGGED,
@@ -225,7 +251,32 @@ pub(super) const EDITS: &[Edit] = &[
         "{ let _ = seen; self.has_sleepers.load(Ordering::Relaxed) }",
     ),
     (TWO_WORD, "it is believed to be prompt", "const IS_PROMPT: bool = false;", "const IS_PROMPT: bool = true;"),
+    (
+        TWO_WORD,
+        "who gave up is woken each time",
+        "self.has_sleepers.swap(false, Ordering::Relaxed);",
+        "self.has_sleepers.load(Ordering::Relaxed);",
+    ),
     (SLEEP, "patience ends a millisecond early", "Duration::from_secs(1)", "Duration::from_millis(999)"),
+    (
+        SLEEP,
+        "a short sleep ends after the deadline",
+        "(Some(nap), Some(left)) => Some(nap.min(left)),",
+        "(Some(nap), Some(_)) => Some(nap),",
+    ),
+    (SLEEP, "short sleeps stay short", "        self.next *= 2;\n", ""),
+    (
+        SLEEP,
+        "the clock is looked at before a sleep",
+        "        sleepers.sleep(announced, timeout);\n        now = Instant::now();",
+        "        now = Instant::now();\n        sleepers.sleep(announced, timeout);",
+    ),
+    (
+        "event_count/polled.rs",
+        "a pause ends after the deadline",
+        "(left.map_or(pause, |left| pause.min(left)), is_sleep)",
+        "{ let _ = left; (pause, is_sleep) }",
+    ),
     (
         SLEEP,
         "the announcement is not looked at before a sleep",
@@ -517,6 +568,12 @@ pub(super) const EDITS: &[Edit] = &[
     (LOCK, "who lost the lock goes on as its owner", "            self.owner = NOBODY;\n", ""),
     (
         LOCK,
+        "who was stopped has lost the lock",
+        "                    Outcome::Refused => break false,\n                    Outcome::Aborted => (),",
+        "                    Outcome::Refused | Outcome::Aborted => break false,",
+    ),
+    (
+        LOCK,
         "a shard is acquired without its lock",
         "            let _lock = shard.lock.lock();\n            (Place",
         "            (Place",
@@ -535,12 +592,25 @@ pub(super) const EDITS: &[Edit] = &[
     ),
     (FREE_LIST, "a shard grows", "if shard.len() == self.capacity {", "if false {"),
     (FREE_LIST, "who is at a stack does not make it busy", "                is_busy.set(true);\n", ""),
+    (
+        FREE_LIST,
+        "what somebody else is at is not looked for again",
+        "if first.is_some() || !is_busy.get() {",
+        "if true {",
+    ),
     (FREE_LIST, "the rest of what was taken is lost", "|item| self.push(item)", "drop"),
     (
         "per_cpu/counter.rs",
         "an addition that was stopped is lost",
         "Some(_) => self.add_shared(delta),",
         "Some(_) => (),",
+    ),
+    (CHOOSE, "fences have no light side", "None => Fences.light(),", "None => {}"),
+    (
+        CHOOSE,
+        "a light side that is nothing has a fence for its heavy one",
+        "Some(expedited) => expedited.ticket(),",
+        "Some(_) => Fences.ticket(),",
     ),
     (
         MEMBARRIER,
@@ -549,6 +619,25 @@ pub(super) const EDITS: &[Edit] = &[
         "let done: io::Result<()> = Ok(());",
     ),
     (MEMBARRIER, "the process does not register", "            membarrier::register_private_expedited()?;\n", ""),
+    (
+        MEMBARRIER,
+        "to register is a barrier",
+        "            membarrier::register_private_expedited()?;\n            membarrier::private_expedited()",
+        "            membarrier::register_private_expedited()",
+    ),
+    (
+        MEMBARRIER,
+        "the slower way is not tried",
+        "registered_barrier().or_else(|_| membarrier::global())",
+        "registered_barrier()",
+    ),
+    (
+        MEMBARRIER,
+        "the quicker way is not tried",
+        "membarrier::global().or_else(|_| registered_barrier())",
+        "membarrier::global()",
+    ),
+    ("barrier/contract.rs", "a heavy side is not waited for", "self.ticket().wait();", "let _ = self.ticket();"),
     (
         MEMBARRIER,
         "a refusal is taken for a barrier",

@@ -49,6 +49,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
         &[
             (Kind::Native, "--package ascertain-sys --lib rseq"),
             (Kind::Miri, "--package ascertain-sys --lib rseq::tests"),
+            (Kind::Native, "--test per_cpu_machine"),
         ],
     ),
     (
@@ -100,10 +101,11 @@ const FILES: &[(&[&str], &[Tests])] = &[
     ),
     (&["barrier/contract.rs"], RECLAMATION),
     (
-        &["barrier/interrupts.rs", "barrier/membarrier.rs"],
+        &["barrier/choose.rs", "barrier/interrupts.rs", "barrier/membarrier.rs"],
         &[
             (Kind::Native, "--features daemon --lib --test barrier --test barrier_fork --test barrierd_client"),
             (Kind::Miri, "--lib barrier"),
+            (Kind::Miri, "--test barrier fences_are"),
         ],
     ),
     (

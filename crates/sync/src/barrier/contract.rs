@@ -145,3 +145,19 @@ unsafe impl Barrier for Fences {
         Ticket::passed()
     }
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::barrier::Scripted;
+
+    #[test]
+    fn a_heavy_side_is_waited_for() {
+        let barrier = Scripted::default();
+        // That it was waited for is seen by its panic.
+        barrier.end_with(Some(Err(1)));
+        assert!(catch_unwind(AssertUnwindSafe(|| barrier.heavy())).is_err());
+    }
+}

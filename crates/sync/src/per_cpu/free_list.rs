@@ -94,7 +94,7 @@ impl<T> FreeList<T> {
             Some(area) => self.pop_own(area),
             None => self.pop_shard(),
         };
-        own.or_else(|| self.pop_elsewhere())
+        own.or_else(|| self.pop_elsewhere(thread::yield_now))
     }
 
     /// The box again where the CPU's stack does not take it.
@@ -142,8 +142,9 @@ impl<T> FreeList<T> {
         self.shared().push(item);
     }
 
+    /// `rest` comes before each look but the first.
     #[cold]
-    fn pop_elsewhere(&self) -> Option<Box<T>> {
+    fn pop_elsewhere(&self, mut rest: impl FnMut()) -> Option<Box<T>> {
         for _ in 0..LOOKS {
             let is_busy = Cell::new(false);
             let mut items = self.take_shared();
@@ -155,7 +156,7 @@ impl<T> FreeList<T> {
             if first.is_some() || !is_busy.get() {
                 return first;
             }
-            thread::yield_now();
+            rest();
         }
         None
     }
@@ -215,20 +216,18 @@ mod tests {
     use super::*;
     use crate::left_out::or_left_out;
 
-    /// Whoever finds nothing, because another is just taking it, looks again.
     #[test]
-    fn a_stack_that_somebody_else_is_at_is_busy() {
+    fn what_somebody_else_is_at_is_looked_for_again() {
         let Some(list) = or_left_out(FreeList::<u32>::with_method(1, Method::Restartable)) else { return };
         // Kernels before Linux 5.10 can't.
         let Some(stopped) = or_left_out(list.of_cpus.stop(0)) else { return };
         let mut stopped = stopped.expect("nobody else has the stack");
         assert!(stopped.push(NonNull::from(Box::leak(Box::new(7))).cast()));
-        let steal = || {
-            let is_busy = Cell::new(false);
-            (list.steal(&is_busy), is_busy.get())
-        };
-        assert_eq!(steal(), (vec![], true));
-        drop(stopped);
-        assert_eq!(steal(), (vec![Box::new(7)], false));
+        let mut rests = 0;
+        assert_eq!(list.pop_elsewhere(|| rests += 1), None);
+        assert_eq!(rests, LOOKS);
+        let mut stopped = Some(stopped);
+        assert_eq!(list.pop_elsewhere(|| drop(stopped.take())), Some(Box::new(7)));
+        assert_eq!(list.pop_elsewhere(|| panic!("nobody is at it")), None);
     }
 }
