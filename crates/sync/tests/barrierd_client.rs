@@ -14,6 +14,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use std::{fs, thread};
 
+#[cfg(target_arch = "x86_64")]
+use ascertain_sync::barrier::Global;
 use ascertain_sync::barrier::{Barrier, Interrupts};
 use ascertain_sync::barrierd::file::{self, map, page};
 use ascertain_sync::barrierd::{Client, Error};
@@ -22,6 +24,10 @@ use ascertain_sys::{cpus, socket};
 use proptest::prelude::*;
 
 use common::fake_daemon::{Fake, at_last, in_time, other_cpus, path, possible, soon};
+#[cfg(target_arch = "x86_64")]
+use common::filter::{EXPEDITED, forbid_command, forbid_membarrier};
+#[cfg(target_arch = "x86_64")]
+use common::left_out::{left_out, or_left_out};
 
 #[test]
 fn the_layout_is_as_documented() {
@@ -154,7 +160,7 @@ fn a_daemon_that_says_nothing_is_no_barrier() {
     let is_interrupted = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            if common::filter::forbid_membarrier() {
+            if forbid_membarrier() {
                 barrier.heavy();
                 assert!(is_interrupted.load(SeqCst));
             }
@@ -163,6 +169,27 @@ fn a_daemon_that_says_nothing_is_no_barrier() {
         thread::sleep(Duration::from_millis(300));
         is_interrupted.store(true, SeqCst);
         fake.beat();
+    });
+}
+
+/// Where the daemon has died, and but the slow kind of membarrier(2) is left.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn what_a_barrier_falls_back_to_is_waited_for() {
+    let Some(_) = or_left_out(Global::new()) else { return };
+    let fake = Fake::with_cpus(possible() + 1);
+    let (client, socket) = fake.client();
+    let barrier = Interrupts::over(client);
+    drop(socket);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            if !forbid_command(EXPEDITED) {
+                return left_out("this kernel has no filters of system calls");
+            }
+            let ticket = barrier.ticket();
+            ticket.wait();
+            assert!(ticket.is_passed());
+        });
     });
 }
 

@@ -264,7 +264,8 @@ pub(super) const EDITS: &[Edit] = &[
         "(Some(nap), Some(left)) => Some(nap.min(left)),",
         "(Some(nap), Some(_)) => Some(nap),",
     ),
-    (SLEEP, "short sleeps stay short", "        self.next *= 2;\n", ""),
+    (SLEEP, "short sleeps stay short", "self.next = nap * 2;", "self.next = nap;"),
+    (SLEEP, "sleeps that signals end grow without end", "self.next = nap * 2;", "self.next *= 2;"),
     (
         SLEEP,
         "the clock is looked at before a sleep",
@@ -669,6 +670,7 @@ pub(super) const EDITS: &[Edit] = &[
         "(!self.client.is_alive() && self.fallback().is_some_and(Ticket::is_passed))",
         "false",
     ),
+    (INTERRUPTS, "what is fallen back to is not waited for", "Some(ticket) => ticket.wait(),", "Some(_) => {}"),
     (
         INTERRUPTS,
         "a daemon that is late is a barrier",

@@ -100,7 +100,8 @@ impl Naps {
     fn next(&mut self, now: Instant) -> Option<Duration> {
         let left = self.end.saturating_duration_since(now);
         let nap = self.next.min(left);
-        self.next *= 2;
+        // Of what is left: signals may end any number of sleeps before patience does.
+        self.next = nap * 2;
         (!nap.is_zero()).then_some(nap)
     }
 }
@@ -108,6 +109,14 @@ impl Naps {
 #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
 mod tests {
     use super::*;
+
+    /// A signal ends a sleep, and signals may come a thousand times a second.
+    #[test]
+    fn a_sleep_may_end_early_any_number_of_times() {
+        let now = Instant::now();
+        let mut naps = Naps { end: now + PATIENCE, next: FIRST_NAP };
+        assert!((0..1_000).all(|_| naps.next(now).is_some_and(|nap| nap <= PATIENCE)));
+    }
 
     /// Some wake-ups, and not a thousand.
     #[test]
