@@ -36,3 +36,39 @@ fn discard(panic: Box<dyn Any + Send>) {
         mem::forget(again);
     }
 }
+
+#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
+mod tests {
+    use std::cell::Cell;
+    use std::panic::panic_any;
+
+    use super::*;
+
+    /// What is thrown here, and panics when it is dropped, too.
+    struct Thrown(u32);
+
+    impl Drop for Thrown {
+        fn drop(&mut self) {
+            panic!("as the test wants it");
+        }
+    }
+
+    struct Item<'a>(&'a Cell<u32>);
+
+    impl Drop for Item<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+            panic_any(Thrown(self.0.get()));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it leaks, as it must")]
+    fn what_is_thrown_may_panic_too() {
+        let dropped = Cell::new(0);
+        let items = [(); 3].map(|()| Item(&dropped));
+        let thrown = catch_unwind(AssertUnwindSafe(|| drop_all(items))).unwrap_err();
+        let thrown = mem::ManuallyDrop::new(thrown.downcast::<Thrown>().expect("an item's"));
+        assert_eq!((thrown.0, dropped.get()), (1, 3));
+    }
+}

@@ -540,6 +540,12 @@ pub(super) const EDITS: &[Edit] = &[
     ("drop_all.rs", "a panic within another aborts", "Some(panic) if thread::panicking() => discard(panic),\n", ""),
     (
         "drop_all.rs",
+        "what is thrown may not panic",
+        "    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {\n        mem::forget(again);\n    }",
+        "    drop(panic);",
+    ),
+    (
+        "drop_all.rs",
         "a destructor's panic keeps the others",
         "        if first.is_none() {\n            first = Some(panic);",
         "        if first.is_none() {\n            resume_unwind(panic);",

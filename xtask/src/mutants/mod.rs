@@ -94,7 +94,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
     ),
     (&["epoch/local.rs"], &[(Kind::Native, "--test epoch_default"), (Kind::Miri, "--lib epoch::local")]),
     (&["reclaim/published.rs", "reclaim/records.rs", "reclaim/retired.rs"], RECLAMATION),
-    (&["drop_all.rs"], &[(Kind::Native, "--test panics --test hazard --test epoch --test ring")]),
+    (&["drop_all.rs"], &[(Kind::Native, "--lib --test panics --test hazard --test epoch --test ring")]),
     (
         &["per_cpu/counter.rs", "per_cpu/free_list.rs", "per_cpu/lock.rs"],
         &[(Kind::Native, "--lib --test per_cpu --test per_cpu_pinned --test per_cpu_machine --test panics")],

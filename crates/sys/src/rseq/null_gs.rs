@@ -67,10 +67,10 @@ mod imp {
     /// # Errors
     /// None here.
     pub fn interrupts_seen(duration: Duration) -> io::Result<u64> {
-        let end_ns = clock::now_ns() + duration.as_nanos() as u64;
+        let start_ns = clock::now_ns();
         let mut seen = 0;
         set_selector(NULL);
-        while clock::now_ns() < end_ns {
+        while u128::from(clock::now_ns() - start_ns) < duration.as_nanos() {
             if selector() != NULL {
                 seen += 1;
                 set_selector(NULL);
