@@ -61,9 +61,9 @@ const FILES: &[(&[&str], &[Tests])] = &[
             "event_count/two_word.rs",
         ],
         &[
+            (Kind::Native, "--lib event_count"),
             (Kind::Loom, "--test loom event_count"),
             (Kind::Tso, "--lib tso::event_count -- --skip ring"),
-            (Kind::Native, "--lib --test event_count event_count"),
             (Kind::Native, "--test event_count"),
         ],
     ),
