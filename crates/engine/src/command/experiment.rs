@@ -227,8 +227,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The places of the metrics in [`metrics`](super::metrics).
-pub(crate) const WALL: usize = 0;
+/// The place of the wall time in [`metrics`](super::metrics); those of the others follow.
+pub const WALL: usize = 0;
 const USER: usize = 1;
 const SYSTEM: usize = 2;
 const MEMORY_PEAK: usize = 3;
