@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use ascertain_engine::command::CommandSet;
-use ascertain_engine::observations::ArmValues;
-use ascertain_engine::plan::Plan;
+use ascertain_engine::command::{CommandSet, WALL};
+use ascertain_engine::experiment::Better;
+use ascertain_engine::plan::{Config, Plan};
 use ascertain_report::calibration::{Calibration, SCHEMA};
 use ascertain_stats::{OrderJudge, Verdict, quantile_sorted};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::compare::Compare;
+use crate::compare::{self, Compare};
 use crate::error::Error;
 use crate::request::{Request, Terms};
 use crate::run::Done;
+
+/// Its name in `run.json`, which is that of its subcommand.
+pub const USE_CASE: &str = "calibrate-here";
 
 const MAX_TIME: Duration = Duration::from_secs(10);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -54,11 +57,13 @@ impl CalibrateHere {
         let commands = CommandSet {
             // What takes longer has no pair in a minute.
             time_limit: Some(MINUTE),
-            ..CommandSet::of("compare", [&self.line, &self.line])
+            ..CommandSet::of(compare::USE_CASE, [&self.line, &self.line])
         };
         let max_time = self.terms.max_time.or(Some(MAX_TIME));
         let terms = Terms { max_time, ..self.terms };
-        Compare { min_runs: Some(u64::MAX), terms, ..Compare::new(commands) }.plan()
+        let (_, plan) = Compare { terms, ..Compare::new(commands) }.plan()?;
+        let config = Config { until_time_is_up: true, ..plan.config };
+        Ok((Request::new(USE_CASE), Plan { config, ..plan }))
     }
 }
 
@@ -71,10 +76,14 @@ pub fn calibration(done: &Done) -> Result<Calibration, Error> {
     let [first, second] = done.run.observations.arms() else {
         return Err(Error::Request("a calibration is of a command and itself".into()));
     };
-    let log_ratios = log_ratios(first, second);
+    let ratios = second.ratios_to(first, WALL, Better::Lower);
+    // Where both were stopped, nothing is known.
+    let log_ratios: Vec<f64> = (0..ratios.len()).filter_map(|pair| ratios.bounds(pair).log_ratio()).collect();
     let mut differences: Vec<f64> = log_ratios.iter().map(|log_ratio| log_ratio.abs()).collect();
     differences.sort_by(f64::total_cmp);
-    let elapsed_s = done.elapsed.as_secs_f64();
+    // Of a run that went on, at the pace of what was measured since.
+    let measured_pairs = log_ratios.len().saturating_sub(done.recorded_trials).max(1);
+    let elapsed_s = done.elapsed.as_secs_f64() * (log_ratios.len() as f64 / measured_pairs as f64).max(1.0);
     let minute_pairs = (log_ratios.len() as f64 / elapsed_s * MINUTE.as_secs_f64()) as u64;
     let calculated_pairs = minute_pairs.min(MOST_PAIRS);
     let judge = OrderJudge::new(config.error / 2.0, config.error / 2.0);
@@ -96,13 +105,6 @@ pub fn calibration(done: &Done) -> Result<Calibration, Error> {
         seen_difference: seen.map(f64::exp_m1),
         seen_difference_limit: GREATEST.exp_m1(),
     })
-}
-
-/// `ln(first / second)` of each pair's wall times. One that was stopped is infinite; where both were nothing is known.
-fn log_ratios(first: &ArmValues, second: &ArmValues) -> Vec<f64> {
-    let [first, second] = [first, second].map(|arm| arm.by_metric.first().map_or(&[][..], |wall| wall));
-    let log_ratios = first.iter().zip(second).map(|(first, second)| (first / second).ln());
-    log_ratios.filter(|log_ratio| !log_ratio.is_nan()).collect()
 }
 
 /// The least difference, as a logarithm of a ratio, that the judge sees in so many pairs in at least [`SEEN_SHARE`] of the

@@ -7,7 +7,10 @@ use ascertain_engine::claims_file::{self, ClaimsFile};
 use ascertain_engine::plan::{Config, Plan, Registry};
 
 use crate::error::Error;
-use crate::request::{GatedVerdict, Request, Terms, UseCase};
+use crate::request::{GatedVerdict, Request, Terms};
+
+/// Its name in `run.json`, which is that of its subcommand.
+pub const USE_CASE: &str = "check";
 
 const MAX_TIME: Duration = Duration::from_secs(120);
 
@@ -37,7 +40,7 @@ impl Check {
     pub fn plan(self) -> (Request, Plan) {
         let file = self.claims;
         let places = file.claims.iter().filter_map(|claim| Some((claim.id.clone(), file.place(&claim.id)?.clone())));
-        let request = Request { fail_on: self.fail_on, places: places.collect(), ..Request::new(UseCase::Check) };
+        let request = Request { fail_on: self.fail_on, places: places.collect(), ..Request::new(USE_CASE) };
         let config = Config { table_trials: Some(0), ..self.terms.config(MAX_TIME) };
         (request, Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config })
     }

@@ -12,7 +12,10 @@ use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_report::layout::TableLayout;
 
 use crate::error::Error;
-use crate::request::{Request, Terms, UseCase};
+use crate::request::{Request, Terms};
+
+/// Its name in `run.json`, which is that of its subcommand; the `id` of its commands too.
+pub const USE_CASE: &str = "compare";
 
 const MAX_TIME: Duration = Duration::from_secs(30);
 /// One command alone has nothing to be compared with: this many observations describe it.
@@ -24,7 +27,7 @@ const ALONE_BATCHES: u64 = 100;
 /// points with the first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// The commands; its `id` is `compare`.
+    /// The commands; its `id` is [`USE_CASE`].
     pub commands: CommandSet,
     /// Take exactly so many trials, whatever is decided.
     pub runs: Option<u64>,
@@ -104,7 +107,7 @@ impl Compare {
             ..self.terms.config(if self.runs.is_some() { Duration::MAX } else { MAX_TIME })
         };
         let tables = vec![Table { experiment: set.id.clone(), arms }];
-        let request = Request { layout: self.layout, plot: self.plot, ..Request::new(UseCase::Compare) };
+        let request = Request { layout: self.layout, plot: self.plot, ..Request::new(USE_CASE) };
         Ok((request, Plan { claims, tables, commands: vec![set], config }))
     }
 }

@@ -23,5 +23,5 @@ pub use ascertain_engine as engine;
 pub use ascertain_report as report;
 pub use ascertain_stats as stats;
 pub use error::Error;
-pub use request::{Ending, GatedVerdict, Request, Terms, UseCase};
+pub use request::{Ending, GatedVerdict, Request, Terms};
 pub use run::{Done, RunContext, carry_out};

@@ -13,11 +13,13 @@ use ascertain_report::layout::TableLayout;
 use ascertain_report::terminal::Shown;
 use serde::{Deserialize, Serialize};
 
+use crate::experiments;
+
 /// What a run was asked for beside its plan. `run.json` keeps it, so that a run that goes on later ends as it would have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Which use case it is.
-    pub use_case: UseCase,
+    /// Which use case it is: the name of its subcommand, as its module's `USE_CASE` says.
+    pub use_case: String,
     /// The verdicts that fail.
     #[serde(default)]
     pub fail_on: Vec<GatedVerdict>,
@@ -33,20 +35,6 @@ pub struct Request {
     /// Where each claim stands in its file.
     #[serde(default)]
     pub places: BTreeMap<String, Place>,
-}
-
-/// What Ascertain is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum UseCase {
-    /// Which command is faster.
-    Compare,
-    /// Does a command succeed, and in time, often enough.
-    Slo,
-    /// Do claims of a file hold.
-    Check,
-    /// What experiments measure here.
-    Run,
 }
 
 /// Which verdicts fail a gate.
@@ -107,10 +95,10 @@ pub enum Ending {
 impl Request {
     /// A use case without gates.
     #[must_use]
-    pub fn new(use_case: UseCase) -> Request {
+    pub fn new(use_case: &str) -> Request {
         let (fail_on, places) = (Vec::new(), BTreeMap::new());
         let (layout, shown) = (TableLayout::default(), Shown::default());
-        Request { use_case, fail_on, layout, plot: false, shown, places }
+        Request { use_case: use_case.into(), fail_on, layout, plot: false, shown, places }
     }
 
     /// What a recorded run was asked for; `None` for runs of the first versions and for those of somebody's own benches.
@@ -135,7 +123,7 @@ impl Request {
         // What was asked for by name comes before the claims that came with it.
         let is_left_out = |(experiment, arm)| outcome.left_out.iter().any(|left_out| left_out.is_of(experiment, arm));
         let mut asked = plan.tables.iter().flat_map(|table| table.arms.iter().map(|arm| (&*table.experiment, arm)));
-        let is_nothing = self.use_case == UseCase::Run && asked.all(is_left_out);
+        let is_nothing = self.use_case == experiments::USE_CASE && asked.all(is_left_out);
         match () {
             () if outcome.interrupted => Ending::Interrupted,
             () if run.target_failed => Ending::TargetFailed,

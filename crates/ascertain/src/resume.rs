@@ -6,8 +6,9 @@ use std::time::Duration;
 use ascertain_engine::evidence::Writer;
 use ascertain_engine::outcome::Gate;
 
+use crate::compare;
 use crate::error::Error;
-use crate::request::{GatedVerdict, Request, UseCase};
+use crate::request::{GatedVerdict, Request};
 use crate::run::{Done, RunContext, go_on};
 
 /// A recorded run, and what is to be otherwise from now on.
@@ -40,13 +41,12 @@ impl Continue {
             (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
         }
         plan.config.gate = plan.config.gate.or(self.gate);
-        match (self.fail_on, request.use_case) {
-            (Some(_), UseCase::Compare) => {
+        if let Some(fail_on) = self.fail_on {
+            if plan.commands.iter().any(|set| set.id == compare::USE_CASE) {
                 let way_out = "and its --fail-if stays what it was";
                 return Err(Error::Request(format!("--fail-on is for claims; this run compares commands, {way_out}")));
             }
-            (Some(fail_on), _) => request.fail_on = fail_on,
-            (None, _) => {}
+            request.fail_on = fail_on;
         }
         go_on(request, plan, (writer, recorded), context)
     }

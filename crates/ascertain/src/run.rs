@@ -52,6 +52,8 @@ pub struct Done {
     pub run: Run,
     /// How long it took, with what was made ready for it; of a run that went on, since then.
     pub elapsed: Duration,
+    /// Trials that had been recorded before it went on.
+    pub recorded_trials: usize,
     /// Commands that were to clean up, and failed.
     pub cleanup_failures: Vec<String>,
 }
@@ -102,9 +104,13 @@ fn go(
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
     let mut all: Vec<&dyn Experiment> = registry.to_vec();
     all.extend(commands.iter().map(|command| command as &dyn Experiment));
+    let recorded_trials = match &recording {
+        Recording::Continue(parts) => parts.1.trials.count(),
+        Recording::None | Recording::New { .. } => 0,
+    };
     let start_ns = clock::now_ns();
     let run = ascertain_engine::run::run(&plan, &all, recording, stop, observer)?;
     let elapsed = Duration::from_nanos(clock::now_ns().saturating_sub(start_ns));
     let cleanup_failures = commands.iter().flat_map(CommandExperiment::cleanup_failures).collect();
-    Ok(Done { request, plan, run, elapsed, cleanup_failures })
+    Ok(Done { request, plan, run, elapsed, recorded_trials, cleanup_failures })
 }

@@ -11,7 +11,10 @@ use ascertain_report::figure::exact_percent;
 use ascertain_stats::soonest_verdict;
 
 use crate::error::Error;
-use crate::request::{GatedVerdict, Request, Terms, UseCase};
+use crate::request::{GatedVerdict, Request, Terms};
+
+/// Its name in `run.json`, which is that of its subcommand.
+pub const USE_CASE: &str = "slo";
 
 const MAX_TIME: Duration = Duration::from_secs(30);
 
@@ -96,7 +99,7 @@ impl Slo {
         };
         let config = self.config();
         let tables = vec![Table { experiment: self.command.id.clone(), arms: vec![arm] }];
-        let request = Request { fail_on: self.fail_on, plot: self.plot, ..Request::new(UseCase::Slo) };
+        let request = Request { fail_on: self.fail_on, plot: self.plot, ..Request::new(USE_CASE) };
         Ok((request, Plan { claims: vec![claim], tables, commands: vec![self.command], config }))
     }
 

@@ -5,7 +5,7 @@ use ascertain::engine::command::CommandSet;
 use ascertain::engine::outcome::Verdict;
 use ascertain::engine::run::{Observer, Progress, Silent};
 use ascertain::resume::Continue;
-use ascertain::{Ending, Request, RunContext, UseCase, carry_out, compare::Compare};
+use ascertain::{Ending, Request, RunContext, carry_out, compare::Compare};
 use ascertain_sys::interrupt::Stop;
 
 /// Asks as soon as it hears of the run.
@@ -33,7 +33,11 @@ fn a_run_that_was_asked_to_end_is_continued() {
     // What was asked for is in the run's folder.
     let header = ascertain::engine::evidence::read_header(&folder).unwrap();
     let recorded = Request::of_recorded(&header).unwrap();
-    assert_eq!((recorded.use_case, &recorded), (UseCase::Compare, &request));
+    assert_eq!((recorded.use_case.as_str(), &recorded), ("compare", &request));
+    // So is what a program asked for that knows more use cases.
+    let mut newer = header.clone();
+    newer.request["use_case"] = "of-next-year".into();
+    assert_eq!(Request::of_recorded(&newer).unwrap().use_case, "of-next-year");
     let mut silent = Silent;
     let going_on = Continue { folder, max_time: None, max_trials: None, fail_on: None, gate: None };
     let done = going_on.carry_out(recorded, RunContext::new(&mut silent)).unwrap();

@@ -11,8 +11,8 @@ mod session;
 use std::process::ExitCode;
 
 use ascertain_sys::interrupt;
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
 
 /// Puts performance claims on trial: randomised, paired trials that stop as soon as the evidence
 /// suffices, and are wrong at most a stated fraction of the time.
@@ -20,27 +20,7 @@ use clap::{Parser, Subcommand};
 #[command(name = "ascertain", version, propagate_version = true, max_term_width = 100, after_help = exit::help())]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    Compare(cmd::compare::Args),
-    Slo(cmd::slo::Args),
-    Check(cmd::check::Args),
-    Run(cmd::run::Args),
-    Continue(cmd::resume::Args),
-    List(cmd::list::Args),
-    Explain(cmd::explain::Args),
-    Report(cmd::report::Args),
-    Judge(cmd::judge::Args),
-    Permute(cmd::permute::Args),
-    Power(cmd::power::Args),
-    CalibrateHere(cmd::calibrate_here::Args),
-    History(cmd::history::Args),
-    Barrierd(cmd::barrierd::Args),
-    Completions(cmd::completions::Args),
-    Man(cmd::man::Args),
+    command: cmd::Command,
 }
 
 fn main() -> ExitCode {
@@ -48,25 +28,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli.command,
         Err(error) => return wrong_usage(&error),
     };
-    let done = match &command {
-        Command::Compare(args) => cmd::compare::execute(args),
-        Command::Slo(args) => cmd::slo::execute(args),
-        Command::Check(args) => cmd::check::execute(args),
-        Command::Run(args) => cmd::run::execute(args),
-        Command::Continue(args) => cmd::resume::execute(args),
-        Command::List(args) => cmd::list::execute(args),
-        Command::Explain(args) => cmd::explain::execute(args),
-        Command::Report(args) => cmd::report::execute(args),
-        Command::Judge(args) => cmd::judge::execute(args),
-        Command::Permute(args) => cmd::permute::execute(args),
-        Command::Power(args) => cmd::power::execute(args),
-        Command::CalibrateHere(args) => cmd::calibrate_here::execute(args),
-        Command::History(args) => cmd::history::execute(args),
-        Command::Barrierd(args) => cmd::barrierd::execute(args),
-        Command::Completions(args) => cmd::completions::execute::<Cli>(args),
-        Command::Man(args) => cmd::man::execute::<Cli>(args),
-    };
-    match done {
+    match command.execute::<Cli>() {
         Ok(code) => code.into(),
         Err(error) => {
             output::note(&format!("error: {error:#}"));

@@ -5,16 +5,18 @@ use ascertain::{Done, Request, RunContext, Terms};
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::observations::Observations;
-use ascertain_engine::outcome::{LeftOut, Outcome, Verdict};
+use ascertain_engine::outcome::{ClaimResult, LeftOut, Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::run::{Observer, Progress, Run};
 use ascertain_report::exports::{self, Files, Purpose, Results};
-use ascertain_report::sentence;
+use ascertain_report::terminal::Style;
+use ascertain_report::{csv, json, markdown, sentence};
 use ascertain_sys::{clock, interrupt, process};
 
+use crate::cmd::{self, report};
 use crate::exit::Code;
 use crate::exports::{Exports, in_repository};
-use crate::options::{Common, Display};
+use crate::options::{Common, Display, Format};
 use crate::output;
 use crate::progress::Line;
 
@@ -29,16 +31,7 @@ pub fn seed(given: Option<u64>) -> u64 {
 }
 
 /// Carries out what was asked for with the shipped experiments, and prints what came of it.
-pub fn carry_out(asked: (Request, Plan), common: &Common) -> anyhow::Result<Code> {
-    carry_out_and(asked, common, |done| print(done, &common.display))
-}
-
-/// The same where something else is printed.
-pub fn carry_out_and(
-    (request, plan): (Request, Plan),
-    common: &Common,
-    print: impl FnOnce(&Done) -> anyhow::Result<()>,
-) -> anyhow::Result<Code> {
+pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::Result<Code> {
     let quiet = common.display.quiet;
     let purpose = request.purpose(&plan);
     let watched = plan.clone();
@@ -58,19 +51,68 @@ pub fn carry_out_and(
         }
         Ok(done)
     };
-    with_observer(&watched, &purpose, &common.exports, &common.display, carry_out, print)
+    with_observer(&watched, &purpose, &common.exports, &common.display, carry_out)
 }
 
-/// Prints what came of a run, and how one that is undecided goes on.
-pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
-    let is_undecided = done.run.outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
-    match how_to_go_on(&done.run, &done.plan.config) {
-        Some(how) if !display.quiet && is_undecided && !done.run.outcome.interrupted => {
+/// What a use case prints where formats leave it a choice.
+pub struct Printed {
+    /// In CSV, which has room for one table: the claims, or else the metrics.
+    pub asks_verdicts: bool,
+    /// Whether a report of many claims is made without being asked for. One that stands there is made anew in any case.
+    pub has_report: bool,
+}
+
+/// Prints what came of a run as asked, and how one that is undecided goes on. `text` is for people, of the arms that were
+/// asked for. Where that or CSV leaves no room for why something failed, standard error has it.
+pub fn print(
+    done: &Done,
+    display: &Display,
+    printed: &Printed,
+    text: impl FnOnce(&Outcome, &Style) -> String,
+) -> anyhow::Result<()> {
+    let Done { plan, run, .. } = done;
+    let outcome = &run.outcome;
+    let is_undecided = outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
+    match how_to_go_on(run, &plan.config) {
+        Some(how) if !display.quiet && is_undecided && !outcome.interrupted => {
             output::note(&format!("undecided: {how}, at no cost in error"));
         }
         _ => {}
     }
-    output::done(done, display)
+    let says_why = match display.format {
+        Format::Table => !display.quiet,
+        Format::Csv => printed.asks_verdicts,
+        Format::Json | Format::Markdown => true,
+    };
+    if !says_why {
+        failures(run).iter().for_each(|failure| output::note(failure));
+    }
+    match display.format {
+        Format::Json => output::print(&json::outcome(outcome))?,
+        Format::Csv if printed.asks_verdicts => output::print(&csv::claims(outcome))?,
+        Format::Csv => output::print(&csv::outcome(outcome))?,
+        Format::Markdown => output::print(&markdown::outcome(&outcome.asked_for(&plan.tables)))?,
+        Format::Table if display.quiet => {}
+        Format::Table => output::print(&text(&outcome.asked_for(&plan.tables), &output::style(display)))?,
+    }
+    match &run.folder {
+        Some(folder) if run.unkept.is_none() && (printed.has_report || folder.join("report.html").is_file()) => {
+            report::write(folder, display.quiet)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Why a target failed, or why nothing was measured: said by claims, or, where none says it, of arms.
+fn failures(run: &Run) -> Vec<String> {
+    let outcome = &run.outcome;
+    let is_empty = outcome.points.iter().all(|point| point.n == 0);
+    if !run.target_failed && !is_empty {
+        return Vec::new();
+    }
+    let says_why = |claim: &&ClaimResult| claim.verdict == Verdict::Failed || (is_empty && !claim.reasons.is_empty());
+    let said: Vec<String> = outcome.claims.iter().filter(says_why).map(sentence::claim).collect();
+    if said.is_empty() { sentence::left_out(outcome) } else { said }
 }
 
 /// Has a run watched, and what came of it printed. A file that can't be written any more is an error that comes after the
@@ -81,7 +123,6 @@ pub fn with_observer(
     exports: &Exports,
     display: &Display,
     carry_out: impl FnOnce(&mut dyn Observer) -> anyhow::Result<Done>,
-    print: impl FnOnce(&Done) -> anyhow::Result<()>,
 ) -> anyhow::Result<Code> {
     let quiet = display.quiet;
     // Opened before anything is measured: a folder that can't be written to is found now.
@@ -109,7 +150,7 @@ pub fn with_observer(
         Some(line) => format!("{error}; the run is kept: `{line}` with the same exports writes them anew"),
         None => error.to_string(),
     });
-    print(&done)?;
+    (cmd::printer(&done.request.use_case))(&done, display)?;
     unexported.map_or_else(|| Ok(done.ending().into()), |unexported| Err(anyhow!(unexported)))
 }
 

@@ -55,6 +55,28 @@ fn exports_and_evidence_are_those_of_a_comparison() {
 }
 
 #[test]
+fn it_goes_on_as_what_it_was() {
+    let state = tempfile::tempdir().unwrap();
+    let begun =
+        ascertain(state.path(), &["calibrate-here", "--max-trials", "3", "--format", "json", "--", "sleep 0.1"]);
+    let ran = ascertain(state.path(), &["continue", "--max-trials", "9", "--format", "json"]);
+    assert_eq!((begun.code, ran.code), (Some(0), Some(0)), "{}{}", begun.stderr, ran.stderr);
+    let [begun, ran] = [begun.json(), ran.json()];
+    assert_eq!((&begun["pairs"], &ran["pairs"]), (&3.into(), &9.into()));
+    // The time is that of all pairs, though only six of them were measured now; the first ones may have taken longer each.
+    let [before_s, in_all_s] = [&begun, &ran].map(|json| json["elapsed_s"].as_f64().unwrap());
+    assert!(before_s >= 6.0 * 0.1 && in_all_s >= 18.0 * 0.1, "{before_s} {in_all_s}");
+    let run = std::fs::read_to_string(runs(state.path())[0].join("run.json")).unwrap();
+    let run: serde_json::Value = serde_json::from_str(&run).unwrap();
+    assert_eq!(run["request"]["use_case"], "calibrate-here");
+    assert_eq!(run["outcome"]["claims"][0]["trials"], 9, "every pair is judged");
+    let text = ascertain(state.path(), &["continue", "--max-trials", "10"]).stdout;
+    assert!(text.starts_with("10 pairs of `sleep 0.1` and itself in "), "{text}");
+    let refused = ascertain(state.path(), &["continue", "--fail-on", "refuted"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+}
+
+#[test]
 fn what_can_not_be_calibrated_by_says_so() {
     for (arguments, code, message) in [
         (&["--format", "csv"][..], 2, "--format json"),

@@ -1,5 +1,6 @@
 //! Claims: a predicate on a trial, the rate at which it must hold, and the error it may be wrong with.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -145,6 +146,18 @@ impl Effect {
             Effect::Difference => Some(worse.less(best)),
         }
     }
+}
+
+/// How many times better one arm is than another in each trial that both have a number of, as far as that is known; none
+/// where a number is zero or below.
+pub(crate) fn paired_ratios(
+    better: Better,
+    candidates: impl Iterator<Item = (u64, Bounds)>,
+    baselines: impl Iterator<Item = (u64, Bounds)>,
+) -> Vec<Option<Bounds>> {
+    let baselines: BTreeMap<u64, Bounds> = baselines.collect();
+    let both = candidates.filter_map(|(trial, candidate)| Some((candidate, *baselines.get(&trial)?)));
+    both.map(|(candidate, baseline)| Effect::Ratio.compare(better, candidate, baseline)).collect()
 }
 
 /// A bound on a number.

@@ -25,6 +25,9 @@ pub enum Reason {
         arm: Option<Arm>,
         /// Whether its answer was wrong: then its times are none of the work that it should do.
         is_wrong: bool,
+        /// The line of the command that failed, where one did; `how` names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<String>,
         /// How, in the target's words.
         how: String,
     },

@@ -1,6 +1,9 @@
 //! Every value of every metric of every arm, and the run's trial numbers.
 
-use crate::experiment::{Arm, Spec};
+use std::ops::Range;
+
+use crate::claim::paired_ratios;
+use crate::experiment::{Arm, Better, Spec};
 use crate::finding::Reason;
 use crate::outcome::{Absence, LeftOut};
 use crate::values::{Bounds, Values};
@@ -14,7 +17,30 @@ pub struct ArmValues {
     pub arm: Arm,
     /// The values, by metric.
     pub by_metric: Vec<Values>,
+    /// The numbers of the trials that the values are of, by metric: what follows one another as a range.
+    trials: Vec<Vec<Range<u64>>>,
     left_out: Option<Reason>,
+}
+
+impl ArmValues {
+    /// A metric's values with the numbers of their trials.
+    ///
+    /// # Panics
+    /// Where there is no such metric.
+    pub fn by_trial(&self, metric: usize) -> impl Iterator<Item = (u64, Bounds)> {
+        let values = &self.by_metric[metric];
+        self.trials[metric].iter().cloned().flatten().zip((0..values.len()).map(|index| values.bounds(index)))
+    }
+
+    /// How many times better this arm's value is than a baseline's in each trial that has both, as far as it is known; nothing
+    /// of values of zero or below.
+    ///
+    /// # Panics
+    /// Where there is no such metric.
+    pub fn ratios_to(&self, baseline: &ArmValues, metric: usize, better: Better) -> Values {
+        let ratios = paired_ratios(better, self.by_trial(metric), baseline.by_trial(metric));
+        ratios.into_iter().flatten().collect()
+    }
 }
 
 /// What a run has seen.
@@ -44,6 +70,7 @@ impl Observations {
                 experiment: spec.id.clone(),
                 arm: arm.clone(),
                 by_metric: vec![Values::default(); spec.metrics.len()],
+                trials: vec![Vec::new(); spec.metrics.len()],
                 left_out: None,
             });
             self.arms.len() - 1
@@ -56,7 +83,9 @@ impl Observations {
 
     /// The arm's values turned out to be worth nothing.
     pub(crate) fn forget(&mut self, arm: usize) {
-        self.arms[arm].by_metric.iter_mut().for_each(Values::clear);
+        let values = &mut self.arms[arm];
+        values.by_metric.iter_mut().for_each(Values::clear);
+        values.trials.iter_mut().for_each(Vec::clear);
     }
 
     /// As [`forget`](Self::forget), where the arm has values.
@@ -94,13 +123,19 @@ impl Observations {
     }
 
     /// Adds what a trial says of an arm, if it says anything.
-    pub(crate) fn push(&mut self, arm: usize, row: &[Bounds]) -> bool {
+    pub(crate) fn push(&mut self, arm: usize, trial: u64, row: &[Bounds]) -> bool {
         if !self.says_anything(arm, row) {
             return false;
         }
-        for (values, &value) in self.arms[arm].by_metric.iter_mut().zip(row) {
-            if !value.is_none() {
-                values.push(value);
+        let ArmValues { by_metric, trials, .. } = &mut self.arms[arm];
+        for ((values, trials), &value) in by_metric.iter_mut().zip(trials).zip(row) {
+            if value.is_none() {
+                continue;
+            }
+            values.push(value);
+            match trials.last_mut() {
+                Some(last) if last.end == trial => last.end += 1,
+                _ => trials.push(trial..trial + 1),
             }
         }
         true
@@ -138,5 +173,40 @@ impl Observations {
             self.next_trials.len() - 1
         });
         &mut self.next_trials[index].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Metric, Point};
+    use crate::unit::Unit;
+
+    /// A trial of which an arm has no number must not shift those that follow.
+    #[test]
+    fn ratios_are_of_values_of_the_same_trial() {
+        let metrics = vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)];
+        let spec = Spec { metrics, ..Spec::default() };
+        let mut observations = Observations::default();
+        let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
+        let [a, b] = ["a", "b"].map(|variant| observations.arm(&spec, &arm(variant)));
+        let rows = [
+            (0, Bounds::exact(2.0), Bounds::exact(1.0)),
+            (1, Bounds::NONE, Bounds::exact(7.0)),
+            (2, Bounds::exact(6.0), Bounds::NONE),
+            (5, Bounds::exact(9.0), Bounds::exact(3.0)),
+            (6, Bounds::above(8.0), Bounds::exact(2.0)),
+            (7, Bounds::above(8.0), Bounds::above(8.0)),
+        ];
+        for (trial, of_a, of_b) in rows {
+            observations.push(a, trial, &[of_a]);
+            observations.push(b, trial, &[of_b]);
+        }
+        let [a, b] = observations.arms() else { panic!("two arms") };
+        let ratios = b.ratios_to(a, 0, Better::Lower);
+        let log_ratios: Vec<_> = (0..ratios.len()).map(|index| ratios.bounds(index).log_ratio()).collect();
+        assert_eq!(log_ratios, [Some(2f64.ln()), Some(3f64.ln()), Some(f64::INFINITY), None]);
+        let opposite = a.ratios_to(b, 0, Better::Lower);
+        assert_eq!(opposite.bounds(2).log_ratio(), Some(f64::NEG_INFINITY));
     }
 }

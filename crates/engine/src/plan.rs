@@ -79,6 +79,9 @@ pub struct Config {
     /// Trials that a table takes, after which its arms are measured no more; `None`: its arms are in
     /// every trial, for as long as a claim is open.
     pub table_trials: Option<u64>,
+    /// Go on until the time is up or there are as many trials as there may be, whatever is decided.
+    #[serde(default)]
+    pub until_time_is_up: bool,
 }
 
 impl Default for Config {
@@ -95,6 +98,7 @@ impl Default for Config {
             gate: None,
             gap: None,
             table_trials: None,
+            until_time_is_up: false,
         }
     }
 }
@@ -135,9 +139,9 @@ fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let config = &plan.config;
     let errors = share_error(&plan.claims, config.error)?;
     let judges = plan.claims.iter().zip(errors).map(|(claim, error)| {
-        let exact_trials = config.exact_trials.is_some();
+        let to_the_end = config.exact_trials.is_some() || config.until_time_is_up;
         let (margin, precision, gate) = (config.margin, config.precision, config.gate);
-        let terms = JudgeTerms { error, margin, precision, gate, exact_trials };
+        let terms = JudgeTerms { error, margin, precision, gate, to_the_end };
         ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
     });
     judges.collect()

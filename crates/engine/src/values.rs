@@ -85,6 +85,16 @@ impl Bounds {
         }
     }
 
+    /// The natural logarithm of a ratio: infinite where all that is known is that it is above 1, or below; none where not even
+    /// that is known.
+    pub fn log_ratio(self) -> Option<f64> {
+        match self {
+            Bounds { low, high } if low >= 1.0 => Some(high.ln()),
+            Bounds { low, high } if high <= 1.0 => Some(low.ln()),
+            _ => None,
+        }
+    }
+
     /// This number less another.
     pub fn less(self, other: Bounds) -> Bounds {
         match (self.value(), other.value()) {

@@ -131,6 +131,17 @@ fn exactly_so_many_trials_are_taken_whatever_is_decided() {
     }
 }
 
+#[test]
+fn a_run_that_goes_on_until_its_time_is_up_judges_every_trial() {
+    let experiment = Scripted::new(&["slow", "fast"], noisy);
+    let claims = || vec![versus("fast", "fast", "slow", Bound::AtLeast(1.0), Judging::Order)];
+    let config = Config { max_trials: Some(500), max_time: Duration::MAX, ..Config::default() };
+    let decided = outcome(&experiment, &plan(claims(), config.clone())).claims.remove(0);
+    assert!(decided.trials < 500, "{decided:?}");
+    let whole = outcome(&experiment, &plan(claims(), Config { until_time_is_up: true, ..config })).claims.remove(0);
+    assert_eq!((whole.trials, whole.decided.map(|decided| decided.trials)), (500, Some(decided.trials)));
+}
+
 /// Sixteen arms a trial at most: what does not fit goes into another lane, with its reference.
 #[test]
 fn many_arms_are_measured_in_several_lanes() {

@@ -106,7 +106,7 @@ fn a_failure_after_the_verdict_is_a_failure_all_the_same() {
     let Run { outcome, target_failed, .. } = run_of(&experiment, &plan);
     assert_ne!(outcome.claims[0].verdict, Verdict::Failed);
     assert_eq!((outcome.claims[1].verdict, outcome.claims[1].trials), (Verdict::Undecided, 100));
-    let failed = Reason::Failed { arm: None, is_wrong: false, how: "out of luck".into() };
+    let failed = Reason::Failed { arm: None, is_wrong: false, line: None, how: "out of luck".into() };
     assert_eq!((outcome.left_out[0].variant.as_str(), &outcome.left_out[0].reason), ("fast", &failed));
     assert!(target_failed);
 }

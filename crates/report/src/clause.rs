@@ -111,6 +111,8 @@ pub(crate) struct ClaimFigure {
     pub clause: String,
     /// For tables: "6.1x (5.9 to 6.3)", "wall 43.10 ms (42.00 to 45.20)".
     pub short: String,
+    /// The number and its range alone: "6.1x" and "5.9 to 6.3", "43.10 ms" and "42.00 to 45.20".
+    pub figure: Figure,
 }
 
 impl ClaimFigure {
@@ -121,35 +123,37 @@ impl ClaimFigure {
         if claim.ratio.is_none() && !matches!(test, TestSpec::Versus { scale: Effect::Ratio, .. }) {
             return None;
         }
-        let with_reason = |figure: Figure| Figure { range: range(claim, false, figure.range), ..figure };
-        let (value, low, high) = (claim.ratio, claim.ratio_low, claim.ratio_high);
-        let of_unit = |measure: &Measure| with_reason(Figure::of_unit(measure.unit, value, low, high));
         let is_exact = claim.asked.judging == Judging::Exact;
         let lead = if is_exact { "" } else { "at the median " };
-        let written = |figure: Figure| if is_exact { figure.value } else { figure.to_string() };
+        let of_unit = |measure: &Measure| {
+            let figure = Figure::of_unit(measure.unit, claim.ratio, claim.ratio_low, claim.ratio_high);
+            let figure = Figure { range: range(claim, false, figure.range), ..figure };
+            Figure { range: if is_exact { String::new() } else { figure.range_in_words() }, ..figure }
+        };
         Some(match test {
-            TestSpec::Versus { scale: Effect::Ratio, bound, .. } if is_exact => {
-                let Figure { value, .. } = ratio_figure(claim, &landmarks(*bound));
-                ClaimFigure { clause: format!("{value} times"), short: format!("{value}x") }
-            }
             TestSpec::Versus { scale: Effect::Ratio, bound, .. } => {
-                let [clause, short] = [" times", "x"].map(|word| times(claim, word, &landmarks(*bound)));
-                ClaimFigure { clause: format!("{lead}{}", clause?), short: short? }
+                let [words, figure] = [" times", "x"].map(|word| times_apart(claim, word, &landmarks(*bound)));
+                let [words, figure] = [words?, figure?];
+                ClaimFigure { clause: format!("{lead}{}", joined(&words)), short: joined(&figure), figure }
             }
             TestSpec::Versus { measure, scale: Effect::Difference, .. } => {
-                let short = written(of_unit(measure));
-                ClaimFigure { clause: format!("{lead}by {short}"), short }
+                let figure = of_unit(measure);
+                ClaimFigure { clause: format!("{lead}by {}", joined(&figure)), short: joined(&figure), figure }
             }
             TestSpec::Predicate { measure, .. } => {
                 let measure = measure.as_ref()?;
-                let figure = written(of_unit(measure));
-                ClaimFigure {
-                    clause: format!("{lead}{figure}"),
-                    short: format!("{} {figure}", escape_controls(&measure.metric)),
-                }
+                let figure = of_unit(measure);
+                let written = joined(&figure);
+                let short = format!("{} {written}", escape_controls(&measure.metric));
+                ClaimFigure { clause: format!("{lead}{written}"), short, figure }
             }
         })
     }
+}
+
+/// "6.1x (5.9 to 6.3)"; without a range the value alone.
+fn joined(Figure { value, range }: &Figure) -> String {
+    if range.is_empty() { value.clone() } else { format!("{value} ({range})") }
 }
 
 /// The claim's ratio with its interval. Where two times were cut off, it could be anything above 0: that is no figure, and
@@ -171,11 +175,19 @@ pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
 /// "6.1x (5.9 to 6.3)": what the number is stands right after it. "at most 1.2x" where only a bound is known, and
 /// `None` where not even that is.
 pub(crate) fn times(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<String> {
+    times_apart(claim, word, landmarks).as_ref().map(joined)
+}
+
+/// The same in its parts.
+fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<Figure> {
     let figure = ratio_figure(claim, landmarks);
     match bounding(claim) {
+        _ if claim.asked.judging == Judging::Exact => {
+            Some(Figure { value: format!("{}{word}", figure.value), range: String::new() })
+        }
         [None, None, None] => None,
-        [None, ..] => Some(format!("{}{word}", figure.range)),
-        [Some(_), ..] => Some(format!("{}{word} ({})", figure.value, figure.range_in_words())),
+        [None, ..] => Some(Figure { value: format!("{}{word}", figure.range), range: String::new() }),
+        [Some(_), ..] => Some(Figure { value: format!("{}{word}", figure.value), range: figure.range_in_words() }),
     }
 }
 

@@ -49,16 +49,12 @@ pub(crate) fn reason(reason: &Reason) -> String {
 /// Why a claim has no verdict, with the arm that it is about before it where that does not name itself: "`sleep x` ended
 /// with exit code 1", not "sleep x: `sleep x` ended …". None where there is a verdict.
 pub(crate) fn reasons(claim: &ClaimResult) -> Option<String> {
-    let said = claim.reasons.iter().map(|found| {
-        let words = reason(found);
-        match found {
-            Reason::Unavailable { arm: Some(arm), .. } | Reason::Failed { arm: Some(arm), .. }
-                if !words.contains(&format!("`{arm}`")) =>
-            {
-                format!("{arm}: {words}")
-            }
-            _ => words,
+    let said = claim.reasons.iter().map(|found| match found {
+        Reason::Failed { arm: Some(arm), line: Some(line), .. } if arm.to_string() == *line => reason(found),
+        Reason::Unavailable { arm: Some(arm), .. } | Reason::Failed { arm: Some(arm), .. } => {
+            format!("{arm}: {}", reason(found))
         }
+        _ => reason(found),
     });
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| said.join("; "))

@@ -142,6 +142,17 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
     }
 }
 
+/// The figure that was judged, and its range: of a rate and a value the rate. Nothing where there is none.
+pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
+    let figure = ClaimFigure::of(claim).map(|figure| figure.figure);
+    let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
+    match (figure, rate) {
+        (Some(figure), _) if claim.asked.is_comparison() => Some(figure),
+        (_, Some(rate)) => Some(Figure { range: rate.range_in_words(), ..rate }),
+        (figure, None) => figure,
+    }
+}
+
 /// The word for a claim's verdict, or for `compare`'s decision.
 pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     match claim.decision.filter(|_| is_judged(claim)) {

@@ -162,12 +162,14 @@ fn a_failure_is_named_once() {
     let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     baseline.point = Point::default().with("t", 5);
     claim.verdict = Verdict::Failed;
-    let failed = |arm: Arm, how: &str| vec![Reason::Failed { arm: Some(arm), is_wrong: false, how: how.into() }];
+    let failed = |arm: Arm, line: &str, how: &str| {
+        vec![Reason::Failed { arm: Some(arm), is_wrong: false, line: Some(line.into()), how: how.into() }]
+    };
     let arm = Arm { variant: "sleep {t}".into(), point: Point::default().with("t", 5) };
-    claim.reasons = failed(arm, "command `sleep 5` ended with exit code 1");
+    claim.reasons = failed(arm, "sleep 5", "command `sleep 5` ended with exit code 1");
     assert_eq!(says(&claim), "Failed: command `sleep 5` ended with exit code 1.");
     claim.reasons =
-        failed(Arm { variant: "B".into(), point: Point::default() }, "command `make` ended with exit code 1");
+        failed(Arm { variant: "B".into(), point: Point::default() }, "make", "command `make` ended with exit code 1");
     assert_eq!(says(&claim), "Failed: B: command `make` ended with exit code 1.");
 }
 

@@ -271,13 +271,17 @@ mod tests {
     fn a_group_counts_each_run_with_its_descendants() {
         let events = [TASK_CLOCK, PAGE_FAULTS];
         let one = counted(&events, &Command::new("env", &[]), 2);
-        let many = counted(&events, &shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env; done"), 3);
+        let many =
+            counted(&events, &shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env; done"), 3);
         let (Some(one), Some(many)) = (one, many) else { return };
         let count = |counts: &Counts, event: Event| counts[event.counter as usize].unwrap();
         assert!(one.iter().chain(&many).all(|counts| count(counts, TASK_CLOCK) > 0), "{one:?} {many:?}");
         let faults = one.iter().map(|counts| count(counts, PAGE_FAULTS)).max().unwrap();
         assert!(faults > 0);
-        assert!(many.iter().all(|counts| (10 * faults..40 * faults).contains(&count(counts, PAGE_FAULTS))), "{one:?} {many:?}");
+        assert!(
+            many.iter().all(|counts| (10 * faults..40 * faults).contains(&count(counts, PAGE_FAULTS))),
+            "{one:?} {many:?}"
+        );
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! `ascertain calibrate-here`.
 
 use anyhow::bail;
+use ascertain::Done;
+pub use ascertain::calibrate_here::USE_CASE;
 use ascertain::calibrate_here::{self, CalibrateHere};
 use ascertain_report::{calibration, sentence, terminal};
 
 use super::commands::command_line;
+use super::compare;
 use crate::exit::Code;
-use crate::options::{Common, Format};
+use crate::options::{Common, Display, Format};
 use crate::{output, session};
 
 /// How noisy this machine is, and what difference can be seen on it in a minute
@@ -27,22 +30,25 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     if matches!(display.format, Format::Csv | Format::Markdown) {
         bail!("`calibrate-here` prints sentences or --format json");
     }
-    session::carry_out_and(args.request().plan()?, &args.common, |done| {
-        let outcome = &done.run.outcome;
-        if done.run.target_failed {
-            outcome.claims.iter().for_each(|claim| output::note(&sentence::claim(claim)));
+    session::carry_out(args.request().plan()?, &args.common)
+}
+
+/// What it says of this machine; in CSV and Markdown, which a run that goes on may be asked for, what the comparison says.
+pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
+    let outcome = &done.run.outcome;
+    if done.run.target_failed {
+        outcome.claims.iter().for_each(|claim| output::note(&sentence::claim(claim)));
+    }
+    match display.format {
+        Format::Csv | Format::Markdown => compare::print(done, display),
+        Format::Json => output::print(&calibration::json(&calibrate_here::calibration(done)?)),
+        Format::Table if display.quiet => Ok(()),
+        Format::Table => {
+            let style = output::style(display);
+            let said = calibration::text(&calibrate_here::calibration(done)?, &style);
+            output::print(&(said + &terminal::threats(outcome, &style)))
         }
-        let is_json = display.format == Format::Json;
-        if display.quiet && !is_json {
-            return Ok(());
-        }
-        let calibration = calibrate_here::calibration(done)?;
-        if is_json {
-            return output::print(&calibration::json(&calibration));
-        }
-        let style = output::style(display);
-        output::print(&(calibration::text(&calibration, &style) + &terminal::threats(outcome, &style)))
-    })
+    }
 }
 
 impl Args {

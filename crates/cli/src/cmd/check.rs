@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+pub use ascertain::check::USE_CASE;
 use ascertain::check::{self, Check};
-use ascertain::{Request, UseCase};
+use ascertain::{Done, Request};
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::terminal::Shown;
+use ascertain_report::terminal::{self, Shown};
 
 use crate::exit::{self, Code, FailOn};
-use crate::options::Common;
-use crate::{output, session};
+use crate::options::{Common, Display};
+use crate::output;
+use crate::session::{self, Printed};
 
 /// Judge a file of claims; without one, the shipped claims that this machine can run
 ///
@@ -44,6 +46,13 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     session::carry_out((Request { shown, ..request }, plan), &args.common)
 }
 
+/// The verdicts.
+pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
+    session::print(done, display, &Printed { asks_verdicts: true, has_report: true }, |outcome, style| {
+        terminal::checked(outcome, &done.request.shown, style)
+    })
+}
+
 impl Args {
     /// What is printed, and what the ids of the claims contain.
     fn only(&self) -> (Shown, Vec<String>) {
@@ -69,7 +78,7 @@ impl Args {
 
     /// What a run of the first version was asked for beside its plan.
     pub fn without_plan(&self) -> Request {
-        Request { fail_on: self.gates(), ..Request::new(UseCase::Check) }
+        Request { fail_on: self.gates(), ..Request::new(USE_CASE) }
     }
 
     fn gates(&self) -> Vec<ascertain::GatedVerdict> {

@@ -2,18 +2,21 @@
 
 use anyhow::bail;
 use ascertain::compare::Compare;
-use ascertain::{Request, UseCase};
+pub use ascertain::compare::USE_CASE;
+use ascertain::{Done, Request};
 use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::Plan;
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
+use ascertain_report::terminal;
 use clap::ValueEnum;
 
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
 use crate::exit::Code;
-use crate::options::{Common, count, positive_share};
-use crate::{output, session};
+use crate::options::{Common, Display, count, positive_share};
+use crate::output;
+use crate::session::{self, Printed};
 
 /// Which command is faster, and by how much
 ///
@@ -116,6 +119,24 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     session::carry_out(args.request()?, &args.common)
 }
 
+/// The table, a sentence for each command, plots, and what threatens the result.
+pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
+    let Done { request, run, .. } = done;
+    let outcome = &run.outcome;
+    session::print(done, display, &Printed { asks_verdicts: false, has_report: false }, |_, style| {
+        // A claim that failed has said why.
+        let said = outcome.claims.iter().any(|claim| !claim.reasons.is_empty());
+        let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };
+        output::parts(&[
+            terminal::compare_table(outcome, &request.layout, style),
+            terminal::sentences(outcome, style),
+            left_out,
+            output::plots(run, request.plot, style),
+            terminal::threats(outcome, style),
+        ])
+    })
+}
+
 impl Args {
     /// What is asked for.
     pub fn request(&self) -> anyhow::Result<(Request, Plan)> {
@@ -137,7 +158,7 @@ impl Args {
 
     /// What a run of the first version was asked for beside its plan.
     pub fn without_plan(&self) -> Request {
-        Request { layout: self.layout(), plot: self.plot, ..Request::new(UseCase::Compare) }
+        Request { layout: self.layout(), plot: self.plot, ..Request::new(USE_CASE) }
     }
 
     /// What comparisons end for as soon as it is settled.
@@ -185,7 +206,7 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
         })
     });
     Ok(CommandSet {
-        id: "compare".into(),
+        id: USE_CASE.into(),
         commands: named.collect::<anyhow::Result<_>>()?,
         parameters: args.parameters.factors()?,
         shell: starting.shell(),

@@ -21,12 +21,8 @@ pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
     let experiments = PossibleValuesParser::new(experiments());
     // Only here: what the commands themselves say of a wrong id names the nearest.
     let mut command = C::command()
-        .mut_subcommand("run", |run| {
-            run.mut_arg("experiments", |arg| arg.value_parser(experiments))
-        })
-        .mut_subcommand("explain", |explain| {
-            explain.mut_arg("id", |arg| arg.value_parser(ids))
-        });
+        .mut_subcommand("run", |run| run.mut_arg("experiments", |arg| arg.value_parser(experiments)))
+        .mut_subcommand("explain", |explain| explain.mut_arg("id", |arg| arg.value_parser(ids)));
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "ascertain", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;

@@ -1,21 +1,84 @@
-//! One file a subcommand.
+//! One file a subcommand, and the list of them.
 
-pub mod barrierd;
-pub mod calibrate_here;
-pub mod check;
+mod barrierd;
+mod calibrate_here;
+mod check;
 mod commands;
-pub mod compare;
-pub mod completions;
-pub mod explain;
-pub mod history;
-pub mod judge;
-pub mod list;
-pub mod man;
+mod compare;
+mod completions;
+mod explain;
+mod history;
+mod judge;
+mod list;
+mod man;
 mod parameters;
-pub mod permute;
-pub mod power;
+mod permute;
+mod power;
 pub mod report;
-pub mod resume;
-pub mod run;
+mod resume;
+mod run;
 mod sizes;
-pub mod slo;
+mod slo;
+
+use ascertain::Done;
+use clap::{CommandFactory, Subcommand};
+
+use crate::exit::Code;
+use crate::options::Display;
+
+/// In the order of `--help`.
+#[derive(Subcommand)]
+pub enum Command {
+    Compare(compare::Args),
+    Slo(slo::Args),
+    Check(check::Args),
+    Run(run::Args),
+    Continue(resume::Args),
+    List(list::Args),
+    Explain(explain::Args),
+    Report(report::Args),
+    Judge(judge::Args),
+    Permute(permute::Args),
+    Power(power::Args),
+    CalibrateHere(calibrate_here::Args),
+    History(history::Args),
+    Barrierd(barrierd::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+impl Command {
+    /// Does it; `C` is the whole command line.
+    pub fn execute<C: CommandFactory>(&self) -> anyhow::Result<Code> {
+        match self {
+            Command::Compare(args) => compare::execute(args),
+            Command::Slo(args) => slo::execute(args),
+            Command::Check(args) => check::execute(args),
+            Command::Run(args) => run::execute(args),
+            Command::Continue(args) => resume::execute(args),
+            Command::List(args) => list::execute(args),
+            Command::Explain(args) => explain::execute(args),
+            Command::Report(args) => report::execute(args),
+            Command::Judge(args) => judge::execute(args),
+            Command::Permute(args) => permute::execute(args),
+            Command::Power(args) => power::execute(args),
+            Command::CalibrateHere(args) => calibrate_here::execute(args),
+            Command::History(args) => history::execute(args),
+            Command::Barrierd(args) => barrierd::execute(args),
+            Command::Completions(args) => completions::execute::<C>(args),
+            Command::Man(args) => man::execute::<C>(args),
+        }
+    }
+}
+
+/// What prints a run of a use case, for its own subcommand and for `continue`.
+pub fn printer(use_case: &str) -> fn(&Done, &Display) -> anyhow::Result<()> {
+    match use_case {
+        compare::USE_CASE => compare::print,
+        slo::USE_CASE => slo::print,
+        check::USE_CASE => check::print,
+        calibrate_here::USE_CASE => calibrate_here::print,
+        // Tables and claims say what came of anything, also of what another version can do.
+        _ => run::print,
+    }
+}

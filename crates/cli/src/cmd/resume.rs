@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use ascertain::resume::Continue;
-use ascertain::{Done, Request, RunContext, UseCase, runs};
+use ascertain::{Request, RunContext, runs};
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::run::Observer;
@@ -64,8 +64,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
         Ok(going_on.carry_out(request, context)?)
     };
-    let print = |done: &Done| session::print(done, &args.display);
-    session::with_observer(&plan, &purpose, &args.exports, &args.display, carry_out, print)
+    session::with_observer(&plan, &purpose, &args.exports, &args.display, carry_out)
 }
 
 /// What a run of the first version was asked for, as far as its command line says. A line that this version does not
@@ -77,15 +76,17 @@ fn of_first_version(header: &Header) -> (Request, Option<Gate>) {
         Request::new(use_case)
     };
     let request = match header.plan.commands.first().map(|set| set.id.as_str()) {
-        Some("compare") => match options::<compare::Args>(line) {
+        Some(compare::USE_CASE) => match options::<compare::Args>(line) {
             Some(args) => return (args.without_plan(), args.gate()),
-            None => without_gate(UseCase::Compare),
+            None => without_gate(compare::USE_CASE),
         },
-        Some("slo") => options(line).map_or_else(|| without_gate(UseCase::Slo), |args: slo::Args| args.without_plan()),
-        _ if header.plan.tables.is_empty() => {
-            options(line).map_or_else(|| without_gate(UseCase::Check), |args: check::Args| args.without_plan())
+        Some(slo::USE_CASE) => {
+            options(line).map_or_else(|| without_gate(slo::USE_CASE), |args: slo::Args| args.without_plan())
         }
-        _ => options(line).map_or_else(|| without_gate(UseCase::Run), |args: run::Args| args.without_plan()),
+        _ if header.plan.tables.is_empty() => {
+            options(line).map_or_else(|| without_gate(check::USE_CASE), |args: check::Args| args.without_plan())
+        }
+        _ => options(line).map_or_else(|| without_gate(run::USE_CASE), |args: run::Args| args.without_plan()),
     };
     (request, None)
 }

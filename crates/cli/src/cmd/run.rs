@@ -4,18 +4,20 @@ use std::collections::BTreeSet;
 
 use anyhow::bail;
 use ascertain::experiments::Experiments;
+pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
-use ascertain::{Request, UseCase};
+use ascertain::{Done, Request};
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
 use ascertain_engine::plan::Table;
-use ascertain_report::terminal::Shown;
+use ascertain_report::terminal::{self, Shown};
 use ascertain_sys::machine;
 
 use crate::cmd::sizes;
 use crate::exit::{self, Code, FailOn};
-use crate::options::{Common, count};
-use crate::{output, session};
+use crate::options::{Common, Display, count};
+use crate::output;
+use crate::session::{self, Printed};
 
 /// Enough for medians with narrow intervals on a noisy machine.
 const TABLE_TRIALS: u64 = 100;
@@ -68,10 +70,21 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     session::carry_out((Request { shown, ..request }, plan), &args.common)
 }
 
+/// The tables of what was asked for, and the claims.
+pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
+    session::print(done, display, &Printed { asks_verdicts: false, has_report: true }, |outcome, style| {
+        let claims = match outcome.claims.is_empty() {
+            true => terminal::threats(outcome, style),
+            false => terminal::checked(outcome, &done.request.shown, style),
+        };
+        output::parts(&[terminal::points_table(outcome, style), claims])
+    })
+}
+
 impl Args {
     /// What a run of the first version was asked for beside its plan.
     pub fn without_plan(&self) -> Request {
-        Request { fail_on: exit::fail_on(&self.fail_on), ..Request::new(UseCase::Run) }
+        Request { fail_on: exit::fail_on(&self.fail_on), ..Request::new(USE_CASE) }
     }
 
     /// Takes away what has none of the variants that are asked for, and the claims that need others or are about other

@@ -5,15 +5,18 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use ascertain::slo::Slo;
-use ascertain::{Request, UseCase};
+pub use ascertain::slo::USE_CASE;
+use ascertain::{Done, Request};
 use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::plan::Plan;
+use ascertain_report::terminal;
 use ascertain_sys::process;
 
 use super::commands::{Starting, command_line, is_shell};
 use crate::exit::{self, Code, FailOn};
-use crate::options::{Common, duration, share};
-use crate::{output, session};
+use crate::options::{Common, Display, duration, share};
+use crate::output;
+use crate::session::{self, Printed};
 
 /// Does a command succeed, and in time, often enough
 ///
@@ -63,10 +66,19 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     session::carry_out(args.request()?, &args.common)
 }
 
+/// The verdict, plots, and what threatens it.
+pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
+    let Done { request, run, .. } = done;
+    session::print(done, display, &Printed { asks_verdicts: true, has_report: false }, |_, style| {
+        let plots = output::plots(run, request.plot, style);
+        output::parts(&[terminal::slo(&run.outcome, style), plots, terminal::threats(&run.outcome, style)])
+    })
+}
+
 impl Args {
     /// What a run of the first version was asked for beside its plan.
     pub fn without_plan(&self) -> Request {
-        Request { fail_on: exit::fail_on(&self.fail_on), plot: self.plot, ..Request::new(UseCase::Slo) }
+        Request { fail_on: exit::fail_on(&self.fail_on), plot: self.plot, ..Request::new(USE_CASE) }
     }
 
     /// What is asked for.
@@ -99,7 +111,7 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
         cleanup: starting.hook(&starting.cleanup, "cleanup", 0, 1)?,
     };
     Ok(CommandSet {
-        id: "slo".into(),
+        id: USE_CASE.into(),
         commands: vec![command],
         parameters: Vec::new(),
         shell: starting.shell(),

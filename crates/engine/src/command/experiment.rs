@@ -227,8 +227,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The places of the metrics in [`metrics`](super::metrics).
-pub(crate) const WALL: usize = 0;
+/// The place of the wall time in [`metrics`](super::metrics); those of the others follow.
+pub const WALL: usize = 0;
 const USER: usize = 1;
 const SYSTEM: usize = 2;
 const MEMORY_PEAK: usize = 3;
@@ -252,7 +252,7 @@ fn observe(usage: &Usage, set: &CommandSet, line: &CommandLine, out: &mut Sample
         Some(reason) if set.on_failure == OnFailure::Stop => {
             let called = line.called();
             let message = format!("{called} {reason}; {ADVICE}, or go on all the same with -i (compare)");
-            return Err(TargetError::Failed(message));
+            return Err(line.failed(message));
         }
         Some(_) if set.on_failure == OnFailure::Observe => Status::Failed,
         _ => Status::Ok,
@@ -287,7 +287,7 @@ fn run_untimed(line: &CommandLine, stop: &Stop) -> Result<(), TargetError> {
     match failure(exit) {
         _ if exit == Exit::Interrupted => Err(TargetError::Interrupted),
         None => Ok(()),
-        Some(reason) => Err(TargetError::Failed(format!("{} {reason}; {ADVICE}", line.called()))),
+        Some(reason) => Err(line.failed(format!("{} {reason}; {ADVICE}", line.called()))),
     }
 }
 

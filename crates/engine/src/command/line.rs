@@ -131,13 +131,18 @@ impl CommandLine {
     /// # Errors
     /// When it can't be started, and when somebody asked for the end.
     pub fn run(&self, request: Option<&str>, time_limit: Option<Duration>, stop: &Stop) -> Result<Usage, TargetError> {
-        let prepared = self.prepare(request).map_err(|error| TargetError::Failed(error.to_string()))?;
+        let prepared = self.prepare(request).map_err(|error| self.failed(error.to_string()))?;
         let prepared = if self.is_counted { prepared.counting() } else { prepared };
         let usage = prepared.stopping_with(stop).run(time_limit);
         usage.map_err(|error| match error {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,
-            error => TargetError::Failed(format!("{}: {error}", self.called())),
+            error => self.failed(format!("{}: {error}", self.called())),
         })
+    }
+
+    /// That it failed; `how` calls it by its name.
+    pub fn failed(&self, how: String) -> TargetError {
+        TargetError::Command { line: self.text.clone(), how }
     }
 
     /// `command `sort x``: how messages call it.

@@ -9,8 +9,8 @@ mod experiment;
 mod line;
 mod set;
 
-pub use experiment::CommandExperiment;
-pub(crate) use experiment::{EXIT, WALL};
+pub(crate) use experiment::EXIT;
+pub use experiment::{CommandExperiment, WALL};
 pub use set::{CommandError, CommandSet, Input, NamedCommand, OnFailure, Output, counters, metrics};
 
 #[cfg(test)]

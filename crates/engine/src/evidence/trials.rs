@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::error::Error;
 use super::lines::{JsonLine, Lines};
 use super::shape::Shapes;
-use crate::claim::Effect;
+use crate::claim::paired_ratios;
 use crate::experiment::{Arm, Better, Reduce};
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
@@ -48,6 +48,11 @@ pub(crate) struct Observed {
 }
 
 impl Trials {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lanes.len()
+    }
+
     /// Reads lines, and says where in the file the last trial ends that is known to be whole: it is
     /// marked, or another follows.
     pub(super) fn of_lines(mut lines: Lines) -> Result<(Trials, u64), Error> {
@@ -319,12 +324,9 @@ impl Series {
         let numbers = |series: &Series| {
             let (trials, values) = series.by_trial(reduce);
             let known = trials.iter().enumerate().map(|(index, &trial)| (trial, values.bounds(index)));
-            known.filter(|(_, value)| !value.is_none()).collect::<BTreeMap<u64, Bounds>>()
+            known.filter(|(_, value)| !value.is_none()).collect::<Vec<_>>()
         };
-        let (candidates, baselines) = (numbers(self), numbers(baseline));
-        let both = candidates.iter().filter_map(|(trial, candidate)| Some((*candidate, *baselines.get(trial)?)));
-        let ratios = both.map(|(candidate, baseline)| Effect::Ratio.compare(better, candidate, baseline));
-        let ratios: Vec<Option<Bounds>> = ratios.collect();
+        let ratios = paired_ratios(better, numbers(self).into_iter(), numbers(baseline).into_iter());
         let without = ratios.iter().filter(|ratio| ratio.is_none()).count();
         (ratios.into_iter().flatten().collect(), without)
     }

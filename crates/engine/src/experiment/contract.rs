@@ -96,6 +96,14 @@ pub enum TargetError {
     /// It failed.
     #[error("{0}")]
     Failed(String),
+    /// A command failed, or could not be started.
+    #[error("{how}")]
+    Command {
+        /// Its line.
+        line: String,
+        /// How, with its line.
+        how: String,
+    },
     /// Its answer is wrong.
     #[error("wrong answer: {0}")]
     WrongAnswer(String),
@@ -107,12 +115,13 @@ pub enum TargetError {
 impl TargetError {
     /// As the reason why there is no verdict, or why there are no figures of an arm.
     pub(crate) fn reason(&self, arm: Option<&Arm>) -> Reason {
-        let (is_wrong, how) = match self {
-            TargetError::Failed(how) => (false, how.clone()),
-            TargetError::WrongAnswer(how) => (true, how.clone()),
-            TargetError::Interrupted => (false, self.to_string()),
+        let (is_wrong, line, how) = match self {
+            TargetError::Failed(how) => (false, None, how.clone()),
+            TargetError::Command { line, how } => (false, Some(line.clone()), how.clone()),
+            TargetError::WrongAnswer(how) => (true, None, how.clone()),
+            TargetError::Interrupted => (false, None, self.to_string()),
         };
-        Reason::Failed { arm: arm.cloned(), is_wrong, how }
+        Reason::Failed { arm: arm.cloned(), is_wrong, line, how }
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct ClaimJudge {
     rule: Rule,
     /// The first answer, which stands, and the trials that gave it.
     answer: Option<(Answer, Decided)>,
-    exact_trials: bool,
+    to_the_end: bool,
     trials: u64,
     successes: u64,
     ties: u64,
@@ -56,8 +56,8 @@ pub(crate) struct JudgeTerms {
     pub margin: Option<f64>,
     pub precision: Option<f64>,
     pub gate: Option<Gate>,
-    /// Trials are counted, not stopped.
-    pub exact_trials: bool,
+    /// Trials go on when there is an answer.
+    pub to_the_end: bool,
 }
 
 /// Why a claim is not judged any further, other than by its answer.
@@ -79,7 +79,7 @@ impl ClaimJudge {
         let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
         let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
         // They are told of each of this claim's trials, whatever is decided.
-        let besides = JudgeTerms { error, margin: None, precision: None, gate: None, exact_trials: true };
+        let besides = JudgeTerms { error, margin: None, precision: None, gate: None, to_the_end: true };
         let alone = Claim { margin: None, max_time: None, max_trials: None, counters: Vec::new(), ..claim.clone() };
         let counter = |&metric: &usize| ClaimJudge::new(&alone.clone().by(spec, metric), spec, &besides);
         Ok(ClaimJudge {
@@ -93,7 +93,7 @@ impl ClaimJudge {
             precision: terms.precision,
             tests: BoundTests::default(),
             answer: None,
-            exact_trials: terms.exact_trials,
+            to_the_end: terms.to_the_end,
             trials: 0,
             successes: 0,
             ties: 0,
@@ -270,7 +270,7 @@ impl ClaimJudge {
             (Some(paired), Some(wanted)) => paired.precision() <= wanted,
             _ => true,
         };
-        self.exact_trials || self.answer.is_none() || !precise
+        self.to_the_end || self.answer.is_none() || !precise
     }
 
     /// Closes the claim, unless it is closed already. An answer stands.

@@ -207,7 +207,7 @@ impl<'a> RunJudge<'a> {
             }
             is_interrupted |= row.contains(&Bounds::UNKNOWN);
             let place = lane.observations[arm.slot];
-            says_nothing &= !place.is_some_and(|place| self.observations.push(place, row));
+            says_nothing &= !place.is_some_and(|place| self.observations.push(place, number, row));
         }
         let values = TrialValues {
             number,

@@ -15,7 +15,7 @@ use crate::grid;
 use crate::pictures;
 use crate::sentence::{marked, overshoot};
 use crate::standing::distance;
-use crate::text::{escape_controls, quoted};
+use crate::text::quoted;
 
 /// A claim as the template draws it.
 pub(super) struct ClaimView {
@@ -115,18 +115,8 @@ pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
 /// The figure of a claim here and its range, without what it is a figure of, which is in the sentence.
 pub(super) fn here(claim: &ClaimResult) -> (String, String) {
     let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    let here = Some(grid::here(claim)).filter(|here| is_judged && here != "-").unwrap_or_default();
-    let metric = match claim.asked.tests.as_slice() {
-        [TestSpec::Predicate { measure: Some(measure), .. }] => format!("{} ", escape_controls(&measure.metric)),
-        _ => String::new(),
-    };
-    // Of a rate and a value the rate is what was judged.
-    let first = here.split("; ").next().unwrap_or_default();
-    let first = first.strip_prefix(&metric).unwrap_or(first);
-    match first.split_once(" (") {
-        Some((value, range)) => (value.into(), range.trim_end_matches(')').into()),
-        None => (first.into(), String::new()),
-    }
+    let figure = grid::judged(claim).filter(|_| is_judged);
+    figure.map_or_else(Default::default, |figure| (figure.value, figure.range))
 }
 
 /// The claim as its author put it, or else what it asks.

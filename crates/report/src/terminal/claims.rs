@@ -1,6 +1,6 @@
 //! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
 
-use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use serde::{Deserialize, Serialize};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -105,15 +105,13 @@ const MOST_SAID: usize = 24;
 
 fn cells(claim: &ClaimResult) -> [String; 4] {
     // What it is a figure of, and its interval, are in the sentence.
-    let here = grid::here(claim);
-    let metric = match claim.asked.tests.as_slice() {
-        [TestSpec::Predicate { measure: Some(measure), .. }] => format!("{} ", escape_controls(&measure.metric)),
-        _ => String::new(),
-    };
-    let here = here.strip_prefix(&metric).unwrap_or(&here);
-    let value = here.split_once(" (").map_or(here, |(value, _)| value);
-    let texts =
-        [(value, MOST_HERE), (&claim.source_value, MOST_SAID), (&claim.id, usize::MAX), (&claim.says, usize::MAX)];
+    let here = grid::judged(claim).map_or_else(|| "-".into(), |figure| figure.value);
+    let texts = [
+        (here.as_str(), MOST_HERE),
+        (&claim.source_value, MOST_SAID),
+        (&claim.id, usize::MAX),
+        (&claim.says, usize::MAX),
+    ];
     texts.map(|(text, most)| cut(&escape_controls(text), most))
 }
 

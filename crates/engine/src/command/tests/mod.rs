@@ -52,7 +52,7 @@ fn measure_once(set: CommandSet) -> Result<Vec<Sample>, TargetError> {
 
 fn failed(result: Result<impl Sized, TargetError>) -> String {
     match result.err().expect("it fails") {
-        TargetError::Failed(reason) => reason,
+        TargetError::Command { how, .. } => how,
         other => panic!("{other:?}"),
     }
 }

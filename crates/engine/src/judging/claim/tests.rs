@@ -13,7 +13,7 @@ fn spec() -> Spec {
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
-const TERMS: JudgeTerms = JudgeTerms { error: 0.001, margin: None, precision: None, gate: None, exact_trials: false };
+const TERMS: JudgeTerms = JudgeTerms { error: 0.001, margin: None, precision: None, gate: None, to_the_end: false };
 
 /// A trial of one metric, of as many arms as there are values.
 fn trial(values: &[Bounds]) -> TrialValues<'_> {
@@ -29,7 +29,7 @@ fn arm(variant: &str) -> Arm {
 fn versus(scale: Effect, bound: Bound) -> ClaimJudge {
     let tests = vec![Test::Versus { metric: 0, candidate: arm("a"), baseline: arm("b"), scale, bound }];
     let claim = Claim { judging: Judging::Rate, tests, ..Claim::order("judged", &arm("a"), &arm("b")) };
-    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { exact_trials: true, ..TERMS }).unwrap();
+    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { to_the_end: true, ..TERMS }).unwrap();
     judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
     judge
 }
@@ -114,7 +114,7 @@ fn a_difference_is_said_as_one() {
 #[test]
 fn a_rate_that_left_its_interval_has_none() {
     let mut judge = judge(0.5, None, 1);
-    judge.exact_trials = true;
+    judge.to_the_end = true;
     let mut observe = |time: f64, trials: u64| {
         for _ in 0..trials {
             judge.observe(&trial(&[Bounds::exact(time)]), 0);
@@ -131,9 +131,9 @@ fn a_rate_that_left_its_interval_has_none() {
     assert!(gone.rate.is_some());
 }
 
-fn comparison(margin: Option<f64>, gate: Option<Gate>, exact_trials: bool) -> ClaimJudge {
+fn comparison(margin: Option<f64>, gate: Option<Gate>, to_the_end: bool) -> ClaimJudge {
     let claim = Claim::order("judged", &arm("a"), &arm("b"));
-    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { margin, gate, exact_trials, ..TERMS }).unwrap();
+    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { margin, gate, to_the_end, ..TERMS }).unwrap();
     judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
     judge
 }
@@ -187,7 +187,7 @@ fn an_answer_that_later_trials_contradict_is_withdrawn() {
 #[test]
 fn a_rate_that_later_trials_contradict_is_withdrawn() {
     let mut judge = judge(0.9, None, 1);
-    judge.exact_trials = true;
+    judge.to_the_end = true;
     let mut observe = |time: f64, trials: u64| {
         for _ in 0..trials {
             judge.observe(&trial(&[Bounds::exact(time)]), 0);
@@ -333,6 +333,8 @@ fn other_metrics_are_compared_in_the_same_trials() {
     assert_eq!((same.decision, same.ties), (Some(Decision::Undecided), trials), "nobody has fewer");
     assert_eq!(same.ratio, Some(1.0));
     assert_eq!((missing.verdict, missing.trials), (Verdict::Unavailable, 0));
-    assert!(matches!(&missing.reasons[..], [Reason::Unavailable { lack: Unavailable::Metric { metric }, .. }] if metric == "missing"));
+    assert!(
+        matches!(&missing.reasons[..], [Reason::Unavailable { lack: Unavailable::Metric { metric }, .. }] if metric == "missing")
+    );
     assert_eq!((unshown.verdict, &unshown.reasons), (Verdict::Unavailable, &vec![lack()]));
 }
