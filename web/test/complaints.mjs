@@ -4,9 +4,6 @@ export function complaintsOfPage({ mayBeEmpty }) {
   const found = [];
   const SLACK = 1;
 
-  // Whatever can be opened is looked at open.
-  for (const details of document.querySelectorAll("details")) details.open = true;
-
   const root = document.documentElement;
   if (root.scrollWidth > root.clientWidth) {
     found.push(`the page is ${root.scrollWidth} px wide in a window of ${root.clientWidth}: ${widest()}`);
@@ -32,11 +29,34 @@ export function complaintsOfPage({ mayBeEmpty }) {
     if (shown.length !== 1) found.push(`${picture.id}: ${shown.length} sizes are shown`);
     for (const svg of shown) look(svg, picture.id);
   }
+  found.push(...overlaps());
   for (const svg of document.querySelectorAll("svg")) {
     for (const bad of svg.outerHTML.match(/\b(NaN|Infinity|undefined)\b(?=[\s",])/g) ?? []) found.push(`a picture has ${bad} in it`);
   }
   found.push(...contrasts());
   return [...new Set(found)];
+
+  // What stands beside each other in the answer, the tools and a row: no two of them in the same place, nothing cut.
+  function overlaps() {
+    const bad = new Set();
+    for (const place of document.querySelectorAll(".hero, .asides, .tools, .chips, .axis, .row > summary, .group > h2, .rail")) {
+      const parts = [...place.children].filter(isShown).map((part) => ({ part, box: part.getBoundingClientRect() }));
+      const isScrolled = getComputedStyle(place).overflowX === "auto";
+      for (const [index, { part, box }] of parts.entries()) {
+        const name = `${place.className || place.tagName}: ${part.className.baseVal ?? part.className}`;
+        if (!isScrolled && (box.left < -SLACK || box.right > root.clientWidth + SLACK)) bad.add(`${name} leaves the window`);
+        for (const other of parts.slice(index + 1)) {
+          const across = Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left);
+          const down = Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top);
+          if (across > SLACK && down > SLACK) bad.add(`${name} overlaps ${other.part.className.baseVal ?? other.part.className}`);
+        }
+        if (part.scrollWidth > part.clientWidth + SLACK && part.clientWidth > 0 && getComputedStyle(part).overflowX === "visible") {
+          bad.add(`${name} is wider than its place: “${part.textContent.trim().slice(0, 40)}”`);
+        }
+      }
+    }
+    return [...bad].slice(0, 6);
+  }
 
   function look(svg, id) {
     if (!mayBeEmpty && marksIn(svg) === 0) found.push(`${id}: no marks`);
@@ -111,7 +131,7 @@ export function complaintsOfPage({ mayBeEmpty }) {
   function contrasts() {
     const low = new Set();
     const ground = luminance(getComputedStyle(document.body).backgroundColor);
-    for (const element of document.querySelectorAll("p, li, dt, dd, th, td, summary, code, .verdict, svg text")) {
+    for (const element of document.querySelectorAll("p, li, dt, dd, th, td, summary, code, button, .verdict, .said, .here, .na, svg text")) {
       if (!isShown(element) || element.closest("[aria-hidden]") || element.textContent.trim() === "") continue;
       const isText = element instanceof SVGElement;
       const style = getComputedStyle(element);

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod axis;
+mod clip;
 mod escape;
 mod ink;
 mod label;

@@ -1,3 +1,4 @@
+use crate::clip::Clip;
 use crate::{Axis, Layer, Scale, Which};
 
 /// An axis with its ends fixed: numbers to shares of its length.
@@ -21,8 +22,10 @@ const RULE_REACH: f64 = 1.0;
 impl Ruler {
     /// The axis for these layers. It shows the numbers that it was asked to show and all marks, with a little air
     /// beyond marks; a quantity near zero is shown from zero.
-    pub(crate) fn new(axis: &Axis, layers: &[Layer], on: Which) -> Ruler {
-        let marks: Vec<f64> = layers.iter().flat_map(|layer| numbers(layer, on)).collect();
+    /// What is clipped does not count.
+    pub(crate) fn new(axis: &Axis, layers: &[Layer], on: Which, clip: Option<&Clip>) -> Ruler {
+        let is_seen = |number: &f64| clip.is_none_or(|clip| clip.has(*number));
+        let marks: Vec<f64> = layers.iter().flat_map(|layer| numbers(layer, on)).filter(is_seen).collect();
         let (from, to) = match &axis.scale {
             // On the y axis the first name is at the top.
             Scale::Names(names) if on == Which::Y => (names.len().max(1) as f64 - 0.5, -0.5),
@@ -34,6 +37,11 @@ impl Ruler {
         let is_binary =
             is_whole && axis.scale == Scale::Log && placed().all(is_round_binary) && placed().any(|v| v >= 8.0);
         Ruler { axis: axis.clone(), from, to, is_whole, is_binary }
+    }
+
+    /// Whether it is of lengths from somewhere else than zero: what is half as long is not half as much.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.axis.scale == Scale::Linear && !self.axis.in_percent && (self.from > 0.0 || self.to < 0.0)
     }
 
     /// Where a number is: 0 at the left or bottom, 1 at the right or top. `None`: it has no place here.
@@ -80,7 +88,7 @@ impl Ruler {
 }
 
 /// Where a number is on its scale; `None`: nowhere.
-fn place(scale: &Scale, value: f64) -> Option<f64> {
+pub(crate) fn place(scale: &Scale, value: f64) -> Option<f64> {
     let at = match scale {
         Scale::Linear | Scale::Names(_) => value.is_finite().then_some(value)?,
         Scale::Log => (value > 0.0).then(|| value.log10())?,

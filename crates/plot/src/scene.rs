@@ -1,9 +1,10 @@
+use crate::clip::Clip;
 use crate::escape::escape_controls;
 use crate::scale::Ruler;
 use crate::thin::{MOST_MARKS, thinned};
 use crate::{Axis, Layer, Plot, Range, Scale, Which};
 
-/// A plot ready to be drawn: control characters escaped, marks thinned, axes with their ends.
+/// A plot ready to be drawn: control characters escaped, marks thinned, axes with their ends, which say where they are cut.
 pub(crate) struct Scene {
     /// The plot, with what is left of its layers.
     pub(crate) plot: Plot,
@@ -18,7 +19,9 @@ impl Scene {
 
     /// With at most so many marks.
     pub(crate) fn thinned(plot: &Plot, most: usize) -> Scene {
+        let clip = Clip::of(&plot.y, &plot.layers);
         let (mut layers, all) = thinned(&plot.layers, most);
+        layers.extend(clip.iter().flat_map(|clip| clip.rules.clone()));
         for layer in &mut layers {
             match layer {
                 Layer::Cells { label, .. } | Layer::Rule { label, .. } => *label = escape_controls(label),
@@ -42,7 +45,11 @@ impl Scene {
             series: plot.series.iter().map(|name| escape_controls(name)).collect(),
             layers,
         };
-        let [x, y] = [(&plot.x, Which::X), (&plot.y, Which::Y)].map(|(axis, on)| Ruler::new(axis, &plot.layers, on));
+        let x = Ruler::new(&plot.x, &plot.layers, Which::X, None);
+        let mut y = Ruler::new(&plot.y, &plot.layers, Which::Y, clip.as_ref());
+        if y.is_cut() && !y.axis.label.is_empty() {
+            y.axis.label += " (not from 0)";
+        }
         Scene { plot, x, y }
     }
 

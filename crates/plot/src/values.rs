@@ -25,7 +25,7 @@ impl Values {
             axis = axis.showing(low, high);
         }
         let dots = Layer::Dots { series: None, points: known().map(|v| [v, v]).collect(), hollow: false };
-        let ruler = Ruler::new(&axis, &[dots], Which::X);
+        let ruler = Ruler::new(&axis, &[dots], Which::X, None);
         let (factor, symbol) = prefix(unit, if high.is_finite() { high } else { 0.0 });
         Values { ruler, factor, symbol }
     }

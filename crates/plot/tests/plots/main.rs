@@ -225,3 +225,45 @@ fn a_hundred_thousand_dots_stay_small() {
     assert!((MOST_MARKS / 2..=MOST_MARKS).contains(&drawn), "{drawn}");
     assert!(svg.contains("Of 105000 marks"));
 }
+
+/// Fifty values around 1 ms, and what else there is.
+fn strip_with(others: &[f64]) -> Plot {
+    let value = |place: usize| 1e6 + 1e4 * (place * 7 % 11) as f64;
+    let values = (0..50).map(value).chain(others.iter().copied());
+    let points = values.enumerate().map(|(trial, value)| [trial as f64, value]).collect();
+    let layers = vec![Layer::Dots { series: Some(0), points, hollow: false }];
+    Plot {
+        id: "strip".into(),
+        title: "Time".into(),
+        alt: String::new(),
+        x: Axis::new("trial", Scale::Linear, NONE),
+        y: Axis::new("time", Scale::Linear, TIME),
+        series: vec!["a".into()],
+        layers,
+    }
+}
+
+#[test]
+fn outliers_do_not_hide_the_others_and_are_counted() {
+    let said = |others: &[f64]| {
+        let texts = texts(&svg::render(&strip_with(others), Size::Wide));
+        texts.into_iter().find(|text| text.contains(" to ")).unwrap_or_default()
+    };
+    assert_eq!(said(&[]), "");
+    assert_eq!(said(&[5e6, 9e6]), "↑ 2 higher, to 9 ms");
+    assert_eq!(said(&[1e3]), "↓ 1 lower, to 1 µs");
+    assert_eq!(said(&[1.2e6]), "", "what leaves room for the others is drawn where it is");
+    let twice: Vec<f64> = (0..50).map(|place| 9e6 + 1e4 * f64::from(place)).collect();
+    assert_eq!(said(&twice), "", "half of the values are no outliers");
+    // Those that remain are told apart as well as without the outlier, and it is at the edge.
+    let ticks = |others: &[f64]| texts(&svg::render(&strip_with(others), Size::Wide)).len();
+    assert!(ticks(&[9e6]) >= ticks(&[]));
+}
+
+#[test]
+fn an_axis_that_is_cut_says_so() {
+    let labels = |plot: &Plot| texts(&svg::render(plot, Size::Narrow));
+    assert!(labels(&strip_with(&[])).contains(&"time (not from 0)".to_string()));
+    let whole = Plot { y: Axis::new("time", Scale::Linear, TIME).showing(0.0, 0.0), ..strip_with(&[]) };
+    assert!(labels(&whole).contains(&"time".to_string()) && labels(&whole).contains(&"0".to_string()));
+}

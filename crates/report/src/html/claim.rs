@@ -139,7 +139,7 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
 }
 
 /// The sentence, where there is more to say than the verdict that stands beside it.
-fn sentence(claim: &ClaimResult) -> String {
+pub(super) fn sentence(claim: &ClaimResult) -> String {
     let said = marked::beside_verdict(claim);
     if said.is_empty() { marked::claim(claim) } else { marked::capitalised(&said) }
 }

@@ -7,7 +7,7 @@ use ascertain_engine::experiment::{Arm, Better};
 use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
-use super::claim::{anchors, grouped, heading, here};
+use super::claim::{anchors, grouped, heading, here, sentence};
 use super::markup::Html;
 use crate::clause::{self, adjective, compared_names, worse};
 use crate::figure::{chance, exact_percent};
@@ -64,7 +64,7 @@ impl Answer {
                         marked::capitalised(verdict),
                         heading(one)
                     )),
-                    ..said(purpose.into(), marked::claim(one))
+                    ..said(purpose.into(), sentence(one))
                 }
             }
             (_, all) => {
@@ -92,8 +92,10 @@ pub(super) struct Furthest {
 pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
     const SHOWN: usize = 3;
     const MANY: usize = 8;
+    // Being slower than another command misses nothing that was said.
+    let is_missed = |claim: &ClaimResult| claim.verdict == Verdict::Refuted && claim.asked.judging != Judging::Order;
     let mut refuted: Vec<(&ClaimResult, String)> =
-        claims.iter().zip(anchors(claims, prefix)).filter(|(claim, _)| claim.verdict == Verdict::Refuted).collect();
+        claims.iter().zip(anchors(claims, prefix)).filter(|(claim, _)| is_missed(claim)).collect();
     refuted.sort_by(|(one, _), (other, _)| distance(other).total_cmp(&distance(one)));
     let view = |(claim, anchor): (&ClaimResult, String)| Furthest {
         anchor,
@@ -184,11 +186,16 @@ fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
     let groups = groups.into_iter().filter_map(|(decision, words)| {
         let of_group = compared.iter().filter(|compared| compared.decision == decision);
         let names: Vec<String> = of_group.map(|compared| name(compared.candidate)).collect();
-        (!names.is_empty()).then(|| format!("{words}: {}", names.join(", ")))
+        let more = names.len().saturating_sub(MOST_NAMES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!names.is_empty()).then(|| format!("{words}: {}{more}", names[..names.len().min(MOST_NAMES)].join(", ")))
     });
     let groups = marked::capitalised(&groups.collect::<Vec<_>>().join("; "));
     format!("{opening} {groups}.")
 }
+
+/// So many names are said of those with the same answer.
+const MOST_NAMES: usize = 4;
 
 /// Who of all has the best median.
 fn best_median(compared: &[Compared], measure: &Measure, reference: &Arm, outcome: &Outcome) -> String {

@@ -71,7 +71,7 @@ pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open
             class: if is_of_verdicts { "picture judged" } else { "picture" },
             wide: is_open.then(|| Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
-            table: TableView::of("The picture as a table", &table.grid()),
+            table: TableView::of(&format!("{}, as a table", plot.title), &table.grid()),
             title: plot.title,
         }
     };

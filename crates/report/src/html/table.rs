@@ -10,6 +10,7 @@ use super::markup::Html;
 use crate::clause::Clause;
 use crate::figure::exact_percent;
 use crate::grid::{self, Cell, ColumnKind, Grid};
+use crate::standing::Standing;
 use crate::text::NO_BREAK;
 
 /// A table as the template draws it.
@@ -91,10 +92,21 @@ pub(super) struct AlignedRow {
 }
 
 impl AlignedRow {
-    /// Whether the runs did not come to the same: another answer in one, or none asked.
+    /// Whether the runs did not come to the same: another answer in one, none asked, or intervals that don't meet.
     pub fn differs(&self) -> bool {
+        !self.is_answered_alike() || self.is_apart()
+    }
+
+    fn is_answered_alike(&self) -> bool {
         let answer = |cell: &Option<AlignedCell>| cell.as_ref().map(|cell| cell.answer);
-        self.cells.windows(2).any(|pair| answer(&pair[0]) != answer(&pair[1]))
+        self.cells.windows(2).all(|pair| answer(&pair[0]) == answer(&pair[1]))
+    }
+
+    fn is_apart(&self) -> bool {
+        let standings = self.cells.iter().flatten().filter_map(|cell| cell.standing);
+        let highest_low = standings.clone().map(|standing| standing.low).fold(f64::NEG_INFINITY, f64::max);
+        let lowest_high = standings.map(|standing| standing.high).fold(f64::INFINITY, f64::min);
+        highest_low > lowest_high
     }
 }
 
@@ -104,6 +116,7 @@ pub(super) struct AlignedCell {
     pub figure: String,
     /// Where it stands on the axis that all runs share.
     pub mark: Html,
+    standing: Option<Standing>,
 }
 
 /// Claims are the same when they have the same name and ask the same.
@@ -120,7 +133,10 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
         let (figure, range) = here(found);
         let figure = if range.is_empty() { figure } else { format!("{figure} ({range})") };
         let (verdict, answer) = (found.verdict.word(), grid::answer(found));
-        Some(AlignedCell { verdict, answer, figure, mark: axis.mark(found) })
+        // What was checked once has no interval; lost intervals bound nothing.
+        let has_interval = found.asked.judging != Judging::Exact && found.unlike.is_empty();
+        let standing = Standing::of(found).filter(|_| has_interval && found.trials > 0);
+        Some(AlignedCell { verdict, answer, figure, mark: axis.mark(found), standing })
     };
     let has_namesake = |claim: &ClaimResult| {
         let is_namesake = |other: &&&ClaimResult| has_same_name(other, claim) && heading(other) == heading(claim);
@@ -131,10 +147,16 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
         cells: runs.iter().map(|run| of_run(run, claim)).collect(),
     };
     let rows: Vec<AlignedRow> = claims.iter().map(|claim| row(claim)).collect();
-    let count = |count: usize| if count == 1 { "1 claim".into() } else { format!("{count} claims") };
-    let summary = match rows.iter().filter(|row| row.differs()).count() {
-        0 => format!("{}: the runs came to the same on each.", count(rows.len())),
-        differing => format!("{}: the runs did not come to the same on {differing}.", count(rows.len())),
+    let count = |is: &dyn Fn(&AlignedRow) -> bool| rows.iter().filter(|row| is(row)).count();
+    let (other, apart) =
+        (count(&|row| !row.is_answered_alike()), count(&|row| row.is_answered_alike() && row.is_apart()));
+    let claims = if rows.len() == 1 { "1 claim".into() } else { format!("{} claims", rows.len()) };
+    let summary = match (other, apart) {
+        (0, 0) => format!("{claims}: the runs came to the same on each."),
+        (other, 0) => format!("{claims}: the answers are not the same on {other}."),
+        (other, apart) => {
+            format!("{claims}: the answers are not the same on {other}; on {apart} more the intervals don’t meet.")
+        }
     };
     Aligned { summary, runs: runs.iter().map(|run| run.header.run_id.clone()).collect(), rows }
 }

@@ -9,7 +9,7 @@ use ascertain_engine::unit::Unit;
 use ascertain_engine::values::Values;
 use ascertain_stats::median_sorted;
 
-use super::measured::{MedianInterval, Medians, is_taken_back, scale_for};
+use super::measured::{MedianInterval, Medians, from_zero, is_taken_back, scale_for};
 use super::quantiles::MOST_LINES;
 use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
@@ -108,7 +108,7 @@ fn picture(curves: &[Curve], metric: &Metric, id: String, of_which: &str, experi
         alt: format!("{title}, in the experiment {experiment}. {}", in_words(curves, metric.unit)),
         title,
         x: Axis::new("time since the start", Scale::Linear, Unit::Nanosecond),
-        y: Axis::new(&name, scale_for(values()), metric.unit),
+        y: from_zero(Axis::new(&name, scale_for(values()), metric.unit)),
         series: keys.collect(),
         layers: bands.chain(lines).collect(),
     };

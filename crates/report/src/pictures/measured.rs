@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ascertain_engine::experiment::{Arm, Metric, Reduce, Spec};
+use ascertain_engine::experiment::{Arm, Metric, Reduce, Spec, Variant};
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::recorded::{RecordedRun, Series};
@@ -25,6 +25,8 @@ const WIDE_SPREAD: f64 = 10.0;
 pub(super) struct Measured<'a> {
     pub metric: &'a str,
     pub unit: Unit,
+    /// The experiment's variants, where they are known.
+    pub variants: &'a [Variant],
     /// The levels that set these rows apart from others of the metric, which have plots of their own: `type=f32`.
     pub at: String,
     /// The time limit at which values were cut off, where it is known.
@@ -79,7 +81,7 @@ impl<'a> Measured<'a> {
         });
         let of_metric = run.outcome.points.iter().filter(|p| p.experiment == spec.id && p.metric == metric.name);
         let limit = of_metric.filter_map(|point| point.limit).reduce(f64::max);
-        Measured { limit, ..Measured::new(&metric.name, metric.unit, rows.collect()) }
+        Measured { limit, variants: &spec.variants, ..Measured::new(&metric.name, metric.unit, rows.collect()) }
     }
 
     /// An experiment's first metric, as a run that has just ended holds it.
@@ -106,7 +108,7 @@ impl<'a> Measured<'a> {
             let sorted = values.sorted();
             ArmRow { name, arm, key, trials, values, median: medians.of(&sorted), sorted }
         });
-        Measured { metric, unit, at: String::new(), limit: None, rows: rows.collect() }
+        Measured { metric, unit, variants: &[], at: String::new(), limit: None, rows: rows.collect() }
     }
 
     /// The same metric of these rows.
@@ -189,6 +191,11 @@ impl<'a> Measured<'a> {
         let (least, most) = (self.rows.iter().min_by(by_median), self.rows.iter().max_by(by_median));
         let ends: Vec<String> = least.into_iter().chain(most).map(said).collect();
         format!("Of {} medians, the least and the greatest: {}.", self.rows.len(), ends.join("; "))
+    }
+
+    /// Which series each row is, and the names of all.
+    pub fn series(&self) -> (Vec<usize>, Vec<String>) {
+        names::series(self.variants, &self.rows.iter().map(|row| (row.arm, row.name.clone())).collect::<Vec<_>>())
     }
 
     /// At most so many rows: the least, the greatest, and evenly many between, by median; and how the title says so.
@@ -280,6 +287,11 @@ pub(super) fn scale_for(numbers: impl Iterator<Item = f64>) -> Scale {
         Some((low, high)) if low > 0.0 && high / low >= WIDE_SPREAD => Scale::Log,
         _ => Scale::Linear,
     }
+}
+
+/// The axis with zero in sight where lengths can be compared: what falls by 3 % must not look like a cliff.
+pub(super) fn from_zero(axis: Axis) -> Axis {
+    if axis.scale == Scale::Linear { axis.showing(0.0, 0.0) } else { axis }
 }
 
 /// An arm whose answer was wrong: its values were taken back.

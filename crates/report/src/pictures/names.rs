@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use ascertain_engine::experiment::{Arm, Level};
+use ascertain_engine::experiment::{Arm, Level, Variant};
 
 /// The lines of a picture of rows, some of which may be headings.
 pub(super) struct Lines {
@@ -151,6 +151,20 @@ pub(super) fn on_axis(names: &[&str]) -> (Vec<String>, String) {
     (names.iter().map(|name| name[shared.len()..].to_string()).collect(), label)
 }
 
+/// Which series each row is, and the names of all series. A variant has the series, and with it the colour and the shape,
+/// that its place in its experiment gives it, in all pictures; where rows are of one variant they are told apart in order.
+pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usize>, Vec<String>) {
+    let place = |arm: &Arm| variants.iter().position(|variant| variant.name == arm.variant);
+    let places: Option<Vec<usize>> = rows.iter().map(|(arm, _)| place(arm)).collect();
+    let are_apart = |places: &Vec<usize>| places.iter().collect::<BTreeSet<_>>().len() == places.len();
+    let Some(places) = places.filter(are_apart) else {
+        return ((0..rows.len()).collect(), rows.iter().map(|(_, name)| name.clone()).collect());
+    };
+    let mut names = vec![String::new(); places.iter().max().map_or(0, |last| last + 1)];
+    places.iter().zip(rows).for_each(|(place, (_, name))| names[*place] = name.clone());
+    (places, names)
+}
+
 /// The order in which people expect names: `2` before `10`, `core2` before `core10`.
 pub(super) fn natural(a: &str, b: &str) -> Ordering {
     let (parts_a, parts_b) = (parts(a), parts(b));
@@ -200,6 +214,23 @@ mod tests {
         assert_eq!(names(&many), ["a", "b", "c", "d", "e", "f", "g", "a (elements=2)"], "all but one are at 1");
         let bare = Arm { variant: "a".into(), point: Point::default() };
         assert_eq!(of_rows(&[(&bare, ""), (&arm("a", 7), "")]), ["a", "elements=7 type=f32"]);
+    }
+
+    #[test]
+    fn a_variant_has_one_series_in_all_pictures() {
+        let variants = ["a", "b", "c"].map(|name| Variant { name: name.into(), about: String::new() });
+        let arm = |variant: &str, elements: u64| Arm {
+            variant: variant.into(),
+            point: Point::default().with("elements", elements),
+        };
+        let of =
+            |arms: &[Arm]| series(&variants, &arms.iter().map(|arm| (arm, arm.variant.clone())).collect::<Vec<_>>()).0;
+        assert_eq!(of(&[arm("a", 1), arm("b", 1), arm("c", 1)]), [0, 1, 2]);
+        assert_eq!(of(&[arm("c", 1), arm("b", 1)]), [2, 1], "whoever else is there");
+        assert_eq!(of(&[arm("c", 1), arm("c", 2)]), [0, 1], "of one variant they are told apart");
+        assert_eq!(of(&[arm("c", 1), arm("other", 1)]), [0, 1], "a variant that is not known");
+        let (_, names) = series(&variants, &[(&arm("b", 1), "b".into())]);
+        assert_eq!(names, ["", "b"], "what is not drawn has no name");
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
     let mut by_n = BTreeMap::new();
     let mut bands = Vec::new();
     let mut lines = Vec::new();
-    for (index, row) in shown.rows.iter().enumerate() {
+    let (places, series) = shown.series();
+    for (index, row) in places.into_iter().zip(&shown.rows) {
         let supported = by_n.entry(row.n()).or_insert_with_key(|n| supported(*n));
         // A band that reaches to the edge on one side would hide the others and say little.
         let ranges = supported.iter().filter_map(|&(q, ranks)| {
@@ -65,7 +66,7 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
         alt: format!("{about}. {}{}", shown.medians_in_words(), cut_off(&shown)),
         x: Axis::new("quantile of the trials", Scale::Logit, Unit::One),
         y: shown.axis(drawn.into_iter()),
-        series: shown.rows.iter().map(|row| row.name.clone()).collect(),
+        series,
         layers: bands.into_iter().chain(lines).collect(),
     };
     Some(Picture { kind: PictureKind::Quantiles, plot, table: table(&enough) })

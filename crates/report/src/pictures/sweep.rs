@@ -7,7 +7,7 @@ use ascertain_engine::experiment::{Arm, Footprint, Point};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Cache;
 
-use super::measured::{ArmRow, Measured, MedianInterval};
+use super::measured::{ArmRow, Measured, MedianInterval, from_zero};
 use super::quantiles::{MOST_LINES, cut_off};
 use super::{Picture, PictureKind, Table, measured, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
@@ -99,14 +99,16 @@ impl<'a> Sweep<'a> {
         if !medians().any(f64::is_finite) {
             return None;
         }
-        let y = self.measured.axis(medians().filter(|median| *median != 0.0));
+        let y = from_zero(self.measured.axis(medians().filter(|median| *median != 0.0)));
         let hidden = zeros(&y.scale, medians());
         let is_banded = lines.iter().flat_map(|line| &line.at).any(|(.., estimate)| estimate.is_bounded());
         let banded = if is_banded { ", with 95 % bands" } else { ": medians" };
         let factor = names::spoken(self.factor);
         let names = names::of_rows(&lines.iter().map(|line| (&line.arm, "")).collect::<Vec<_>>());
-        let mut layers: Vec<Layer> = lines.iter().enumerate().map(|(index, line)| line.band(index)).collect();
-        layers.extend(lines.iter().enumerate().flat_map(|(index, line)| line.line(index)));
+        let rows: Vec<(&Arm, String)> = lines.iter().map(|line| &line.arm).zip(names.iter().cloned()).collect();
+        let (places, series) = names::series(self.measured.variants, &rows);
+        let mut layers: Vec<Layer> = places.iter().zip(lines).map(|(index, line)| line.band(*index)).collect();
+        layers.extend(places.iter().zip(lines).flat_map(|(index, line)| line.line(*index)));
         layers.extend(self.cache_ends(lines, least as f64..=most as f64));
         let plot = Plot {
             id,
@@ -115,7 +117,7 @@ impl<'a> Sweep<'a> {
             x: Axis::new(&factor, if least > 0 { Scale::Log } else { Scale::Linear }, Unit::One),
             y,
             layers,
-            series: names.clone(),
+            series,
         };
         Some(Picture { kind: PictureKind::Sweep, plot, table: self.table(lines, &names) })
     }

@@ -20,7 +20,8 @@ pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Pic
     // What was cut off is a ring where it was; where that is not known, above all that is.
     let top = shown.limit.unwrap_or(greatest * 1.1).max(greatest);
     let stopped = shown.censored();
-    let dots = shown.rows.iter().enumerate().flat_map(|(index, row)| {
+    let (places, series) = shown.series();
+    let dots = places.into_iter().zip(&shown.rows).flat_map(|(index, row)| {
         let layer = move |hollow: bool| {
             let placed = row.trials.iter().zip(0..).map(|(trial, index)| (trial, row.values.bounds(index)));
             let placed = placed.filter(|(_, value)| value.high.is_infinite() == hollow);
@@ -46,7 +47,7 @@ pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Pic
         alt: format!("{about}. {}{}", halves(&shown), cut_off(&shown)),
         x: Axis::new("trial", Scale::Linear, Unit::One),
         y: shown.axis(finite().chain(limit.is_some().then_some(top))),
-        series: shown.rows.iter().map(|row| row.name.clone()).collect(),
+        series,
         layers: limit.clone().into_iter().chain(dots).collect(),
     };
     Some(Picture { kind: PictureKind::Trials, plot, table: table(measured) })

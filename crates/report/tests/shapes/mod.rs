@@ -16,7 +16,7 @@ use ascertain_engine::recorded;
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::{Cache, Machine};
 
-pub use runs::{MILLION, SHAPES};
+pub use runs::{MILLION, SHAPES, many_claims};
 
 /// What an arm of a shape's experiment sees in a trial.
 pub type See = fn(trial: u64, arm: &Arm, random: &mut Random) -> Vec<Sample>;

@@ -223,3 +223,35 @@ fn curve() -> Shape {
     shape.arms = vec![arm("transfer")];
     shape
 }
+
+/// So many claims on a dozen variants.
+pub fn many_claims(claims: usize) -> Shape {
+    const VARIANTS: [&str; 12] = [
+        "naive",
+        "pairwise",
+        "kahan",
+        "neumaier",
+        "kahan-avx2",
+        "kahan-avx512",
+        "kahan-avx512-fma",
+        "neumaier-avx2",
+        "neumaier-avx512",
+        "block-twosum",
+        "exact",
+        "exact-avx512",
+    ];
+    let mut shape = Shape::of_functions("many-claims", &VARIANTS, 60, |_, arm, random| {
+        let place = VARIANTS.iter().position(|variant| *variant == arm.variant).unwrap_or(0);
+        vec![scalar(random.time_ns(1000.0 / (1.0 + place as f64), 0.1))]
+    });
+    for claim in 0..claims {
+        let (candidate, baseline) = (VARIANTS[1 + claim % 11], VARIANTS[claim % 5]);
+        let id = format!("sum.{candidate}-faster-than-{baseline}-{claim}");
+        shape = if claim % 7 == 6 {
+            shape.claiming_rate(&id, candidate, "time <= 500 ns", 0.9)
+        } else {
+            shape.claiming(&id, candidate, baseline, 1.0 + (claim % 5) as f64 / 4.0)
+        };
+    }
+    shape
+}

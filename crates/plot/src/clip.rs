@@ -1,0 +1,71 @@
+//! Outliers: a few marks so far away that an axis with them would press all others together.
+
+use crate::{Axis, Layer, Scale, label, scale};
+
+/// The ends between which nearly all marks of an axis are, and the marks beyond, which are drawn at its edge.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Clip {
+    low: f64,
+    high: f64,
+    /// What to say of the marks beyond either end.
+    pub(crate) rules: Vec<Layer>,
+}
+
+/// Fewer marks have no outliers.
+const LEAST_MARKS: usize = 20;
+/// Marks so many times as far from the middle four fifths as these are wide stand apart.
+const APART: f64 = 3.0;
+/// An end is clipped only if the axis would else grow by so many times its length.
+const TOO_LONG: f64 = 2.0;
+
+impl Clip {
+    /// For a y axis of numbers; `None` where no mark hides the others. Of marks that are known to be above where they are,
+    /// none is an outlier.
+    pub(crate) fn of(axis: &Axis, layers: &[Layer]) -> Option<Clip> {
+        if matches!(axis.scale, Scale::Names(_) | Scale::Nines) || axis.in_percent {
+            return None;
+        }
+        let points = layers.iter().filter_map(|layer| match layer {
+            Layer::Line { points, .. } | Layer::Dots { points, hollow: false, .. } => Some(points),
+            _ => None,
+        });
+        let place = |point: &[f64; 2]| scale::place(&axis.scale, point[1]).map(|place| (place, point[1]));
+        let mut marks: Vec<(f64, f64)> = points.flatten().filter_map(place).collect();
+        if marks.len() < LEAST_MARKS {
+            return None;
+        }
+        let by_place = |a: &(f64, f64), b: &(f64, f64)| a.0.total_cmp(&b.0);
+        let last = marks.len() - 1;
+        let [tenth, ninetieth] =
+            [last / 10, last - last / 10].map(|rank| marks.select_nth_unstable_by(rank, by_place).1.0);
+        let reach = APART * (ninetieth - tenth);
+        let is_inside = |(place, _): &&(f64, f64)| (tenth - reach..=ninetieth + reach).contains(place);
+        let inside = || marks.iter().filter(is_inside);
+        let (low, high) = (inside().copied().min_by(by_place)?, inside().copied().max_by(by_place)?);
+        let most = TOO_LONG * (high.0 - low.0);
+        let (least, greatest) = (marks.iter().copied().min_by(by_place)?, marks.iter().copied().max_by(by_place)?);
+        let (is_below, is_above) = (low.0 - least.0 > most, greatest.0 - high.0 > most);
+        if high.0 <= low.0 || !(is_below || is_above) {
+            return None;
+        }
+        let said = |count: usize, word: &str, furthest: f64| {
+            let label = format!("{count} {word}, to {}", label::own(furthest, axis.unit));
+            Layer::Rule { on: crate::Which::Y, at: furthest, label }
+        };
+        let mut rules = Vec::new();
+        if is_below {
+            rules.push(said(marks.iter().filter(|mark| mark.0 < low.0).count(), "lower", least.1));
+        }
+        if is_above {
+            rules.push(said(marks.iter().filter(|mark| mark.0 > high.0).count(), "higher", greatest.1));
+        }
+        let [low, high] =
+            [if is_below { low.1 } else { f64::NEG_INFINITY }, if is_above { high.1 } else { f64::INFINITY }];
+        Some(Clip { low, high, rules })
+    }
+
+    /// Whether a number is not beyond.
+    pub(crate) fn has(&self, number: f64) -> bool {
+        (self.low..=self.high).contains(&number)
+    }
+}
