@@ -94,6 +94,16 @@ fn simple<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 /// Everything that was taken becomes room, also what was popped between: no more, no less.
+/// An iterator need not know whether it has any.
+#[test]
+fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
+    let (mut producer, mut consumer): (Producer<u32>, Consumer<u32>) = ring(2);
+    assert_eq!(producer.push_batch(0..2), 2);
+    assert_eq!(consumer.pop_batch(2).count(), 2);
+    assert_eq!(producer.push_batch((0..9).filter(|item| item % 2 == 1)), 2);
+    assert_eq!(consumer.pop_batch(2).collect::<Vec<_>>(), [1, 3]);
+}
+
 #[test]
 fn a_forgotten_batch_is_told_of_later() {
     fn check<C: EventCount>() {

@@ -195,6 +195,18 @@ pub(super) const EDITS: &[Edit] = &[
     (FLAGGED, "a waker wakes nobody", "        self.wakes.wake_all();\n", ""),
     (
         FLAGGED,
+        "a waker wakes before it counts",
+        "        self.wakes.fetch_add(1, Ordering::Release);\n        self.wakes.wake_all();",
+        "        self.wakes.wake_all();\n        self.wakes.fetch_add(1, Ordering::Release);",
+    ),
+    (
+        FLAGGED,
+        "a flag is cleared in two steps",
+        "self.word.fetch_and(!SLEEPERS, Ordering::Relaxed);",
+        "self.word.store(self.word.load(Ordering::Relaxed) & !SLEEPERS, Ordering::Relaxed);",
+    ),
+    (
+        FLAGGED,
         "who announces itself on a new version sleeps",
         "(other == announced).then_some(announcement)",
         "{ let _ = other; Some(announcement) }",
@@ -231,6 +243,20 @@ pub(super) const EDITS: &[Edit] = &[
         "impl Addition for Unlocked {\n    const IS_PROMPT: bool = true;",
     ),
     (TWO_WORD, "an empty publication clears the flag", "if count == 0 {", "if false {"),
+    (
+        TWO_WORD,
+        "a flag is cleared after the version changes",
+        r"        if had_sleepers {
+            self.has_sleepers.swap(false, Ordering::Relaxed);
+        }
+        self.version.store(version.after(count).get(), Ordering::Release);
+",
+        r"        self.version.store(version.after(count).get(), Ordering::Release);
+        if had_sleepers {
+            self.has_sleepers.swap(false, Ordering::Relaxed);
+        }
+",
+    ),
     (TWO_WORD, "a flag that was there is forgotten", "if had_sleepers || self", "if self"),
     (
         TWO_WORD,
@@ -304,6 +330,12 @@ pub(super) const EDITS: &[Edit] = &[
         "the one more of a consumer that is gone is room",
         "if closed_at.is_some() { self.next.before(self.capacity) } else { count }",
         "count",
+    ),
+    (
+        PRODUCER,
+        "a batch that may be empty does not look for room",
+        "items.size_hint().0.max(1) > self.room()",
+        "items.size_hint().0 > self.room()",
     ),
     (PRODUCER, "a full ring has room", "0 => Err(PushError::Full(())),", "0 if false => Err(PushError::Full(())),"),
     (
@@ -626,6 +658,12 @@ pub(super) const EDITS: &[Edit] = &[
         "let done: io::Result<()> = Ok(());",
     ),
     (MEMBARRIER, "the process does not register", "            membarrier::register_private_expedited()?;\n", ""),
+    (
+        MEMBARRIER,
+        "a round does not wait for its turn",
+        "        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);\n",
+        "        let _ = &self.turn;\n",
+    ),
     (
         MEMBARRIER,
         "to register is a barrier",

@@ -212,6 +212,8 @@ impl Round {
 
 #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -221,6 +223,24 @@ mod tests {
             let first = Round::join();
             first.wait();
             assert!(!Arc::ptr_eq(&first, &Round::join()));
+        }
+    }
+
+    /// However many there are, while a call is under way.
+    #[test]
+    #[cfg_attr(miri, ignore = "no system calls")]
+    fn tickets_share_the_round_that_waits_for_its_turn() {
+        if Global::new().is_ok() {
+            let turn = Rounds::here().turn.lock().unwrap();
+            let next = Round::join();
+            // Longer than a call takes.
+            assert!((0..100).all(|_| {
+                thread::sleep(Duration::from_millis(1));
+                Arc::ptr_eq(&next, &Round::join())
+            }));
+            assert!(!next.is_passed());
+            drop(turn);
+            next.wait();
         }
     }
 
