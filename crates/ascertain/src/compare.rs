@@ -18,6 +18,8 @@ use crate::request::{Request, Terms};
 pub const USE_CASE: &str = "compare";
 
 const MAX_TIME: Duration = Duration::from_secs(30);
+/// As long as that where no answer is possible sooner, and nobody said how long it may take.
+const LONGEST_TIME: Duration = Duration::from_secs(300);
 /// One command alone has nothing to be compared with: this many observations describe it.
 const ALONE_TRIALS: u64 = 30;
 /// The same of one function.
@@ -103,6 +105,7 @@ impl Compare {
             exact_trials: self.runs,
             warmup_trials: self.warmup,
             table_trials: self.min_runs.or(claims.is_empty().then_some(ALONE_TRIALS)),
+            longest_time: self.terms.max_time.is_none().then_some(LONGEST_TIME),
             // Exactly so many trials take as long as they take.
             ..self.terms.config(if self.runs.is_some() { Duration::MAX } else { MAX_TIME })
         };

@@ -8,7 +8,7 @@ use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::predicate::Predicate;
 use ascertain_report::figure::exact_percent;
-use ascertain_stats::soonest_verdict;
+use ascertain_stats::{Verdict, soonest};
 
 use crate::error::Error;
 use crate::request::{GatedVerdict, Request, Terms};
@@ -104,9 +104,9 @@ impl Slo {
     }
 
     fn config(&self) -> Config {
-        // The soonest that it could hold: refuting takes fewer trials, and an error that nothing reaches rules it out.
+        // The soonest that it could hold: refuting takes fewer trials.
         let rate = self.at_least - self.margin.unwrap_or(0.0);
-        let shortest = soonest_verdict(rate, self.terms.error, f64::MIN_POSITIVE);
+        let shortest = soonest(Verdict::Holds, rate, self.terms.error);
         let gap = self.spread.map(|spread| spread.div_f64(shortest as f64));
         // A verdict rarely comes at the soonest: leave room for four times as many trials.
         let max_time = self.spread.map_or(MAX_TIME, |spread| MAX_TIME + 4 * spread);

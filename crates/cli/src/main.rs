@@ -5,7 +5,6 @@ mod exit;
 mod exports;
 mod options;
 mod output;
-mod progress;
 mod session;
 
 use std::process::ExitCode;

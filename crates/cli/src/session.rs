@@ -2,15 +2,17 @@
 
 use anyhow::{Context, anyhow};
 use ascertain::{Done, Request, RunContext, Terms};
+use ascertain_engine::command::Output;
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::{ClaimResult, LeftOut, Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan};
-use ascertain_engine::run::{Observer, Progress, Run};
+use ascertain_engine::run::{Observer, Outlook, Progress, Run};
 use ascertain_report::exports::{self, Files, Purpose, Results};
+use ascertain_report::progress::Line;
 use ascertain_report::terminal::Style;
-use ascertain_report::{csv, json, markdown, sentence};
+use ascertain_report::{csv, json, markdown, outlook, sentence};
 use ascertain_sys::{clock, interrupt, process};
 
 use crate::cmd::{self, report};
@@ -18,7 +20,6 @@ use crate::exit::Code;
 use crate::exports::{Exports, in_repository};
 use crate::options::{Common, Display, Format};
 use crate::output;
-use crate::progress::Line;
 
 /// The terms that the common options ask for.
 pub fn terms(common: &Common) -> Terms {
@@ -128,7 +129,7 @@ pub fn with_observer(
     // Opened before anything is measured: a folder that can't be written to is found now.
     let files = exports.open(purpose.clone(), display)?;
     interrupt::install().context("Ctrl-C can't be caught")?;
-    let mut watching = Watching { plan, quiet, line: Line::new(quiet), files };
+    let mut watching = Watching { plan, quiet, line: Line::new(!quiet && !shows_output(plan)), files };
     let done = carry_out(&mut watching)?;
     let Watching { line, mut files, .. } = watching;
     drop(line);
@@ -152,6 +153,11 @@ pub fn with_observer(
     });
     (cmd::printer(&done.request.use_case))(&done, display)?;
     unexported.map_or_else(|| Ok(done.ending().into()), |unexported| Err(anyhow!(unexported)))
+}
+
+/// Whether commands write to the terminal themselves, where a line would be in their way.
+fn shows_output(plan: &Plan) -> bool {
+    plan.commands.iter().any(|set| set.output == Output::Inherit)
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.
@@ -187,11 +193,17 @@ impl Observer for Watching<'_> {
     }
 
     fn unkept(&mut self, error: &evidence::Error) {
-        output::note(&format!("warning: {error}. The run goes on without."));
+        self.line.above(|| output::note(&format!("warning: {error}. The run goes on without.")));
+    }
+
+    fn outlook(&mut self, outlook: &Outlook) {
+        if !self.quiet {
+            self.line.above(|| output::note(&outlook::sentence(outlook)));
+        }
     }
 
     fn progress(&mut self, progress: &Progress) {
-        self.line.progress(progress);
+        self.line.run(progress);
     }
 
     fn outcome_due(&mut self, now_ns: u64) -> bool {

@@ -40,6 +40,16 @@ pub enum Reason {
     TooLong {
         /// What that takes.
         needed_ns: f64,
+        /// How many trials it takes; 0 where a version did not note it.
+        #[serde(default)]
+        trials: u64,
+    },
+    /// There were fewer trials than an answer takes.
+    TooEarly {
+        /// What one takes.
+        least: Least,
+        /// What the trials were limited to, where that allowed too few.
+        most_trials: Option<u64>,
     },
     /// Later trials contradict an answer, which is withdrawn.
     Withdrawn {
@@ -90,6 +100,28 @@ impl Reason {
             _ => Verdict::Undecided,
         }
     }
+}
+
+/// What an answer takes at the least.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Least {
+    /// Which one; `None` of a comparison, where each takes as many.
+    pub verdict: Option<Verdict>,
+    /// So many trials, all of which speak for it.
+    pub trials: u64,
+    /// What those take, by what trials took so far; `None` where that is not known, as of a run that was killed.
+    pub takes_ns: Option<f64>,
+    /// How many would do if the run might be wrong more often.
+    pub at_error: Option<AtError>,
+}
+
+/// The fewest trials of an answer if the run might be wrong with this chance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtError {
+    /// The chance that any verdict of the run is wrong.
+    pub error: f64,
+    /// So many trials would do.
+    pub trials: u64,
 }
 
 /// Why this machine can't measure an arm.

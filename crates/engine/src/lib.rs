@@ -15,6 +15,7 @@ mod judging;
 mod measure;
 pub mod memory;
 pub mod names;
+mod now;
 pub mod observations;
 pub mod outcome;
 pub mod plan;

@@ -11,6 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::block::MAX_ARMS;
 use crate::block::{Block, End, Executor, Failures, MeasuredArm, TrialRecord};
 use crate::experiment::{Arm, Experiment, Session, Setup, TargetError, Trial};
+use crate::now::Now;
 use crate::plan::Registry;
 
 /// Checks of results take at most this share of the time.
@@ -20,6 +21,7 @@ const VERIFY_SHARE: f64 = 0.02;
 pub(crate) struct Local<'a> {
     registry: &'a Registry<'a>,
     setup: Setup,
+    now: Now,
     lanes: BTreeMap<usize, OpenLane<'a>>,
 }
 
@@ -34,13 +36,14 @@ struct OpenLane<'a> {
 }
 
 impl<'a> Local<'a> {
-    pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop) -> Local<'a> {
-        Local { registry, setup: Setup { seed, stop }, lanes: BTreeMap::new() }
+    pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop, now: Now) -> Local<'a> {
+        Local { registry, setup: Setup { seed, stop }, now, lanes: BTreeMap::new() }
     }
 }
 
 impl Executor for Local<'_> {
     fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Failures, TargetError> {
+        self.now.opens();
         let found = self.registry.iter().find(|known| known.spec().id == experiment);
         let experiment = *found.ok_or_else(|| TargetError::Failed(format!("there is no experiment `{experiment}`")))?;
         let opened: Vec<Arm> = arms.iter().map(|(_, arm)| arm.clone()).collect();
@@ -55,6 +58,7 @@ impl Executor for Local<'_> {
             }
         }
         let verify_cost_ns = (clock::now_ns() - start_ns) as f64 / arms.len() as f64;
+        self.now.rests();
         self.lanes.insert(lane, OpenLane { experiment, session, ids, verify_cost_ns, cost_ns: 0.0 });
         Ok(failures)
     }
@@ -70,7 +74,9 @@ impl Executor for Local<'_> {
             return;
         };
         let start_ns = clock::now_ns();
-        lane.measure(block, record);
+        self.now.begins_trial(start_ns);
+        lane.measure(block, record, &self.now);
+        self.now.rests();
         record.elapsed_ns = clock::now_ns() - start_ns;
         if record.end == End::Whole && block.trial != Block::WARM_UP {
             lane.cost_ns += (record.elapsed_ns as f64 - lane.cost_ns) / if lane.cost_ns == 0.0 { 1.0 } else { 16.0 };
@@ -81,7 +87,7 @@ impl Executor for Local<'_> {
 
 impl OpenLane<'_> {
     /// Measures the arms in random order, until one fails or a signal comes.
-    fn measure(&mut self, block: Block, record: &mut TrialRecord) {
+    fn measure(&mut self, block: Block, record: &mut TrialRecord, now: &Now) {
         let spec = self.experiment.spec();
         let mut rng = trial_rng(block.seed, &spec.id, block.trial);
         let trial = Trial { number: block.trial, seed: rng.random() };
@@ -90,6 +96,7 @@ impl OpenLane<'_> {
         for arm in &mut record.measured {
             let before = record.samples.0.len();
             arm.start_ns = clock::now_ns();
+            now.measures(block.lane, arm.slot, arm.start_ns);
             let measured = self.session.measure(self.ids[arm.slot], &trial, &mut record.samples);
             arm.samples = before..record.samples.0.len();
             match measured {

@@ -7,7 +7,9 @@ use ascertain_sys::{clock, interrupt, machine};
 
 use crate::error::Error;
 use crate::evidence::{self, Header, Recorded, Writer};
+use crate::finding::Least;
 use crate::measure::Local;
+pub use crate::now::{Doing, Now};
 use crate::observations::Observations;
 use crate::outcome::{LeftOut, Outcome, Verdict};
 use crate::plan::{self, Grouping, Plan, Registry};
@@ -57,7 +59,10 @@ pub trait Observer {
     /// Evidence can't be kept, or from now on not any more; the run goes on without. Called once at most.
     fn unkept(&mut self, _error: &evidence::Error) {}
 
-    /// How far it is; at most ten times a second.
+    /// What it takes, as soon as it is known what a trial costs; not called where the time that was given is enough.
+    fn outlook(&mut self, _outlook: &Outlook) {}
+
+    /// How far it is; at most ten times a second, and before whatever may take long.
     fn progress(&mut self, progress: &Progress);
 
     /// Whether the outcome so far is wanted now. It is asked after `progress`, once something was measured;
@@ -74,16 +79,45 @@ pub trait Observer {
 /// How far a run is.
 #[derive(Clone, Debug)]
 pub struct Progress {
+    /// When that was, by the clock.
+    pub at_ns: u64,
     /// Time since its start.
     pub elapsed: Duration,
     /// Time that it may take.
     pub max_time: Duration,
-    /// Claims that are decided, or can't be.
-    pub claims_closed: usize,
+    /// Claims that are decided, or can't be, by verdict, in the order of [`Verdict::ALL`].
+    pub closed: [usize; Verdict::ALL.len()],
     /// All claims.
     pub claims: usize,
-    /// What is measured at the moment, in a few words.
+    /// What is measured at the moment: the first open claim that needs it, or the experiment.
+    pub what: String,
+    /// How that stands, in a few words.
     pub headline: String,
+    /// Whether it is a comparison, whose trials are pairs.
+    pub is_comparison: bool,
+    /// Its trials so far.
+    pub trials: u64,
+    /// The most that it will have, where somebody said.
+    pub most_trials: Option<u64>,
+    /// The fewest that an answer takes; `None` where trials are so quick that nobody waits for them.
+    pub least: Option<u64>,
+    /// What a trial takes, once there was one.
+    pub trial_ns: Option<f64>,
+    /// What is going on until the next time.
+    pub now: Now,
+}
+
+/// What the answers of a run take, where that is more than the time that was given or that there is as a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outlook {
+    /// What they take at the least.
+    pub least: Least,
+    /// The trials that there is time for.
+    pub allowed: u64,
+    /// Time that the run may take.
+    pub max_time: Duration,
+    /// Whether that is more than as a rule, so that it may suffice.
+    pub is_longer: bool,
 }
 
 /// Hears nothing.
@@ -141,9 +175,11 @@ pub fn run(
         run_id: &run_id,
         seed: plan.config.seed,
     };
-    let mut executor = Local::new(registry, plan.config.seed, stop.clone());
+    let now = Now::new(judge.lanes.iter().map(|lane| lane.arms.iter().map(ToString::to_string).collect()).collect());
+    let mut executor = Local::new(registry, plan.config.seed, stop.clone(), now.clone());
     let evidence = writer.as_mut();
-    let mut schedule = Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), start_ns..ends_ns);
+    let mut schedule =
+        Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), start_ns..ends_ns, now);
     let interrupted = schedule.go().is_err() || stop.is_asked();
     unkept = unkept.or(schedule.unkept);
     let mut writer = writer.filter(|_| unkept.is_none());

@@ -8,17 +8,24 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::block::{Block, End, Executor, TrialRecord};
+use crate::claim::Judging;
 use crate::evidence::{self, Writer};
 use crate::experiment::TargetError;
 use crate::finding::Reason;
-use crate::judging::{ClaimJudge, Closed, Lane, RunJudge};
-use crate::run::{Observer, Progress};
+use crate::judging::{ClaimJudge, Closed, RunJudge};
+use crate::now::Now;
+use crate::outcome::Verdict;
+use crate::run::{Observer, Outlook, Progress};
 use crate::summary::{self, RunFacts};
 
 /// A lane keeps the machine to itself for that long before another may have it.
 const SLICE_NS: u64 = 250_000_000;
 /// The observer hears of the run this often.
 const PROGRESS_NS: u64 = 100_000_000;
+/// Nobody waits for trials that are quicker.
+const SLOW_NS: f64 = 1e8;
+/// What a comparison is given, by what it takes at the least: a pair may be lost, and the next ones be slower.
+const ROOM: f64 = 1.25;
 
 /// Somebody asked for the end, or what was measured was cut off.
 pub(crate) struct Interrupted;
@@ -36,8 +43,13 @@ pub(crate) struct Schedule<'r, 'a> {
     observer: &'r mut dyn Observer,
     time_ns: Range<u64>,
     next_progress_ns: u64,
+    now: Now,
     /// Whether each lane is open.
     is_open: Vec<bool>,
+    /// Whether each lane goes on from what was recorded.
+    goes_on: Vec<bool>,
+    /// Whether it was looked at what the answers take.
+    has_looked_ahead: bool,
     record: TrialRecord,
 }
 
@@ -49,22 +61,23 @@ impl<'r, 'a> Schedule<'r, 'a> {
         facts: &'r RunFacts<'r>,
         (stop, observer): (&'r interrupt::Stop, &'r mut dyn Observer),
         time_ns: Range<u64>,
+        now: Now,
     ) -> Self {
-        let is_open = vec![false; judge.lanes.len()];
-        let record = TrialRecord::default();
-        let (unkept, next_progress_ns) = (None, 0);
         Schedule {
+            is_open: vec![false; judge.lanes.len()],
+            goes_on: judge.lanes.iter().map(|lane| lane.trials > 0).collect(),
             executor,
             judge,
             evidence,
-            unkept,
+            unkept: None,
             facts,
             stop,
             observer,
             time_ns,
-            next_progress_ns,
-            is_open,
-            record,
+            next_progress_ns: 0,
+            now,
+            has_looked_ahead: false,
+            record: TrialRecord::default(),
         }
     }
 
@@ -76,6 +89,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
         };
         for lane in 0..self.is_open.len() {
             self.pilot(lane, pilots)?;
+        }
+        if pilots > 0 {
+            self.look_ahead();
         }
         while let Some(lane) = self.choose() {
             self.slice(lane)?;
@@ -121,6 +137,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
             }
             return Ok(());
         }
+        self.report_progress_if_due(clock::now_ns(), lane)?;
         let spec = self.judge.lanes[lane].experiment.spec();
         match self.executor.open(lane, &spec.id, &self.judge.lanes[lane].measurable()) {
             Ok(failures) => {
@@ -137,10 +154,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
             if self.time_left_ns() == 0 {
                 break;
             }
-            self.warm_up(lane)?;
             self.report_progress_if_due(clock::now_ns(), lane)?;
+            self.warm_up(lane)?;
         }
-        self.defer(lane);
         Ok(())
     }
 
@@ -159,23 +175,87 @@ impl<'r, 'a> Schedule<'r, 'a> {
         Ok(())
     }
 
-    /// Defers the claims whose shortest possible verdict does not fit in the time that is left. Where there
-    /// is one lane alone nothing would be won: its figures are better than none.
-    fn defer(&mut self, lane: usize) {
-        let left_ns = self.time_left_ns() as f64;
-        let RunJudge { lanes, claims, config, .. } = &mut *self.judge;
-        let alone = lanes.len() == 1;
-        let lane = &lanes[lane];
-        if alone || lane.trials > 0 || config.exact_trials.is_some() {
+    /// Once it is known what a trial of each lane costs: defers what can't be decided, gives comparisons more time where that
+    /// is allowed, and says what they take.
+    fn look_ahead(&mut self) {
+        self.has_looked_ahead = true;
+        if self.judge.config.exact_trials.is_some() {
             return;
         }
+        (0..self.is_open.len()).for_each(|lane| self.defer(lane));
+        if let Some(outlook) = self.outlook() {
+            self.observer.outlook(&outlook);
+        }
+    }
+
+    /// What a trial of the lane takes, with the time until the next.
+    fn trial_ns(&self, lane: usize) -> f64 {
+        self.judge.lanes[lane].cost_ns + self.judge.config.gap.map_or(0.0, |gap| gap.as_nanos() as f64)
+    }
+
+    /// Defers the claims whose shortest possible verdict does not fit in the time that is left. Not comparisons: their
+    /// figures are better than none.
+    fn defer(&mut self, lane: usize) {
+        if self.goes_on[lane] {
+            return;
+        }
+        let (left_ns, trial_ns) = (self.time_left_ns() as f64, self.trial_ns(lane));
+        let RunJudge { lanes, claims, .. } = &mut *self.judge;
+        let lane = &lanes[lane];
         for &claim in &lane.claims {
             let judge = &mut claims[claim];
-            let needed_ns = lane.cost_ns * judge.soonest_verdict() as f64;
-            if needed_ns > left_ns {
-                judge.close(Closed::For(Reason::TooLong { needed_ns }));
+            if judge.claim.judging == Judging::Order || !judge.is_open() {
+                continue;
+            }
+            let trials = judge.soonest_verdict();
+            if trial_ns * trials.saturating_sub(lane.trials) as f64 > left_ns {
+                let needed_ns = trial_ns * trials as f64;
+                judge.close(Closed::For(Reason::TooLong { needed_ns, trials }));
             }
         }
+    }
+
+    /// What the open claims take, where they don't fit in the time: that of one lane, or of comparisons, which are all wanted.
+    /// Gives comparisons the time, if they may have it.
+    fn outlook(&mut self) -> Option<Outlook> {
+        let is_comparison = self.judge.claims.iter().all(|judge| judge.claim.judging == Judging::Order);
+        if !is_comparison && self.is_open.len() > 1 {
+            return None;
+        }
+        let lanes = (0..self.is_open.len()).filter(|&lane| self.is_open[lane]);
+        // The claim of each lane that takes longest stands for all that are measured with it.
+        let slowest = lanes.filter_map(|lane| {
+            let least = self.judge.open_claims(lane).map(|claim| claim.least(Some(self.trial_ns(lane))));
+            Some((lane, least.max_by_key(|least| least.trials)?))
+        });
+        let slowest: Vec<_> = slowest.collect();
+        let (_, mut least) = *slowest.iter().max_by_key(|(_, least)| least.trials)?;
+        let takes_ns: f64 = slowest.iter().filter_map(|(_, least)| least.takes_ns).sum();
+        least.takes_ns = Some(takes_ns);
+        let trials = slowest.iter().map(|(lane, _)| self.judge.lanes[*lane].trials).min()?;
+        let trial_ns = takes_ns / least.trials as f64;
+        let left = |end_ns: u64| end_ns.saturating_sub(clock::now_ns()) as f64;
+        // Whoever limits the trials to fewer has said how long it is to take.
+        let is_limited = self.judge.config.max_trials.is_some_and(|most| most < least.trials);
+        let needed_ns = trial_ns * least.trials.saturating_sub(trials) as f64;
+        if is_limited || needed_ns <= left(self.time_ns.end) {
+            return None;
+        }
+        let longest = self.judge.config.longest_time.filter(|_| is_comparison);
+        let end_ns = clock::now_ns().saturating_add((needed_ns * ROOM) as u64);
+        let longest_ns = longest.map(|longest| self.time_ns.start.saturating_add(longest.as_nanos() as u64));
+        let is_longer = longest_ns.is_some_and(|longest_ns| needed_ns <= left(longest_ns));
+        if is_longer {
+            self.time_ns.end = end_ns.min(longest_ns?);
+        }
+        // A trial that has started ends.
+        let allowed = trials + (left(self.time_ns.end) / trial_ns).ceil() as u64;
+        Some(Outlook { least, allowed, max_time: self.max_time(), is_longer })
+    }
+
+    /// Time that the run may take.
+    fn max_time(&self) -> Duration {
+        Duration::from_nanos(self.time_ns.end.saturating_sub(self.time_ns.start))
     }
 
     /// The lane that is to have the next slice: tables fill first, then whichever expects most
@@ -212,11 +292,12 @@ impl<'r, 'a> Schedule<'r, 'a> {
             if !self.wait_for_gap(lane)? {
                 return Ok(());
             }
+            self.report_progress_if_due(clock::now_ns(), lane)?;
             self.trial(lane)?;
-            let now_ns = clock::now_ns();
-            let goes_on = now_ns < slice_ends_ns && self.judge.wants_more(lane) && !self.stop.is_asked();
-            self.report_progress_if_due(now_ns, lane)?;
-            if !goes_on {
+            if !self.has_looked_ahead {
+                self.look_ahead();
+            }
+            if clock::now_ns() >= slice_ends_ns || !self.judge.wants_more(lane) || self.stop.is_asked() {
                 return Ok(());
             }
         }
@@ -273,24 +354,46 @@ impl<'r, 'a> Schedule<'r, 'a> {
         if let Some(Err(error)) = evidence.map(Writer::flush) {
             self.lose_evidence(error);
         }
+        let progress = self.progress(now_ns, lane);
+        self.observer.progress(&progress);
         let judge = &*self.judge;
-        let Lane { experiment, trials, .. } = &judge.lanes[lane];
-        let headline = judge.open_claims(lane).next().map_or_else(
-            || format!("{}: {trials} trials", experiment.spec().id),
-            |claim| format!("{}: {}", claim.claim.id, claim.headline()),
-        );
-        self.observer.progress(&Progress {
-            elapsed: Duration::from_nanos(now_ns.saturating_sub(self.time_ns.start)),
-            max_time: judge.config.max_time,
-            claims_closed: judge.claims.iter().filter(|claim| !claim.is_open()).count(),
-            claims: judge.claims.len(),
-            headline,
-        });
         if judge.lanes.iter().any(|lane| lane.trials > 0) && self.observer.outcome_due(now_ns) {
             let outcome = summary::outcome(self.facts, &judge.observations, judge.results_so_far(), false);
             self.observer.outcome(&outcome, &judge.observations);
         }
         Ok(())
+    }
+
+    fn progress(&self, now_ns: u64, lane: usize) -> Progress {
+        let judge = &*self.judge;
+        let state = &judge.lanes[lane];
+        let (cost_ns, id) = (state.cost_ns, &state.experiment.spec().id);
+        let (what, headline) = match judge.open_claims(lane).next() {
+            Some(claim) => (claim.claim.id.clone(), claim.headline()),
+            None => (id.clone(), format!("{} trials", state.trials)),
+        };
+        let mut closed = [0; Verdict::ALL.len()];
+        for claim in judge.claims.iter().filter(|claim| !claim.is_open()) {
+            let verdict = claim.verdict().0;
+            closed.iter_mut().zip(Verdict::ALL).filter(|(_, of)| *of == verdict).for_each(|(count, _)| *count += 1);
+        }
+        let is_slow = cost_ns == 0.0 || cost_ns >= SLOW_NS;
+        let least = judge.open_claims(lane).filter(|_| is_slow).map(|claim| claim.least(None).trials).max();
+        Progress {
+            at_ns: now_ns,
+            elapsed: Duration::from_nanos(now_ns.saturating_sub(self.time_ns.start)),
+            max_time: self.max_time(),
+            closed,
+            claims: judge.claims.len(),
+            what,
+            headline,
+            is_comparison: judge.claims.iter().all(|judge| judge.claim.judging == Judging::Order),
+            trials: state.trials,
+            most_trials: judge.config.most_trials(),
+            least,
+            trial_ns: (cost_ns > 0.0).then_some(cost_ns),
+            now: self.now.clone(),
+        }
     }
 }
 
@@ -414,7 +517,8 @@ mod tests {
         let facts =
             RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
         let (stop, mut silent) = (Asked::default(), Silent);
-        let mut schedule = Schedule::new(far_away, &mut judge, None, &facts, (&stop, &mut silent), 0..u64::MAX);
+        let mut schedule =
+            Schedule::new(far_away, &mut judge, None, &facts, (&stop, &mut silent), 0..u64::MAX, Now::default());
         assert!(schedule.go().is_ok());
         judge.lose_the_rest(None);
         judge.results().remove(0)

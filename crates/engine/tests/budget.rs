@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use ascertain_engine::claim::{Bound, Claim, Judging};
 use ascertain_engine::experiment::{Experiment, TargetError, Trial};
-use ascertain_engine::finding::Reason;
+use ascertain_engine::finding::{Least, Reason};
 use ascertain_engine::outcome::{Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_engine::run::{Recording, Silent, run};
+use ascertain_engine::run::{Observer, Outlook, Progress, Recording, Silent, run};
 use common::{Scripted, arm, noisy, outcome, plan, versus};
 
 #[test]
@@ -28,7 +28,86 @@ fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
     let config = Config { max_time: Duration::from_millis(200), ..Config::default() };
     let outcome = outcome(&experiment, &plan(claims, config));
     assert_eq!(outcome.claims[1].verdict, Verdict::Deferred);
-    assert!(matches!(outcome.claims[1].reasons[..], [Reason::TooLong { needed_ns }] if needed_ns > 0.0));
+    assert!(matches!(outcome.claims[1].reasons[..], [Reason::TooLong { needed_ns, trials: 15 }] if needed_ns > 0.0));
+}
+
+/// Hears what it takes, and how far it is.
+#[derive(Default)]
+struct Hears {
+    outlooks: Vec<Outlook>,
+    least: Vec<(u64, Option<u64>)>,
+}
+
+impl Observer for Hears {
+    fn outlook(&mut self, outlook: &Outlook) {
+        self.outlooks.push(outlook.clone());
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.least.push((progress.trials, progress.least));
+    }
+}
+
+fn heard(experiment: &Scripted, claims: Vec<Claim>, config: Config) -> (Outcome, Hears) {
+    let (registry, mut hears): ([&dyn Experiment; 1], _) = ([experiment], Hears::default());
+    let run = run(&plan(claims, config), &registry, Recording::None, &Default::default(), &mut hears);
+    (run.unwrap().outcome, hears)
+}
+
+/// At least 100 ms a pair; the candidate wins all.
+fn slowly(variant: &str, _: &Trial) -> Result<f64, TargetError> {
+    std::thread::sleep(Duration::from_millis(50));
+    Ok(if variant == "fast" { 1.0 } else { 2.0 })
+}
+
+fn order() -> Vec<Claim> {
+    vec![versus("order", "fast", "slow", Bound::AtLeast(1.0), Judging::Order)]
+}
+
+#[test]
+fn a_single_claim_that_can_not_fit_is_deferred_after_one_trial() {
+    let experiment = Scripted::new(&["fast", "slow"], slowly);
+    let claim = versus("one", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate);
+    let config = Config { max_time: Duration::from_millis(300), ..Config::default() };
+    let (outcome, hears) = heard(&experiment, vec![claim], config);
+    assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 1));
+    assert!(matches!(outcome.claims[0].reasons[..], [Reason::TooLong { needed_ns, trials: 14 }] if needed_ns > 1e9));
+    assert_eq!(hears.outlooks, [], "nothing is waited for");
+}
+
+/// The figures of a comparison are better than none.
+#[test]
+fn a_comparison_says_what_it_takes_and_uses_the_time_there_is() {
+    let experiment = Scripted::new(&["fast", "slow"], slowly);
+    let config = Config { max_time: Duration::from_millis(350), ..Config::default() };
+    for longest_time in [None, Some(Duration::from_millis(400))] {
+        let (outcome, hears) = heard(&experiment, order(), Config { longest_time, ..config.clone() });
+        let [Outlook { least, allowed, max_time, is_longer: false }] = hears.outlooks[..] else {
+            panic!("{:?}", hears.outlooks)
+        };
+        let claim = &outcome.claims[0];
+        assert!(least.trials == 13 && least.takes_ns.unwrap() > 1.3e9 && max_time == config.max_time, "{least:?}");
+        assert!(claim.trials >= 1 && claim.trials <= allowed && allowed <= 4, "{allowed}");
+        assert_eq!((claim.verdict, claim.successes), (Verdict::Undecided, claim.trials));
+        assert!(matches!(claim.reasons[..], [Reason::TooEarly { least: Least { trials: 13, .. }, most_trials: None }]));
+        // What is known of it before the first pair ends is told before that.
+        assert!(hears.least.contains(&(0, Some(13))), "{:?}", hears.least);
+    }
+}
+
+#[test]
+fn a_comparison_takes_the_time_that_it_needs_where_it_may() {
+    let experiment = Scripted::new(&["fast", "slow"], slowly);
+    let longest_time = Some(Duration::from_secs(3600));
+    let config = Config { max_time: Duration::from_millis(350), longest_time, ..Config::default() };
+    let (outcome, hears) = heard(&experiment, order(), config.clone());
+    let [Outlook { max_time, is_longer: true, .. }] = hears.outlooks[..] else { panic!("{:?}", hears.outlooks) };
+    assert!(max_time > Duration::from_millis(1300), "{max_time:?}");
+    assert!(outcome.claims[0].trials > 4, "more than there was time for: {outcome:?}");
+    // Whoever allows fewer trials has said how long it is to take.
+    let (outcome, hears) = heard(&experiment, order(), Config { max_trials: Some(2), ..config });
+    assert_eq!((outcome.claims[0].trials, hears.outlooks.len()), (2, 0));
+    assert!(matches!(outcome.claims[0].reasons[..], [Reason::TooEarly { most_trials: Some(2), .. }]));
 }
 
 /// Tables fill first; this one is never full.

@@ -4,7 +4,25 @@ use ascertain_engine::finding::{Estimated, Reason, Threat, Unlike};
 use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::Unit;
 
+use crate::outlook;
 use crate::text::escape_controls;
+
+/// Less than that was ended by something else than the time.
+const SLOW_NS: f64 = 10e9;
+
+/// The reason without what differs from claim to claim, so that those of many can be said at once.
+pub(crate) fn kind(found: &Reason) -> String {
+    match found {
+        Reason::TooLong { .. } => {
+            "the shortest possible verdict does not fit in the time; give more with --max-time".into()
+        }
+        Reason::TooEarly { most_trials: None, .. } => {
+            "fewer trials than a verdict takes; give more with --max-time".into()
+        }
+        Reason::TooEarly { .. } => "fewer trials were allowed than a verdict takes".into(),
+        found => reason(found),
+    }
+}
 
 /// Why a claim has no verdict, or an arm no figures: "needs neon, which this CPU lacks", without the arm's name.
 pub(crate) fn reason(reason: &Reason) -> String {
@@ -18,9 +36,21 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::TimeUp { was_tried: false } => {
             "the time was up before it could be tried; give more with --max-time".to_string()
         }
-        Reason::TooLong { needed_ns } => {
-            let needed = Unit::Nanosecond.human(*needed_ns);
-            format!("its shortest possible verdict takes {needed}; give more with --max-time")
+        Reason::TooLong { needed_ns, trials } => {
+            let trials = if *trials > 0 { format!("{}, ", outlook::counted(*trials, false)) } else { String::new() };
+            let needed = outlook::span(needed_ns / 1e9);
+            format!("its shortest possible verdict takes {trials}{needed}; give more with --max-time")
+        }
+        Reason::TooEarly { least, most_trials } => {
+            let way_out = match most_trials {
+                Some(most) => format!(", and no more than {most} were allowed"),
+                // Of many claims each has some of the time: what all need together is not known.
+                None if least.verdict.is_none() && least.takes_ns.is_some_and(|takes_ns| takes_ns >= SLOW_NS) => {
+                    format!(": {}", outlook::ways_out(least))
+                }
+                None => "; give more with --max-time".into(),
+            };
+            format!("{}{way_out}", outlook::needed(least))
         }
         Reason::Withdrawn { verdict, decision, trials } => {
             let said = decision.map_or_else(|| verdict.word(), Decision::word);
@@ -49,7 +79,17 @@ pub(crate) fn reason(reason: &Reason) -> String {
 /// Why a claim has no verdict, with the arm that it is about before it where that does not name itself: "`sleep x` ended
 /// with exit code 1", not "sleep x: `sleep x` ended …". None where there is a verdict.
 pub(crate) fn reasons(claim: &ClaimResult) -> Option<String> {
-    let said = claim.reasons.iter().map(|found| match found {
+    all(claim.reasons.iter())
+}
+
+/// That it is too early to tell, and why else there is no verdict.
+pub(crate) fn early_and_others(claim: &ClaimResult) -> [Option<String>; 2] {
+    let is_early = |found: &&Reason| matches!(found, Reason::TooEarly { .. });
+    [all(claim.reasons.iter().filter(is_early)), all(claim.reasons.iter().filter(|found| !is_early(found)))]
+}
+
+fn all<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
+    let said = reasons.map(|found| match found {
         Reason::Failed { arm: Some(arm), line: Some(line), .. } if arm.to_string() == *line => reason(found),
         Reason::Unavailable { arm: Some(arm), .. } | Reason::Failed { arm: Some(arm), .. } => {
             format!("{arm}: {}", reason(found))

@@ -13,11 +13,13 @@ pub mod json;
 pub mod judgement;
 pub mod layout;
 pub mod markdown;
+pub mod outlook;
 #[cfg(feature = "permute")]
 pub mod permutation;
 #[cfg(feature = "html")]
 pub mod pictures;
 pub mod power;
+pub mod progress;
 pub mod sentence;
 pub mod terminal;
 

@@ -4,8 +4,8 @@ mod common;
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Point};
-use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{ClaimResult, Decision, TestSpec, Verdict};
+use ascertain_engine::finding::{AtError, Least, Reason};
+use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decision, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::sentence;
 use common::{arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
@@ -195,6 +195,41 @@ fn a_comparison_at_one_of_several_inputs_says_which() {
     baseline.variant = "loop {elements}".into();
     let text = says(&claim);
     assert!(text.starts_with("`chunks` is faster than `loop 100`:"), "{text}");
+}
+
+/// That it is too early comes before any figure, with what it takes and what would make it do.
+#[test]
+fn what_is_too_early_to_tell_says_so_first() {
+    let early = |claim: ClaimResult, least: Least, most_trials| {
+        says(&ClaimResult { reasons: vec![Reason::TooEarly { least, most_trials }], ..claim })
+    };
+    let mut pairs = decided(with_ratio(order("B", "A"), 1.1, 0.0, 0.0), Decision::Undecided, 3, 3, 0);
+    (pairs.ratio_low, pairs.ratio_high) = (None, None);
+    let at_error = Some(AtError { error: 0.05, trials: 7 });
+    let least = Least { verdict: None, trials: 13, takes_ns: Some(84e9), at_error };
+    assert_eq!(
+        early(pairs.clone(), least, None),
+        "Undecided: too early to tell which is faster: at least 13 pairs are needed, about 84 s: `--max-time 2min`, or \
+         `--error 0.05` (7 pairs). So far `B` won 3 of 3 pairs against `A`, and is 1.1 times as fast (too few trials for \
+         an interval)."
+    );
+    let within = ClaimResult { asked: ClaimSpec { margin: Some(0.05), ..pairs.asked.clone() }, ..pairs.clone() };
+    let limited = early(within, least, Some(3));
+    let start = "Undecided: too early to tell how they compare within 5 %: at least 13 pairs are needed, about 84 s, and \
+                 no more than 3 were allowed. So far `B` won";
+    assert!(limited.starts_with(start), "{limited}");
+    // Where it ended for another reason than the time, or nothing is known of that, no time is named.
+    for takes_ns in [Some(1e9), None] {
+        let ended = early(pairs.clone(), Least { takes_ns, ..least }, None);
+        assert!(ended.contains("; give more with --max-time. So far"), "{ended}");
+    }
+    let rate =
+        counted(with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 1.0, 0.14, 1.0), Verdict::Undecided, 5, 5);
+    let least = Least { verdict: Some(Verdict::Holds), trials: 731, takes_ns: Some(731e9), at_error: None };
+    let rate = early(rate, least, None);
+    let start = "Undecided: too early to tell: at least 731 trials are needed to say that it holds, about 12 min; give more \
+                 with --max-time. So far `wall <= 50 ms` was true of `curl` in all 5 trials, 100 % (";
+    assert!(rate.starts_with(start), "{rate}");
 }
 
 #[test]

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::function::Group;
-use ascertain_engine::run::{Recording, Run};
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::run::{Observer, Outlook, Progress, Recording, Run};
 use ascertain_report::exports::Files;
 use ascertain_report::history::comparison;
 use ascertain_report::layout::TableLayout;
+use ascertain_report::outlook;
+use ascertain_report::progress::Line;
 use ascertain_report::terminal::{self, Style, escape_controls};
 use ascertain_report::{csv, export, json, markdown};
 
@@ -60,13 +64,17 @@ impl<'o> Bench<'o> {
                 request: serde_json::Value::Null,
             },
         };
-        let mut run = ascertain_engine::run::run(
+        let mut watching = Watching { line: Line::new(true), exports: &mut self.exports };
+        let run = ascertain_engine::run::run(
             &functions(group, &options.config),
             &[group],
             recording,
             &Default::default(),
-            &mut self.exports,
-        )?;
+            &mut watching,
+        );
+        // The line is gone before anything is printed.
+        drop(watching);
+        let mut run = run?;
         self.exports.keep(&run.outcome, &run.observations);
         print!("{}", self.text(group, &run));
         if options.format == Format::Table {
@@ -144,5 +152,29 @@ impl<'o> Bench<'o> {
         if let Some(last) = self.folders.last() {
             eprintln!("`ascertain report {}` makes an HTML report of it", last.display());
         }
+    }
+}
+
+/// Who hears of a group while it is measured: the line of progress, and the files that are written meanwhile.
+struct Watching<'f> {
+    line: Line,
+    exports: &'f mut Files,
+}
+
+impl Observer for Watching<'_> {
+    fn outlook(&mut self, outlook: &Outlook) {
+        self.line.above(|| eprintln!("{}", outlook::sentence(outlook)));
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.line.run(progress);
+    }
+
+    fn outcome_due(&mut self, now_ns: u64) -> bool {
+        self.exports.outcome_due(now_ns)
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
+        self.exports.outcome(outcome, observations);
     }
 }

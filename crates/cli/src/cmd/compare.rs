@@ -5,7 +5,7 @@ use ascertain::compare::Compare;
 pub use ascertain::compare::USE_CASE;
 use ascertain::{Done, Request};
 use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
-use ascertain_engine::outcome::Gate;
+use ascertain_engine::outcome::{ClaimResult, Gate, Verdict};
 use ascertain_engine::plan::Plan;
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
 use ascertain_report::terminal;
@@ -125,7 +125,8 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     let outcome = &run.outcome;
     session::print(done, display, &Printed { asks_verdicts: false, has_report: false }, |_, style| {
         // A claim that failed has said why.
-        let said = outcome.claims.iter().any(|claim| !claim.reasons.is_empty());
+        let has_said = |claim: &ClaimResult| !claim.reasons.is_empty() && claim.verdict != Verdict::Undecided;
+        let said = outcome.claims.iter().any(has_said);
         let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };
         output::parts(&[
             terminal::compare_table(outcome, &request.layout, style),

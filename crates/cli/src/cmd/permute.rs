@@ -16,13 +16,13 @@ use ascertain_engine::evidence;
 use ascertain_engine::samples::{Column, RecordedSample, read_column, read_recorded};
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::permutation;
+use ascertain_report::progress::Line;
 use ascertain_report::terminal::escape_controls;
 use ascertain_sys::interrupt::{self, Stop};
 use clap::ValueEnum;
 
 use crate::exit::Code;
 use crate::options::{Display, count, duration, share};
-use crate::progress::Line;
 use crate::{output, session};
 
 /// Test whether samples that exist already differ by more than chance: `ascertain permute A.csv B.csv`
@@ -149,7 +149,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let budget = Budget { max_shuffles: args.max_shuffles, max_time: args.max_time };
     let asked = Permute { samples, unit, question, method, budget, seed: session::seed(args.seed) };
     interrupt::install().context("Ctrl-C can't be caught")?;
-    let line = Line::new(args.display.quiet);
+    let line = Line::new(!args.display.quiet);
     let permutation = permute(asked, &Stop::default(), &mut |progress| {
         let of_shuffles = progress.shuffles as f64 / args.max_shuffles as f64;
         let of_time = args.max_time.map_or(0.0, |max_time| progress.elapsed.as_secs_f64() / max_time.as_secs_f64());

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use ascertain::power::{Power, Question, power as analyse};
 use ascertain_report::power;
+use ascertain_report::progress::Line;
 
 use crate::exit::Code;
 use crate::options::{Display, positive_share, share};
-use crate::progress::Line;
 use crate::{exports, output};
 
 /// How many trials it will take: the chance of each verdict, by the true rate, exactly
@@ -69,7 +69,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     if seconds > LONG_S && !args.display.quiet {
         output::note(&format!("note: this takes about {seconds:.0} s; fewer trials (--max-trials) take less"));
     }
-    let line = Line::new(args.display.quiet);
+    let line = Line::new(!args.display.quiet);
     let analysis = analyse(&asked, &mut |done, all| {
         line.draw(done as f64 / all as f64, || format!("{done} of {all} true rates"));
     })?;

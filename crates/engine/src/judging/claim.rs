@@ -1,6 +1,6 @@
 //! One claim while it is judged: outcomes in, a verdict and an interval out.
 
-use ascertain_stats::{RateSequence, Tally};
+use ascertain_stats::{self as stats, RateSequence, Tally};
 
 use super::bound::{BoundTests, Seen, TrialValues};
 use super::diagnostics::Diagnostics;
@@ -9,7 +9,7 @@ use crate::block::Slots;
 use crate::claim::{Claim, Effect, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
-use crate::finding::{Estimated, Reason, Unavailable, Unlike};
+use crate::finding::{AtError, Estimated, Least, Reason, Unavailable, Unlike};
 use crate::outcome::{ClaimResult, ClaimSpec, Decided, Decision, Gate, TestSpec, Verdict};
 use crate::recorded::{ClaimPath, PathRecorder};
 use crate::unit::significant;
@@ -21,6 +21,8 @@ pub(crate) struct ClaimJudge {
     pub claim: Claim,
     asked: ClaimSpec,
     error: f64,
+    easier: Option<(f64, f64)>,
+    most_trials: Option<u64>,
     precision: Option<f64>,
     tests: BoundTests,
     rule: Rule,
@@ -53,6 +55,10 @@ pub(crate) struct ClaimJudge {
 /// How the run wants its claims judged.
 pub(crate) struct JudgeTerms {
     pub error: f64,
+    /// An error that a run might have instead, and what this claim would have of it.
+    pub easier: Option<(f64, f64)>,
+    /// No more trials than that.
+    pub most_trials: Option<u64>,
     pub margin: Option<f64>,
     pub precision: Option<f64>,
     pub gate: Option<Gate>,
@@ -79,7 +85,8 @@ impl ClaimJudge {
         let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
         let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
         // They are told of each of this claim's trials, whatever is decided.
-        let besides = JudgeTerms { error, margin: None, precision: None, gate: None, to_the_end: true };
+        let besides =
+            JudgeTerms { easier: None, margin: None, precision: None, gate: None, to_the_end: true, ..*terms };
         let alone = Claim { margin: None, max_time: None, max_trials: None, counters: Vec::new(), ..claim.clone() };
         let counter = |&metric: &usize| ClaimJudge::new(&alone.clone().by(spec, metric), spec, &besides);
         Ok(ClaimJudge {
@@ -90,6 +97,8 @@ impl ClaimJudge {
             claim: claim.clone(),
             asked,
             error,
+            easier: terms.easier,
+            most_trials: terms.most_trials.into_iter().chain(claim.max_trials).min(),
             precision: terms.precision,
             tests: BoundTests::default(),
             answer: None,
@@ -285,10 +294,45 @@ impl ClaimJudge {
         self.closed = Some(Closed::For(reason));
     }
 
-    /// The fewest trials that a verdict needs.
+    /// The fewest trials that any verdict needs.
     pub fn soonest_verdict(&self) -> u64 {
-        let trials = self.rule.soonest_answer(self.error);
+        let [holds, refuted] = VERDICTS.map(|verdict| self.soonest(verdict, self.error));
+        holds.min(refuted)
+    }
+
+    /// The fewest trials that this verdict needs with this error.
+    fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
+        let trials = self.rule.soonest(verdict, error);
         trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
+    }
+
+    /// What the verdict takes that most trials so far speak for, where a trial takes so long; before the first, what it takes
+    /// to uphold the claim.
+    pub fn least(&self, trial_ns: Option<f64>) -> Least {
+        let Outcomes { known, unknown } = self.seen();
+        let is_upheld = known.successes as f64 >= self.claim.rate * (known.trials + unknown) as f64;
+        let (verdict, said) = match is_upheld {
+            true => (stats::Verdict::Holds, Verdict::Holds),
+            false => (stats::Verdict::Refuted, Verdict::Refuted),
+        };
+        let trials = self.soonest(verdict, self.error);
+        let at_error = self.easier.map(|(error, own)| AtError { error, trials: self.soonest(verdict, own) });
+        Least {
+            verdict: (self.claim.judging != Judging::Order).then_some(said),
+            trials,
+            takes_ns: trial_ns.map(|trial_ns| trial_ns * trials as f64),
+            at_error: at_error.filter(|at| at.trials < trials),
+        }
+    }
+
+    /// That there were fewer trials than a verdict takes.
+    fn too_early(&self) -> Option<Reason> {
+        let elapsed_ns = Some(self.elapsed_ns as f64).filter(|elapsed_ns| *elapsed_ns > 0.0);
+        let least = self.least(elapsed_ns.map(|elapsed_ns| elapsed_ns / self.trials.max(1) as f64));
+        // Ties move an interval, and nothing else.
+        let counted = if matches!(self.rule, Rule::OrderWithin(..)) { self.trials } else { self.seen().trials() };
+        let most_trials = self.most_trials.filter(|most| *most < least.trials);
+        (self.trials > 0 && counted < least.trials).then_some(Reason::TooEarly { least, most_trials })
     }
 
     /// The log-evidence that a trial is expected to add, in nats.
@@ -300,6 +344,8 @@ impl ClaimJudge {
         growth + 1.0 / (self.trials as f64 + 1.0)
     }
 }
+
+const VERDICTS: [stats::Verdict; 2] = [stats::Verdict::Holds, stats::Verdict::Refuted];
 
 /// The error of a verdict in one direction. A rate can't be on the wrong side of both, so that each has
 /// all of it; a comparison asks two questions.
@@ -432,7 +478,8 @@ impl ClaimJudge {
         (!self.rule.contradicts(answer, self.seen().known, self.paired.as_ref())).then_some(answer)
     }
 
-    fn verdict(&self) -> (Verdict, Vec<Reason>) {
+    /// How the claim stands, and why where it has no answer.
+    pub fn verdict(&self) -> (Verdict, Vec<Reason>) {
         match (self.standing_answer(), &self.closed) {
             (Some(Answer::Holds | Answer::Same | Answer::Passes(_)), _) => (Verdict::Holds, vec![]),
             (Some(Answer::Refuted), _) => (Verdict::Refuted, vec![]),
@@ -440,7 +487,7 @@ impl ClaimJudge {
             (None, None | Some(Closed::BudgetExhausted)) => {
                 let reasons = match self.withdrawn() {
                     Some(withdrawn) => vec![withdrawn],
-                    None => self.left_open().into_iter().chain(self.unfinished_set()).collect(),
+                    None => [self.too_early(), self.left_open(), self.unfinished_set()].into_iter().flatten().collect(),
                 };
                 (Verdict::Undecided, reasons)
             }

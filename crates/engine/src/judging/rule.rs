@@ -140,17 +140,19 @@ impl Rule {
         }
     }
 
-    /// The fewest trials that an answer needs, looked at one by one.
-    pub fn soonest_answer(&self, error: f64) -> u64 {
+    /// The fewest trials that an answer needs, looked at one by one: all of them speak for it.
+    pub fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
+        // Upholding is against the lower end, refuting against the upper.
+        let end = |judge: &MarginJudge| match verdict {
+            stats::Verdict::Holds => judge.rate() - judge.margin(),
+            stats::Verdict::Refuted => judge.rate() + judge.margin(),
+        };
         match self {
-            Rule::Rate(judge) => stats::soonest_verdict(judge.rate(), error, error),
-            // Refuting is soonest at the upper end, upholding at the lower.
-            Rule::Margin(judge) => {
-                let ends = [judge.rate() - judge.margin(), judge.rate() + judge.margin()];
-                ends.map(|end| stats::soonest_verdict(end, error, error)).into_iter().min().unwrap_or(1)
-            }
+            Rule::Rate(judge) => stats::soonest(verdict, judge.rate(), error),
+            Rule::Margin(judge) => stats::soonest(verdict, end(judge), error),
             Rule::Order(_) => stats::soonest_order_verdict(error / 2.0, error / 2.0),
-            Rule::OrderWithin(..) => stats::soonest_verdict(0.5, error / 2.0, error / 2.0),
+            // As soon as the median's interval has ends.
+            Rule::OrderWithin(..) => stats::soonest(verdict, 0.5, error / 2.0),
             Rule::Exact => 1,
         }
     }

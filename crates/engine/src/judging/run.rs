@@ -115,7 +115,7 @@ impl<'a> RunJudge<'a> {
 
     /// Whether another trial serves a claim or a table.
     pub fn wants_more(&self, lane: usize) -> bool {
-        let most = self.config.exact_trials.or(self.config.max_trials);
+        let most = self.config.most_trials();
         let on_their_way = self.issued.iter().filter(|(block, _)| block.lane == lane).count() as u64;
         let has_room = most.is_none_or(|most| self.lanes[lane].trials + on_their_way < most);
         has_room && !self.wanted(lane).is_empty()

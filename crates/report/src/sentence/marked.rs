@@ -6,7 +6,7 @@ use ascertain_engine::outcome::{Basis, ClaimResult, Decided, Decision, Measure, 
 use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure, worse};
 use crate::figure::{chance, exact_percent};
 use crate::finding;
-use crate::text::{ended, escape_controls, quoted};
+use crate::text::{ended, escape_controls, quoted, with_names};
 
 /// The verdict and the reason.
 pub fn claim(claim: &ClaimResult) -> String {
@@ -35,11 +35,12 @@ fn opening(claim: &ClaimResult) -> Option<&'static str> {
 
 /// The sentence where the verdict stands beside it.
 pub fn beside_verdict(claim: &ClaimResult) -> String {
-    let reasons = finding::reasons(claim);
+    let [early, reasons] = finding::early_and_others(claim);
     let sentence = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable, _) => return with_reason("this machine can't measure it", reasons),
         (Verdict::Failed | Verdict::Deferred, _) => return reasons.map_or_else(String::new, |reason| ended(&reason)),
         (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("no trial was finished", reasons),
+        (Verdict::Undecided, _) if let Some(early) = early => too_early(claim, &early),
         (_, Judging::Order) => order(claim),
         (Verdict::Undecided, _) => undecided(claim),
         (_, Judging::Exact) => exact(claim),
@@ -96,6 +97,19 @@ fn undecided(claim: &ClaimResult) -> String {
         None => format!(": too little to tell at error {}{question}", chance(claim.error)),
     };
     format!("{subject} was {complement} {seen}{}{why}.", figure_clause(claim))
+}
+
+/// What it would take comes before any figure, which says little yet.
+fn too_early(claim: &ClaimResult, early: &str) -> String {
+    let (question, so_far) = match (claim.asked.judging, sides(claim)) {
+        (Judging::Order, Some(sides)) => (format!(" {}", question(claim, &sides)), order_so_far(claim, &sides)),
+        _ => {
+            let Clause { subject, complement } = Clause::of(&claim.asked);
+            let seen = in_trials(claim, claim.judged(), "");
+            (String::new(), format!("{subject} was {complement} {seen}{}", figure_clause(claim)))
+        }
+    };
+    format!("too early to tell{question}: {}. So far {so_far}.", with_names(early.trim_end_matches('.')))
 }
 
 fn exact(claim: &ClaimResult) -> String {
@@ -253,13 +267,25 @@ fn not_beyond(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f
     format!("{candidate} is not {word} than {baseline}{}{by_more}: {times}{}.", in_metric(measure), by_interval(claim))
 }
 
+/// What a comparison asks.
+fn question(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> String {
+    match claim.asked.margin {
+        Some(margin) => format!("how they compare within {}", exact_percent(margin)),
+        None => format!("which is {}", adjective(measure).1),
+    }
+}
+
+/// "`b` won 3 of 3 pairs against `a`, and is 1.1 times as fast (too few trials for an interval)".
+fn order_so_far(claim: &ClaimResult, sides: &Sides) -> String {
+    let Sides { measure, candidate, baseline } = sides;
+    let counts = counts_of(claim, claim.judged(), "won");
+    let times = times(claim, sides).map_or_else(String::new, |times| format!(", and is {times}"));
+    format!("{candidate} {counts} against {baseline}{}{times}", in_metric(measure))
+}
+
 fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
     let Sides { measure, candidate, baseline } = sides;
-    let (_, better) = adjective(measure);
-    let question = match claim.asked.margin {
-        Some(margin) => format!("how they compare within {}", exact_percent(margin)),
-        None => format!("which is {better}"),
-    };
+    let question = question(claim, sides);
     let (good, _) = adjective(measure);
     let as_fast = format!(" times as {good} as {baseline}{}", in_metric(measure));
     let (is, won) = match clause::times(claim, &as_fast, &marks(claim)) {

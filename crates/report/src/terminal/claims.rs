@@ -119,7 +119,7 @@ fn cells(claim: &ClaimResult) -> [String; 4] {
 fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, Vec<&'a str>)> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for claim in claims {
-        let said: Vec<String> = claim.reasons.iter().map(finding::reason).collect();
+        let said: Vec<String> = claim.reasons.iter().map(finding::kind).collect();
         let reason = if said.is_empty() { "too little evidence yet".into() } else { said.join("; ") };
         match groups.iter_mut().find(|(other, _)| *other == reason) {
             Some((_, ids)) => ids.push(&claim.id),

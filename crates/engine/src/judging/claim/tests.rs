@@ -1,7 +1,7 @@
 use super::*;
 use crate::claim::Bound;
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
-use crate::finding::{Estimated, Unavailable, Unlike};
+use crate::finding::{AtError, Estimated, Unavailable, Unlike};
 use crate::judging::bound::TrialValues;
 use crate::outcome::{Decision, Gate, Verdict};
 use crate::predicate::Predicate;
@@ -13,7 +13,15 @@ fn spec() -> Spec {
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
-const TERMS: JudgeTerms = JudgeTerms { error: 0.001, margin: None, precision: None, gate: None, to_the_end: false };
+const TERMS: JudgeTerms = JudgeTerms {
+    error: 0.001,
+    easier: Some((0.05, 0.05)),
+    most_trials: None,
+    margin: None,
+    precision: None,
+    gate: None,
+    to_the_end: false,
+};
 
 /// A trial of one metric, of as many arms as there are values.
 fn trial(values: &[Bounds]) -> TrialValues<'_> {
@@ -60,6 +68,59 @@ fn the_soonest_verdict_is_known_beforehand() {
             assert_eq!(soonest, trials[0].min(trials[1]), "{rate} {margin:?} {look_every} {trials:?}");
         }
     }
+}
+
+/// What a comparison takes at the least is what a judge takes who sees one win all pairs, by whatever is the soonest: of
+/// signs and sizes, and of an interval. So it is of what is said beside it, with a greater error.
+#[test]
+fn what_a_comparison_takes_is_what_a_judge_takes_who_sees_one_win_all() {
+    let judge = |error, margin, gate| {
+        let claim = Claim::order("judged", &arm("a"), &arm("b"));
+        let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { error, margin, gate, ..TERMS }).unwrap();
+        judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
+        judge
+    };
+    for (margin, gate) in [(None, None), (Some(0.05), None), (Some(0.05), Some(Gate::Slower))] {
+        let pairs = |error: f64| {
+            let decides = |times: f64| {
+                let mut judge = judge(error, margin, gate);
+                while judge.is_open() {
+                    judge.observe(&trial(&[1.0, times].map(Bounds::exact)), 10);
+                    let is_early = matches!(judge.verdict().1[..], [Reason::TooEarly { .. }]);
+                    let is_before = judge.trials < judge.least(None).trials;
+                    assert_eq!(is_early, is_before, "after {} pairs", judge.trials);
+                }
+                judge.trials
+            };
+            [1.00024, 1.1, 3.0].map(decides).into_iter().min().unwrap()
+        };
+        for error in [0.001, 0.0002, 0.05] {
+            let least = judge(error, margin, gate).least(Some(2e9));
+            assert_eq!((least.verdict, least.trials), (None, pairs(error)), "{margin:?} {gate:?} at {error}");
+            assert_eq!(least.takes_ns, Some(2e9 * least.trials as f64));
+            let at_error = (error < 0.05).then(|| AtError { error: 0.05, trials: pairs(0.05) });
+            assert_eq!(least.at_error, at_error, "{margin:?} {gate:?} at {error}");
+        }
+    }
+}
+
+/// Of a rate it is what the answer takes that the trials speak for.
+#[test]
+fn what_a_rate_takes_depends_on_what_was_seen() {
+    let mut judge = judge(0.99, None, 1);
+    let least = judge.least(None);
+    assert_eq!((least.verdict, least.takes_ns), (Some(Verdict::Holds), None));
+    assert_eq!(least.trials, stats::soonest(stats::Verdict::Holds, 0.99, 0.001));
+    for _ in 0..5 {
+        judge.observe(&trial(&[Bounds::exact(0.0)]), 3);
+    }
+    let (_, reasons) = judge.verdict();
+    let [Reason::TooEarly { least, most_trials: None }] = reasons[..] else { panic!("{reasons:?}") };
+    assert_eq!((least.verdict, least.takes_ns), (Some(Verdict::Holds), Some(3.0 * least.trials as f64)));
+    judge.observe(&trial(&[Bounds::exact(2.0)]), 3);
+    let least = judge.least(None);
+    assert_eq!((least.verdict, least.trials), (Some(Verdict::Refuted), judge.soonest_verdict()));
+    assert_eq!(judge.verdict(), (Verdict::Undecided, vec![]), "enough for that, and no answer yet");
 }
 
 /// A lane whose claim began unluckily is tried again before one that hardly moves has all the time.

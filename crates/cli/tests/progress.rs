@@ -1,0 +1,156 @@
+//! What is seen of a run while it goes on: on a terminal of some width, on one that can't move its cursor, and in a pipe.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Ran, ascertain, command, ran};
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// What is measured waits for a file, so that a test sees what it wants to see before it ends.
+const WAITS: &str = "sh -c 'until [ -e go ]; do sleep 0.02; done'";
+
+/// A run whose standard error is a terminal.
+struct Watched {
+    screen: File,
+    seen: String,
+    child: Child,
+}
+
+impl Watched {
+    fn new(state: &Path, columns: u16, environment: &[(&str, &str)], arguments: &[&str]) -> Watched {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap();
+        let terminal: OwnedFd = rustix::fs::open(&path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size).unwrap();
+        let mut command = command(state, arguments);
+        command.env_remove("COLUMNS").env_remove("LC_ALL").env("TERM", "xterm").envs(environment.iter().copied());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::from(terminal)).spawn().unwrap();
+        Watched { screen: File::from(master), seen: String::new(), child }
+    }
+
+    /// Waits until the screen has shown this.
+    fn until(mut self, text: &str) -> Watched {
+        let started = Instant::now();
+        while !self.seen.contains(text) {
+            assert!(self.read(), "{text}: {:?}", self.seen);
+            assert!(started.elapsed() < Duration::from_secs(300), "{text}: {:?}", self.seen);
+        }
+        self
+    }
+
+    /// Reads what has been written since; false when the last who wrote there is gone.
+    fn read(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        let count = self.screen.read(&mut bytes).unwrap_or(0);
+        // A character may be cut in two, which shows as none of those that are looked for.
+        self.seen += &String::from_utf8_lossy(&bytes[..count]);
+        count > 0
+    }
+
+    /// All that was seen, and what was printed.
+    fn ended(mut self) -> (String, Ran) {
+        while self.read() {}
+        (self.seen.replace("\r\n", "\n"), ran(self.child.wait_with_output().unwrap()))
+    }
+}
+
+fn begun(state: &Path, columns: u16, environment: &[(&str, &str)]) -> Watched {
+    let arguments = ["compare", "--no-evidence", "--max-time", "1s", "-n", "waiting", WAITS, "true"];
+    Watched::new(state, columns, environment, &arguments)
+}
+
+/// Lets what is measured end.
+fn let_go(state: &Path) {
+    File::create(state.join("go")).unwrap();
+}
+
+/// What was drawn one over the other, and nothing of lines that stay.
+fn drawn(seen: &str) -> Vec<&str> {
+    let lines = seen.split('\r').flat_map(|rest| rest.split('\n'));
+    lines.filter_map(|line| line.strip_suffix("\x1b[K")).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
+    for columns in [80, 40] {
+        let state = tempfile::tempdir().unwrap();
+        // The seconds are counted, and what they mean for the whole is said.
+        let watched = begun(state.path(), columns, &[]).until("13+ pairs: over 13 s").until("13+ pairs: over 26 s");
+        let_go(state.path());
+        let (seen, printed) = watched.ended();
+        let lines = drawn(&seen);
+        assert!(lines.len() > 2, "{seen:?}");
+        for line in &lines {
+            assert!(line.chars().count() < usize::from(columns), "{line}");
+        }
+        assert_eq!(lines.iter().any(|line| line.contains("waiting, ")), columns == 80, "{lines:?}");
+        let said: Vec<&str> = seen.lines().filter(|line| line.contains("pairs are needed")).collect();
+        let [said] = said[..] else { panic!("{seen:?}") };
+        assert!(said.contains("at least 13 pairs are needed, about ") && said.contains("; 1 s allow 1: "), "{said}");
+        assert!(said.contains("`--max-time ") && said.ends_with(", or `--error 0.05` (7 pairs)"), "{said}");
+        assert!(seen.ends_with("\r\x1b[K"), "nothing of it stays: {seen:?}");
+        let answer = printed.stdout.split_once("Undecided: ").unwrap().1;
+        assert!(answer.starts_with("too early to tell which is faster: at least 13 pairs"), "{answer}");
+        assert_eq!(printed.code, Some(0));
+    }
+}
+
+#[test]
+fn a_terminal_without_a_cursor_gets_plain_lines() {
+    let state = tempfile::tempdir().unwrap();
+    let watched = begun(state.path(), 80, &[("TERM", "dumb"), ("LC_ALL", "C")]).until("13+ pairs: over ");
+    let_go(state.path());
+    let (seen, _) = watched.ended();
+    assert!(seen.chars().all(|c| c == '\n' || (c.is_ascii() && !c.is_ascii_control())), "{seen:?}");
+    assert!(seen.lines().all(|line| line.len() < 80 || line.contains("pairs are needed")), "{seen:?}");
+}
+
+#[test]
+fn where_only_ascii_can_be_shown_the_line_is_ascii() {
+    let state = tempfile::tempdir().unwrap();
+    let watched = begun(state.path(), 80, &[("LC_ALL", "C")]).until("13+ pairs: over ");
+    let_go(state.path());
+    let (seen, _) = watched.ended();
+    assert!(seen.is_ascii() && seen.contains("left - waiting, 1 s - 13+ pairs: over 13 s"), "{seen:?}");
+}
+
+/// And nobody who reads a file has to skip what was drawn.
+#[test]
+fn a_pipe_gets_what_it_takes_and_no_progress() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "--no-evidence", "--max-time", "50ms", "sleep 0.06", "sleep 0.07"]);
+    assert!(
+        ran.stderr.lines().count() == 1 && ran.stderr.starts_with("at least 13 pairs are needed"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains(['\r', '\x1b']) && !ran.stderr.contains(" left"), "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("sleep 0.07  ") && ran.stdout.contains("of 1 pair against `sleep 0.06`"),
+        "{}",
+        ran.stdout
+    );
+    let quiet = ["compare", "-q", "--no-evidence", "--max-time", "50ms", "sleep 0.06", "sleep 0.07"];
+    assert_eq!(ascertain(state.path(), &quiet).stderr, "");
+}
+
+/// What commands write to the terminal themselves is not drawn over.
+#[test]
+fn nothing_is_drawn_where_commands_write() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--no-evidence", "-r", "1", "--show-output", "sh -c 'sleep 1.2; echo seen >&2'"];
+    let (seen, _) = Watched::new(state.path(), 80, &[], &arguments).ended();
+    assert_eq!(seen, "seen\n");
+}

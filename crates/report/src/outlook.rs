@@ -1,0 +1,150 @@
+//! What an answer takes, in words.
+
+use ascertain_engine::finding::Least;
+use ascertain_engine::outcome::Verdict;
+use ascertain_engine::run::Outlook;
+use ascertain_engine::unit::Unit;
+
+/// More than a year is no limit.
+const ENDLESS_S: f64 = 3e7;
+
+/// What it takes and what the time allows, once it is known what a trial costs.
+///
+/// ```
+/// use std::time::Duration;
+/// use ascertain_engine::finding::{AtError, Least};
+/// use ascertain_engine::run::Outlook;
+/// use ascertain_report::outlook;
+///
+/// let at_error = Some(AtError { error: 0.05, trials: 7 });
+/// let least = Least { verdict: None, trials: 13, takes_ns: Some(84e9), at_error };
+/// let outlook = Outlook { least, allowed: 5, max_time: Duration::from_secs(30), is_longer: false };
+/// assert_eq!(
+///     outlook::sentence(&outlook),
+///     "at least 13 pairs are needed, about 84 s; 30 s allow 5: `--max-time 2min`, or `--error 0.05` (7 pairs)"
+/// );
+/// let longer = Outlook { max_time: Duration::from_secs(105), is_longer: true, ..outlook };
+/// assert_eq!(
+///     outlook::sentence(&longer),
+///     "at least 13 pairs are needed, about 84 s, so this takes up to 1 min 45 s; Ctrl-C ends it and keeps what is there"
+/// );
+/// ```
+pub fn sentence(outlook: &Outlook) -> String {
+    let Outlook { least, allowed, max_time, is_longer } = outlook;
+    let time = span(max_time.as_secs_f64());
+    match is_longer {
+        true => format!("{}, so this takes up to {time}; Ctrl-C ends it and keeps what is there", needed(least)),
+        false => format!("{}; {time} allow {allowed}: {}", needed(least), ways_out(least)),
+    }
+}
+
+/// "at least 13 pairs are needed, about 84 s".
+pub(crate) fn needed(least: &Least) -> String {
+    let to_say = match least.verdict {
+        None => "",
+        Some(Verdict::Refuted) => " to refute it",
+        Some(_) => " to say that it holds",
+    };
+    let trials = counted(least.trials, least.verdict.is_none());
+    let are = if least.trials == 1 { "is" } else { "are" };
+    let about = least.takes_ns.map_or_else(String::new, |takes_ns| format!(", about {}", span(takes_ns / 1e9)));
+    format!("at least {trials} {are} needed{to_say}{about}")
+}
+
+/// "13 pairs", "1 trial".
+pub(crate) fn counted(trials: u64, is_pairs: bool) -> String {
+    let noun = if is_pairs { "pair" } else { "trial" };
+    format!("{trials} {noun}{}", if trials == 1 { "" } else { "s" })
+}
+
+/// "`--max-time 2min`, or `--error 0.05` (7 pairs)".
+pub(crate) fn ways_out(least: &Least) -> String {
+    let time = least.takes_ns.map_or("TIME".into(), |takes_ns| allowance(takes_ns / 1e9));
+    let time = format!("`--max-time {time}`");
+    match least.at_error {
+        Some(at) => format!("{time}, or `--error {}` ({})", at.error, counted(at.trials, least.verdict.is_none())),
+        None => time,
+    }
+}
+
+/// A time to give for what takes that long, as an option has it: a round one, with some room.
+fn allowance(seconds: f64) -> String {
+    const ROUND: [(f64, &str); 16] = [
+        (10.0, "10s"),
+        (15.0, "15s"),
+        (20.0, "20s"),
+        (30.0, "30s"),
+        (45.0, "45s"),
+        (60.0, "1min"),
+        (90.0, "90s"),
+        (120.0, "2min"),
+        (180.0, "3min"),
+        (240.0, "4min"),
+        (300.0, "5min"),
+        (450.0, "8min"),
+        (600.0, "10min"),
+        (900.0, "15min"),
+        (1200.0, "20min"),
+        (1800.0, "30min"),
+    ];
+    let wanted = 1.25 * seconds;
+    match ROUND.iter().find(|(round, _)| wanted <= *round) {
+        Some((_, option)) => (*option).into(),
+        None => format!("{}h", (wanted / 1800.0).ceil() / 2.0),
+    }
+}
+
+/// A time as people say it who wait for it: "840 ms", "84 s", "4 min 12 s", "25 min", "1 h 5 min".
+pub(crate) fn span(seconds: f64) -> String {
+    match seconds {
+        s if s.is_nan() || s >= ENDLESS_S => "no end".into(),
+        s if s < 0.00095 => Unit::Nanosecond.human(s * 1e9),
+        s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
+        s if s < 9.95 => format!("{s:.1} s").replace(".0 ", " "),
+        s if s < 99.5 => format!("{s:.0} s"),
+        s if s < 599.5 => in_sixties(s.round() as u64, ["min", "s"]),
+        s if s < 3570.0 => format!("{:.0} min", s / 60.0),
+        s if s < 86_400.0 => in_sixties((s / 60.0).round() as u64, ["h", "min"]),
+        s => format!("{:.1} days", s / 86_400.0).replace(".0 ", " "),
+    }
+}
+
+/// "4 min 12 s" of 252.
+fn in_sixties(amount: u64, [large, small]: [&str; 2]) -> String {
+    match (amount / 60, amount % 60) {
+        (whole, 0) => format!("{whole} {large}"),
+        (whole, rest) => format!("{whole} {large} {rest} {small}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_as_people_wait_for_them() {
+        let said = [0.0421, 0.9, 1.0, 4.24, 12.4, 84.0, 100.0, 105.0, 252.4, 300.0, 1500.0, 3600.0, 3900.0, 2e5, 1e9];
+        let words = [
+            "42 ms",
+            "900 ms",
+            "1 s",
+            "4.2 s",
+            "12 s",
+            "84 s",
+            "1 min 40 s",
+            "1 min 45 s",
+            "4 min 12 s",
+            "5 min",
+            "25 min",
+            "1 h",
+            "1 h 5 min",
+            "2.3 days",
+            "no end",
+        ];
+        assert_eq!(said.map(span), words);
+        assert_eq!(
+            [5.0, 36.0, 84.0, 400.0, 1400.0, 1500.0, 7200.0].map(allowance),
+            ["10s", "45s", "2min", "10min", "30min", "1h", "2.5h"]
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! The line on the terminal, and the thread that keeps it moving.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use ascertain_engine::run::Progress;
+use ascertain_sys::clock;
+
+use super::words::{Alphabet, bar, cut, of_run};
+
+/// The line moves as often at least.
+const BEAT_NS: u64 = 1_000_000_000;
+/// Where it can't be drawn over, a line is written as often.
+const PLAIN_BEAT_NS: u64 = 5_000_000_000;
+
+/// A line on standard error, drawn when something is told, and once a second while nothing is: a single observation may take
+/// minutes. A terminal that can't move its cursor (`TERM=dumb`) gets a plain line every five seconds.
+///
+/// What draws in between is a thread that sleeps a second, looks at what the measuring thread has noted, and writes some
+/// hundred bytes, where that has drawn nothing for a second itself.
+pub struct Line(Option<Drawn>);
+
+struct Drawn {
+    shared: Arc<Shared>,
+    beat: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    ends: Condvar,
+    is_dumb: bool,
+    beat_ns: u64,
+    alphabet: Alphabet,
+}
+
+struct State {
+    told: Option<Told>,
+    drawn_ns: u64,
+    is_shown: bool,
+    has_ended: bool,
+}
+
+enum Told {
+    Run(Box<Progress>),
+    Share(f64, String),
+}
+
+impl Line {
+    /// A line, unless nobody would see it.
+    #[must_use]
+    pub fn new(is_wanted: bool) -> Line {
+        if !is_wanted || !std::io::stderr().is_terminal() {
+            return Line(None);
+        }
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State { told: None, drawn_ns: clock::now_ns(), is_shown: false, has_ended: false }),
+            ends: Condvar::new(),
+            is_dumb,
+            beat_ns: if is_dumb { PLAIN_BEAT_NS } else { BEAT_NS },
+            alphabet: Alphabet::of_environment(),
+        });
+        let theirs = Arc::clone(&shared);
+        let beat = Builder::new().name("progress".into()).stack_size(1 << 18).spawn(move || theirs.beat());
+        // Without a thread it moves when something is told.
+        Line(Some(Drawn { shared, beat: beat.ok() }))
+    }
+
+    /// Draws how far a run is.
+    pub fn run(&self, progress: &Progress) {
+        self.tell(|| Told::Run(Box::new(progress.clone())));
+    }
+
+    /// Draws how much is done, and what there is to say of it.
+    pub fn draw(&self, share: f64, message: impl FnOnce() -> String) {
+        self.tell(|| Told::Share(share, message()));
+    }
+
+    /// Writes something else to standard error, above the line.
+    pub fn above(&self, write: impl FnOnce()) {
+        match &self.0 {
+            None => write(),
+            Some(Drawn { shared, .. }) => {
+                let mut state = shared.lock();
+                shared.clear(&mut state);
+                write();
+                shared.draw(&mut state);
+            }
+        }
+    }
+
+    fn tell(&self, told: impl FnOnce() -> Told) {
+        let Some(Drawn { shared, .. }) = &self.0 else { return };
+        let mut state = shared.lock();
+        state.told = Some(told());
+        shared.draw(&mut state);
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let Some(Drawn { shared, beat }) = &mut self.0 else { return };
+        let mut state = shared.lock();
+        state.has_ended = true;
+        shared.clear(&mut state);
+        drop(state);
+        shared.ends.notify_all();
+        // It draws nothing any more; that it panicked is no reason to.
+        let _ = beat.take().map(JoinHandle::join);
+    }
+}
+
+impl Shared {
+    /// Whoever panicked while it drew left a line, and nothing worse.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn beat(&self) {
+        let mut state = self.lock();
+        while !state.has_ended {
+            let gone_ns = clock::now_ns().saturating_sub(state.drawn_ns);
+            match self.beat_ns.saturating_sub(gone_ns) {
+                0 => self.draw(&mut state),
+                wait_ns => {
+                    let wait = Duration::from_nanos(wait_ns);
+                    state = self.ends.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+    }
+
+    /// Draws what was told, as it stands now.
+    fn draw(&self, state: &mut State) {
+        let now_ns = clock::now_ns();
+        if self.is_dumb && now_ns.saturating_sub(state.drawn_ns) < self.beat_ns {
+            return;
+        }
+        let width = width().saturating_sub(1);
+        let line = match &state.told {
+            None => String::new(),
+            Some(Told::Run(progress)) => {
+                let later = Duration::from_nanos(now_ns.saturating_sub(progress.at_ns));
+                of_run(progress, later, width, self.alphabet)
+            }
+            Some(Told::Share(share, message)) => {
+                let line = format!("{} {}", bar(*share, self.alphabet), self.alphabet.of(message));
+                cut(&line, width, self.alphabet)
+            }
+        };
+        state.drawn_ns = now_ns;
+        if !line.is_empty() {
+            state.is_shown = true;
+            write(&if self.is_dumb { format!("{line}\n") } else { format!("\r{line}\x1b[K") });
+        }
+    }
+
+    /// Leaves the line empty, with the cursor at its beginning.
+    fn clear(&self, state: &mut State) {
+        if state.is_shown && !self.is_dumb {
+            state.is_shown = false;
+            write("\r\x1b[K");
+        }
+    }
+}
+
+/// In one go, so that nothing comes in between. Nothing can be done when standard error is closed.
+fn write(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// The columns of the terminal, as it is now.
+fn width() -> usize {
+    let columns = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = terminal_size::terminal_size_of(std::io::stderr());
+    terminal.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0).or_else(columns).unwrap_or(80)
+}

@@ -1,0 +1,347 @@
+//! What the line says.
+
+use std::time::Duration;
+
+use ascertain_engine::outcome::Verdict;
+use ascertain_engine::run::{Doing, Progress};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::outlook::span;
+use crate::text::escape_controls;
+
+/// The characters that a terminal shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alphabet {
+    /// All of them.
+    Unicode,
+    /// ASCII, where `LC_ALL`, `LC_CTYPE` or `LANG` says `C` or `POSIX`.
+    Ascii,
+}
+
+impl Alphabet {
+    /// That of this process's environment.
+    #[must_use]
+    pub fn of_environment() -> Alphabet {
+        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+        match locale.as_deref() {
+            Some("C" | "POSIX") => Alphabet::Ascii,
+            _ => Alphabet::Unicode,
+        }
+    }
+
+    fn separator(self) -> &'static str {
+        match self {
+            Alphabet::Unicode => " · ",
+            Alphabet::Ascii => " - ",
+        }
+    }
+
+    fn ellipsis(self) -> &'static str {
+        match self {
+            Alphabet::Unicode => "…",
+            Alphabet::Ascii => "~",
+        }
+    }
+
+    /// The text as it can be shown: what the alphabet lacks is a `?` where there is nothing like it.
+    pub(super) fn of(self, text: &str) -> String {
+        let text = escape_controls(text);
+        let nearest = |c: char| match c {
+            'µ' => 'u',
+            '·' => '-',
+            '…' => '~',
+            c if c.is_ascii() => c,
+            _ => '?',
+        };
+        match self {
+            Alphabet::Unicode => text,
+            Alphabet::Ascii => text.chars().map(nearest).collect(),
+        }
+    }
+}
+
+/// So wide is the bar, where there is room for it.
+const BAR: usize = 10;
+/// Names are not cut shorter.
+const LEAST_NAME: usize = 8;
+/// And those of what is waited for no longer.
+const MOST_WAITED: usize = 16;
+/// Sooner than that nobody asks what is being waited for.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// How far a run is, in a line of at most `width` columns, `later` after the progress was told: the time left, which claim
+/// or experiment, what is waited for, how that stands, and the verdicts so far. What there is no room for is left out, the
+/// least important first.
+#[must_use]
+pub fn of_run(progress: &Progress, later: Duration, width: usize, alphabet: Alphabet) -> String {
+    let elapsed = progress.elapsed + later;
+    let waiting = waiting(progress, alphabet);
+    // Of two commands, the one that is waited for is named.
+    let is_named = waiting.is_some() && progress.is_comparison && progress.claims == 1;
+    let name = if is_named { String::new() } else { alphabet.of(&progress.what) };
+    let (standing, is_early) = standing(progress);
+    let [verdicts, fewer] = verdicts(progress);
+    let parts = [
+        Part::new(0, time_left(progress, elapsed)),
+        Part { short: cut(&name, LEAST_NAME, alphabet), is_name: true, ..Part::new(2, name) },
+        Part::new(if is_early { 3 } else { 1 }, waiting.unwrap_or_default()),
+        Part::new(if is_early { 1 } else { 5 }, alphabet.of(&standing)),
+        Part { short: fewer, ..Part::new(4, verdicts) },
+    ];
+    let bar = bar(share(progress, elapsed), alphabet) + " ";
+    match joined(&parts, width.saturating_sub(bar.width()), alphabet) {
+        (line, true) => bar + &line,
+        (..) => joined(&parts, width, alphabet).0,
+    }
+}
+
+/// A part of a line.
+struct Part {
+    /// The greater, the sooner it is left out.
+    rank: u8,
+    text: String,
+    /// What stands for it where there is less room.
+    short: String,
+    /// It may be cut anywhere in between.
+    is_name: bool,
+}
+
+impl Part {
+    fn new(rank: u8, text: String) -> Part {
+        Part { rank, short: text.clone(), text, is_name: false }
+    }
+}
+
+/// As much of the parts as there is room for, and whether that is all of them.
+fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> (String, bool) {
+    let mut kept: Vec<&Part> = parts.iter().filter(|part| !part.text.is_empty()).collect();
+    let (all, separator) = (kept.len(), alphabet.separator());
+    let least = |kept: &[&Part]| {
+        let gaps = separator.width() * kept.len().saturating_sub(1);
+        kept.iter().map(|part| part.short.width()).sum::<usize>() + gaps
+    };
+    while least(&kept) > room && kept.len() > 1 {
+        let last = kept.iter().map(|part| part.rank).max();
+        kept.retain(|part| Some(part.rank) != last);
+    }
+    let mut spare = room.saturating_sub(least(&kept));
+    let mut give = |part: &Part| {
+        let more = part.text.width() - part.short.width();
+        let text = match part.is_name {
+            _ if more <= spare => part.text.clone(),
+            true => cut(&part.text, part.short.width() + spare, alphabet),
+            false => part.short.clone(),
+        };
+        spare -= text.width().saturating_sub(part.short.width());
+        text
+    };
+    // Names take what is left.
+    let others: Vec<Option<String>> = kept.iter().map(|part| (!part.is_name).then(|| give(part))).collect();
+    let texts = kept.iter().zip(others).map(|(part, text)| text.unwrap_or_else(|| give(part)));
+    let line = texts.collect::<Vec<_>>().join(separator);
+    (cut(&line, room, alphabet), kept.len() == all)
+}
+
+/// "18 s left"; of a run of so many trials, about what they take.
+fn time_left(progress: &Progress, elapsed: Duration) -> String {
+    let left_s = progress.max_time.saturating_sub(elapsed).as_secs_f64();
+    let trials_left = progress.most_trials.map(|most| most.saturating_sub(progress.trials));
+    match (trials_left, progress.trial_ns) {
+        _ if left_s == 0.0 => "last trial".into(),
+        (Some(trials), Some(trial_ns)) => {
+            let of_trials_s = (trials as f64 * trial_ns - in_trial(progress).unwrap_or(0) as f64).max(0.0) / 1e9;
+            format!("{} left", whole(of_trials_s.min(left_s).ceil()))
+        }
+        (Some(_), None) if whole(left_s) == "no end" => format!("{} gone", whole(elapsed.as_secs_f64())),
+        _ => format!("{} left", whole(left_s.ceil())),
+    }
+}
+
+/// A time in whole seconds: "0 s", "84 s".
+fn whole(seconds: f64) -> String {
+    match seconds.floor() {
+        0.0 => "0 s".into(),
+        seconds => span(seconds),
+    }
+}
+
+/// How long the trial has taken that is measured now, in nanoseconds.
+fn in_trial(progress: &Progress) -> Option<u64> {
+    match progress.now.doing() {
+        Some((Doing::Measuring { trial_ns, .. }, _)) => Some(trial_ns),
+        _ => None,
+    }
+}
+
+fn share(progress: &Progress, elapsed: Duration) -> f64 {
+    let of_time = elapsed.as_secs_f64() / progress.max_time.as_secs_f64().max(1e-9);
+    let of_trials = progress.most_trials.map_or(0.0, |most| progress.trials as f64 / most.max(1) as f64);
+    of_time.max(of_trials).min(1.0)
+}
+
+/// "sleep 2, 4 s", where that takes long.
+fn waiting(progress: &Progress, alphabet: Alphabet) -> Option<String> {
+    let (doing, since_ns) = progress.now.doing()?;
+    let is_slow = progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64);
+    let since = if since_ns < PATIENCE_NS { String::new() } else { format!(", {}", whole(since_ns as f64 / 1e9)) };
+    match doing {
+        Doing::Opening => Some(format!("making ready{since}")),
+        Doing::Measuring { .. } if since.is_empty() && !is_slow => None,
+        Doing::Measuring { arm, .. } => Some(cut(&alphabet.of(arm), MOST_WAITED, alphabet) + &since),
+    }
+}
+
+/// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all will
+/// take at the least is known as well: as many times what that took until now.
+fn standing(progress: &Progress) -> (String, bool) {
+    let Progress { trials, is_comparison, .. } = *progress;
+    let Some(least) = progress.least.filter(|least| trials < *least) else { return (progress.headline.clone(), false) };
+    let noun = if is_comparison { "pair" } else { "trial" };
+    let said = match (trials, in_trial(progress)) {
+        (0, Some(trial_ns)) if trial_ns >= PATIENCE_NS => {
+            let over_s = (trial_ns / PATIENCE_NS) as f64 * least as f64;
+            format!("{least}+ {noun}s: over {}", whole(over_s))
+        }
+        (0, Some(_)) => format!("{least}+ {noun}s"),
+        (0, None) => String::new(),
+        _ => format!("{noun} {} of {least}+", trials + 1),
+    };
+    (said, true)
+}
+
+/// "12 hold, 3 refuted, 1 undecided, 2 unavailable, 5 open", where there are several claims; and with those together that are
+/// neither.
+fn verdicts(progress: &Progress) -> [String; 2] {
+    let closed: usize = progress.closed.iter().sum();
+    let open = progress.claims.saturating_sub(closed);
+    let counts: Vec<(usize, &str)> = progress.closed.iter().copied().zip(Verdict::ALL.map(word)).collect();
+    let others = counts[2..].iter().map(|(count, _)| count).sum();
+    let said = |counts: &[(usize, &str)]| {
+        let said = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+        said.collect::<Vec<_>>().join(", ")
+    };
+    match progress.claims {
+        0 | 1 => [String::new(), String::new()],
+        all if progress.is_comparison => [format!("{closed} of {all} decided"), format!("{closed}/{all}")],
+        _ => [
+            said(&[&counts[..], &[(open, "open")]].concat()),
+            said(&[counts[0], counts[1], (others, "neither"), (open, "open")]),
+        ],
+    }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "hold",
+        verdict => verdict.word(),
+    }
+}
+
+/// A bar that is filled to this share.
+pub(super) fn bar(share: f64, alphabet: Alphabet) -> String {
+    let filled = (share * BAR as f64).round() as usize;
+    let [full, empty] = match alphabet {
+        Alphabet::Unicode => ["━", "╌"],
+        Alphabet::Ascii => ["#", "-"],
+    };
+    full.repeat(filled.min(BAR)) + &empty.repeat(BAR.saturating_sub(filled))
+}
+
+/// The text, or as much of it as fits before an ellipsis.
+pub(super) fn cut(text: &str, width: usize, alphabet: Alphabet) -> String {
+    if text.width() <= width {
+        return text.to_string();
+    }
+    let mut used = 1;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    format!("{}{}", kept.trim_end(), alphabet.ellipsis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ascertain_engine::run::Now;
+
+    /// A run that was told of after 12 s of 2 min.
+    fn progress() -> Progress {
+        Progress {
+            at_ns: 0,
+            elapsed: Duration::from_secs(12),
+            max_time: Duration::from_secs(120),
+            closed: [112, 13, 2, 6, 1, 0],
+            claims: 181,
+            what: "sum.kahan-avx512-8x-naive".into(),
+            headline: "18 trials, 83.3 %, 8.100x".into(),
+            is_comparison: false,
+            trials: 18,
+            most_trials: None,
+            least: None,
+            trial_ns: Some(2e6),
+            now: Now::default(),
+        }
+    }
+
+    fn at(progress: &Progress, width: usize) -> String {
+        of_run(progress, Duration::from_secs(1), width, Alphabet::Unicode)
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_left_out() {
+        let all = "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · sum.kahan-avx512-8x-naive · 18 trials, 83.3 %, 8.100x · \
+                   112 hold, 13 refuted, 2 undecided, 6 unavailable, 1 failed, 47 open";
+        assert_eq!(at(&progress(), 200), all);
+        let lines = [
+            (100, "1 min 47 s left · sum.kahan-… · 18 trials, 83.3 %, 8.100x · 112 hold, 13 refuted, 9 neither, 47 open"),
+            (79, "1 min 47 s left · sum.kahan-avx512-… · 112 hold, 13 refuted, 9 neither, 47 open"),
+            (39, "1 min 47 s left · sum.kahan-avx512-8x-…"),
+            (20, "1 min 47 s left"),
+            (8, "1 min 4…"),
+        ];
+        for (width, line) in lines {
+            assert_eq!(at(&progress(), width).replace("╌", "").replace("━", "").trim_start(), line);
+        }
+        for width in 1..200 {
+            assert!(at(&progress(), width).width() <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn a_slow_comparison_counts_its_pairs() {
+        let two = Progress {
+            closed: [0; 6],
+            claims: 1,
+            what: "sleep 2".into(),
+            headline: "3 trials, 100.0 %, 1.100x".into(),
+            is_comparison: true,
+            trials: 3,
+            least: Some(13),
+            trial_ns: Some(4e9),
+            ..progress()
+        };
+        assert_eq!(at(&two, 79), "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · sleep 2 · pair 4 of 13+");
+        assert_eq!(at(&two, 39), "1 min 47 s left · pair 4 of 13+");
+        let several = Progress { closed: [1, 1, 0, 0, 0, 0], claims: 3, trials: 20, ..two.clone() };
+        assert!(at(&several, 79).ends_with("sleep 2 · 3 trials, 100.0 %, 1.100x · 2/3"), "{}", at(&several, 79));
+        // So many are asked for, whatever is decided: what they take is known once one has ended.
+        let endless = Progress { max_time: Duration::MAX, most_trials: Some(5), ..two.clone() };
+        assert_eq!(at(&endless, 79), "━━━━━━╌╌╌╌ 8 s left · sleep 2 · pair 4 of 13+");
+        let first = Progress { trials: 0, trial_ns: None, ..endless };
+        assert_eq!(at(&first, 79), "╌╌╌╌╌╌╌╌╌╌ 13 s gone · sleep 2");
+        let over = Progress { elapsed: Duration::from_secs(300), ..two };
+        assert_eq!(at(&over, 79), "━━━━━━━━━━ last trial · sleep 2 · pair 4 of 13+");
+    }
+
+    #[test]
+    fn what_ascii_lacks_is_replaced_and_what_steers_is_escaped() {
+        let odd = Progress { what: "größe \x1b[31m".into(), headline: "3 trials, 2.000 µs".into(), ..progress() };
+        let line = of_run(&odd, Duration::ZERO, 79, Alphabet::Ascii);
+        assert_eq!(line, r"1 min 48 s left - gr??e \u{1b}[31m - 112 hold, 13 refuted, 9 neither, 47 open", "{line}");
+        let wide = of_run(&odd, Duration::ZERO, 150, Alphabet::Ascii);
+        assert!(wide.is_ascii() && wide.contains(r"gr??e \u{1b}[31m - 3 trials, 2.000 us - 112"), "{wide}");
+    }
+}
