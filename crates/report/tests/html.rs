@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
+use ascertain_engine::claim::Bound;
 use ascertain_engine::evidence::{Header, SCHEMA};
 use ascertain_engine::experiment::{Arm, Spec, Variant};
 use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, TestSpec, Verdict};
@@ -339,6 +340,57 @@ fn every_picture_is_in_the_page() {
             page.descendants().filter_map(|node| node.attribute("data-packed")?.parse().ok()).collect();
         places.sort_unstable();
         assert!(places.into_iter().eq(0..parts.len()), "each part has its place");
+    });
+}
+
+/// The page of these claims, as often as it takes for it to be one of many.
+fn many(claims: &[ClaimResult]) -> String {
+    let numbered = |round: usize| {
+        claims.iter().map(move |claim| ClaimResult { id: format!("{}-{round}", claim.id), ..claim.clone() })
+    };
+    let claims = (0..10).flat_map(numbered).collect();
+    html::page(&[run(Outcome { claims, ..common::check() }, &["sum"])])
+}
+
+/// What a row says to those who can't see its mark.
+fn standing_of(bound: Bound, [ratio, low, high]: [f64; 3]) -> String {
+    let mut claim = common::with_ratio(common::at_least_8("sum.x", "it is so"), ratio, low, high);
+    let TestSpec::Versus { bound: asked, .. } = &mut claim.asked.tests[0] else { panic!("a ratio") };
+    *asked = bound;
+    let claim = common::counted(claim, Verdict::Holds, 20, 20);
+    tree_of(&html::page(&[run(Outcome { claims: vec![claim], ..common::check() }, &["sum"])]), |page| {
+        let mark = page.descendants().find(|node| is_of(node, "mini")).unwrap();
+        mark.attribute("aria-label").unwrap().to_string()
+    })
+}
+
+#[test]
+fn all_claims_share_an_axis_on_which_one_is_as_claimed() {
+    assert_eq!(standing_of(Bound::AtLeast(8.0), [4.0, 3.0, 5.0]), "0.50 (0.38 to 0.62) times what was claimed");
+    assert_eq!(standing_of(Bound::AtMost(8.0), [4.0, 3.0, 5.0]), "2.0 (1.6 to 2.7) times what was claimed");
+    let within = Bound::Within(2.0, 8.0);
+    assert_eq!(standing_of(within, [4.0, 3.0, 5.0]), "2.0 (1.5 to 2.0) times what was claimed");
+    assert_eq!(standing_of(within, [16.0, 10.0, 20.0]), "0.50 (0.40 to 0.80) times what was claimed");
+}
+
+#[test]
+fn claims_are_found_under_their_ids_and_the_furthest_are_named_first() {
+    let claim = |id: &str, ratio: f64| {
+        let claim = common::with_ratio(common::at_least_8(id, id), ratio, ratio * 0.9, ratio * 1.1);
+        common::counted(claim, if ratio < 8.0 { Verdict::Refuted } else { Verdict::Holds }, 0, 20)
+    };
+    let page = many(&[claim("sum.near", 7.0), claim("sum.far", 0.5), claim("sum.holds", 9.0), claim("no-point", 2.0)]);
+    tree_of(&page, |page| {
+        let rows: Vec<&str> =
+            page.descendants().filter(|node| is_of(node, "row")).filter_map(|node| node.attribute("id")).collect();
+        assert_eq!(rows[..4], ["sum.near-0", "sum.far-0", "sum.holds-0", "claim-4"]);
+        let furthest = page.descendants().find(|node| is_of(node, "furthest")).unwrap();
+        let leads: Vec<&str> = furthest.descendants().filter_map(|node| node.attribute("href")).collect();
+        assert_eq!(leads, ["#sum.far-0", "#sum.far-1", "#sum.far-2"]);
+        let bar = page.descendants().find(|node| is_of(node, "bar")).unwrap();
+        assert_eq!(bar.attribute("aria-label"), Some("10 holds, 30 refuted"));
+        let held = page.descendants().find(|node| node.has_tag_name("em")).map(words);
+        assert_eq!(held.as_deref(), Some("10 of 40 hold"));
     });
 }
 

@@ -15,7 +15,11 @@
     for (const place of $$("[data-packed]", opened)) {
       if (place.parentElement.closest("details") !== opened) continue;
       parts ??= unpack();
-      place.innerHTML = (await parts)[place.dataset.packed];
+      try {
+        place.innerHTML = (await parts)[place.dataset.packed];
+      } catch {
+        place.textContent = "This browser can’t unpack the pictures; ascertain report RUN --svg ID prints each.";
+      }
       place.removeAttribute("data-packed");
       place.dispatchEvent(new Event("drawn", { bubbles: true }));
       offerCopies(place);
