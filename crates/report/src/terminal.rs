@@ -365,8 +365,14 @@ pub fn sentences(outcome: &Outcome, style: &Style) -> String {
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
         name + &brief(&marked::claim(claim), style) + &warning
     });
-    let overshoot = sentence::overshoot(&outcome.claims).map(|note| style.paragraph(note));
-    paragraphs.chain(overshoot).collect::<Vec<_>>().join("\n")
+    paragraphs.collect::<Vec<_>>().join("\n")
+}
+
+/// What the answers rest on, a paragraph each; empty where there is none.
+pub fn explained(outcome: &Outcome, style: &Style) -> String {
+    let said = sentence::explained(outcome);
+    let paragraphs: String = said.iter().map(|sentence| style.item(sentence)).collect();
+    if said.is_empty() { paragraphs } else { format!("What this rests on:\n{paragraphs}") }
 }
 
 /// The sentence, with long names shortened where it takes more than two lines.
