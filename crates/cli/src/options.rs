@@ -26,6 +26,9 @@ pub struct Common {
     pub seed: Option<u64>,
     #[command(flatten)]
     pub display: Display,
+    /// Say below the answers what they rest on
+    #[arg(long, help_heading = "Output")]
+    pub explain: bool,
     /// Folder of runs to put this run's folder in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub evidence: Option<PathBuf>,

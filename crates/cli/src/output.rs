@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
+use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::Run;
 use ascertain_report::pictures::for_terminal;
 use ascertain_report::plot::text;
@@ -33,6 +34,19 @@ pub fn style(display: &Display) -> Style {
         Color::Never => Some(false),
         Color::Auto => None,
     })
+}
+
+/// Prints below the answers what they rest on: beside data for programs, on standard error.
+pub fn explained(outcome: &Outcome, display: &Display) -> anyhow::Result<()> {
+    let text = terminal::explained(outcome, &style(display));
+    match display.format {
+        _ if text.is_empty() => Ok(()),
+        Format::Table if !display.quiet => print(&format!("\n{text}")),
+        _ => {
+            note(text.trim_end());
+            Ok(())
+        }
+    }
 }
 
 /// Prints a value as asked, given how it is said in JSON, CSV and Markdown, and to people.

@@ -52,7 +52,8 @@ pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::R
         }
         Ok(done)
     };
-    with_observer(&watched, &purpose, &common.exports, &common.display, carry_out)
+    let shown = (&common.display, common.explain);
+    with_observer(&watched, &purpose, &common.exports, shown, carry_out)
 }
 
 /// What a use case prints where formats leave it a choice.
@@ -116,13 +117,13 @@ fn failures(run: &Run) -> Vec<String> {
     if said.is_empty() { sentence::left_out(outcome) } else { said }
 }
 
-/// Has a run watched, and what came of it printed. A file that can't be written any more is an error that comes after the
-/// result.
+/// Has a run watched, and what came of it printed, with what that rests on where it is to be explained. A file that can't be
+/// written any more is an error that comes after the result.
 pub fn with_observer(
     plan: &Plan,
     purpose: &Purpose,
     exports: &Exports,
-    display: &Display,
+    (display, explain): (&Display, bool),
     carry_out: impl FnOnce(&mut dyn Observer) -> anyhow::Result<Done>,
 ) -> anyhow::Result<Code> {
     let quiet = display.quiet;
@@ -152,6 +153,9 @@ pub fn with_observer(
         None => error.to_string(),
     });
     (cmd::printer(&done.request.use_case))(&done, display)?;
+    if explain {
+        output::explained(&run.outcome, display)?;
+    }
     unexported.map_or_else(|| Ok(done.ending().into()), |unexported| Err(anyhow!(unexported)))
 }
 

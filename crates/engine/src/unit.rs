@@ -163,7 +163,9 @@ pub fn significant(value: f64) -> String {
     }
     let magnitude = value.abs().log10().floor() as i32;
     if !(-5..=9).contains(&magnitude) {
-        return format!("{value:.3e}");
+        let text = format!("{value:.3e}");
+        let (number, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{number}×10{}", exponent.chars().map(raised).collect::<String>());
     }
     let decimals = (3 - magnitude).max(0) as usize;
     let text = format!("{value:.decimals$}");
@@ -173,6 +175,12 @@ pub fn significant(value: f64) -> String {
         return format!("{value:.*}", decimals - 1);
     }
     text
+}
+
+/// A sign or digit of an exponent.
+fn raised(c: char) -> char {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize])
 }
 
 /// Why a text is not a quantity.

@@ -4,7 +4,7 @@ use ascertain_engine::outcome::Decision;
 use ascertain_engine::unit::significant;
 use serde::Serialize;
 
-use crate::figure::{chance, exact_percent, percent};
+use crate::figure::{brief_odds, exact_percent, percent};
 use crate::json;
 use crate::terminal::Style;
 use crate::text::{plain, quoted, shortened};
@@ -92,7 +92,7 @@ impl Calibration {
             }
             false => format!("In a minute of pairs ({minute_pairs})"),
         };
-        let often = format!("{:.0} of 10 times, error {}", self.seen_share * 10.0, chance(self.error));
+        let often = format!("{:.0} of 10 times, error {}", self.seen_share * 10.0, brief_odds(self.error));
         match self.seen_difference {
             Some(difference) => {
                 format!("{pairs_said}, a difference of {} would be seen ({often}).", percent(difference))

@@ -2,6 +2,8 @@
 
 use ascertain_engine::unit::{Unit, significant};
 
+use crate::text::grouped;
+
 /// A number and where it lies, as text: `1.052` and `1.047 to 1.058`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
@@ -310,6 +312,37 @@ pub fn chance(error: f64) -> String {
     if rounded < 1e-5 { format!("{rounded:e}") } else { format!("{rounded}") }
 }
 
+/// The same as a sentence has it, with its odds beside it, or alone where it has too many zeros: `0.001 (1 in 1,000)`,
+/// `1 in 34,000`. The odds are rounded down, so that the chance is no greater.
+///
+/// ```
+/// use ascertain_report::figure::odds;
+/// assert_eq!(odds(0.001), "0.001 (1 in 1,000)");
+/// assert_eq!(odds(0.001 / 181.0), "1 in 180,000");
+/// ```
+pub fn odds(error: f64) -> String {
+    match one_in(error) {
+        Some(one_in) if error >= LEAST_SHARE => format!("{} ({one_in})", chance(error)),
+        _ => brief_odds(error),
+    }
+}
+
+/// The same where there is no room for both: `0.001`, `1 in 34,000`.
+pub(crate) fn brief_odds(error: f64) -> String {
+    one_in(error).filter(|_| error < LEAST_SHARE).unwrap_or_else(|| chance(error))
+}
+
+/// A smaller share is hard to read.
+const LEAST_SHARE: f64 = 0.001;
+
+/// "1 in 1,000", with two digits; none for what is more likely than not, or beyond imagination.
+pub(crate) fn one_in(error: f64) -> Option<String> {
+    // 1 / 0.001 may be less than 1,000 by its last bit.
+    let times = (1.0 / error) * (1.0 + 1e-12);
+    let step = 10_f64.powf((times.log10().floor() - 1.0).max(0.0));
+    (2.0..1e15).contains(&times).then(|| format!("1 in {}", grouped(((times / step).floor() * step) as u64)))
+}
+
 fn without_trailing_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
@@ -328,7 +361,7 @@ mod tests {
         assert_eq!(shown(6.1, 5.9, 6.3, &[8.0]), "6.1 (5.9 to 6.3)");
         assert_eq!(shown(46.2, 44.0, 48.4, &[]), "46 (44 to 48)");
         assert_eq!(shown(-0.01, -0.2, 0.3, &[]), "0.0 (-0.2 to 0.3)");
-        assert_eq!(shown(3e12, 2e12, 4e12, &[]), "3.000e12 (2.000e12 to 4.000e12)");
+        assert_eq!(shown(3e12, 2e12, 4e12, &[]), "3.000×10¹² (2.000×10¹² to 4.000×10¹²)");
         assert_eq!(shown(2.0, 2.0, 2.0, &[]), "2.000 (2.000 to 2.000)");
         assert_eq!(shown(3.4, 3.2, 7.9, &[]), "3.4 (3.2 to 7.9)");
         assert_eq!(shown(7.9, 3.2, 7.9, &[]), "7.9 (3.2 to 7.9)", "it is the end");
@@ -340,12 +373,13 @@ mod tests {
         assert_eq!(shown(0.917, 0.7, 0.97, &[1.0]), "0.92 (0.70 to 0.97)");
         assert_eq!(shown(0.45, 0.04, 0.61, &[1.0]), "0.45 (0.040 to 0.61)");
         assert_eq!(shown(12.3, 0.000_123, 40.0, &[1.0]), "12 (0.00012 to 40)");
-        assert_eq!(shown(1.0, 1e-30, 1e5, &[]), "1.0 (1.000e-30 to 100000)");
+        assert_eq!(shown(1.0, 1e-30, 1e5, &[]), "1.0 (1.000×10⁻³⁰ to 100000)");
         assert_eq!(shown(0.504, 0.0, 2.0, &[]), "0.50 (0 to 2.0)", "zero itself");
         for exponent in -40..9 {
             let (low, high) = (3.7 * 10_f64.powi(exponent), 8e9);
             for part in shown(low * 1.5, low, high, &[1.0]).split([' ', '(', ')']).filter(|part| *part != "to") {
-                assert!(part.is_empty() || part.parse::<f64>().unwrap() > 0.0, "{part} of {low}");
+                let number = part.split('×').next().unwrap_or(part);
+                assert!(part.is_empty() || number.parse::<f64>().unwrap() > 0.0, "{part} of {low}");
             }
         }
     }
@@ -456,6 +490,21 @@ mod tests {
         assert_eq!(exact_percent(0.975), "97.5 %");
         assert_eq!(exact_percent(1.0 - 1e-15), "0.999999999999999");
         assert_eq!(exact_percent(1e-300), "1e-300");
+    }
+
+    #[test]
+    fn odds_are_no_less_than_the_chance() {
+        assert_eq!(
+            [0.05, 0.01, 0.3, 0.5].map(odds),
+            ["0.05 (1 in 20)", "0.01 (1 in 100)", "0.3 (1 in 3)", "0.5 (1 in 2)"]
+        );
+        assert_eq!([0.6, 0.0, 1e-16, f64::NAN].map(odds), ["0.6", "0", "1e-16", "-"]);
+        assert_eq!([0.001 / 7.0, 1e-9, 5e-6].map(odds), ["1 in 7,000", "1 in 1,000,000,000", "1 in 200,000"]);
+        assert_eq!([0.001, 5e-6].map(brief_odds), ["0.001", "1 in 200,000"]);
+        for error in [0.4, 0.017, 1e-5, 3.3e-5, 7e-14, 0.00099] {
+            let one_in: f64 = one_in(error).unwrap()["1 in ".len()..].replace(',', "").parse().unwrap();
+            assert!(1.0 / one_in >= error * (1.0 - 1e-9), "{error}");
+        }
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Column {
     /// Where the table would be too wide, its cells stand below those of the column before it: those at 1 first, and
     /// those at 2 where that is not enough; at 0 they never do.
     pub stacks: usize,
+    /// Whether a table of many rows does without it where it would be too wide.
+    pub is_extra: bool,
 }
 
 /// How a column's cells are laid out.
@@ -32,6 +34,8 @@ pub(crate) struct Column {
 pub(crate) enum ColumnKind {
     /// Sentences and names: wrapped where the width asks for it.
     Prose,
+    /// What somebody will want to copy: kept whole.
+    Id,
     /// Numbers: to the right, kept whole.
     Number,
     /// One of a few words, in its colour; kept whole.
@@ -49,7 +53,12 @@ pub(crate) enum Cell {
 
 impl Grid {
     pub fn new(columns: &[(&str, ColumnKind)]) -> Grid {
-        let column = |&(heading, kind): &(&str, ColumnKind)| Column { heading: heading.into(), kind, stacks: 0 };
+        let column = |&(heading, kind): &(&str, ColumnKind)| Column {
+            heading: heading.into(),
+            kind,
+            stacks: 0,
+            is_extra: false,
+        };
         Grid { columns: columns.iter().map(column).collect(), rows: Vec::new() }
     }
 
@@ -63,6 +72,12 @@ impl Grid {
         for column in self.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
             column.stacks = level;
         }
+        self
+    }
+
+    /// The table with the columns from this one on as what it can do without.
+    pub fn with_extras_from(mut self, first: usize) -> Grid {
+        self.columns.iter_mut().skip(first).for_each(|column| column.is_extra = true);
         self
     }
 
@@ -103,7 +118,7 @@ impl<T: Into<String>> From<T> for Cell {
 pub(crate) fn claims(outcome: &Outcome) -> Grid {
     let mut grid = Grid::new(&[
         ("Claim", ColumnKind::Prose),
-        ("Id", ColumnKind::Prose),
+        ("Id", ColumnKind::Id),
         ("By", ColumnKind::Prose),
         ("Said", ColumnKind::Prose),
         ("Here", ColumnKind::Prose),
@@ -352,7 +367,7 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
         ("p99", ColumnKind::Number),
     ]);
     columns.extend(metrics[1..].iter().map(|metric| (*metric, ColumnKind::Number)));
-    let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]);
+    let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]).with_extras_from(5);
     let mut arms: Vec<ArmKey> = points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
     let mut seen = BTreeSet::new();
     arms.retain(|arm| seen.insert(*arm));

@@ -3,7 +3,7 @@
 use ascertain_engine::outcome::Verdict;
 use serde::Serialize;
 
-use crate::figure::{chance, exact_percent, percent};
+use crate::figure::{brief_odds, exact_percent, odds, percent};
 
 /// The stateless test of S successes in N trials against a rate. What is not known is `None`, in JSON
 /// `null`.
@@ -43,7 +43,7 @@ pub struct Judgement {
 impl Judgement {
     /// What the ends of the rate's interval may be wrong with: "each end wrong with a chance of at most 0.001".
     pub(crate) fn of_interval(&self) -> String {
-        let error = chance(self.error);
+        let error = brief_odds(self.error);
         match self.method.as_str() {
             "csm" => format!("by CSM, both ends together wrong with a chance of at most {error}"),
             _ => format!("each end wrong with a chance of at most {error}"),
@@ -53,7 +53,7 @@ impl Judgement {
     /// The verdict as one plain sentence.
     pub fn sentence(&self) -> String {
         let Judgement { trials, successes, .. } = self;
-        let (claimed, error) = (exact_percent(self.rate_claimed), chance(self.error));
+        let (claimed, error) = (exact_percent(self.rate_claimed), odds(self.error));
         let share = self.rate.map_or_else(String::new, |rate| format!(" ({})", percent(rate)));
         let seen = format!("{successes} of {trials} trials succeeded{share}");
         match self.verdict {
@@ -64,7 +64,8 @@ impl Judgement {
                 format!("Refuted: {seen}, so the rate is below {claimed}; wrong with a chance of at most {error}.")
             }
             _ => format!(
-                "Undecided: {seen}, too little to tell at error {error} whether the rate is at least {claimed}."
+                "Undecided: {seen}, too little to tell at error {} whether the rate is at least {claimed}.",
+                brief_odds(self.error)
             ),
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn table(grid: &Grid) -> String {
     let headings = grid.columns.iter().map(|column| text(&column.heading));
     let rules = grid.columns.iter().map(|column| match column.kind {
         ColumnKind::Number => "---:".to_string(),
-        ColumnKind::Prose | ColumnKind::Word => ":---".to_string(),
+        ColumnKind::Prose | ColumnKind::Id | ColumnKind::Word => ":---".to_string(),
     });
     let mut lines = row(headings) + &row(rules);
     for cells in &grid.rows {

@@ -4,7 +4,7 @@ use ascertain_engine::unit::{Unit, significant};
 use ascertain_permute::{Alternative, Comparison, Decision, End};
 use serde::Serialize;
 
-use crate::figure::{Figure, chance};
+use crate::figure::{Figure, brief_odds, odds};
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::sentence::marked::capitalised;
 use crate::terminal::Style;
@@ -131,18 +131,19 @@ impl Permutation {
     /// The sentence with its names marked.
     fn marked(&self) -> String {
         let (seen, reshuffles) = (self.seen(), self.reshuffles());
-        let alpha = chance(self.alpha);
+        let alpha = brief_odds(self.alpha);
         // What is as the null hypothesis has it is what most reshuffles do.
         let but = if self.observed == self.expected { "and" } else { "but" };
         let chance_or_null = if self.is_plain() { "chance" } else { "the null hypothesis" };
         match (self.decision, self.error) {
             (Decision::Different, None) => format!(
                 "Different: {seen}, and {reshuffles}, so {chance_or_null} is no explanation, wrong with a chance of at most \
-                 {alpha}."
+                 {}.",
+                odds(self.alpha)
             ),
             (Decision::Different, Some(error)) => format!(
                 "Different: {seen}, and {reshuffles}, so the p-value is below {alpha}, wrong with a chance of at most {}.",
-                chance(error)
+                odds(error)
             ),
             (Decision::NotShown, None) => format!(
                 "Not shown: {seen}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}; that is no proof \
@@ -151,7 +152,7 @@ impl Permutation {
             (Decision::NotShown, Some(error)) => format!(
                 "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha}, wrong with a chance of at most {}; \
                  that is no proof that {chance_or_null} explains it.",
-                chance(error)
+                odds(error)
             ),
             (Decision::Undecided, _) => {
                 let why = match self.end {
@@ -180,14 +181,14 @@ impl Permutation {
             }
         };
         let p = match (self.p_anytime, self.error) {
-            (Some(p), _) => format!("at most {}, at whatever moment one stops (by betting)", chance(p)),
+            (Some(p), _) => format!("at most {}, at whatever moment one stops (by betting)", brief_odds(p)),
             (None, Some(error)) => {
                 let of = |p, low| Figure::new(p, low, self.p_high, &[0.0, 1.0, self.alpha]);
                 let p = match self.exceedances {
                     0 => of(None, None).range,
                     _ => of(self.p, self.p_low).to_string(),
                 };
-                format!("{p}, at error {} (by CSM)", chance(error))
+                format!("{p}, at error {} (by CSM)", brief_odds(error))
             }
             (None, None) => "-".into(),
         };

@@ -5,7 +5,7 @@ use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use crate::csv::record;
-use crate::figure::{chance, exact_percent};
+use crate::figure::{exact_percent, odds};
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::plot::{Axis, Layer, Plot, Scale, Which, text};
 use crate::terminal::Style;
@@ -89,8 +89,8 @@ impl PowerAnalysis {
         let Words { trials, .. } = self.words();
         let most = self.max_trials;
         let error = match self.error_holds == self.error_refuted {
-            true => format!("{} each way", chance(self.error_holds)),
-            false => format!("{} for it and {} against it", chance(self.error_holds), chance(self.error_refuted)),
+            true => format!("{} each way", odds(self.error_holds)),
+            false => format!("{} for it and {} against it", odds(self.error_holds), odds(self.error_refuted)),
         };
         let margin = self.margin.map(|margin| format!(", give or take {}", exact_percent(margin)));
         let asked = match self.judging {

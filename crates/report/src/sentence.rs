@@ -13,7 +13,9 @@ use ascertain_engine::unit::Unit;
 use crate::clause::{Clause, arm_label};
 use crate::figure::exact_percent;
 use crate::text::plain;
+pub use explained::explained;
 
+mod explained;
 pub(crate) mod left_out;
 pub(crate) mod marked;
 

@@ -8,7 +8,7 @@ mod claims;
 use std::io::IsTerminal;
 
 use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
 use unicode_width::UnicodeWidthStr;
 
 use crate::figure::Figure;
@@ -53,25 +53,46 @@ impl Style {
         let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !no_color());
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(60, 160) }
+        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(LEAST_WIDTH, 160) }
     }
 
     fn columns(self) -> u16 {
         self.width.clamp(LEAST_WIDTH, 1000) as u16
     }
 
-    /// The table, each line ended.
+    /// The table, each line ended; below it, which columns it has no room for.
     pub(crate) fn table(self, grid: &Grid) -> String {
         if grid.is_empty() {
             return String::new();
         }
-        let sheet = Sheet::of(grid);
-        let Some(mut table) = self.layout(&sheet) else { return self.records(&sheet) };
+        let (sheet, left_out) = self.narrowed(Sheet::of(grid));
+        let left_out = match left_out.as_slice() {
+            [] => String::new(),
+            columns => self.paragraph(&format!("No room for {}: see the report, or --format csv.", columns.join(", "))),
+        };
+        self.drawn(&sheet) + &left_out
+    }
+
+    /// A table of many rows without the last of the columns that it can do without, as many as it takes for the others to
+    /// stand side by side, and the headings of those.
+    fn narrowed(self, sheet: Sheet) -> (Sheet, Vec<String>) {
+        let fits = |sheet: &Sheet| sheet.least_width(COMFORTABLE_PROSE, 0) <= usize::from(self.columns());
+        let can_go = |column: &SheetColumn| column.is_extra;
+        let (mut narrow, mut left_out) = (sheet.clone(), Vec::new());
+        while sheet.rows > FEW_ROWS && !fits(&narrow) && narrow.columns.last().is_some_and(can_go) {
+            left_out.extend(narrow.columns.pop().map(|column| column.lines[0].clone()));
+        }
+        left_out.reverse();
+        if fits(&narrow) { (narrow, left_out) } else { (sheet, Vec::new()) }
+    }
+
+    fn drawn(self, sheet: &Sheet) -> String {
+        let Some(mut table) = self.layout(sheet) else { return self.records(sheet) };
         let lines: Vec<String> = table.lines().collect();
         let heading = lines.iter().take_while(|line| !line.starts_with('─')).count();
-        let wraps = lines.len() > heading + 1 + grid.rows.len();
+        let wraps = lines.len() > heading + 1 + sheet.rows;
         let lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
-        let is_word = grid.columns.last().is_some_and(|column| column.kind == ColumnKind::Word);
+        let is_word = sheet.columns.last().is_some_and(|column| column.kind == ColumnKind::Word);
         let word_width = lines.first().and_then(|heading| last_cell_width(heading)).filter(|_| is_word);
         let draw = |line: &String| match word_width {
             Some(width) if self.color => painted_end(line, width),
@@ -120,13 +141,19 @@ impl Style {
         table.set_header(sheet.columns.iter().map(|column| &column.lines[0]));
         table.add_rows((1..=sheet.rows).map(|row| sheet.columns.iter().map(move |column| &column.lines[row])));
         let last = sheet.columns.len() - 1;
-        for (index, (column, kind)) in table.column_iter_mut().zip(sheet.columns.iter().map(|c| c.kind)).enumerate() {
+        let columns = sheet.columns.iter().map(|column| (column.kind, column.whole));
+        for (index, (column, (kind, whole))) in table.column_iter_mut().zip(columns).enumerate() {
             column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
             if kind == ColumnKind::Number {
                 column.set_cell_alignment(CellAlignment::Right);
             }
-            if kind != ColumnKind::Prose {
-                column.set_constraint(ColumnConstraint::ContentWidth);
+            let constraint = match kind {
+                ColumnKind::Prose if whole == 0 => None,
+                ColumnKind::Prose => Some(ColumnConstraint::LowerBoundary(Width::Fixed((whole + GAP) as u16))),
+                _ => Some(ColumnConstraint::ContentWidth),
+            };
+            if let Some(constraint) = constraint {
+                column.set_constraint(constraint);
             }
         }
         table
@@ -135,6 +162,12 @@ impl Style {
     /// The text wrapped at spaces, each line ended.
     pub(crate) fn paragraph(self, text: &str) -> String {
         wrapped(text, self.columns())
+    }
+
+    /// The same as one of several: a little to the right, and what is wrapped a little more.
+    pub(crate) fn item(self, text: &str) -> String {
+        let lines = wrapped(text, self.columns() - 4);
+        format!("  {}\n", lines.trim_end().replace('\n', "\n    "))
     }
 
     /// A word in the colour that it has, or plain.
@@ -155,14 +188,20 @@ impl Style {
     }
 }
 
+/// The text in lines of at most so many columns. A word that is longer stays whole, since an id or a path that is broken
+/// can't be copied; the terminal shows what is left of it on its next line.
 fn wrapped(text: &str, columns: u16) -> String {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(columns).add_row([unbroken_quantities(&escape_controls(text))]);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 0));
+    let text = unbroken_quantities(&escape_controls(text));
+    let mut lines = vec![String::new()];
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut().filter(|line| line.is_empty() || line.width() + 1 + word.width() <= usize::from(columns))
+        {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word.to_string()),
+        }
     }
-    table.lines().map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n").collect()
+    lines.iter().map(|line| line.replace(NO_BREAK, " ") + "\n").collect()
 }
 
 /// Space between columns.
@@ -173,8 +212,11 @@ const COMFORTABLE_PROSE: usize = 24;
 const LEAST_PROSE: usize = 12;
 /// Longer words than that are broken sooner.
 const LONGEST_WORD: usize = 30;
+/// In so few rows nothing is left out: where they don't fit side by side, each has lines of its own.
+const FEW_ROWS: usize = 8;
 
 /// A grid's text by column, ready to be drawn: the heading first, then each row.
+#[derive(Clone)]
 struct Sheet {
     columns: Vec<SheetColumn>,
     rows: usize,
@@ -185,14 +227,19 @@ struct SheetColumn {
     lines: Vec<String>,
     kind: ColumnKind,
     stacks: usize,
+    is_extra: bool,
+    /// The width of the longest text that must not be broken, among others that may be.
+    whole: usize,
 }
 
 impl Sheet {
     fn of(grid: &Grid) -> Sheet {
         let column = |(index, column): (usize, &Column)| {
             let cells = grid.rows.iter().map(|row| escape_controls(row[index].text()));
-            let lines = std::iter::once(escape_controls(&column.heading)).chain(cells).collect();
-            SheetColumn { lines, kind: column.kind, stacks: column.stacks }
+            let lines: Vec<String> = std::iter::once(escape_controls(&column.heading)).chain(cells).collect();
+            let whole = if column.kind == ColumnKind::Id { lines.iter().map(|line| line.width()).max() } else { None };
+            let Column { kind, stacks, is_extra, .. } = *column;
+            SheetColumn { lines, kind, stacks, is_extra, whole: whole.unwrap_or(0) }
         };
         Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
     }
@@ -203,6 +250,7 @@ impl Sheet {
         for column in &self.columns {
             match columns.last_mut().filter(|_| (1..=level).contains(&column.stacks)) {
                 Some(above) => {
+                    above.whole = above.whole.max(column.whole);
                     for (above, below) in above.lines.iter_mut().zip(&column.lines).filter(|(_, b)| !b.is_empty()) {
                         *above += &format!("\n{below}");
                     }
@@ -220,7 +268,7 @@ impl Sheet {
             let content = longest(&mut column.lines.iter().flat_map(|cell| cell.lines()));
             let words = longest(&mut column.lines.iter().flat_map(|cell| cell.split_whitespace()));
             let most = if column.kind == ColumnKind::Prose { prose.max(words.min(word)) } else { usize::MAX };
-            content.min(most)
+            content.min(most).max(column.whole)
         };
         self.columns.iter().map(needed).sum::<usize>() + GAP * (self.columns.len() - 1)
     }
@@ -317,8 +365,14 @@ pub fn sentences(outcome: &Outcome, style: &Style) -> String {
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
         name + &brief(&marked::claim(claim), style) + &warning
     });
-    let overshoot = sentence::overshoot(&outcome.claims).map(|note| style.paragraph(note));
-    paragraphs.chain(overshoot).collect::<Vec<_>>().join("\n")
+    paragraphs.collect::<Vec<_>>().join("\n")
+}
+
+/// What the answers rest on, a paragraph each; empty where there is none.
+pub fn explained(outcome: &Outcome, style: &Style) -> String {
+    let said = sentence::explained(outcome);
+    let paragraphs: String = said.iter().map(|sentence| style.item(sentence)).collect();
+    if said.is_empty() { paragraphs } else { format!("What this rests on:\n{paragraphs}") }
 }
 
 /// The sentence, with long names shortened where it takes more than two lines.

@@ -94,7 +94,7 @@ pub(crate) fn ended(text: &str) -> String {
 /// A space at which no line ends.
 pub(crate) const NO_BREAK: &str = "\u{a0}";
 
-/// The text with a number and its unit held together.
+/// The text with a number and its unit held together, and odds such as "1 in 1,000".
 pub(crate) fn unbroken_quantities(text: &str) -> String {
     let is_unit = |word: &str| {
         let word = word.trim_end_matches(|c: char| ",.;:)".contains(c));
@@ -106,7 +106,29 @@ pub(crate) fn unbroken_quantities(text: &str) -> String {
         joined.push_str(if follows_number && is_unit(word) { NO_BREAK } else { " " });
         joined.push_str(word);
     }
-    joined.split_off(1)
+    let mut text = joined.split_off(1);
+    while let Some(at) = text.match_indices("1 in ").map(|(at, _)| at).find(|at| has_digit(&text[at + "1 in ".len()..]))
+    {
+        text.replace_range(at..at + "1 in ".len(), &format!("1{NO_BREAK}in{NO_BREAK}"));
+    }
+    text
+}
+
+fn has_digit(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// A whole number with its thousands apart: `65,536`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// A command line that a shell would read as these words.
@@ -151,6 +173,11 @@ mod tests {
     fn command_lines_can_be_pasted() {
         let words = ["/opt/bin/ascertain", "compare", "sort -n", "it's", "--at=n=1,2", ""].map(String::from);
         assert_eq!(command_line(&words), r"ascertain compare 'sort -n' 'it'\''s' --at=n=1,2 ''");
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]

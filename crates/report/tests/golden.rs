@@ -60,6 +60,48 @@ fn narrow_tables_keep_words_and_numbers_whole() {
     assert!(colored.contains("\n  Verdict  \x1b[1;34mholds\x1b[0m\n"), "{colored}");
 }
 
+/// What is broken over two lines can't be copied.
+#[test]
+fn ids_are_whole_at_every_width() {
+    let mut many = common::many();
+    many.claims[8].id = "decimal.packed-faster-at-each-length-than-radix-10-reversed[digits=1]".into();
+    for width in [40, 60, 80, 120] {
+        let style = Style { color: false, width };
+        let checked = |all| terminal::checked(&many, &Shown { all, only: Vec::new() }, &style);
+        let (screen, all) = (checked(false), checked(true));
+        assert!(screen.contains(&many.claims[8].id) && screen.contains("sum.pairwise"), "{width}: {screen}");
+        let is_whole = |claim: &ascertain_engine::outcome::ClaimResult| all.matches(&claim.id).count() >= 2;
+        assert!(many.claims.iter().all(is_whole), "{width}: {all}");
+        let too_wide = |line: &&str| unicode_width::UnicodeWidthStr::width(*line) > width && !line.contains("digits=1");
+        assert_eq!(screen.lines().find(too_wide), None, "{width}");
+    }
+}
+
+/// Eighty-eight rows of nine lines are no answer.
+#[test]
+fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
+    let check = common::check();
+    let point = check.points[0].clone();
+    let of = |number: usize, metric: &str, value: f64| {
+        let mut point = point.clone();
+        (point.variant, point.metric) = (format!("neumaier-avx512-{number:02}"), metric.into());
+        (point.median, point.p99) = (Some(value), Some(value));
+        point
+    };
+    let points = |rows| {
+        let metrics = ["time", "throughput", "error", "instructions"];
+        let points = (0..rows).flat_map(|row| metrics.map(|metric| of(row, metric, 12.5)));
+        terminal::points_table(&common::outcome(points.collect(), Vec::new()), &Style { color: false, width: 80 })
+    };
+    let many = points(12);
+    assert!(many.lines().count() < 20 && widest(&many) <= 80, "{many}");
+    let last = many.lines().last().unwrap();
+    assert!(last.starts_with("No room for ") && last.contains("instructions: see the report"), "{many}");
+    assert!(!many.lines().next_back().unwrap().contains("time"), "{many}");
+    let few = points(3);
+    assert!(few.contains("instructions") && !few.contains("No room"), "{few}");
+}
+
 #[test]
 fn colours_are_all_that_colour_adds() {
     let check = common::check();

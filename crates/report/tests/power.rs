@@ -70,7 +70,7 @@ fn a_margin_and_two_errors_are_said() {
     (analysis.margin, analysis.error_refuted) = (Some(0.005), 0.01);
     let said = analysis.sentences().join(" ");
     assert!(said.contains(
-        "At least 98 %, give or take 0.5 %, wrong with a chance of at most 0.001 for it and 0.01 against it"
+        "At least 98 %, give or take 0.5 %, wrong with a chance of at most 0.001 (1 in 1,000) for it and 0.01 (1 in 100) against it"
     ));
     assert!(said.contains("Between 97.5 % and 98.5 %, within the margin, either verdict is right"), "{said}");
     assert!(!said.contains("by error alone"), "{said}");

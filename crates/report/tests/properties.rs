@@ -13,6 +13,7 @@ use ascertain_report::layout::TableLayout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, json, markdown, sentence};
 use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
 
 /// Any text, and often the characters that formats trip over.
 fn name() -> impl Strategy<Value = String> {
@@ -257,7 +258,9 @@ proptest! {
             prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", text);
         }
         for line in texts[..6].iter().flat_map(|text| text.lines()).filter(|_| width >= 60) {
-            prop_assert!(unicode_width::UnicodeWidthStr::width(line) <= width, "{:?} at {}", line, width);
+            // A word alone stays whole, however long it is: beside the headings of a record there are 40 columns for it.
+            let is_long = line.split(' ').any(|word| word.width() > 40);
+            prop_assert!(line.width() <= width || is_long, "{:?} at {}", line, width);
         }
         for claim in &run.claims {
             let text = sentence::claim(claim);

@@ -29,7 +29,7 @@ fn a_rate_is_a_share_of_the_time_it_was_measured() {
     assert_eq!(
         says(&holds),
         "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (over 99 to 99.98 %), so at least 99 % \
-         of the time; wrong with a chance of at most 0.001."
+         of the time; wrong with a chance of at most 0.001 (1 in 1,000)."
     );
     let refuted = counted(with_rate(holds, 0.99, 0.9, 0.98), Verdict::Refuted, 940, 1000);
     assert!(says(&refuted).contains("in only 940 of 1000 trials"), "{}", says(&refuted));
@@ -81,7 +81,7 @@ fn what_better_means_depends_on_the_metric() {
 fn figures_are_the_quantile_that_matches_the_rate() {
     let mut claim = with_ratio(at_least_8("x", ""), 7.2, 7.02, 7.41);
     claim = counted(claim, Verdict::Refuted, 0, 18);
-    let wrong = "; wrong with a chance of at most 0.001.";
+    let wrong = "; wrong with a chance of at most 0.001 (1 in 1,000).";
     let ends = |claim: &ClaimResult, end: &str| {
         let text = says(claim);
         assert!(text.ends_with(&format!("{end}{wrong}")), "{text}");
@@ -137,13 +137,15 @@ fn comparisons_name_both_commands() {
     let faster = decided(with_ratio(order("B", "A"), 1.0521, 1.0469, 1.0579), Decision::Faster, 41, 43, 1);
     assert_eq!(
         says(&faster),
-        "`B` is faster than `A`: 1.052 times as fast (1.047 to 1.058), having won 41 of 43 pairs, 1 tie; wrong with a \
-         chance of at most 0.001."
+        "`B` is faster than `A`: 1.052 times as fast (1.047 to 1.058), so it takes 5.0 % less time (4.5 to 5.5 %), having \
+         won 41 of 43 pairs, 1 tie; wrong with a chance of at most 0.001 (1 in 1,000)."
     );
     let slower = decided(with_ratio(order("B", "A"), 0.5, 0.4, 0.625), Decision::Slower, 1, 40, 0);
     let text = says(&slower);
     assert!(
-        text.starts_with("`B` is slower than `A`: 0.50 times as fast (0.40 to 0.62), having lost 39 of 40"),
+        text.starts_with(
+            "`B` is slower than `A`: 0.50 times as fast (0.40 to 0.62), so it takes 100 % longer (60 to 150 %), having lost 39"
+        ),
         "{text}"
     );
     let skewed = decided(with_ratio(order("B", "A"), 1.0, 0.9, 1.1), Decision::Faster, 15, 43, 28);
@@ -154,6 +156,53 @@ fn comparisons_name_both_commands() {
         "Undecided: `B` is 1.00 times as fast as `A` (0.99 to 1.01), having won 21 of 43 pairs, 2 ties: too little to \
          tell at error 0.001 which is faster."
     );
+}
+
+/// A ratio below 1 is read the wrong way round by many: "0.92 times as fast" is 9 % longer, not 8.
+#[test]
+fn what_a_ratio_is_in_time_stands_beside_it() {
+    let text =
+        |ratio, low, high, decision| says(&decided(with_ratio(order("B", "A"), ratio, low, high), decision, 0, 14, 0));
+    let slower = text(0.92, 0.87, 0.93, Decision::Slower);
+    assert!(
+        slower.contains(": 0.92 times as fast (0.87 to 0.93), so it takes 8.7 % longer (7.5 to 15 %), having"),
+        "{slower}"
+    );
+    // What is not a part of the time is clear enough as it is.
+    for (ratio, decision) in [(0.4, Decision::Slower), (2.5, Decision::Faster)] {
+        let text = text(ratio, ratio * 0.9, ratio * 1.1, decision);
+        assert!(!text.contains("it takes"), "{text}");
+    }
+    // The answer may rest on sizes before the interval has left 1 behind.
+    let early = text(0.92, 0.8, 1.1, Decision::Slower);
+    assert!(early.contains("(0.80 to 1.1), so it takes 8.7 % longer, having lost"), "{early}");
+    let mut memory = decided(with_ratio(order("B", "A"), 0.92, 0.87, 0.93), Decision::Slower, 0, 14, 0);
+    let TestSpec::Versus { measure, .. } = &mut memory.asked.tests[0] else { unreachable!() };
+    (measure.metric, measure.unit) = ("memory_peak".into(), Unit::Byte);
+    assert!(!says(&memory).contains("it takes"), "{}", says(&memory));
+}
+
+#[test]
+fn what_answers_rest_on_is_said_for_those_that_there_are() {
+    let explained = |claims: Vec<ClaimResult>| sentence::explained(&common::outcome(Vec::new(), claims)).join("\n");
+    let faster = decided(with_ratio(order("B", "A"), 1.05, 1.04, 1.06), Decision::Faster, 41, 43, 0);
+    let by_signs = explained(vec![faster.clone()]);
+    assert!(
+        by_signs.contains("won like a coin") && by_signs.contains("has all of it, 0.001 (1 in 1,000)"),
+        "{by_signs}"
+    );
+    assert!(!by_signs.contains("a little too far on the verdict's side"), "more were measured: {by_signs}");
+    assert!(!by_signs.contains("With a margin") && !by_signs.contains("A rate is"), "{by_signs}");
+    let ended = ClaimResult { decided: Some(faster.decisive()), ..faster.clone() };
+    assert!(explained(vec![ended]).contains("a little too far on the verdict's side"));
+    let mut within = faster;
+    within.asked.margin = Some(0.05);
+    let by_interval = explained(vec![within]);
+    assert!(by_interval.contains("takes trials to be alike, and is not exact by randomisation"), "{by_interval}");
+    assert!(!by_interval.contains("won like a coin"), "{by_interval}");
+    let slo = counted(predicate("slo", "", "curl", "wall <= 50 ms"), Verdict::Holds, 2190, 2196);
+    assert!(explained(vec![slo]).starts_with("A rate is that of the trials that were measured"));
+    assert_eq!(explained(vec![at_least_8("x", "")]), "", "nothing was judged");
 }
 
 #[test]
@@ -249,10 +298,10 @@ fn answers_from_an_interval_are_labelled() {
     let same = margin(decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Same, 21, 43, 0));
     assert!(same.starts_with("`B` is as fast as `A` within 5 %: 1.00 times as fast (0.99 to 1.01); wrong"), "{same}");
     let faster = margin(decided(with_ratio(order("B", "A"), 1.1, 1.06, 1.14), Decision::Faster, 43, 43, 0));
-    let start = "`B` is faster than `A` by more than 5 %: 1.10 times as fast (1.06 to 1.14); wrong";
+    let start = "`B` is faster than `A` by more than 5 %: 1.10 times as fast (1.06 to 1.14), so it takes 9.1 % less time (5.7 to 12 %); wrong";
     assert!(faster.starts_with(start), "{faster}");
     for text in [&same, &faster] {
-        assert!(text.ends_with("if trials are alike, not exact by randomisation."), "{text}");
+        assert!(text.ends_with("at most 0.001 (1 in 1,000), if trials are alike."), "{text}");
     }
 }
 

@@ -40,6 +40,9 @@ pub struct Args {
     evidence: Option<PathBuf>,
     #[command(flatten)]
     display: Display,
+    /// Say below the answers what they rest on
+    #[arg(long, help_heading = "Output")]
+    explain: bool,
     #[command(flatten)]
     exports: Exports,
 }
@@ -64,7 +67,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
         Ok(going_on.carry_out(request, context)?)
     };
-    session::with_observer(&plan, &purpose, &args.exports, &args.display, carry_out)
+    session::with_observer(&plan, &purpose, &args.exports, (&args.display, args.explain), carry_out)
 }
 
 /// What a run of the first version was asked for, as far as its command line says. A line that this version does not

@@ -10,12 +10,12 @@ use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
 use crate::clause::{ClaimFigure, Clause, compared_names, rate_figure};
-use crate::figure::{chance, exact_percent};
+use crate::figure::{brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
 use crate::sentence::{marked, overshoot};
 use crate::standing::distance;
-use crate::text::quoted;
+use crate::text::{grouped, quoted};
 
 /// A claim as the template draws it.
 pub(super) struct ClaimView {
@@ -155,7 +155,7 @@ fn statistics(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<String> {
     parts.extend(estimate(claim));
     parts.extend(path.and_then(|path| evidence(claim, path)));
     let each_end = if claim.asked.judging == Judging::Rate { ", and as much at each end of an interval" } else { "" };
-    parts.push(format!("error {}{each_end}", chance(claim.error)));
+    parts.push(format!("error {}{each_end}", brief_odds(claim.error)));
     parts.push(validity(claim).into());
     parts
 }
@@ -303,19 +303,6 @@ fn superscript(exponent: i64) -> String {
     shown.chars().map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize])).collect()
 }
 
-/// A whole number with its thousands apart: `65,536`.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,6 +324,5 @@ mod tests {
         assert_eq!(e_value(20_000.0 * std::f64::consts::LN_10 + 0.7), "2.0 × 10²⁰⁰⁰⁰");
         assert_eq!(e_value(f64::NEG_INFINITY), "0");
         assert_eq!(e_value(f64::NAN), "-");
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -5,9 +5,9 @@ use ascertain_engine::recorded::{RecordedRun, State};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::{Cache, Machine};
 
-use super::claim::grouped;
 use super::markup::Html;
-use crate::figure::chance;
+use crate::figure::odds;
+use crate::text::grouped;
 
 /// A name and what is known under it.
 pub(super) struct Fact {
@@ -149,7 +149,7 @@ fn budget(error: f64, outcome: &Outcome) -> String {
         1 => "its one verdict".to_string(),
         n => format!("any of the {n} verdicts"),
     };
-    format!("{}: the chance that {claims} is wrong, at most", chance(error))
+    format!("{}: the chance that {claims} is wrong, at most", odds(error))
 }
 
 fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {

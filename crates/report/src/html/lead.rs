@@ -7,14 +7,14 @@ use ascertain_engine::experiment::{Arm, Better};
 use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
-use super::claim::{anchors, grouped, heading, here, sentence};
+use super::claim::{anchors, heading, here, sentence};
 use super::markup::Html;
 use crate::clause::{self, adjective, compared_names, worse};
-use crate::figure::{chance, exact_percent};
+use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid;
 use crate::sentence::marked;
 use crate::standing::distance;
-use crate::text::{plain, quoted};
+use crate::text::{grouped, plain, quoted};
 
 /// A command or function against the reference, as it was judged.
 struct Compared<'a> {
@@ -40,7 +40,7 @@ impl Answer {
     pub fn of(run: &RecordedRun, purpose: &str) -> Answer {
         let outcome = &run.outcome;
         let compared: Vec<Compared> = outcome.claims.iter().filter_map(compared).collect();
-        let error = in_words(run.header.plan.config.error);
+        let error = chance(run.header.plan.config.error);
         let said = |headline: String, lead: String| Answer {
             headline: Html::sentence(&headline),
             title: plain(&headline).replace('`', ""),
@@ -123,7 +123,7 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
         ([candidate, reference].map(|arm| median(arm, measure, outcome)), adjective(measure));
     let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "unknown".into()));
     let medians = format!("Median {of_one} against {of_other}");
-    let sure = format!("the chance that this is wrong is at most {}", in_words(claim.error));
+    let sure = format!("the chance that this is wrong is at most {}", chance(claim.error));
     let differs = |word: &str, faster: bool| {
         let headline = format!("{one} is {word} than {other}");
         let times =
@@ -243,11 +243,9 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
     format!("{rest}The chance that even one of these verdicts is wrong is at most {error}.")
 }
 
-/// A chance as people say it, where it is one in a whole number: "1 in 1,000".
-fn in_words(error: f64) -> String {
-    let times = (1.0 / error).round();
-    let is_whole = times >= 2.0 && times < 1e15 && (times * error - 1.0).abs() < 1e-9;
-    if is_whole { format!("1 in {}", grouped(times as u64)) } else { chance(error) }
+/// A chance as people say it.
+fn chance(error: f64) -> String {
+    one_in(error).unwrap_or_else(|| brief_odds(error))
 }
 
 fn point<'a>(arm: &Arm, measure: &Measure, outcome: &'a Outcome) -> Option<&'a PointSummary> {

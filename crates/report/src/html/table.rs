@@ -35,7 +35,7 @@ impl TableView {
             class: match column.kind {
                 ColumnKind::Number => "",
                 ColumnKind::Word => " class=\"word\"",
-                ColumnKind::Prose => " class=\"prose\"",
+                ColumnKind::Prose | ColumnKind::Id => " class=\"prose\"",
             },
         });
         let rows = grid.rows.iter().map(|row| row.iter().zip(&grid.columns).map(cell).collect());

@@ -10,7 +10,7 @@ use ascertain_stats::{Tally, credible_interval, log_binomial};
 use super::labelled::labelled;
 use super::paired::{paired, values};
 use super::{Picture, PictureKind, Table, names};
-use crate::figure::{Figure, chance, exact_percent, percent};
+use crate::figure::{Figure, exact_percent, odds, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
 /// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the order
@@ -165,7 +165,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     if let (Some(low), Some(high)) = (claim.rate_low, claim.rate_high) {
         let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high, label: String::new() }];
         layers.push(Layer::Intervals { series: Some(1), rows });
-        series.push(format!("interval, each end wrong with a chance of at most {}", chance(claim.error)));
+        series.push(format!("interval, each end wrong with a chance of at most {}", odds(claim.error)));
     }
     let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
     let failures = tally.trials - tally.successes;
@@ -194,7 +194,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         ("Rate", percent(rate)),
         ("Its interval, in percent", range),
         ("Claimed", claimed),
-        ("Error, and of each end of the interval", chance(claim.error)),
+        ("Error, and of each end of the interval", odds(claim.error)),
         ("Credible interval, both ends at that error, in percent", likely),
     ] {
         table.rows.push(vec![name.into(), cell]);

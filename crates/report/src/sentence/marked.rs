@@ -1,10 +1,12 @@
 //! The sentences of a claim, with names still marked: see [`crate::text::quoted`].
 
 use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Basis, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
+use ascertain_engine::unit::Unit;
 
 use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure, worse};
-use crate::figure::{chance, exact_percent};
+use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
 use crate::text::{ended, escape_controls, quoted, with_names};
 
@@ -94,7 +96,7 @@ fn undecided(claim: &ClaimResult) -> String {
     let why = match claim.decided {
         // The reason that follows says why the answer was withdrawn.
         Some(_) => String::new(),
-        None => format!(": too little to tell at error {}{question}", chance(claim.error)),
+        None => format!(": too little to tell at error {}{question}", brief_odds(claim.error)),
     };
     format!("{subject} was {complement} {seen}{}{why}.", figure_clause(claim))
 }
@@ -168,7 +170,7 @@ fn figure_clause(claim: &ClaimResult) -> String {
 }
 
 fn wrong(claim: &ClaimResult) -> String {
-    format!("wrong with a chance of at most {}", chance(claim.error))
+    format!("wrong with a chance of at most {}", odds(claim.error))
 }
 
 pub(crate) fn capitalised(text: &str) -> String {
@@ -206,9 +208,11 @@ fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
 fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> String {
     let counts = counts_of(claim, claim.decisive(), if faster { "won" } else { "lost" });
     let how = match (margin, times(claim, sides).filter(|_| agrees(claim, faster))) {
-        (None, Some(times)) => format!("{times}, having {counts}; {}", judged_by(claim)),
+        (None, Some(times)) => {
+            format!("{times}{}, having {counts}; {}", in_time(claim, sides, faster), judged_by(claim))
+        }
         (None, None) => format!("it {counts}; {}", judged_by(claim)),
-        (Some(_), Some(times)) => format!("{times}; {}", by_interval(claim)),
+        (Some(_), Some(times)) => format!("{times}{}; {}", in_time(claim, sides, faster), by_interval(claim)),
         (Some(_), None) => format!("it {counts}; {}", by_interval(claim)),
     };
     let beyond = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
@@ -232,7 +236,23 @@ pub(crate) fn agrees(claim: &ClaimResult, faster: bool) -> bool {
 
 /// What sets an answer from an interval apart.
 fn by_interval(claim: &ClaimResult) -> String {
-    format!("{} if trials are alike, not exact by randomisation", wrong(claim))
+    format!("{}, if trials are alike", wrong(claim))
+}
+
+/// ", so it takes 9 % longer (8 to 15 %)": the ratio as what it adds to the reference's time or leaves of it, where that is a
+/// part of it. Where the interval is not beyond 1, or there is none, that goes without it.
+fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> String {
+    let is_time = measure.unit == Unit::Nanosecond && measure.better == Better::Lower && in_metric(measure).is_empty();
+    // A lower end of 0 is that of time-outs, of which more is not known.
+    let is_clear = |ratio: &f64| is_time && (0.5..2.0).contains(ratio) && claim.ratio_low != Some(0.0);
+    let Some(ratio) = claim.ratio.filter(is_clear) else { return String::new() };
+    let change = |ratio: f64| if faster { 1.0 - 1.0 / ratio } else { 1.0 / ratio - 1.0 };
+    let [least, most] = if faster { [claim.ratio_low, claim.ratio_high] } else { [claim.ratio_high, claim.ratio_low] };
+    let ends = least.map(change).zip(most.map(change)).filter(|(least, most)| *least > 0.0 && most.is_finite());
+    let (least, most) = ends.unzip();
+    let Figure { value, range } = Figure::of_share(Some(change(ratio)), least, most, 0.0);
+    let range = least.map_or_else(String::new, |_| format!(" ({range})"));
+    format!(", so it takes {value} {}{range}", if faster { "less time" } else { "longer" })
 }
 
 /// "1.052 times as fast (1.047 to 1.058)".
@@ -296,7 +316,7 @@ fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
     match claim.decided {
         // The reason that follows says why the answer was withdrawn.
         Some(_) => format!("{is} {counts}."),
-        None => format!("{is} {counts}: too little to tell at error {} {question}.", chance(claim.error)),
+        None => format!("{is} {counts}: too little to tell at error {} {question}.", brief_odds(claim.error)),
     }
 }
 

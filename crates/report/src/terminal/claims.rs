@@ -59,7 +59,7 @@ fn screen(outcome: &Outcome, style: &Style) -> String {
     ] {
         let by_reason = by_reason(of(verdict));
         if !by_reason.is_empty() {
-            let lines = by_reason.iter().map(|(reason, ids)| style.paragraph(&reason_line(reason, ids)));
+            let lines = by_reason.iter().map(|(reason, ids)| style.item(&reason_line(reason, ids)));
             parts.push(format!("{heading}:\n{}", lines.collect::<String>()));
         }
     }
@@ -70,21 +70,21 @@ fn screen(outcome: &Outcome, style: &Style) -> String {
 }
 
 /// A line each, as far as they fit on a screen: what it came to here, what was said, the id, and the sentence where there is
-/// room for some of it.
+/// room for some of it. An id is never cut nor broken: where the line has no room for it, it has one of its own.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
-    let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim)).collect();
+    let most_said = (style.width / 5).clamp(LEAST_SAID, MOST_SAID);
+    let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim, most_said)).collect();
     let width = |column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
     let [here, said, id] = [width(0).max("here".len()), width(1).max("said".len()), width(2)];
     let room = style.width.saturating_sub(here + said + id + 3 * GAP.len());
     let line = |cells: [&str; 4]| {
         let [here_cell, said_cell, id_cell, says] = cells;
-        let says = if room < LEAST_ROOM { String::new() } else { format!("{GAP}{}", cut(says, room)) };
-        let line = format!(
-            "{}{GAP}{}{GAP}{}{says}",
-            padded(here_cell, here),
-            padded(said_cell, said),
-            padded(id_cell, if says.is_empty() { 0 } else { id })
-        );
+        let lead = format!("{}{GAP}{}", padded(here_cell, here), padded(said_cell, said));
+        let line = match () {
+            () if room >= LEAST_ROOM => format!("{lead}{GAP}{}{GAP}{}", padded(id_cell, id), cut(says, room)),
+            () if id_cell.width() + lead.width() + GAP.len() <= style.width => format!("{lead}{GAP}{id_cell}"),
+            () => format!("{}\n{GAP}{id_cell}", lead.trim_end()),
+        };
         format!("{}\n", line.trim_end())
     };
     let mut text = format!("{}, the furthest first:\n", style.word("Refuted"));
@@ -102,13 +102,15 @@ const LEAST_ROOM: usize = 24;
 /// The longest figures.
 const MOST_HERE: usize = 16;
 const MOST_SAID: usize = 24;
+/// And so much of what was said where the terminal is narrow.
+const LEAST_SAID: usize = 8;
 
-fn cells(claim: &ClaimResult) -> [String; 4] {
+fn cells(claim: &ClaimResult, most_said: usize) -> [String; 4] {
     // What it is a figure of, and its interval, are in the sentence.
     let here = grid::judged(claim).map_or_else(|| "-".into(), |figure| figure.value);
     let texts = [
         (here.as_str(), MOST_HERE),
-        (&claim.source_value, MOST_SAID),
+        (&claim.source_value, most_said),
         (&claim.id, usize::MAX),
         (&claim.says, usize::MAX),
     ];
@@ -132,8 +134,11 @@ fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, 
 
 fn reason_line(reason: &str, ids: &[&str]) -> String {
     let count = if ids.len() == 1 { String::new() } else { format!("{} claims, ", ids.len()) };
-    let more = if ids.len() > MOST_IDS { ", …" } else { "" };
     let named = ids.iter().take(MOST_IDS).copied().collect::<Vec<_>>().join(", ");
+    let more = match ids.len().saturating_sub(MOST_IDS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
     format!("{}: {count}{named}{more}", reason.trim_end_matches('.'))
 }
 
