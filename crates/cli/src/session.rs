@@ -134,7 +134,7 @@ pub fn with_observer(
     drop(line);
     let run = &done.run;
     for failure in &done.cleanup_failures {
-        output::note(&format!("warning: {failure}"));
+        output::note(&format!("error: {failure}"));
     }
     if exports.annotate.is_some() {
         let purpose = in_repository(purpose.clone());
