@@ -91,7 +91,7 @@ pub fn print(
         Format::Json => output::print(&json::outcome(outcome))?,
         Format::Csv if printed.asks_verdicts => output::print(&csv::claims(outcome))?,
         Format::Csv => output::print(&csv::outcome(outcome))?,
-        Format::Markdown => output::print(&markdown::outcome(&outcome.asked_for(&plan.tables)))?,
+        Format::Markdown => output::print(&markdown::outcome(&outcome.asked_for(&plan.tables), &done.request.layout))?,
         Format::Table if display.quiet => {}
         Format::Table => output::print(&text(&outcome.asked_for(&plan.tables), &output::style(display)))?,
     }

@@ -198,3 +198,35 @@ fn a_failure_leaves_what_was_measured_of_the_others() {
         );
     }
 }
+
+/// In the form of hyperfine 2: the line that was run, its name where it has another, parameters, variables.
+#[test]
+fn its_newer_json_has_every_run_with_every_metric() {
+    let state = tempfile::tempdir().unwrap();
+    let export =
+        ["-q", "-r", "3", "-u", "second", "--sort", "time", "--export-json", "2.json", "--export-json-1", "1.json"];
+    let list =
+        ["--export-markdown", "a.md", "-L", "n", "0.05,0.001", "-n", "wait {n} s", "--env", "A={n}", "sleep {n}"];
+    compared(state.path(), &[&export[..], &list].concat());
+    let (newer, older) = (json(&state.path().join("2.json")), json(&state.path().join("1.json")));
+    assert_eq!((&newer["schema_version"], &newer["primary_metric"]), (&2.into(), &"time_wall_clock".into()));
+    for (index, value) in ["0.05", "0.001"].into_iter().enumerate() {
+        let result = &newer["results"][index];
+        assert_eq!(result["command"], format!("sleep {value}"));
+        assert_eq!(result["name"], format!("wait {value} s"));
+        assert_eq!((&result["parameters"]["n"]["value"], &result["environment"]["A"]), (&value.into(), &value.into()));
+        for metric in ["time_wall_clock", "time_cpu", "time_user", "time_system", "memory_peak_resident"] {
+            let values =
+                result["measurements"].as_array().unwrap().iter().map(|run| run[metric]["value"].as_f64().unwrap());
+            let (mean, count) = (values.clone().sum::<f64>() / 3.0, values.count());
+            let summary = &result["summary"][metric];
+            assert_eq!((count, &summary["count"]), (3, &3.into()), "{metric}");
+            assert!((summary["mean"].as_f64().unwrap() - mean).abs() <= 1e-9 * mean, "{metric}: {summary}");
+        }
+        assert_eq!(result["measurements"][0]["exit_code"], 0);
+        assert_eq!(older["results"][index]["mean"], result["summary"]["time_wall_clock"]["mean"]);
+        assert_eq!(older["results"][index]["command"], result["name"]);
+    }
+    let table = std::fs::read_to_string(state.path().join("a.md")).unwrap();
+    assert!(table.contains("Mean [s]") && table.find("`wait 0.001 s`") < table.find("`wait 0.05 s`"), "{table}");
+}

@@ -86,6 +86,11 @@ impl CommandSet {
         self.commands.iter().find(|command| command.name == name)
     }
 
+    /// The command that a variant stands for, at a point.
+    pub fn at(&self, variant: &str, point: &Point) -> Option<NamedCommand> {
+        Some(self.clone().with_distinct_names().command(variant)?.at(point))
+    }
+
     /// A command without a name gets its line for one; a name that is taken gets a number.
     #[must_use]
     pub(super) fn with_distinct_names(mut self) -> Self {
