@@ -37,6 +37,8 @@ pub struct CommandTimes {
     pub system_s: Vec<f64>,
     /// Peak memory in bytes; empty where it is not known.
     pub memory_bytes: Vec<f64>,
+    /// What was counted, by hyperfine's names.
+    pub counts: Vec<(&'static str, Vec<f64>)>,
     /// Exit codes; `None` where a signal ended it.
     pub exit_codes: Vec<Option<i32>>,
 }

@@ -134,8 +134,10 @@ prop_compose! {
         memory_bytes in prop::collection::vec(number(), 0..4), exit_codes: Vec<Option<i32>>,
     ) -> CommandTimes {
         let (line, environment) = (String::new(), Vec::new());
-        let system_s = user_s.clone();
-        CommandTimes { command, line, environment, parameters, system_s, wall_s, user_s, memory_bytes, exit_codes }
+        let (system_s, counts) = (user_s.clone(), vec![("instructions", user_s.clone())]);
+        CommandTimes {
+            command, line, environment, parameters, system_s, wall_s, user_s, memory_bytes, counts, exit_codes,
+        }
     }
 }
 

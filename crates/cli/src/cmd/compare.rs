@@ -61,10 +61,10 @@ pub struct Args {
     /// Exit with 1 when a command is proven to be so, with 3 when that can't be excluded
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Judging")]
     fail_if: Option<FailIf>,
-    /// In which order the table has the commands
+    /// In which order tables have the commands, also exported ones
     #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::Command, help_heading = "Output")]
     sort: Sort,
-    /// The unit of times in the table [default: whichever fits]
+    /// The unit of times in tables, also exported ones [default: whichever fits]
     #[arg(
         short = 'u',
         long,
@@ -72,7 +72,7 @@ pub struct Args {
         value_name = "UNIT",
         hide_possible_values = true,
         help_heading = "Output",
-        long_help = "The unit of times in the table: microsecond, millisecond or second [default: whichever fits]"
+        long_help = "The unit of times in tables, also exported ones: microsecond, millisecond or second [default: whichever fits]"
     )]
     time_unit: Option<Unit>,
     /// Draw the medians below the table

@@ -140,10 +140,20 @@ impl<'a> ArmResults<'a> {
             user_s: seconds(values("user")),
             system_s: seconds(values("system")),
             memory_bytes: values("memory_peak").to_vec(),
+            counts: COUNTERS.map(|(name, theirs)| (theirs, values(name).to_vec())).into(),
             exit_codes: values("exit").iter().map(|&code| code.is_finite().then_some(code as i32)).collect(),
         })
     }
 }
+
+/// What is counted of commands, and what hyperfine calls it.
+const COUNTERS: [(&str, &str); 5] = [
+    ("cycles", "cpu_cycles"),
+    ("instructions", "instructions"),
+    ("cache_references", "cache_references"),
+    ("cache_misses", "cache_misses"),
+    ("branch_misses", "branch_misses"),
+];
 
 /// A file of every value of a long run serves nobody: at most this many of each metric are written.
 const MOST_VALUES: usize = 1000;

@@ -35,7 +35,8 @@ struct Entry<'a> {
 
 #[derive(Serialize)]
 struct Summary {
-    unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
     count: usize,
     mean: f64,
     stddev: Option<f64>,
@@ -53,39 +54,40 @@ pub fn json(commands: &[CommandTimes], machine: &Machine) -> String {
             "hyperfine_version": "2, written by Ascertain",
             "platform": { "os": os, "architecture": machine.architecture },
         }),
-        primary_metric: METRICS[0],
+        primary_metric: "time_wall_clock",
         results: commands.iter().map(entry).collect(),
     })
 }
 
-/// Its metrics that are known here, the first being what the others are about.
-const METRICS: [&str; 5] = ["time_wall_clock", "time_cpu", "time_user", "time_system", "memory_peak_resident"];
+/// A metric by hyperfine's name, with its unit where it has one.
+type Metric<'a> = (&'static str, Option<&'static str>, &'a [f64]);
 
 fn entry(times: &CommandTimes) -> Entry<'_> {
-    let CommandTimes { command, line, environment, parameters, wall_s, user_s, system_s, memory_bytes, exit_codes } =
-        times;
+    let CommandTimes { command, line, environment, parameters, wall_s, user_s, system_s, memory_bytes, .. } = times;
     let cpu_s: Vec<f64> = user_s.iter().zip(system_s).map(|(user, system)| user + system).collect();
-    let values: [&[f64]; 5] = [wall_s, &cpu_s, user_s, system_s, memory_bytes];
-    let unit = |metric: &str| if metric.starts_with("time") { "second" } else { "byte" };
-    let known = METRICS.into_iter().zip(values).filter(|(_, values)| !values.is_empty());
+    let times_s = [("time_wall_clock", wall_s), ("time_cpu", &cpu_s), ("time_user", user_s), ("time_system", system_s)];
+    let metrics = times_s.into_iter().map(|(name, values)| (name, Some("second"), &**values));
+    // What this machine can't count is left out there.
+    let counted = times.counts.iter().filter(|(_, values)| values.iter().any(|value| value.is_finite()));
+    let counts = counted.map(|(name, values)| (*name, None, &**values));
+    let metrics = metrics.chain([("memory_peak_resident", Some("byte"), &**memory_bytes)]).chain(counts);
+    let metrics: Vec<Metric> = metrics.filter(|(.., values)| !values.is_empty()).collect();
     let measurement = |run: usize| {
-        let value = |(metric, values): (&'static str, &[f64])| {
-            (metric.to_string(), json!({ "value": values.get(run), "unit": unit(metric) }))
+        let value = |&(name, unit, values): &Metric| {
+            let value = values.get(run);
+            (
+                name.to_string(),
+                unit.map_or_else(|| json!({ "value": value }), |unit| json!({ "value": value, "unit": unit })),
+            )
         };
-        let exit_code = ("exit_code".to_string(), json!(exit_codes.get(run).copied().flatten()));
-        known.clone().map(value).chain([exit_code]).collect()
+        let exit_code = ("exit_code".to_string(), json!(times.exit_codes.get(run).copied().flatten()));
+        metrics.iter().map(value).chain([exit_code]).collect()
     };
-    let summary = |(metric, values): (&'static str, &[f64])| {
-        let summary = Summary {
-            unit: unit(metric),
-            count: values.len(),
-            mean: mean(values),
-            stddev: deviation(values),
-            median: median(values),
-            min: values.iter().copied().fold(f64::NAN, f64::min),
-            max: values.iter().copied().fold(f64::NAN, f64::max),
-        };
-        (metric, summary)
+    let summary = |&(name, unit, values): &Metric| {
+        let (min, max) =
+            (values.iter().copied().fold(f64::NAN, f64::min), values.iter().copied().fold(f64::NAN, f64::max));
+        let (mean, stddev, median) = (mean(values), deviation(values), median(values));
+        (name, Summary { unit, count: values.len(), mean, stddev, median, min, max })
     };
     let line = if line.is_empty() { command } else { line };
     Entry {
@@ -94,6 +96,6 @@ fn entry(times: &CommandTimes) -> Entry<'_> {
         measurements: (0..wall_s.len()).map(measurement).collect(),
         parameters: parameters.iter().map(|(name, value)| (name.as_str(), json!({ "value": value }))).collect(),
         environment: environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
-        summary: known.clone().map(summary).collect(),
+        summary: metrics.iter().map(summary).collect(),
     }
 }
