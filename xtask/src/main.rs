@@ -10,6 +10,7 @@ mod checkers;
 mod emulated;
 mod exports;
 mod fuzz;
+mod hyperfine;
 mod load;
 mod musl;
 mod mutants;

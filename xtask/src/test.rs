@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::tools::{self, Need};
-use crate::{alone, browser, checkers, emulated, exports, fuzz, musl, packages};
+use crate::{alone, browser, checkers, emulated, exports, fuzz, hyperfine, musl, packages};
 
 pub const USAGE: &str = "\
 cargo xtask test [--no-install] [--lean] [WORD …]
@@ -45,7 +45,7 @@ const PARTS: &[Part] = &[
     ("a shell script that counts for itself", &[], until_decided),
     ("evidence read by DuckDB", &[Need::Python("duckdb")], duckdb),
     ("plotted numbers recomputed from the Parquet files", &[Need::Python("duckdb")], plotted),
-    ("hyperfine's exports", &[Need::HYPERFINE], hyperfine),
+    ("hyperfine's exports", &[Need::HYPERFINE], same_fields),
     ("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser::reports),
     ("barrierd on this kernel", &[], barrierd),
     // libFuzzer is written in C++.
@@ -67,7 +67,16 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
         println!("{USAGE}");
         return Ok(());
     }
-    let all = [PARTS, alone::PARTS, exports::PARTS, checkers::PARTS, musl::PARTS, emulated::PARTS, packages::PARTS];
+    let all = [
+        PARTS,
+        alone::PARTS,
+        exports::PARTS,
+        hyperfine::PARTS,
+        checkers::PARTS,
+        musl::PARTS,
+        emulated::PARTS,
+        packages::PARTS,
+    ];
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
     let parts: Vec<&Part> = all.into_iter().flatten().filter(|(name, ..)| is_wanted(name)).collect();
     anyhow::ensure!(!parts.is_empty(), "no part of the tests has `{}` in its name", words.join("` or `"));
@@ -267,12 +276,12 @@ fn barrierd() -> anyhow::Result<Done> {
 }
 
 /// The same export by both tools has the same fields.
-fn hyperfine() -> anyhow::Result<Done> {
-    let ascertain = tools::target().join("release/ascertain");
-    let fields = |program: &Path, arguments: &[&str], file: &str| -> anyhow::Result<Vec<String>> {
+fn same_fields() -> anyhow::Result<Done> {
+    let ascertain = tools::release_binary()?;
+    let fields = |program: &Path, arguments: &[&str], option: &str, file: &str| -> anyhow::Result<Vec<String>> {
         let path = tools::target().join(file);
         let text = path.to_string_lossy().into_owned();
-        let arguments: Vec<&str> = arguments.iter().chain(&["--export-json", &text]).copied().collect();
+        let arguments: Vec<&str> = arguments.iter().chain(&[option, &text]).copied().collect();
         let output = tools::capture(program, &arguments)?;
         anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let json: serde_json::Value = serde_json::from_slice(&std::fs::read(path)?)?;
@@ -280,9 +289,18 @@ fn hyperfine() -> anyhow::Result<Done> {
         anyhow::ensure!(results.len() == 2, "two commands");
         Ok(results[0].as_object().context("a result")?.keys().cloned().collect())
     };
-    let ours = fields(&ascertain, &["compare", "--no-evidence", "-r", "10", "true", "sleep 0.001"], "ours.json")?;
-    let theirs =
-        fields(Path::new("hyperfine"), &["-N", "--style", "none", "-r", "10", "true", "sleep 0.001"], "theirs.json")?;
+    let ours = fields(
+        &ascertain,
+        &["compare", "--no-evidence", "-r", "10", "true", "sleep 0.001"],
+        "--export-json-1",
+        "ours.json",
+    )?;
+    let theirs = fields(
+        Path::new("hyperfine"),
+        &["-N", "--style", "none", "-r", "10", "true", "sleep 0.001"],
+        "--export-json",
+        "theirs.json",
+    )?;
     let missing: Vec<&String> = theirs.iter().filter(|field| !ours.contains(field)).collect();
     anyhow::ensure!(missing.is_empty(), "missing in ours: {missing:?}");
     Ok(Done::Passed)

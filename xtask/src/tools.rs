@@ -62,6 +62,8 @@ pub enum Need {
     Go(&'static str),
     /// A program from crates.io with its version.
     Crate(&'static str, &'static str),
+    /// The source of a package on crates.io, by name and version.
+    Source(&'static str, &'static str),
     /// Rust's standard library for a target.
     RustTarget(&'static str),
     /// A component of Rust's nightly tool chain.
@@ -80,6 +82,9 @@ impl fmt::Display for Need {
             Need::Go(module) => write!(f, "{module}, a Go module, into {}", target().join(PROGRAMS).display()),
             Need::Crate(name, version) => {
                 write!(f, "{name} {version}, from crates.io into {}", target().join(PROGRAMS).display())
+            }
+            Need::Source(name, version) => {
+                write!(f, "the source of {name} {version}, from crates.io into cargo's own folder")
             }
             Need::RustTarget(target) => write!(f, "the standard library for {target} (rustup)"),
             Need::Nightly(component) => write!(f, "{component} of the nightly tool chain (rustup)"),
@@ -108,6 +113,7 @@ impl Need {
             }
             Need::Go(module) => program(name_of(module)).exists(),
             Need::Crate(name, _) => program(name).exists(),
+            Need::Source(name, version) => source(name, version).is_some(),
             Need::RustTarget(target) => {
                 let folder = capture("rustc", &["--print", "target-libdir", "--target", target]);
                 folder.is_ok_and(|folder| Path::new(String::from_utf8_lossy(&folder.stdout).trim()).exists())
@@ -147,6 +153,9 @@ impl Need {
                     ["install", "--quiet", "--locked", "--profile", "dev", "--config", "profile.dev.debug=false"];
                 let _ = run("cargo", &[&install[..], &["--root", &folder, name, "--version", version]].concat());
             }
+            Need::Source(name, version) => {
+                succeeds("cargo", &["info", "--quiet", &format!("{name}@{version}")]);
+            }
             Need::RustTarget(target) => {
                 succeeds("rustup", &["target", "add", target]);
             }
@@ -159,6 +168,14 @@ impl Need {
         }
         if self.is_met() { Ok(()) } else { Err(format!("could not be installed: {self}")) }
     }
+}
+
+/// Where cargo has unpacked the source of a package.
+pub fn source(name: &str, version: &str) -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
+    let registries = fs::read_dir(home.join("registry/src")).ok()?.flatten();
+    registries.map(|registry| registry.path().join(format!("{name}-{version}"))).find(|path| path.is_dir())
 }
 
 /// Whether a program could be started and says that all is well.

@@ -111,7 +111,13 @@ impl Request {
     #[must_use]
     pub fn purpose(&self, plan: &Plan) -> Purpose {
         let failing = plan.config.gate.map(|gate| gate.decision());
-        Purpose { failing, places: self.places.clone(), tables: plan.tables.clone() }
+        Purpose {
+            failing,
+            places: self.places.clone(),
+            tables: plan.tables.clone(),
+            commands: plan.commands.clone(),
+            layout: self.layout,
+        }
     }
 
     /// What the run came to.

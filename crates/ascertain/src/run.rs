@@ -62,7 +62,12 @@ impl Done {
     /// What it came to, as an exit code says it.
     #[must_use]
     pub fn ending(&self) -> Ending {
-        self.request.ending(&self.plan, &self.run)
+        match self.request.ending(&self.plan, &self.run) {
+            Ending::Interrupted => Ending::Interrupted,
+            // What it left behind may be in the way of the next run.
+            _ if !self.cleanup_failures.is_empty() => Ending::TargetFailed,
+            ending => ending,
+        }
     }
 }
 

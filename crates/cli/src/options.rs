@@ -19,7 +19,8 @@ pub struct Common {
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
     pub max_time: Option<Duration>,
     /// Start no new trial after that many
-    #[arg(long, value_name = "N", value_parser = count, help_heading = "Judging")]
+    #[arg(long, short_alias = 'M', visible_alias = "max-runs", value_name = "N", value_parser = count,
+          help_heading = "Judging")]
     pub max_trials: Option<u64>,
     /// Seed of the run's random numbers: the same seed gives the same plan
     #[arg(long, value_name = "N", help_heading = "Judging")]

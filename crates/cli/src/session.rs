@@ -93,7 +93,7 @@ pub fn print(
         Format::Json => output::print(&json::outcome(outcome))?,
         Format::Csv if printed.asks_verdicts => output::print(&csv::claims(outcome))?,
         Format::Csv => output::print(&csv::outcome(outcome))?,
-        Format::Markdown => output::print(&markdown::outcome(&outcome.asked_for(&plan.tables)))?,
+        Format::Markdown => output::print(&markdown::outcome(&outcome.asked_for(&plan.tables), &done.request.layout))?,
         Format::Table if display.quiet => {}
         Format::Table => output::print(&text(&outcome.asked_for(&plan.tables), &output::style(display)))?,
     }
@@ -136,7 +136,7 @@ pub fn with_observer(
     drop(line);
     let run = &done.run;
     for failure in &done.cleanup_failures {
-        output::note(&format!("warning: {failure}"));
+        output::note(&format!("error: {failure}"));
     }
     if exports.annotate.is_some() {
         let purpose = in_repository(purpose.clone());

@@ -25,7 +25,7 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "--fail-if", "slower", "true"], 2, "second command"),
     (&["compare", "--precision", "1%", "true"], 2, "second command"),
     (&["compare", "--min-runs", "3", "--runs", "5", "true", "true"], 2, "--runs"),
-    (&["compare", "--shell", "bash", "true"], 2, "write --shell=bash"),
+    (&["compare", "--shell", "bash -e", "true"], 2, "write '--shell=bash -e'"),
     (&["compare", "-n", "a", "-n", "b", "true"], 2, "2 names for 1 commands"),
     (&["compare", "--error", "0", "true", "true"], 2, "strictly between 0 and 1"),
     (&["compare", "--error", "1", "true", "true"], 2, "strictly between 0 and 1"),

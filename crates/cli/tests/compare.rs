@@ -214,7 +214,7 @@ fn exports_are_hyperfines() {
         "-q",
         "-r",
         "3",
-        "--export-json",
+        "--export-json-1",
         "a.json",
         "--export-csv",
         "a.csv",

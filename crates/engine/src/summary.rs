@@ -134,7 +134,8 @@ pub(crate) fn threats_of_commands(sets: &[CommandSet], observations: &Observatio
 }
 
 fn ignored_failures(values: &ArmValues, set: &CommandSet) -> Option<Threat> {
-    let exits = values.by_metric.get(EXIT).filter(|_| set.on_failure == OnFailure::Ignore)?;
+    let ignores = matches!(set.on_failure, OnFailure::Ignore | OnFailure::IgnoreCodes(_));
+    let exits = values.by_metric.get(EXIT).filter(|_| ignores)?;
     // One that met its time limit has no exit code, and a time that says so.
     let failed: Vec<f64> = exits.iter().copied().filter(|exit| *exit != 0.0 && exit.is_finite()).collect();
     let first = *failed.first()?;

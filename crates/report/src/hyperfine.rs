@@ -1,16 +1,20 @@
-//! hyperfine's export formats, so that what reads its files reads ours: times in seconds, `user` and
-//! `system` as means. Written against the output of hyperfine 1.15; `memory_usage_byte` is of 1.20.
+//! hyperfine's export formats, so that what reads its files reads ours: its JSON in the form of 2.0 and in that of 1.x,
+//! the others as 1.x writes them; times in seconds. Written against the output of 1.15, 1.20 and 2.0.
 //!
 //! Differences: of a time-out no more is known than its limit, so that it is `null` and
 //! takes the mean along; and an observation that was made in another order is listed in the order of
 //! its trial.
 
+mod second;
+
 use std::collections::BTreeMap;
 
+pub use second::json;
 use serde::Serialize;
 
 use crate::csv::record;
 use crate::json::object;
+use crate::layout::{Order, TableLayout, TimeUnit};
 use crate::markdown::{code_cell, row};
 use crate::text::escape_controls;
 
@@ -19,6 +23,10 @@ use crate::text::escape_controls;
 pub struct CommandTimes {
     /// Its name, or its command line.
     pub command: String,
+    /// Its command line; empty where it has none.
+    pub line: String,
+    /// The environment variables that were set for it.
+    pub environment: Vec<(String, String)>,
     /// The parameters that it was started with.
     pub parameters: Vec<(String, String)>,
     /// Wall-clock times in seconds.
@@ -29,6 +37,8 @@ pub struct CommandTimes {
     pub system_s: Vec<f64>,
     /// Peak memory in bytes; empty where it is not known.
     pub memory_bytes: Vec<f64>,
+    /// What was counted, by hyperfine's names.
+    pub counts: Vec<(&'static str, Vec<f64>)>,
     /// Exit codes; `None` where a signal ended it.
     pub exit_codes: Vec<Option<i32>>,
 }
@@ -54,7 +64,7 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn of(times: &'a CommandTimes) -> Entry<'a> {
-        let CommandTimes { command, parameters, wall_s, user_s, system_s, memory_bytes, exit_codes } = times;
+        let CommandTimes { command, parameters, wall_s, user_s, system_s, memory_bytes, exit_codes, .. } = times;
         Entry {
             command,
             mean: mean(wall_s),
@@ -101,8 +111,8 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// `--export-json`.
-pub fn json(commands: &[CommandTimes]) -> String {
+/// `--export-json-1`: the JSON of hyperfine 1.
+pub fn json_1(commands: &[CommandTimes]) -> String {
     #[derive(Serialize)]
     struct Results<'a> {
         results: Vec<Entry<'a>>,
@@ -135,24 +145,24 @@ pub fn csv(commands: &[CommandTimes]) -> String {
 
 /// `--export-markdown`: mean with deviation, least, greatest, and how many times as long as the fastest
 /// it takes.
-pub fn markdown(commands: &[CommandTimes]) -> String {
-    let summary = Summary::of(commands);
+pub fn markdown(commands: &[CommandTimes], layout: TableLayout) -> String {
+    let summary = Summary::of(commands, layout);
     let mut text = row(summary.heading.iter().cloned());
     text += "|:---|---:|---:|---:|---:|\n";
-    for (command, cells) in commands.iter().zip(&summary.rows) {
-        text += &row(std::iter::once(code_cell(&command.command)).chain(cells.iter().cloned()));
+    for (command, cells) in &summary.rows {
+        text += &row(std::iter::once(code_cell(command)).chain(cells.iter().cloned()));
     }
     text
 }
 
 /// `--export-asciidoc`: the table of [`markdown`].
-pub fn asciidoc(commands: &[CommandTimes]) -> String {
-    let summary = Summary::of(commands);
+pub fn asciidoc(commands: &[CommandTimes], layout: TableLayout) -> String {
+    let summary = Summary::of(commands, layout);
     let cell = |text: &str| format!("| {text} \n");
     let mut text = String::from("[cols=\"<,>,>,>,>\"]\n|===\n");
     text.extend(summary.heading.iter().map(|heading| cell(heading)));
-    for (command, cells) in commands.iter().zip(&summary.rows) {
-        let name = in_asciidoc(&command.command);
+    for (command, cells) in &summary.rows {
+        let name = in_asciidoc(command);
         text += "\n";
         text += &cell(&format!("`{name}`"));
         text.extend(cells.iter().map(|number| cell(number)));
@@ -171,12 +181,12 @@ fn in_asciidoc(name: &str) -> String {
 }
 
 /// `--export-orgmode`: the table of [`markdown`].
-pub fn orgmode(commands: &[CommandTimes]) -> String {
-    let summary = Summary::of(commands);
+pub fn orgmode(commands: &[CommandTimes], layout: TableLayout) -> String {
+    let summary = Summary::of(commands, layout);
     let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = row(&summary.heading) + "|--+--+--+--+--|\n";
-    for (command, cells) in commands.iter().zip(&summary.rows) {
-        let name = escape_controls(&command.command);
+    for (command, cells) in &summary.rows {
+        let name = escape_controls(command);
         // A bar ends a cell even in verbatim text, where the entity for one would not be replaced.
         let name = if name.contains('|') { name.replace('|', "\\vert{}") } else { format!("={name}=") };
         text += &row(&[&[name], cells.as_slice()].concat());
@@ -184,24 +194,36 @@ pub fn orgmode(commands: &[CommandTimes]) -> String {
     text
 }
 
-/// The cells of the tables, without the commands.
-struct Summary {
+/// The cells of the tables, each row with its command.
+struct Summary<'a> {
     heading: [String; 5],
-    rows: Vec<[String; 4]>,
+    rows: Vec<(&'a str, [String; 4])>,
 }
 
-impl Summary {
-    fn of(commands: &[CommandTimes]) -> Summary {
-        let entries: Vec<Entry> = commands.iter().map(Entry::of).collect();
+impl<'a> Summary<'a> {
+    fn of(commands: &'a [CommandTimes], layout: TableLayout) -> Summary<'a> {
+        let mut entries: Vec<Entry> = commands.iter().map(Entry::of).collect();
         // The first command's mean decides, as in hyperfine.
         let in_seconds = entries.first().is_some_and(|entry| entry.mean >= 1.0);
-        let (unit, factor, decimals) = if in_seconds { ("s", 1.0, 3) } else { ("ms", 1e3, 1) };
+        let (unit, factor, decimals) = match layout.time_unit {
+            Some(TimeUnit::Microsecond) => ("µs", 1e6, 1),
+            Some(TimeUnit::Millisecond) => ("ms", 1e3, 1),
+            Some(TimeUnit::Second) => ("s", 1.0, 3),
+            None if in_seconds => ("s", 1.0, 3),
+            None => ("ms", 1e3, 1),
+        };
+        if layout.order == Order::Time {
+            entries.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+        }
         let fastest = entries.iter().min_by(|a, b| a.mean.total_cmp(&b.mean));
         let number = |seconds: f64| shown(seconds * factor, decimals);
-        let cells = |entry: &Entry| {
+        let cells = |entry: &Entry<'a>| {
             let deviation = entry.stddev.map_or_else(String::new, |std| format!(" ± {}", number(std)));
             let relative = fastest.map_or_else(String::new, |fastest| relative(entry, fastest));
-            [format!("{}{deviation}", number(entry.mean)), number(entry.min), number(entry.max), relative]
+            (
+                entry.command,
+                [format!("{}{deviation}", number(entry.mean)), number(entry.min), number(entry.max), relative],
+            )
         };
         let heading = [
             "Command".into(),

@@ -13,12 +13,12 @@ use crate::text::{NAME_END, NAME_START, escape_controls, quoted, with_names};
 
 /// A run: the commands that were compared, or else the claims and the points of each experiment; where it has no room
 /// in a table, the sentence of each claim; then what to be careful about.
-pub fn outcome(outcome: &Outcome) -> String {
+pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     let mut parts = Vec::new();
     let sentences = outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim)));
     let sentences = sentences.filter(|_| has_sentences(outcome));
     if compares(outcome) {
-        parts.push(table(&grid::compared(outcome, &TableLayout::default(), "Interval")));
+        parts.push(table(&grid::compared(outcome, layout, "Interval")));
         parts.extend(sentences);
     } else {
         parts.push(table(&grid::claims(outcome)));

@@ -3,7 +3,7 @@
 mod common;
 
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::layout::TableLayout;
+use ascertain_report::layout::{Order, TableLayout, TimeUnit};
 use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_report::{csv, hyperfine, json, markdown, sentence};
 use common::compare_with_golden;
@@ -124,18 +124,34 @@ fn a_run_for_programs() {
     compare_with_golden("points.csv", &csv::outcome(&compare));
     compare_with_golden("claims.csv", &csv::claims(&check));
     compare_with_golden("judge.csv", &csv::judgement(&common::judgement()));
-    compare_with_golden("check.md", &markdown::outcome(&check));
-    compare_with_golden("compare.md", &markdown::outcome(&compare));
+    compare_with_golden("check.md", &markdown::outcome(&check, &TableLayout::default()));
+    compare_with_golden("compare.md", &markdown::outcome(&compare, &TableLayout::default()));
     compare_with_golden("judge.md", &markdown::judgement(&common::judgement()));
 }
 
 #[test]
 fn formats_of_hyperfine() {
     let times = common::times();
-    compare_with_golden("hyperfine.json", &hyperfine::json(&times));
+    let layout = TableLayout::default();
+    compare_with_golden("hyperfine.json", &hyperfine::json(&times, &common::machine()));
+    compare_with_golden("hyperfine-1.json", &hyperfine::json_1(&times));
     compare_with_golden("hyperfine.csv", &hyperfine::csv(&times));
-    compare_with_golden("hyperfine.md", &hyperfine::markdown(&times));
-    compare_with_golden("hyperfine.adoc", &hyperfine::asciidoc(&times));
+    compare_with_golden("hyperfine.md", &hyperfine::markdown(&times, layout));
+    compare_with_golden("hyperfine.adoc", &hyperfine::asciidoc(&times, layout));
+}
+
+/// Of all its tables, as hyperfine 1 has it.
+#[test]
+fn order_and_unit_are_those_asked_for() {
+    let mut times = common::times();
+    times.reverse();
+    let layout = TableLayout { order: Order::Time, time_unit: Some(TimeUnit::Microsecond) };
+    for text in [hyperfine::markdown, hyperfine::asciidoc, hyperfine::orgmode].map(|write| write(&times, layout)) {
+        assert!(text.contains("Mean [µs]") && text.contains("11603.4 ± "), "{text}");
+        assert!(text.find("sleep 0.01") < text.find("sh -c"), "{text}");
+    }
+    let compared = markdown::outcome(&common::compare(), &TableLayout { time_unit: Some(TimeUnit::Second), ..layout });
+    assert!(compared.contains(" s ") && !compared.contains(" ms "), "{compared}");
 }
 
 #[test]

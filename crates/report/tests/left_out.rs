@@ -53,7 +53,7 @@ fn arms_that_lack_the_same_share_a_line() {
     ];
     assert_eq!(sentence::left_out(&outcome), said);
     let terminal = terminal::left_out(&outcome, &Style { color: false, width: 200 });
-    let markdown = markdown::outcome(&outcome);
+    let markdown = markdown::outcome(&outcome, &Default::default());
     for said in said {
         assert!(terminal.contains(said), "{terminal}");
         assert!(markdown.contains(said), "{markdown}");

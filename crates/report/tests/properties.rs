@@ -134,7 +134,11 @@ prop_compose! {
         wall_s in prop::collection::vec(number(), 0..4), user_s in prop::collection::vec(number(), 0..4),
         memory_bytes in prop::collection::vec(number(), 0..4), exit_codes: Vec<Option<i32>>,
     ) -> CommandTimes {
-        CommandTimes { command, parameters, system_s: user_s.clone(), wall_s, user_s, memory_bytes, exit_codes }
+        let (line, environment) = (String::new(), Vec::new());
+        let (system_s, counts) = (user_s.clone(), vec![("instructions", user_s.clone())]);
+        CommandTimes {
+            command, line, environment, parameters, system_s, wall_s, user_s, memory_bytes, counts, exit_codes,
+        }
     }
 }
 
@@ -235,8 +239,8 @@ proptest! {
 
     #[test]
     fn markdown_tables_are_even(run in run(), times in prop::collection::vec(times(), 0..4)) {
-        assert_tables_are_even(&markdown::outcome(&run));
-        let text = hyperfine::markdown(&times);
+        assert_tables_are_even(&markdown::outcome(&run, &TableLayout::default()));
+        let text = hyperfine::markdown(&times, TableLayout::default());
         assert_tables_are_even(&text);
         prop_assert_eq!(table_rows(&text).len(), times.len() + 2);
     }
@@ -252,7 +256,7 @@ proptest! {
             terminal::slo(&run, &style),
             terminal::threats(&run, &style),
             terminal::checked(&run, &terminal::Shown::default(), &style),
-            markdown::outcome(&run),
+            markdown::outcome(&run, &TableLayout::default()),
         ];
         for text in &texts {
             prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", text);
@@ -273,7 +277,14 @@ proptest! {
 
     #[test]
     fn hyperfine_exports_read_back(times in prop::collection::vec(times(), 0..4)) {
-        let value: serde_json::Value = serde_json::from_str(&hyperfine::json(&times)).unwrap();
+        let read = |text: String| -> serde_json::Value { serde_json::from_str(&text).unwrap() };
+        let newer = read(hyperfine::json(&times, &common::machine()));
+        for (read, times) in newer["results"].as_array().unwrap().iter().zip(&times) {
+            let name = read.get("name").unwrap_or(&read["command"]);
+            prop_assert_eq!(name.as_str(), Some(times.command.as_str()));
+            prop_assert_eq!(read["measurements"].as_array().unwrap().len(), times.wall_s.len());
+        }
+        let value = read(hyperfine::json_1(&times));
         let results = value["results"].as_array().unwrap();
         prop_assert_eq!(results.len(), times.len());
         for (read, times) in results.iter().zip(&times) {
@@ -283,7 +294,7 @@ proptest! {
         let records = parse_csv(&hyperfine::csv(&times));
         prop_assert_eq!(records.len(), times.len() + 1);
         prop_assert!(records.iter().all(|record| record.len() == records[0].len()));
-        hyperfine::asciidoc(&times);
+        hyperfine::asciidoc(&times, TableLayout::default());
     }
 }
 

@@ -20,7 +20,7 @@ fn stopped(censored: u64, change: impl Fn(&mut PointSummary)) -> Outcome {
 
 /// The row of the command that was stopped.
 fn row(run: &Outcome) -> String {
-    let text = markdown::outcome(run);
+    let text = markdown::outcome(run, &Default::default());
     text.lines().find(|line| line.starts_with("| ``awk")).unwrap_or_default().to_string()
 }
 
@@ -97,6 +97,6 @@ fn a_command_that_failed_is_named_as_often_as_it_must() {
         absence: Absence::Failed,
         reason: reason.to_string().into(),
     }];
-    let text = markdown::outcome(&run);
+    let text = markdown::outcome(&run, &Default::default());
     assert_eq!(text.matches("exit code 1").count(), 1, "{text}");
 }

@@ -118,7 +118,9 @@ impl<'o> Bench<'o> {
         let (outcome, is_first) = (&run.outcome, self.groups == 0);
         match self.options.format {
             Format::Json => json::outcome(outcome),
-            Format::Markdown => format!("{}{}", if is_first { "" } else { "\n" }, markdown::outcome(outcome)),
+            Format::Markdown => {
+                format!("{}{}", if is_first { "" } else { "\n" }, markdown::outcome(outcome, &TableLayout::default()))
+            }
             Format::Csv => {
                 let text = csv::outcome(outcome);
                 // One table has one heading.

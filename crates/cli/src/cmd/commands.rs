@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain_engine::command::{Input, Output};
+use anyhow::bail;
+use ascertain_engine::command::{Input, NamedCommand, Output};
 use ascertain_sys::process;
 
 use crate::options::duration;
@@ -16,29 +17,35 @@ pub struct Starting {
     pub warmup: u64,
     /// Run this before each observation, untimed (once for all commands, or one for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
-    pub prepare: Vec<String>,
+    prepare: Vec<String>,
+    /// Run this after each observation, untimed (once for all commands, or one for each)
+    #[arg(short = 'C', long, value_name = "CMD", help_heading = "Commands")]
+    conclude: Vec<String>,
     /// Run this once before the first trial (once for all commands, or one for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
-    pub setup: Vec<String>,
+    setup: Vec<String>,
     /// Run this once after the last trial (once for all commands, or one for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
-    pub cleanup: Vec<String>,
+    cleanup: Vec<String>,
+    /// Environment variables of the command and of what is run around it: `A=1 B='x y'` (once for all commands, or one
+    /// for each)
+    #[arg(long, value_name = "NAME=VALUE …", value_parser = variables, help_heading = "Commands")]
+    env: Vec<Variables>,
     /// Give command lines to a shell, to sh or to the one named, instead of starting the program itself
-    #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh",
-          conflicts_with_all = ["no_shell", "named_shell"], help_heading = "Commands")]
+    #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          conflicts_with = "no_shell", help_heading = "Commands")]
     shell: Option<String>,
-    /// The same as --shell=SHELL
-    #[arg(short = 'S', value_name = "SHELL", conflicts_with = "no_shell", help_heading = "Commands")]
-    named_shell: Option<String>,
     /// Start the program itself, without a shell (the default; for those who are used to hyperfine)
     #[arg(short = 'N', long, help_heading = "Commands")]
     pub no_shell: bool,
-    /// Standard input of each command, from a file; otherwise empty
-    #[arg(long, value_name = "FILE", help_heading = "Commands")]
-    pub input: Option<PathBuf>,
-    /// Where each command's output goes: `null`, `pipe` (read and thrown away), `inherit`, or a file
-    #[arg(long, value_name = "WHERE", default_value = "null", value_parser = output, help_heading = "Commands")]
-    output: Output,
+    /// Standard input of each command: a file, or `null` for none [default: null]
+    #[arg(long, value_name = "WHERE", value_parser = input, hide_default_value = true, default_value = "null",
+          help_heading = "Commands")]
+    pub input: Input,
+    /// Where the output goes: `null`, `pipe` (read and thrown away), `inherit`, or a file (once for all commands, or
+    /// one for each) [default: null]
+    #[arg(long, value_name = "WHERE", value_parser = output, help_heading = "Commands")]
+    output: Vec<Output>,
     /// Show what the commands print: the same as --output inherit
     #[arg(long, conflicts_with = "output", help_heading = "Commands")]
     show_output: bool,
@@ -51,48 +58,75 @@ pub struct Starting {
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Starting {
-    /// Where standard input comes from.
-    pub fn input(&self) -> Input {
-        self.input.clone().map_or(Input::Null, Input::File)
-    }
-
-    /// The shell that command lines are given to. hyperfine has words for two of them.
+    /// The shell that command lines are given to.
     pub fn shell(&self) -> Option<String> {
-        match self.shell.as_ref().or(self.named_shell.as_ref())?.as_str() {
-            "none" => None,
-            "default" => Some("sh".into()),
-            shell => Some(shell.into()),
-        }
+        self.shell.as_deref().and_then(named_shell)
     }
 
-    /// `--shell bash 'a' 'b'` would measure a shell that has nothing to do.
-    pub fn check_shell(&self, first: &str) -> anyhow::Result<()> {
-        match &self.shell {
-            Some(_) if is_shell(first) => anyhow::bail!("`{first}` is taken for a command; write --shell={first}"),
-            _ => Ok(()),
+    /// The same, with the commands. hyperfine has the name of a shell as a word of its own, where a command might stand
+    /// too: a bare name is taken for the shell, and what may be either is refused.
+    pub fn shell_and_commands<'c>(&self, commands: &'c [String]) -> anyhow::Result<(Option<String>, &'c [String])> {
+        let is_bare = self.shell.as_deref() == Some("");
+        let Some((first, rest)) = commands.split_first().filter(|_| is_bare) else {
+            return Ok((self.shell(), commands));
+        };
+        if !rest.is_empty() && (is_shell(first) || ["none", "default"].contains(&first.as_str())) {
+            return Ok((named_shell(first), rest));
         }
+        if process::split(first).is_ok_and(|words| words.iter().any(|word| is_shell(word))) {
+            bail!(
+                "`{first}` after --shell or -S may be the shell or the first command: write {} for the shell, or \
+                 --shell=sh where sh is the shell and this is a command",
+                process::join(&[format!("--shell={first}")])
+            );
+        }
+        Ok((self.shell(), commands))
     }
 
-    /// Where each command's output goes.
+    /// Where the output of all commands goes.
     pub fn output(&self) -> Output {
-        if self.show_output { Output::Inherit } else { self.output.clone() }
+        match self.output.as_slice() {
+            _ if self.show_output => Output::Inherit,
+            [one] => one.clone(),
+            _ => Output::Null,
+        }
+    }
+
+    /// The most commands that an option was given for.
+    pub fn given_for(&self) -> usize {
+        let hooks = [&self.prepare, &self.conclude, &self.setup, &self.cleanup].map(Vec::len);
+        hooks.into_iter().chain([self.env.len(), self.output.len()]).max().unwrap_or(0)
+    }
+
+    /// The command with this index of so many, with what goes around it.
+    pub fn command(&self, name: &str, line: &str, (index, count): (usize, usize)) -> anyhow::Result<NamedCommand> {
+        let hook = |hooks, name| Ok::<_, anyhow::Error>(one_of(hooks, name, index, count)?.cloned());
+        Ok(NamedCommand {
+            name: name.to_string(),
+            line: line.to_string(),
+            setup: hook(&self.setup, "setup")?,
+            prepare: hook(&self.prepare, "prepare")?,
+            conclude: hook(&self.conclude, "conclude")?,
+            cleanup: hook(&self.cleanup, "cleanup")?,
+            env: one_of(&self.env, "env", index, count)?.cloned().unwrap_or_default(),
+            output: one_of(&self.output, "output", index, count)?.filter(|_| self.output.len() > 1).cloned(),
+        })
     }
 
     /// The limit of each observation: a command that hangs must end the trial, not the day.
     pub fn time_limit(&self) -> Duration {
         self.time_limit.unwrap_or(TIME_LIMIT)
     }
+}
 
-    /// The hook of the command with this index: one for all, or one for each.
-    pub fn hook(&self, hooks: &[String], name: &str, index: usize, commands: usize) -> anyhow::Result<Option<String>> {
-        match hooks {
-            [] => Ok(None),
-            [one] => Ok(Some(one.clone())),
-            many if many.len() == commands => Ok(Some(many[index].clone())),
-            many => anyhow::bail!(
-                "{} times --{name} for {commands} commands; give it once for all of them, or once for each",
-                many.len()
-            ),
+/// What is given of the command with this index: once for all, or once for each.
+fn one_of<'g, T>(given: &'g [T], name: &str, index: usize, count: usize) -> anyhow::Result<Option<&'g T>> {
+    match given {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        many if many.len() == count => Ok(Some(&many[index])),
+        many => {
+            bail!("{} times --{name} for {count} commands; give it once for all of them, or once for each", many.len())
         }
     }
 }
@@ -109,6 +143,38 @@ pub fn command_line(words: &[String]) -> String {
 pub fn is_shell(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
     ["sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh"].contains(&name)
+}
+
+/// The shell with that name; hyperfine has words for two of them, and without a name it is sh.
+fn named_shell(name: &str) -> Option<String> {
+    match name {
+        "none" => None,
+        "default" | "" => Some("sh".into()),
+        shell => Some(shell.into()),
+    }
+}
+
+/// The environment variables that an option sets.
+type Variables = Vec<(String, String)>;
+
+fn variables(text: &str) -> Result<Variables, String> {
+    let is_name = |name: &str| {
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let assignment = |word: &String| {
+        let (name, value) = word.split_once('=')?;
+        (is_name(name) && !name.is_empty()).then(|| (name.to_string(), value.to_string()))
+    };
+    // As the arguments of a program: at the start of a line an assignment is for a shell.
+    let words = process::split(&format!("env {text}"));
+    let variables = words.ok().and_then(|words| words[1..].iter().map(assignment).collect());
+    variables.ok_or_else(|| {
+        format!("`{text}` sets no variables; write NAME=value …, with quotes around what a shell would act on")
+    })
+}
+
+fn input(text: &str) -> Result<Input, String> {
+    Ok(if text == "null" { Input::Null } else { Input::File(PathBuf::from(text)) })
 }
 
 fn output(text: &str) -> Result<Output, String> {

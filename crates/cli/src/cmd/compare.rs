@@ -5,6 +5,7 @@ use ascertain::compare::Compare;
 pub use ascertain::compare::USE_CASE;
 use ascertain::{Done, Request};
 use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
+use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::{ClaimResult, Gate, Verdict};
 use ascertain_engine::plan::Plan;
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
@@ -14,7 +15,7 @@ use clap::ValueEnum;
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
 use crate::exit::Code;
-use crate::options::{Common, Display, count, positive_share};
+use crate::options::{Color, Common, Display, count, positive_share};
 use crate::output;
 use crate::session::{self, Printed};
 
@@ -27,19 +28,23 @@ pub struct Args {
     /// The commands
     #[arg(required = true, value_name = "COMMAND")]
     commands: Vec<String>,
-    /// What the commands are called, in their order (that of --reference keeps its line)
+    /// What the commands are called, in their order, or their combinations with the parameters
     #[arg(short = 'n', long = "command-name", value_name = "NAME", help_heading = "Commands")]
     names: Vec<String>,
     /// The command that the others are held against; without it, the first
     #[arg(long, value_name = "COMMAND", help_heading = "Commands")]
     reference: Option<String>,
+    /// What that is called
+    #[arg(long, value_name = "NAME", requires = "reference", help_heading = "Commands")]
+    reference_name: Option<String>,
     #[command(flatten)]
     parameters: Parameters,
     #[command(flatten)]
     starting: Starting,
-    /// Go on when a command fails; it keeps its time
-    #[arg(short, long, help_heading = "Commands")]
-    ignore_failure: bool,
+    /// Go on when a command fails, or ends with one of these exit codes; it keeps its time
+    #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_parser = ignored,
+          default_missing_value = "all-non-zero", help_heading = "Commands")]
+    ignore_failure: Option<OnFailure>,
     /// Take exactly so many trials, whatever is decided
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Judging")]
     runs: Option<u64>,
@@ -56,10 +61,10 @@ pub struct Args {
     /// Exit with 1 when a command is proven to be so, with 3 when that can't be excluded
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Judging")]
     fail_if: Option<FailIf>,
-    /// In which order the table has the commands
+    /// In which order tables have the commands, also exported ones
     #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::Command, help_heading = "Output")]
     sort: Sort,
-    /// The unit of times in the table [default: whichever fits]
+    /// The unit of times in tables, also exported ones [default: whichever fits]
     #[arg(
         short = 'u',
         long,
@@ -67,14 +72,28 @@ pub struct Args {
         value_name = "UNIT",
         hide_possible_values = true,
         help_heading = "Output",
-        long_help = "The unit of times in the table: microsecond, millisecond or second [default: whichever fits]"
+        long_help = "The unit of times in tables, also exported ones: microsecond, millisecond or second [default: whichever fits]"
     )]
     time_unit: Option<Unit>,
     /// Draw the medians below the table
     #[arg(long, help_heading = "Output")]
     plot: bool,
+    /// hyperfine's word for --color and -q: basic, nocolor, color, full, none
+    #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, help_heading = "Output")]
+    style: Option<OutputStyle>,
     #[command(flatten)]
     common: Common,
+}
+
+/// hyperfine's words; whether there is progress is for the terminal to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OutputStyle {
+    Auto,
+    Basic,
+    Nocolor,
+    Color,
+    Full,
+    None,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -115,14 +134,33 @@ impl From<FailIf> for Gate {
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    output::note_undrawn(args.plot, &args.common.display);
-    session::carry_out(args.request()?, &args.common)
+    let mut common = args.common.clone();
+    let display = &mut common.display;
+    match args.style {
+        None | Some(OutputStyle::Auto) => {}
+        Some(OutputStyle::Basic | OutputStyle::Nocolor) => display.color = Color::Never,
+        Some(OutputStyle::Color | OutputStyle::Full) => display.color = Color::Always,
+        Some(OutputStyle::None) => display.quiet = true,
+    }
+    output::note_undrawn(args.plot, display);
+    session::carry_out(args.request()?, &common)
 }
 
 /// The table, a sentence for each command, plots, and what threatens the result.
 pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
-    let Done { request, run, .. } = done;
+    let Done { request, plan, run, .. } = done;
     let outcome = &run.outcome;
+    // hyperfine goes on until it has as many.
+    let fewest = outcome.points.iter().map(|point| point.n).min().unwrap_or(0);
+    match plan.config.table_trials.filter(|_| plan.config.exact_trials.is_none()) {
+        Some(wanted) if fewest < wanted && !display.quiet && !outcome.interrupted && !run.target_failed => {
+            let most = plan.config.max_trials.filter(|most| *most <= fewest);
+            if most.is_none() {
+                output::note(&format!("{wanted} trials were wanted and {fewest} taken: --max-time allows more"));
+            }
+        }
+        _ => {}
+    }
     session::print(done, display, &Printed { asks_verdicts: false, has_report: false }, |_, style| {
         // A claim that failed has said why.
         let has_said = |claim: &ClaimResult| !claim.reasons.is_empty() && claim.verdict != Verdict::Undecided;
@@ -142,6 +180,11 @@ impl Args {
     /// What is asked for.
     pub fn request(&self) -> anyhow::Result<(Request, Plan)> {
         let commands = command_set(self)?;
+        if let (Some(fewest), Some(most)) = (self.min_runs, self.common.max_trials)
+            && fewest > most
+        {
+            bail!("--min-runs {fewest} is more than --max-trials {most}");
+        }
         let compare = Compare {
             runs: self.runs,
             min_runs: self.min_runs,
@@ -180,42 +223,59 @@ impl Args {
             }),
         }
     }
-
-    /// The command lines, the reference first.
-    fn lines(&self) -> Vec<&String> {
-        self.reference.iter().chain(&self.commands).collect()
-    }
 }
 
+/// The commands, the reference first. Where an option is given for each combination with the parameters, each combination
+/// is a command of its own.
 fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
-    let lines = args.lines();
-    let count = lines.len();
-    if args.names.len() > args.commands.len() {
-        bail!("{} names for {} commands; give at most one for each", args.names.len(), args.commands.len());
+    let Args { starting, names, .. } = args;
+    let (shell, commands) = starting.shell_and_commands(&args.commands)?;
+    let parameters = args.parameters.factors()?;
+    let referred = args.reference.iter().count();
+    let given_for = starting.given_for().max(referred + names.len());
+    let is_combined = !parameters.is_empty() && given_for > referred + commands.len();
+    let points = if is_combined { parameters::combinations(&parameters) } else { vec![Point::default()] };
+    let lines: Vec<(&Point, &String)> =
+        points.iter().flat_map(|point| commands.iter().map(move |c| (point, c))).collect();
+    if names.len() > lines.len() {
+        bail!("{} names for {} commands; give at most one for each", names.len(), lines.len());
     }
-    let starting = &args.starting;
-    starting.check_shell(&args.commands[0])?;
-    let unnamed = args.reference.iter().count();
-    let named = lines.into_iter().enumerate().map(|(index, line)| {
-        let name = index.checked_sub(unnamed).and_then(|index| args.names.get(index));
-        Ok(NamedCommand {
-            name: name.unwrap_or(line).clone(),
-            line: line.clone(),
-            setup: starting.hook(&starting.setup, "setup", index, count)?,
-            prepare: starting.hook(&starting.prepare, "prepare", index, count)?,
-            cleanup: starting.hook(&starting.cleanup, "cleanup", index, count)?,
-        })
-    });
+    let count = referred + lines.len();
+    let mut named = Vec::new();
+    if let Some(line) = &args.reference {
+        named.push(starting.command(args.reference_name.as_ref().unwrap_or(line), line, (0, count))?);
+    }
+    for (index, (point, line)) in lines.into_iter().enumerate() {
+        let name = names.get(index).unwrap_or(line);
+        named.push(starting.command(name, line, (referred + index, count))?.at(point));
+    }
+    if let (true, Some(twice)) = (is_combined, named.iter().enumerate().find_map(|(at, c)| is_among(c, &named[..at]))) {
+        bail!("`{twice}` would be compared with itself: not every parameter is in a command line");
+    }
     Ok(CommandSet {
         id: USE_CASE.into(),
-        commands: named.collect::<anyhow::Result<_>>()?,
-        parameters: args.parameters.factors()?,
-        shell: starting.shell(),
-        input: starting.input(),
+        commands: named,
+        parameters: if is_combined { Vec::new() } else { parameters },
+        shell,
+        input: starting.input.clone(),
         output: starting.output(),
         time_limit: Some(starting.time_limit()),
-        on_failure: if args.ignore_failure { OnFailure::Ignore } else { OnFailure::Stop },
+        on_failure: args.ignore_failure.clone().unwrap_or_default(),
         requests: None,
         counters: false,
     })
+}
+
+/// The command's line where it is among these under another name.
+fn is_among(command: &NamedCommand, others: &[NamedCommand]) -> Option<String> {
+    let is_same = |other: &NamedCommand| *command == NamedCommand { name: command.name.clone(), ..other.clone() };
+    others.iter().any(is_same).then(|| command.line.clone())
+}
+
+fn ignored(text: &str) -> Result<OnFailure, String> {
+    if text == "all-non-zero" {
+        return Ok(OnFailure::Ignore);
+    }
+    let codes: Option<Vec<i32>> = text.split(',').map(|code| code.trim().parse().ok()).collect();
+    codes.map(OnFailure::IgnoreCodes).ok_or_else(|| format!("`{text}` are no exit codes; write such as 1,2"))
 }

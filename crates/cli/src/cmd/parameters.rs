@@ -3,16 +3,16 @@
 use anyhow::{Context, bail};
 use ascertain::Error;
 use ascertain_engine::command::{CommandError, CommandSet};
-use ascertain_engine::experiment::{Accepts, Factor, Level};
+use ascertain_engine::experiment::{Accepts, Factor, Level, Point};
 
 /// What stands in braces in command lines.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Parameters {
-    /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated
-    #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"], help_heading = "Commands")]
+    /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated; `\,` is a comma in one
+    #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["VAR", "VALUES"], help_heading = "Commands")]
     parameter_list: Vec<String>,
     /// A parameter from MIN to MAX
-    #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], help_heading = "Commands")]
+    #[arg(short = 'P', long, num_args = 3, allow_hyphen_values = true, value_names = ["VAR", "MIN", "MAX"], help_heading = "Commands")]
     parameter_scan: Vec<String>,
     /// The step of the last --parameter-scan
     #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", help_heading = "Commands")]
@@ -22,10 +22,10 @@ pub struct Parameters {
 impl Parameters {
     /// The parameters as factors.
     pub fn factors(&self) -> anyhow::Result<Vec<Factor>> {
-        let lists = self.parameter_list.chunks_exact(2).map(|list| {
-            let levels: Vec<Level> = list[1].split(',').map(|level| Level::Text(level.to_string())).collect();
-            Ok((list[0].clone(), levels))
-        });
+        let lists = self
+            .parameter_list
+            .chunks_exact(2)
+            .map(|list| Ok((list[0].clone(), values(&list[1]).into_iter().map(Level::Text).collect::<Vec<_>>())));
         let scans = self.parameter_scan.chunks_exact(3).map(|scan| {
             let step = self.parameter_step_size.as_deref().unwrap_or("1");
             let levels =
@@ -49,6 +49,29 @@ impl Parameters {
         }
         Ok(parameters.into_iter().map(factor).collect())
     }
+}
+
+/// Every combination of the parameters' levels; the first parameter moves fastest, as hyperfine has it.
+pub fn combinations(parameters: &[Factor]) -> Vec<Point> {
+    parameters.iter().rev().fold(vec![Point::default()], |points, factor| {
+        let Accepts::OneOf(levels) = &factor.accepts else { return points };
+        let wider = |point: Point| levels.iter().map(move |level| point.clone().with(&factor.name, level.clone()));
+        points.into_iter().flat_map(wider).collect()
+    })
+}
+
+/// The values between the commas of a list; behind a backslash a comma, or a backslash, is itself.
+fn values(list: &str) -> Vec<String> {
+    let (mut values, mut value, mut characters) = (Vec::new(), String::new(), list.chars().peekable());
+    while let Some(character) = characters.next() {
+        match character {
+            ',' => values.push(std::mem::take(&mut value)),
+            '\\' => value.push(characters.next_if(|next| [',', '\\'].contains(next)).unwrap_or('\\')),
+            _ => value.push(character),
+        }
+    }
+    values.push(value);
+    values
 }
 
 /// The numbers from `min` to `max` by `step`, with as many decimals as these have.
@@ -106,6 +129,11 @@ mod tests {
         assert!(scan_levels("1", "2", "0").is_err());
         assert!(scan_levels("x", "2", "1").is_err());
         assert!(scan_levels("NaN", "2", "1").is_err());
+    }
+
+    #[test]
+    fn a_comma_behind_a_backslash_is_part_of_a_value() {
+        assert_eq!(values(r"a,b\,c,\\,\n,"), ["a", "b,c", r"\", r"\n", ""]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use ascertain::slo::Slo;
 pub use ascertain::slo::USE_CASE;
 use ascertain::{Done, Request};
-use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
+use ascertain_engine::command::{CommandSet, OnFailure};
 use ascertain_engine::plan::Plan;
 use ascertain_report::terminal;
 use ascertain_sys::process;
@@ -103,19 +103,13 @@ impl Args {
 
 fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyhow::Result<CommandSet> {
     let starting = &args.starting;
-    let command = NamedCommand {
-        name: line.clone(),
-        line,
-        setup: starting.hook(&starting.setup, "setup", 0, 1)?,
-        prepare: starting.hook(&starting.prepare, "prepare", 0, 1)?,
-        cleanup: starting.hook(&starting.cleanup, "cleanup", 0, 1)?,
-    };
+    let command = starting.command(&line, &line, (0, 1))?;
     Ok(CommandSet {
         id: USE_CASE.into(),
         commands: vec![command],
         parameters: Vec::new(),
         shell: starting.shell(),
-        input: starting.input(),
+        input: starting.input.clone(),
         output: starting.output(),
         time_limit: Some(time_limit(args)?),
         on_failure: OnFailure::Observe,

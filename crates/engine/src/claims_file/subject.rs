@@ -127,6 +127,7 @@ fn command_set(fields: &Fields<'_>, lines: &[&str], parameters: Vec<Factor>) -> 
         setup: around("setup"),
         prepare: around("prepare"),
         cleanup: around("cleanup"),
+        ..NamedCommand::default()
     };
     CommandSet {
         id: fields.owned_text("id"),

@@ -1,17 +1,15 @@
-//! Commands as an experiment: its sessions, what is run around commands, and what the end of one means.
-
-use std::collections::HashMap;
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! Commands as an experiment: its sessions, and what the end of a command means.
 
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 use ascertain_sys::perf::Counter;
 use ascertain_sys::process::{Exit, Usage};
 
-use super::line::{Around, CommandLine, Key, Requests};
+use super::hooks::{ADVICE, Entered, Hooks, run_untimed};
+use super::line::{Around, CommandLine, Occasion, Requests};
 use super::set::check;
-use super::{CommandError, CommandSet, OnFailure, Output};
+use super::{CommandError, CommandSet, OnFailure};
+use crate::block::Block;
 use crate::experiment::{
     Arm, ArmId, Experiment, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial, Unavailable,
 };
@@ -87,6 +85,7 @@ impl Experiment for CommandExperiment {
 /// Commands with their set-ups in force, until it is dropped.
 struct CommandSession<'e> {
     set: &'e CommandSet,
+    hooks: &'e Hooks,
     targets: Vec<Target>,
     requests: Option<Requests>,
     stop: Stop,
@@ -98,6 +97,8 @@ struct CommandSession<'e> {
 struct Target {
     line: CommandLine,
     prepare: Option<CommandLine>,
+    conclude: Option<CommandLine>,
+    warm_ups: u64,
 }
 
 impl<'e> CommandSession<'e> {
@@ -110,13 +111,16 @@ impl<'e> CommandSession<'e> {
         let default = experiment.spec().default_point();
         let ready = arms.iter().map(|arm| Target::new(set, &default, arm));
         let (targets, around): (Vec<Target>, Vec<Around>) = ready.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        let entered = around.into_iter().map(|around| experiment.hooks.enter(around, &setup.stop));
+        let hooks = &experiment.hooks;
+        let entered = around.into_iter().zip(&targets);
+        let entered = entered.map(|(around, target)| hooks.enter(around, &target.line, &setup.stop));
         Ok(CommandSession {
             set,
+            hooks,
+            _entered: entered.collect::<Result<_, _>>()?,
             targets,
             requests: set.requests.clone().map(|texts| Requests::new(texts, setup.seed)),
             stop: setup.stop.clone(),
-            _entered: entered.collect::<Result<_, _>>()?,
         })
     }
 }
@@ -128,9 +132,10 @@ impl Target {
         let missing = || TargetError::Failed(format!("there is no command `{}`", arm.variant));
         let command = set.command(&arm.variant).ok_or_else(missing)?;
         let make = || -> Result<_, CommandError> {
-            let line = CommandLine::measured(set, &command.line, &point)?;
+            let line = CommandLine::measured(set, command, &point)?;
             let mut around = Around::new(set, command, &point)?;
-            Ok((Target { line, prepare: around.prepare.take() }, around))
+            let (prepare, conclude) = (around.prepare.take(), around.conclude.take());
+            Ok((Target { line, prepare, conclude, warm_ups: 0 }, around))
         };
         make().map_err(|error| TargetError::Failed(error.to_string()))
     }
@@ -143,88 +148,29 @@ impl Session for CommandSession<'_> {
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Target { line, prepare } = &self.targets[arm];
-        if let Some(prepare) = prepare {
-            run_untimed(prepare, &self.stop)?;
-        }
+        self.hooks.check()?;
+        let target = &mut self.targets[arm];
+        let iteration = match trial.number {
+            Block::WARM_UP => format!("warmup-{}", target.warm_ups),
+            number => number.to_string(),
+        };
+        target.warm_ups += u64::from(trial.number == Block::WARM_UP);
+        let Target { line, prepare, conclude, .. } = target;
         let request = self.requests.as_mut().map(|requests| requests.of(trial.number));
-        let usage = line.run(request, self.set.time_limit, &self.stop)?;
-        observe(&usage, self.set, line, out)
-    }
-}
-
-/// The set-ups that are in force. Several arms, and several sessions at a time, may need the same:
-/// it is run for the first of them, and its clean-up after the last.
-#[derive(Default)]
-struct Hooks {
-    users: Mutex<HashMap<Key, usize>>,
-    failures: Mutex<Vec<String>>,
-}
-
-/// A set-up in force, for one user. Dropping it lets it go.
-struct Entered<'h> {
-    hooks: &'h Hooks,
-    key: Key,
-    cleanup: Option<CommandLine>,
-}
-
-impl Hooks {
-    /// Runs the set-up unless it is in force already.
-    ///
-    /// # Errors
-    /// When it fails: nothing is cleaned up after it then.
-    pub fn enter(&self, around: Around, stop: &Stop) -> Result<Entered<'_>, TargetError> {
-        let key = around.key();
-        let mut users = lock(&self.users);
-        let count = users.entry(key.clone()).or_default();
-        if let (0, Some(setup)) = (*count, &around.setup) {
-            run_untimed(setup, stop)?;
+        let occasion = Occasion { request, iteration: Some(&iteration) };
+        if let Some(prepare) = prepare {
+            run_untimed(prepare, occasion, &self.stop)?;
         }
-        *count += 1;
-        Ok(Entered { hooks: self, key, cleanup: around.cleanup })
-    }
-
-    /// What went wrong in cleaning up so far.
-    pub fn failures(&self) -> Vec<String> {
-        lock(&self.failures).clone()
-    }
-}
-
-impl Drop for Entered<'_> {
-    /// The clean-up runs after Ctrl-C too, when nothing else is started any more. What it fails with
-    /// is kept: nobody takes an error here.
-    fn drop(&mut self) {
-        let mut users = lock(&self.hooks.users);
-        let Some(count) = users.get_mut(&self.key) else { return };
-        *count -= 1;
-        if let (0, Some(cleanup)) = (*count, &self.cleanup)
-            && let Err(reason) = run_regardless(cleanup)
-        {
-            lock(&self.hooks.failures).push(format!("{}: {reason}", cleanup.called()));
+        let usage = line.run(occasion, self.set.time_limit, &self.stop);
+        let observed = usage.and_then(|usage| observe(&usage, self.set, line, out));
+        // What was prepared is to be undone, whatever came of the command.
+        let Some(conclude) = conclude else { return observed };
+        if observed == Err(TargetError::Interrupted) {
+            self.hooks.run_regardless(conclude, occasion);
+            return observed;
         }
+        observed.and(run_untimed(conclude, occasion, &self.stop))
     }
-}
-
-/// Runs a line whether or not a signal asked for the end.
-fn run_regardless(line: &CommandLine) -> Result<(), String> {
-    let command = line.command(None);
-    let output = || if command.stdout == Output::Inherit { Stdio::inherit() } else { Stdio::null() };
-    let status = Command::new(&command.program)
-        .args(&command.args)
-        .stdin(Stdio::null())
-        .stdout(output())
-        .stderr(output())
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(status.to_string()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Whoever panicked while it held the lock left a count behind that is still right.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The place of the wall time in [`metrics`](super::metrics); those of the others follow.
@@ -249,7 +195,7 @@ fn observe(usage: &Usage, set: &CommandSet, line: &CommandLine, out: &mut Sample
     let status = match failure {
         // A time-out is an observation, whatever failures are; and all that is known of it is what had gone by.
         _ if is_stopped => Status::Censored,
-        Some(reason) if set.on_failure == OnFailure::Stop => {
+        Some(reason) if stops(&set.on_failure, usage.exit) => {
             let called = line.called();
             let message = format!("{called} {reason}; {ADVICE}, or go on all the same with -i (compare)");
             return Err(line.failed(message));
@@ -278,23 +224,18 @@ fn observe(usage: &Usage, set: &CommandSet, line: &CommandLine, out: &mut Sample
     Ok(())
 }
 
-/// Runs what goes around a command.
-///
-/// # Errors
-/// When it does not succeed.
-fn run_untimed(line: &CommandLine, stop: &Stop) -> Result<(), TargetError> {
-    let exit = line.run(None, None, stop)?.exit;
-    match failure(exit) {
-        _ if exit == Exit::Interrupted => Err(TargetError::Interrupted),
-        None => Ok(()),
-        Some(reason) => Err(line.failed(format!("{} {reason}; {ADVICE}", line.called()))),
+/// Whether a failure is to stop the command.
+fn stops(on_failure: &OnFailure, exit: Exit) -> bool {
+    match (on_failure, exit) {
+        (OnFailure::Stop, _) => true,
+        (OnFailure::IgnoreCodes(codes), Exit::Code(code)) => !codes.contains(&code),
+        (OnFailure::IgnoreCodes(codes), Exit::Signal(signal)) => !codes.contains(&(128 + signal)),
+        _ => false,
     }
 }
 
-/// A file of claims has no such options: there the command is to be run alone.
-const ADVICE: &str = "run it alone to see what it says, or use --output inherit (compare, slo)";
-
-fn failure(exit: Exit) -> Option<String> {
+/// Why an observation is no success; none where it is one, or where nobody knows.
+pub(super) fn failure(exit: Exit) -> Option<String> {
     match exit {
         Exit::Code(0) => None,
         Exit::Code(code) => Some(format!("ended with exit code {code}")),

@@ -1,6 +1,8 @@
-//! Command lines made ready: parameters replaced, cut into words or given to a shell, with the recorded request of a trial.
+//! Command lines made ready: parameters replaced, cut into words or given to a shell, with what a trial adds.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_sys::interrupt::Stop;
@@ -16,6 +18,19 @@ use crate::experiment::{Point, TargetError};
 pub(super) const REQUEST: &str = "{request}";
 /// The environment variable in which a shell gets the request.
 const VARIABLE: &str = "ASCERTAIN_REQUEST";
+/// The environment variables that hold the trial's number, from 0, or `warmup-0` and so on; the second is hyperfine's.
+const ITERATION: [&str; 2] = ["ASCERTAIN_ITERATION", "HYPERFINE_ITERATION"];
+/// The shell of what goes around commands, where they have none and it needs one.
+const SHELL: &str = "sh";
+
+/// What a trial adds to a command line.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Occasion<'t> {
+    /// The recorded request.
+    pub request: Option<&'t str>,
+    /// The trial's number in words.
+    pub iteration: Option<&'t str>,
+}
 
 /// A command line at one point.
 pub(super) struct CommandLine {
@@ -40,8 +55,8 @@ impl CommandLine {
     ///
     /// # Errors
     /// When it can't be cut into words.
-    pub fn measured(set: &CommandSet, line: &str, point: &Point) -> Result<CommandLine, CommandError> {
-        let text = point.fill(line);
+    pub fn measured(set: &CommandSet, named: &NamedCommand, point: &Point) -> Result<CommandLine, CommandError> {
+        let text = point.fill(&named.line);
         let request = set.requests.as_ref().map(|_| match (text.contains(REQUEST), &set.shell) {
             (false, _) => RequestPlace::StandardInput,
             (true, None) => RequestPlace::Arguments,
@@ -52,29 +67,35 @@ impl CommandLine {
             _ => Cow::Borrowed(&*text),
         };
         let mut command = command("command", set.shell.as_deref(), &script)?;
+        command.env = environment(named, point);
         command.stdin = match &set.input {
             Input::Null => process::Input::Null,
             Input::File(path) => process::Input::File(path.clone()),
         };
-        command.stdout = set.output.clone();
-        command.stderr = set.output.clone();
+        command.stdout = set.output_of(named).clone();
+        command.stderr = command.stdout.clone();
         Ok(CommandLine { what: "command", text, command, request, is_counted: set.counters })
     }
 
-    /// A line that is run before or after; `what` says which in messages. Its output is seen when
-    /// that of commands is.
+    /// A line that is run before or after; `what` says which in messages. Its output is seen when that of the command is.
+    /// Where the line means something to a shell it gets one: that is not timed.
     ///
     /// # Errors
     /// When it can't be cut into words.
     pub fn around(
         set: &CommandSet,
+        named: &NamedCommand,
         what: &'static str,
         line: &str,
         point: &Point,
     ) -> Result<CommandLine, CommandError> {
         let text = point.fill(line);
-        let mut command = command(what, set.shell.as_deref(), &text)?;
-        if set.output == Output::Inherit {
+        let is_script =
+            || matches!(process::split(&text), Err(SplitError::ShellCharacter { .. } | SplitError::ShellWord { .. }));
+        let shell = set.shell.as_deref().or_else(|| is_script().then_some(SHELL));
+        let mut command = command(what, shell, &text)?;
+        command.env = environment(named, point);
+        if *set.output_of(named) == Output::Inherit {
             command.stdout = Output::Inherit;
             command.stderr = Output::Inherit;
         }
@@ -86,9 +107,11 @@ impl CommandLine {
         self.request == Some(RequestPlace::StandardInput)
     }
 
-    /// The command, given its request.
-    pub fn command(&self, request: Option<&str>) -> Command {
+    /// The command in a trial.
+    pub fn command(&self, Occasion { request, iteration }: Occasion) -> Command {
         let mut command = self.command.clone();
+        let variable = |iteration: &str| ITERATION.map(|name| (name.into(), iteration.into()));
+        command.env.extend(iteration.map(variable).into_iter().flatten());
         match (self.request, request) {
             (Some(RequestPlace::Arguments), Some(request)) => {
                 for word in &mut command.args {
@@ -110,12 +133,12 @@ impl CommandLine {
     ///
     /// # Errors
     /// When it is not there, or can't be started.
-    pub fn find_program(&self, request: Option<&str>) -> Result<(), CommandError> {
-        self.prepare(request).map(drop)
+    pub fn find_program(&self, occasion: Occasion) -> Result<(), CommandError> {
+        self.prepare(occasion).map(drop)
     }
 
-    fn prepare(&self, request: Option<&str>) -> Result<Prepared, CommandError> {
-        Prepared::new(&self.command(request)).map_err(|reason| CommandError::Program {
+    fn prepare(&self, occasion: Occasion) -> Result<Prepared, CommandError> {
+        Prepared::new(&self.command(occasion)).map_err(|reason| CommandError::Program {
             what: self.what,
             line: self.text.clone(),
             reason,
@@ -130,8 +153,8 @@ impl CommandLine {
     ///
     /// # Errors
     /// When it can't be started, and when somebody asked for the end.
-    pub fn run(&self, request: Option<&str>, time_limit: Option<Duration>, stop: &Stop) -> Result<Usage, TargetError> {
-        let prepared = self.prepare(request).map_err(|error| self.failed(error.to_string()))?;
+    pub fn run(&self, occasion: Occasion, time_limit: Option<Duration>, stop: &Stop) -> Result<Usage, TargetError> {
+        let prepared = self.prepare(occasion).map_err(|error| self.failed(error.to_string()))?;
         let prepared = if self.is_counted { prepared.counting() } else { prepared };
         let usage = prepared.stopping_with(stop).run(time_limit);
         usage.map_err(|error| match error {
@@ -145,10 +168,37 @@ impl CommandLine {
         TargetError::Command { line: self.text.clone(), how }
     }
 
+    /// The files that are there and that the line reads by name: its program, its arguments, and what looks like one in a
+    /// script, unless that is written to.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let words: Vec<&str> = self.command.args.iter().filter_map(|word| word.to_str()).collect();
+        let read = words.iter().flat_map(|word| {
+            let (first, written) = word.split_once('>').unwrap_or((word, ""));
+            let behind = written.split('>').filter_map(|text| text.trim_start().split_once(char::is_whitespace));
+            behind.map(|(_, rest)| rest).chain([first])
+        });
+        let parts = read.flat_map(|text| text.split(|c: char| c.is_whitespace() || "'\"`;&|<()$={},".contains(c)));
+        let named =
+            parts.chain(words.iter().copied()).chain(self.command.program.to_str()).filter(|word| !word.is_empty());
+        let places = named.flat_map(|word| {
+            let found = std::env::split_paths(&path).filter(|_| !word.contains('/')).map(|folder| folder.join(word));
+            found.chain([PathBuf::from(word)]).collect::<Vec<_>>()
+        });
+        let mut files: Vec<PathBuf> = places.filter(|place| place.is_file()).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
     /// `command `sort x``: how messages call it.
     pub fn called(&self) -> String {
         format!("{} `{}`", self.what, self.text)
     }
+}
+
+fn environment(named: &NamedCommand, point: &Point) -> Vec<(OsString, OsString)> {
+    named.env.iter().map(|(name, value)| (name.into(), point.fill(value).into())).collect()
 }
 
 /// The words of a command line, or of the shell that it is given to.
@@ -196,15 +246,16 @@ fn request_by_variable(script: &str) -> String {
     result
 }
 
-/// What goes around a command: a set-up and the clean-up that belongs to it, and what prepares each observation.
+/// What goes around a command: a set-up and the clean-up that belongs to it, and what is run around each observation.
 pub(super) struct Around {
-    pub prepare: Option<CommandLine>,
     pub setup: Option<CommandLine>,
+    pub prepare: Option<CommandLine>,
+    pub conclude: Option<CommandLine>,
     pub cleanup: Option<CommandLine>,
 }
 
-/// Set-ups are the same when their lines, and those of their clean-ups, are: parameters replaced.
-pub(super) type Key = [Option<String>; 2];
+/// Set-ups are the same when their lines, those of their clean-ups, and the variables are: parameters replaced.
+pub(super) type Key = ([Option<String>; 2], Vec<(OsString, OsString)>);
 
 impl Around {
     /// What goes around a command at a point.
@@ -213,17 +264,20 @@ impl Around {
     /// When a line can't be cut into words.
     pub fn new(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<Around, CommandError> {
         let line = |what, line: &Option<String>| {
-            line.as_ref().map(|line| CommandLine::around(set, what, line, point)).transpose()
+            line.as_ref().map(|line| CommandLine::around(set, command, what, line, point)).transpose()
         };
         Ok(Around {
-            prepare: line("preparation", &command.prepare)?,
             setup: line("set-up", &command.setup)?,
+            prepare: line("preparation", &command.prepare)?,
+            conclude: line("conclusion", &command.conclude)?,
             cleanup: line("clean-up", &command.cleanup)?,
         })
     }
 
     pub fn key(&self) -> Key {
-        [&self.setup, &self.cleanup].map(|line| line.as_ref().map(|line| line.text.clone()))
+        let lines = [&self.setup, &self.cleanup].map(Option::as_ref);
+        let env = lines.into_iter().flatten().next().map(|line| line.command.env.clone());
+        (lines.map(|line| line.map(|line| line.text.clone())), env.unwrap_or_default())
     }
 }
 

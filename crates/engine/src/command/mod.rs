@@ -6,6 +6,7 @@
 //! ([`counters`]).
 
 mod experiment;
+mod hooks;
 mod line;
 mod set;
 

@@ -1,5 +1,7 @@
 //! Commands to measure, as plain data, what is observed of them, and the mistakes found before anything runs.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +11,7 @@ use ascertain_sys::perf::Counter;
 use ascertain_sys::process::SplitError;
 use serde::{Deserialize, Serialize};
 
-use super::line::{Around, CommandLine, REQUEST};
+use super::line::{Around, CommandLine, Occasion, REQUEST};
 use crate::experiment::{Accepts, Better, Factor, Metric, Point, Spec, Variant};
 use crate::names;
 use crate::unit::Unit;
@@ -74,9 +76,19 @@ impl CommandSet {
         metrics().into_iter().chain(counters().into_iter().filter(|_| self.counters)).collect()
     }
 
+    /// Where a command's output goes.
+    pub(super) fn output_of<'s>(&'s self, command: &'s NamedCommand) -> &'s Output {
+        command.output.as_ref().unwrap_or(&self.output)
+    }
+
     /// The command with that name.
     pub(super) fn command(&self, name: &str) -> Option<&NamedCommand> {
         self.commands.iter().find(|command| command.name == name)
+    }
+
+    /// The command that a variant stands for, at a point.
+    pub fn at(&self, variant: &str, point: &Point) -> Option<NamedCommand> {
+        Some(self.clone().with_distinct_names().command(variant)?.at(point))
     }
 
     /// A command without a name gets its line for one; a name that is taken gets a number.
@@ -95,6 +107,7 @@ impl CommandSet {
 
 /// A command line with what goes around it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NamedCommand {
     /// What it is called in tables; the command line itself unless named.
     pub name: String,
@@ -104,8 +117,32 @@ pub struct NamedCommand {
     pub setup: Option<String>,
     /// Run before each observation, untimed.
     pub prepare: Option<String>,
+    /// Run after each observation, untimed, also after one that failed.
+    pub conclude: Option<String>,
     /// Run once after the last trial.
     pub cleanup: Option<String>,
+    /// Environment variables of the command and of what goes around it; parameters are replaced in their values.
+    pub env: Vec<(String, String)>,
+    /// Where its output goes, if not where that of all commands goes.
+    pub output: Option<Output>,
+}
+
+impl NamedCommand {
+    /// The command with its parameters replaced wherever they stand, also in its name.
+    #[must_use]
+    pub fn at(&self, point: &Point) -> NamedCommand {
+        let fill = |line: &Option<String>| line.as_ref().map(|line| point.fill(line));
+        NamedCommand {
+            name: point.fill(&self.name),
+            line: point.fill(&self.line),
+            setup: fill(&self.setup),
+            prepare: fill(&self.prepare),
+            conclude: fill(&self.conclude),
+            cleanup: fill(&self.cleanup),
+            env: self.env.iter().map(|(name, value)| (name.clone(), point.fill(value))).collect(),
+            output: self.output.clone(),
+        }
+    }
 }
 
 /// Where standard input comes from.
@@ -120,7 +157,7 @@ pub enum Input {
 }
 
 /// What an exit other than 0 means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// There is nothing to time: the command is set aside with what is asked of it, and the others go on.
@@ -128,6 +165,8 @@ pub enum OnFailure {
     Stop,
     /// It keeps its time, as if nothing had happened.
     Ignore,
+    /// The same of these exit codes (128 + n where signal n ended it); others stop.
+    IgnoreCodes(Vec<i32>),
     /// It is an observation: predicates are false, unless they speak of the exit themselves.
     Observe,
 }
@@ -181,11 +220,13 @@ pub(super) fn check(set: &CommandSet) -> Result<(), CommandError> {
     if let Some(unused) = set.parameters.iter().find(|parameter| !is_used(set, parameter)) {
         return Err(CommandError::UnusedParameter(unused.name.clone()));
     }
-    for point in points(set) {
+    let points = points(set);
+    for point in &points {
         for command in &set.commands {
-            check_command(set, command, &point)?;
+            check_command(set, command, point)?;
         }
     }
+    check_setups(set, &points)?;
     check_files(set)
 }
 
@@ -202,25 +243,47 @@ fn check_requests(set: &CommandSet) -> Result<(), CommandError> {
 }
 
 fn check_command(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<(), CommandError> {
-    let line = CommandLine::measured(set, &command.line, point)?;
+    let line = CommandLine::measured(set, command, point)?;
     if line.reads_requests() && set.input != Input::Null {
         return Err(CommandError::TwoInputs(line.text));
     }
-    let Around { prepare, setup, cleanup } = Around::new(set, command, point)?;
+    let Around { setup, prepare, conclude, cleanup } = Around::new(set, command, point)?;
     find_program(&setup)?;
     if !has_setup(set) {
         find_program(&prepare)?;
     }
     if !has_setup(set) && !has_preparation(set) {
+        find_program(&conclude)?;
         find_program(&cleanup)?;
-        let request = set.requests.as_ref().and_then(|requests| requests.first());
-        line.find_program(request.map(String::as_str))?;
+        let request = set.requests.as_ref().and_then(|requests| requests.first()).map(String::as_str);
+        line.find_program(Occasion { request, iteration: None })?;
+    }
+    Ok(())
+}
+
+/// All set-ups come before the first trial: where what they leave is all that tells commands apart, what the last one left
+/// would be measured under each of their names. Files that they overwrite are found when they run.
+fn check_setups(set: &CommandSet, points: &[Point]) -> Result<(), CommandError> {
+    let mut known: HashMap<Vec<String>, String> = HashMap::new();
+    for (point, command) in points.iter().flat_map(|point| set.commands.iter().map(move |command| (point, command))) {
+        let fill = |line: &Option<String>| line.as_ref().map_or_else(String::new, |line| point.fill(line));
+        let setup = fill(&command.setup);
+        let values = command.env.iter().flat_map(|(name, value)| [name.clone(), point.fill(value)]);
+        let told_apart_by = [point.fill(&command.line), fill(&command.prepare)].into_iter().chain(values).collect();
+        match known.entry(told_apart_by) {
+            Entry::Vacant(free) => _ = free.insert(setup),
+            Entry::Occupied(same) if *same.get() == setup => {}
+            Entry::Occupied(same) => {
+                let line = same.key()[0].clone();
+                return Err(CommandError::SetUpTwice { line, setups: [same.get().clone(), setup] });
+            }
+        }
     }
     Ok(())
 }
 
 fn find_program(line: &Option<CommandLine>) -> Result<(), CommandError> {
-    line.as_ref().map_or(Ok(()), |line| line.find_program(None))
+    line.as_ref().map_or(Ok(()), |line| line.find_program(Occasion::default()))
 }
 
 fn has_setup(set: &CommandSet) -> bool {
@@ -234,8 +297,9 @@ fn has_preparation(set: &CommandSet) -> bool {
 fn is_used(set: &CommandSet, parameter: &Factor) -> bool {
     let placeholder = format!("{{{}}}", parameter.name);
     set.commands.iter().any(|command| {
-        let around = [&command.setup, &command.prepare, &command.cleanup];
-        let mut lines = std::iter::once(&command.line).chain(around.into_iter().flatten());
+        let around = [&command.setup, &command.prepare, &command.conclude, &command.cleanup];
+        let values = command.env.iter().map(|(_, value)| value);
+        let mut lines = std::iter::once(&command.line).chain(around.into_iter().flatten()).chain(values);
         lines.any(|line| line.contains(&placeholder))
     })
 }
@@ -263,7 +327,8 @@ fn check_files(set: &CommandSet) -> Result<(), CommandError> {
         });
         readable.map_err(|reason| CommandError::InputFile { path: path.clone(), reason })?;
     }
-    if let Output::File(path) = &set.output {
+    for output in set.commands.iter().map(|command| set.output_of(command)) {
+        let Output::File(path) = output else { continue };
         // Every observation makes it anew; until the first what is in it stays.
         let writable = OpenOptions::new().append(true).create(true).open(path);
         writable.map_err(|reason| CommandError::OutputFile { path: path.clone(), reason })?;
@@ -280,7 +345,7 @@ pub enum CommandError {
     /// A command line can't be cut into a program and its arguments.
     #[error("{what} `{line}`: {reason}")]
     Words {
-        /// `command`, `set-up`, `preparation`, `clean-up` or `shell`.
+        /// `command`, `set-up`, `preparation`, `conclusion`, `clean-up` or `shell`.
         what: &'static str,
         /// The command line, its parameters replaced.
         line: String,
@@ -300,6 +365,18 @@ pub enum CommandError {
     /// A parameter is in no command line.
     #[error("no command line has `{{{0}}}`: nothing would differ between the values of this parameter")]
     UnusedParameter(String),
+    /// One command line stands for what two set-ups leave, of which the second undoes the first.
+    #[error(
+        "`{line}` is to be measured after `{}` and after `{}`, but all set-ups come before the first trial: what the last \
+         one leaves would be measured under both names. Run them before each observation (--prepare), or let each leave a \
+         file of its own and name that in the command line", .setups[0], .setups[1]
+    )]
+    SetUpTwice {
+        /// The command line.
+        line: String,
+        /// The set-ups.
+        setups: [String; 2],
+    },
     /// There is a list of recorded requests with nothing in it.
     #[error("there are no recorded requests: give at least one")]
     NoRequests,

@@ -106,7 +106,8 @@ impl<'a> RunJudge<'a> {
         let claims = self.open_claims(lane).fold(Slots::default(), |slots, judge| slots.union(judge.slots()));
         let lane = &self.lanes[lane];
         let with_table = match (self.config.exact_trials, self.config.table_trials) {
-            (Some(_), _) => lane.claims.is_empty() || !claims.is_empty(),
+            // Also where a claim was closed because one of its arms failed: the others go on.
+            (Some(_), _) => true,
             (None, Some(_)) => lane.table_waits(&self.config),
             (None, None) => !claims.is_empty(),
         };

@@ -30,9 +30,15 @@ pub struct ExportFormat {
 pub const FORMATS: &[ExportFormat] = &[
     ExportFormat {
         option: "export-json",
-        about: "Write the times as hyperfine's JSON",
+        about: "Write what was measured as hyperfine's JSON, in the form of its version 2",
         is_added: false,
-        write: |r| hyperfine::json(&r.command_times()),
+        write: |r| hyperfine::json(&r.command_times(), &r.outcome.machine),
+    },
+    ExportFormat {
+        option: "export-json-1",
+        about: "The same in the form of its versions 1",
+        is_added: false,
+        write: |r| hyperfine::json_1(&r.command_times()),
     },
     ExportFormat {
         option: "export-csv",
@@ -44,19 +50,19 @@ pub const FORMATS: &[ExportFormat] = &[
         option: "export-markdown",
         about: "Write the times as hyperfine's Markdown table",
         is_added: false,
-        write: |r| hyperfine::markdown(&r.command_times()),
+        write: |r| hyperfine::markdown(&r.command_times(), r.purpose.layout),
     },
     ExportFormat {
         option: "export-asciidoc",
         about: "Write the times as hyperfine's AsciiDoc table",
         is_added: false,
-        write: |r| hyperfine::asciidoc(&r.command_times()),
+        write: |r| hyperfine::asciidoc(&r.command_times(), r.purpose.layout),
     },
     ExportFormat {
         option: "export-orgmode",
         about: "Write the times as hyperfine's org-mode table",
         is_added: false,
-        write: |r| hyperfine::orgmode(&r.command_times()),
+        write: |r| hyperfine::orgmode(&r.command_times(), r.purpose.layout),
     },
     ExportFormat {
         option: "export-junit",

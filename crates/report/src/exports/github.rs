@@ -46,7 +46,7 @@ pub(super) fn summary(results: &Results) -> String {
         }
         text += "\n";
     }
-    text += &markdown::outcome(&outcome.asked_for(&results.purpose.tables));
+    text += &markdown::outcome(&outcome.asked_for(&results.purpose.tables), &results.purpose.layout);
     let machine = &outcome.machine;
     let said = format!("Run {}, seed {}, on {}, {}.", outcome.run_id, outcome.seed, machine.cpu_model, machine.kernel);
     cut_lines(&text, SUMMARY_BYTES) + "\n" + &markdown::paragraph(&escape_controls(&said))

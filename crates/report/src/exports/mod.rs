@@ -2,7 +2,8 @@
 //!
 //! | kind | read by |
 //! |---|---|
-//! | `json`, `csv`, `markdown`, `asciidoc`, `orgmode` | whatever reads hyperfine's files |
+//! | `json`, `json-1` | whatever reads the JSON of hyperfine 2 and of hyperfine 1 |
+//! | `csv`, `markdown`, `asciidoc`, `orgmode` | whatever reads hyperfine 1's other files |
 //! | `junit` | CI servers: a test case for each claim |
 //! | `github` | a job's summary page on GitHub |
 //! | `bencher` | Bencher: the Bencher Metric Format |

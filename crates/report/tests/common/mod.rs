@@ -347,20 +347,26 @@ pub fn times() -> Vec<CommandTimes> {
     vec![
         CommandTimes {
             command: "sleep 0.01".into(),
+            line: "sleep 0.01".into(),
+            environment: Vec::new(),
             parameters: parameters("1"),
             wall_s: vec![0.011_774_023, 0.011_481_099, 0.011_558_005, 0.011_600_333],
             user_s: vec![0.0007, 0.0006, 0.0007, 0.0006],
             system_s: vec![0.0006, 0.0007, 0.0006, 0.0007],
             memory_bytes: vec![1_830_912.0; 4],
+            counts: vec![("instructions", vec![1e6, 1e6 + 1.0, 1e6, 1e6])],
             exit_codes: vec![Some(0); 4],
         },
         CommandTimes {
             command: "sh -c \"a | `b`\"".into(),
+            line: "sh -c \"$A | `b`\"".into(),
+            environment: vec![("A".into(), "a".into())],
             parameters: parameters("2"),
             wall_s: vec![0.021_504_91, 0.021_738_392, 0.021_573_053, 0.021_332_151],
             user_s: vec![0.001; 4],
             system_s: vec![0.0003; 4],
             memory_bytes: Vec::new(),
+            counts: Vec::new(),
             exit_codes: vec![Some(0), Some(1), None, Some(0)],
         },
     ]

@@ -105,7 +105,7 @@ fn no_kind_lets_a_name_steer_what_shows_it() {
         texts.map(|kind| (kind.option, written(kind.option, &run, &purpose))).collect();
     texts.push(("annotations", annotated(&run, &purpose)));
     texts.push(("json", ascertain_report::json::outcome(&run)));
-    texts.push(("markdown", ascertain_report::markdown::outcome(&run)));
+    texts.push(("markdown", ascertain_report::markdown::outcome(&run, &Default::default())));
     for (kind, text) in texts {
         assert!(text.contains("202e"), "{kind}: {text}");
         assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || steers(c))), "{kind}: {text:?}");

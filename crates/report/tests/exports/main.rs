@@ -91,6 +91,7 @@ fn each_kind_is_as_it_was_looked_at() {
     compare_with_golden("compare.go.txt", &written("export-go", &compare, &none));
     compare_with_golden("functions.google-benchmark.json", &written("export-google-benchmark", &functions, &none));
     compare_with_golden("functions.hyperfine.json", &written("export-json", &functions, &none));
+    compare_with_golden("functions.hyperfine-1.json", &written("export-json-1", &functions, &none));
     compare_with_golden("compare.org", &written("export-orgmode", &compare, &none));
 }
 
@@ -178,9 +179,11 @@ fn several_runs_go_into_the_same_files() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing shows before it is due");
     files.finish().unwrap();
     let read = |option: &str| std::fs::read_to_string(folder.path().join(option)).unwrap();
-    let json: Value = serde_json::from_str(&read("export-json")).unwrap();
-    let times: Vec<usize> = (0..2).map(|result| json["results"][result]["times"].as_array().unwrap().len()).collect();
-    assert_eq!(times, [3, 3]);
+    for (option, values) in [("export-json", "measurements"), ("export-json-1", "times")] {
+        let json: Value = serde_json::from_str(&read(option)).unwrap();
+        let counts = (0..2).map(|result| json["results"][result][values].as_array().unwrap().len());
+        assert_eq!(counts.collect::<Vec<_>>(), [3, 3]);
+    }
     let go = read("export-go");
     assert!(go.contains("BenchmarkOne/f-") && go.contains("BenchmarkTwo/f-"), "{go}");
 }

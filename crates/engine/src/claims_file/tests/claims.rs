@@ -119,7 +119,7 @@ fn commands_are_compared_with_the_baseline_first() {
     let file = file("candidate = 'new'\nbaseline = 'old'\nwithin = [0.95, 2]");
     let set = &file.commands[0];
     assert_eq!(set.commands.iter().map(|command| command.line.as_str()).collect::<Vec<_>>(), ["old", "new"]);
-    assert_eq!((set.on_failure, set.shell.as_deref()), (OnFailure::Stop, None));
+    assert_eq!((&set.on_failure, set.shell.as_deref()), (&OnFailure::Stop, None));
     let claim = &file.claims[0];
     assert_eq!(claim.says, "`new` is from 0.95 to 2 times as fast as `old`");
     let Test::Versus { metric: 0, candidate, baseline, bound, .. } = &claim.tests[0] else { panic!("compares wall") };

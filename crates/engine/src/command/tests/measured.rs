@@ -16,6 +16,7 @@ fn around(log: &Log, name: &str) -> NamedCommand {
         setup: note("setup"),
         prepare: note("prepare"),
         cleanup: note("cleanup"),
+        ..NamedCommand::default()
     }
 }
 
@@ -317,4 +318,94 @@ fn input_and_output_are_connected() {
 fn output_that_fills_a_pipe_does_not_hang() {
     let set = CommandSet { output: Output::Pipe, ..plain(&["head -c 1000000 /dev/zero"]) };
     measure_once(set).unwrap();
+}
+
+#[test]
+fn what_concludes_an_observation_comes_after_it_whatever_came_of_it() {
+    let log = Log::new();
+    let concluded = |line: &str| NamedCommand { conclude: Some(log.note("conclude")), ..command(line) };
+    for (line, is_fine) in [("true", true), ("exit 1", false)] {
+        let experiment = CommandExperiment::new(shell(vec![concluded(line)])).unwrap();
+        assert_eq!(measure(&mut *open(&experiment).unwrap(), 0, 0).is_ok(), is_fine);
+    }
+    assert_eq!(log.read(), ["conclude", "conclude"]);
+    let broken = NamedCommand { conclude: Some("exit 7".into()), ..command("true") };
+    let reason = failed(measure_once(shell(vec![broken])));
+    assert!(reason.contains("conclusion `exit 7` ended with exit code 7"), "{reason}");
+}
+
+#[test]
+fn variables_reach_the_command_and_what_goes_around_it() {
+    let log = Log::new();
+    let note = format!("echo \"$V $ASCERTAIN_ITERATION $HYPERFINE_ITERATION\" >> '{}'", log.path("log"));
+    let hook = || Some(note.clone());
+    let command = NamedCommand {
+        setup: hook(),
+        prepare: hook(),
+        conclude: hook(),
+        cleanup: hook(),
+        env: vec![("V".into(), "a b".into())],
+        ..command(&note)
+    };
+    let experiment = CommandExperiment::new(shell(vec![command])).unwrap();
+    let mut session = open(&experiment).unwrap();
+    for trial in [crate::block::Block::WARM_UP, crate::block::Block::WARM_UP, 0] {
+        measure(&mut *session, 0, trial).unwrap();
+    }
+    drop(session);
+    let (none, of) = ("a b  ".to_string(), |iteration: &str| format!("a b {iteration} {iteration}"));
+    let trials = ["warmup-0", "warmup-1", "0"].map(|iteration| vec![of(iteration); 3]).concat();
+    assert_eq!(log.read(), [vec![none.clone()], trials, vec![none]].concat());
+}
+
+#[test]
+fn a_hook_gets_a_shell_where_it_needs_one_and_the_command_none() {
+    let log = Log::new();
+    let prepare = Some(format!("{} && true", log.note("prepare")));
+    measure_once(CommandSet { commands: vec![NamedCommand { prepare, ..command("true") }], ..plain(&[]) }).unwrap();
+    assert_eq!(log.read(), ["prepare"]);
+}
+
+#[test]
+fn exit_codes_that_are_ignored_are_those_that_were_named() {
+    let codes = || OnFailure::IgnoreCodes(vec![3, 137]);
+    assert_eq!(value(&ending("exit 3", codes()).unwrap(), "exit"), (3.0, Status::Ok));
+    assert_eq!(value(&ending("kill -9 $$", codes()).unwrap(), "exit"), (137.0, Status::Ok));
+    assert!(failed(ending("exit 4", codes())).contains("exit code 4"));
+}
+
+#[test]
+fn outputs_may_differ() {
+    let log = Log::new();
+    let to = |name: &str| NamedCommand { output: Some(Output::File(log.path(name).into())), ..command("echo x") };
+    let set = CommandSet { commands: vec![to("a"), to("b"), command("echo x")], ..plain(&[]) };
+    let experiment = CommandExperiment::new(set).unwrap();
+    let mut session = open(&experiment).unwrap();
+    measure(&mut *session, 0, 0).unwrap();
+    assert_eq!(fs::read_to_string(log.path("a")).unwrap(), "x\n");
+    assert_eq!(fs::read_to_string(log.path("b")).unwrap(), "");
+}
+
+/// Also where the set-up is that of another session, after trials of the first.
+#[test]
+fn a_set_up_that_changes_what_another_left_spoils_both() {
+    let log = Log::new();
+    let (mine, yours) = (log.path("mine"), log.path("yours"));
+    let of = |name: &str, line: String, setup: String| NamedCommand {
+        name: name.into(),
+        setup: Some(setup),
+        ..command(&line)
+    };
+    let set = shell(vec![
+        of("a", format!("cat '{mine}'"), format!("echo 1 > '{mine}'")),
+        of("b", format!("cat '{yours}'"), format!("echo 1 > '{yours}'")),
+        of("c", format!("cat '{mine}' '{yours}'"), format!("echo 22 > '{mine}'")),
+    ]);
+    let experiment = CommandExperiment::new(set).unwrap();
+    let arms = arms(&experiment);
+    let mut session = experiment.open(&arms[..2], &Setup::default()).unwrap();
+    measure(&mut *session, 0, 0).unwrap();
+    let reason = failed(experiment.open(&arms[2..], &Setup::default()).map(drop));
+    assert!(reason.contains("echo 22") && reason.contains("/mine`") && reason.contains("--prepare"), "{reason}");
+    assert_eq!(failed(measure(&mut *session, 1, 1)), reason);
 }

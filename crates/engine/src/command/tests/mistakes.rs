@@ -41,12 +41,39 @@ fn lines_around_commands() {
         let [setup, prepare, cleanup] = [setup, prepare, cleanup].map(|line| line.map(str::to_string));
         CommandSet { commands: vec![NamedCommand { setup, prepare, cleanup, ..command("true") }], ..plain(&[]) }
     };
-    says(with(Some("a; b"), None, None), &["set-up `a; b`", "--shell"]);
-    says(with(None, Some("a; b"), None), &["preparation `a; b`", "--shell"]);
-    says(with(None, None, Some("a; b")), &["clean-up `a; b`", "--shell"]);
+    says(with(Some("'a"), None, None), &["set-up `'a`", "not closed"]);
+    says(with(None, Some("'a"), None), &["preparation `'a`", "not closed"]);
+    says(with(None, None, Some("'a")), &["clean-up `'a`", "not closed"]);
+    // A script gets a shell, which finds out.
+    CommandExperiment::new(with(Some("no-such-program; b"), Some("a; b"), Some("a; b"))).unwrap();
     says(with(Some("no-such-program"), None, None), &["set-up", "was not found"]);
     says(with(None, Some("no-such-program"), None), &["preparation", "was not found"]);
     says(with(None, None, Some("no-such-program")), &["clean-up", "was not found"]);
+}
+
+/// Set-ups come before all trials: the last one would be measured twice.
+#[test]
+fn set_ups_that_nothing_tells_apart() {
+    let with = |line: &str, setup: &str, prepare: Option<&str>| NamedCommand {
+        setup: Some(setup.into()),
+        prepare: prepare.map(str::to_string),
+        ..command(line)
+    };
+    let swept = |line: NamedCommand| CommandSet {
+        parameters: vec![parameter("v", &["a", "b"])],
+        commands: vec![line],
+        ..plain(&[])
+    };
+    says(swept(with("true", "cp {v} x", None)), &["`true`", "`cp a x` and after `cp b x`", "--prepare"]);
+    says(
+        CommandSet { commands: vec![with("true", "cp a x", None), with("true", "cp b x", None)], ..plain(&[]) },
+        &["--prepare"],
+    );
+    let fine = |set| CommandExperiment::new(set).map(drop).unwrap();
+    fine(swept(with("true {v}", "cp {v} x", None)));
+    fine(swept(with("true", "cp {v} x", Some("true {v}"))));
+    fine(swept(with("true {v}", "cp a x", None)));
+    fine(swept(NamedCommand { env: vec![("V".into(), "{v}".into())], ..with("true", "cp {v} x", None) }));
 }
 
 #[test]
