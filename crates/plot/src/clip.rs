@@ -22,7 +22,7 @@ impl Clip {
     /// For a y axis of numbers; `None` where no mark hides the others. Of marks that are known to be above where they are,
     /// none is an outlier.
     pub(crate) fn of(axis: &Axis, layers: &[Layer]) -> Option<Clip> {
-        if matches!(axis.scale, Scale::Names(_) | Scale::Nines) || axis.in_percent {
+        if matches!(axis.scale, Scale::Names(_) | Scale::Logit) || axis.in_percent {
             return None;
         }
         let points = layers.iter().filter_map(|layer| match layer {
