@@ -238,15 +238,15 @@ impl<'r, 'a> Schedule<'r, 'a> {
         // Whoever limits the trials to fewer has said how long it is to take.
         let is_limited = self.judge.config.max_trials.is_some_and(|most| most < least.trials);
         let needed_ns = trial_ns * least.trials.saturating_sub(trials) as f64;
-        if is_limited || needed_ns <= left(self.time_ns.end) {
+        let longest = self.judge.config.longest_time.filter(|_| is_comparison);
+        let wanted_ns = if longest.is_some() { needed_ns * ROOM } else { needed_ns };
+        if is_limited || wanted_ns <= left(self.time_ns.end) {
             return None;
         }
-        let longest = self.judge.config.longest_time.filter(|_| is_comparison);
-        let end_ns = clock::now_ns().saturating_add((needed_ns * ROOM) as u64);
         let longest_ns = longest.map(|longest| self.time_ns.start.saturating_add(longest.as_nanos() as u64));
         let is_longer = longest_ns.is_some_and(|longest_ns| needed_ns <= left(longest_ns));
         if is_longer {
-            self.time_ns.end = end_ns.min(longest_ns?);
+            self.time_ns.end = clock::now_ns().saturating_add(wanted_ns as u64).min(longest_ns?);
         }
         // A trial that has started ends.
         let allowed = trials + (left(self.time_ns.end) / trial_ns).ceil() as u64;
