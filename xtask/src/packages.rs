@@ -30,9 +30,11 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-report", ""),
     ("ascertain-report", "html"),
     ("ascertain-report", "permute"),
+    ("ascertain-report", "plot"),
     ("ascertain", ""),
     ("ascertain", "claims"),
     ("ascertain", "permute"),
+    ("ascertain", "plot"),
 ];
 
 /// The builds share what the tests have built of other people's crates.

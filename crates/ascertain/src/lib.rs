@@ -12,6 +12,7 @@ pub mod judge;
 pub mod names;
 #[cfg(feature = "permute")]
 pub mod permute;
+#[cfg(feature = "plot")]
 pub mod power;
 mod request;
 pub mod resume;

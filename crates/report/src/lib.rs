@@ -18,12 +18,14 @@ pub mod outlook;
 pub mod permutation;
 #[cfg(feature = "html")]
 pub mod pictures;
+#[cfg(feature = "plot")]
 pub mod power;
 pub mod progress;
 pub mod sentence;
 pub mod terminal;
 
 /// What pictures are drawn with.
+#[cfg(feature = "plot")]
 pub use ascertain_plot as plot;
 
 mod clause;
