@@ -23,6 +23,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-engine", ""),
     ("ascertain-engine", "claims"),
     ("ascertain-engine", "parquet"),
+    ("ascertain-engine", "recorded"),
     ("ascertain-experiments", ""),
     ("ascertain-experiments", "chance"),
     ("ascertain-experiments", "numeric"),
@@ -31,10 +32,12 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-report", "html"),
     ("ascertain-report", "permute"),
     ("ascertain-report", "plot"),
+    ("ascertain-report", "recorded"),
     ("ascertain", ""),
     ("ascertain", "claims"),
     ("ascertain", "permute"),
     ("ascertain", "plot"),
+    ("ascertain", "recorded"),
 ];
 
 /// The builds share what the tests have built of other people's crates.
@@ -49,7 +52,8 @@ fn without_features() -> anyhow::Result<Done> {
         let which = ["--package", package, "--no-default-features", "--features", features];
         tools::run("cargo", &[&["clippy", "--quiet"], &which[..], &["--", "-D", "warnings"]].concat())?;
     }
-    let lines = ["--package", "ascertain-engine", "--no-default-features", "--test", "lines_alone"];
+    let lines =
+        ["--package", "ascertain-engine", "--no-default-features", "--features", "recorded", "--test", "lines_alone"];
     tools::run("cargo", &[&["test", "--quiet"], &lines[..]].concat())?;
     Ok(Done::Passed)
 }

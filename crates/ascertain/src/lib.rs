@@ -7,6 +7,7 @@ pub mod check;
 pub mod compare;
 mod error;
 pub mod experiments;
+#[cfg(feature = "recorded")]
 pub mod history;
 pub mod judge;
 pub mod names;
@@ -15,8 +16,10 @@ pub mod permute;
 #[cfg(feature = "plot")]
 pub mod power;
 mod request;
+#[cfg(feature = "recorded")]
 pub mod resume;
 mod run;
+#[cfg(feature = "recorded")]
 pub mod runs;
 pub mod slo;
 

@@ -5,6 +5,7 @@ pub mod csv;
 pub mod export;
 pub mod exports;
 pub mod figure;
+#[cfg(feature = "recorded")]
 pub mod history;
 #[cfg(feature = "html")]
 pub mod html;

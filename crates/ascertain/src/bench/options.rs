@@ -231,8 +231,13 @@ fn format(text: &str) -> Result<Format, String> {
     }
 }
 
+/// Of a baseline.
 fn name(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("it is a name, such as main".into()) } else { Ok(text.into()) }
+    match text {
+        _ if !cfg!(feature = "recorded") => Err("baselines need the feature `recorded` of `ascertain`".into()),
+        "" => Err("it is a name, such as main".into()),
+        name => Ok(name.into()),
+    }
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {
