@@ -24,6 +24,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-engine", "claims"),
     ("ascertain-engine", "parquet"),
     ("ascertain-engine", "recorded"),
+    ("ascertain-engine", "samples"),
     ("ascertain-experiments", ""),
     ("ascertain-experiments", "chance"),
     ("ascertain-experiments", "numeric"),
