@@ -86,7 +86,7 @@
 //! ```
 //!
 //! Baselines are runs like any other, in the same folder: `ascertain report sums@main`, `ascertain history compare sums@main
-//! latest`. Projects whose groups have the same names keep theirs apart with `--evidence DIR`.
+//! latest`. They need the feature `recorded`, which a bench that is to build quickly leaves out. Projects whose groups have the same names keep theirs apart with `--evidence DIR`.
 //!
 //! # What a criterion user changes
 //!
