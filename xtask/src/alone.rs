@@ -1,5 +1,8 @@
 //! What people use without the rest: where there is no standard library, and with older compilers.
 
+use std::fs;
+use std::path::PathBuf;
+
 use anyhow::ensure;
 use serde_json::Value;
 
@@ -7,6 +10,7 @@ use crate::test::{Done, Part};
 use crate::tools::{self, Need};
 
 pub const PARTS: &[Part] = &[
+    ("a user's own bench", &[], own_bench),
     ("numeric without the standard library", &[Need::RustTarget(BARE)], without_std),
     (
         "packages with the oldest compiler that each names",
@@ -14,6 +18,36 @@ pub const PARTS: &[Part] = &[
         oldest_compilers,
     ),
 ];
+
+/// A package like that of the guide, whose profiles are everybody's: its manifest.
+pub fn own_package() -> anyhow::Result<PathBuf> {
+    const MANIFEST: &str = "\
+[package]
+name = \"mine\"
+edition = \"2024\"
+[[bench]]
+name = \"sums\"
+harness = false
+[workspace]
+[dev-dependencies.ascertain]
+default-features = false
+";
+    let (ascertain, folder) = (tools::root().join("crates/ascertain"), tools::target().join("xtask-own-package"));
+    fs::create_dir_all(folder.join("benches"))?;
+    fs::copy(ascertain.join("benches/sums.rs"), folder.join("benches/sums.rs"))?;
+    fs::copy(tools::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
+    let manifest = folder.join("Cargo.toml");
+    fs::write(&manifest, format!("{MANIFEST}path = {ascertain:?}\n"))?;
+    Ok(manifest)
+}
+
+fn own_bench() -> anyhow::Result<Done> {
+    let manifest = own_package()?.to_string_lossy().into_owned();
+    let target = tools::target().join("xtask-own-bench").to_string_lossy().into_owned();
+    let bench = ["bench", "--quiet", "--offline", "--manifest-path", &manifest, "--target-dir", &target];
+    tools::run("cargo", &[&bench[..], &["--bench", "sums", "--", "--max-time", "3s", "--no-evidence"]].concat())?;
+    Ok(Done::Passed)
+}
 
 /// A target without a standard library, so that nothing of it can come in by way of a dependency.
 const BARE: &str = "thumbv7em-none-eabihf";

@@ -156,12 +156,13 @@ fn build(_: &Path) -> anyhow::Result<()> {
         "  {:.0} s; what each dependency adds: {path}/cargo-timings/cargo-timing.html",
         begun.elapsed().as_secs_f64()
     );
+    let manifest = crate::alone::own_package()?.to_string_lossy().into_owned();
     for profile in ["dev", "bench"] {
         let _ = std::fs::remove_dir_all(&folder);
         // The shell knows how long the processors were busy with what it has waited for.
-        let script = "cargo bench --quiet --package ascertain --no-default-features --bench sums --no-run \
-                      --profile \"$0\" --target-dir \"$1\" && times | tail -n 1";
-        let output = tools::capture("sh", &["-c", script, profile, &path])?;
+        let script = "cargo bench --quiet --offline --manifest-path \"$2\" --no-run --profile \"$0\" \
+                      --target-dir \"$1\" && times | tail -n 1";
+        let output = tools::capture("sh", &["-c", script, profile, &path, &manifest])?;
         anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let busy = String::from_utf8_lossy(&output.stdout);
         println!("  a bench of one's own, cold, profile {profile}, in user and in system: {}", busy.trim());

@@ -8,7 +8,6 @@ use crate::tools;
 /// Writes runs of all shapes and their reports, and opens these in Debian's Chromium: `web/test/report.mjs` says what
 /// it looks for.
 pub fn reports() -> anyhow::Result<Done> {
-    tools::run("cargo", &["build", "--quiet", "--release", "--package", "ascertain-report", "--example", "shapes"])?;
     let shapes = tools::target().join("xtask-shapes");
     let _ = std::fs::remove_dir_all(&shapes);
     let folder = shapes.to_string_lossy();

@@ -41,7 +41,6 @@ const PARTS: &[Part] = &[
     // Cargo names each file of tests as it runs.
     ("unit, property, calibration and end-to-end tests", &[], || cargo(&["test", "--workspace", "--", "--quiet"])),
     ("release binary below 10 MB", &[], release_binary),
-    ("a user's own bench", &[], own_bench),
     ("a shell script that counts for itself", &[], until_decided),
     ("evidence read by DuckDB", &[Need::Python("duckdb")], duckdb),
     ("plotted numbers recomputed from the Parquet files", &[Need::Python("duckdb")], plotted),
@@ -205,12 +204,6 @@ fn release_binary() -> anyhow::Result<Done> {
     Ok(Done::Passed)
 }
 
-fn own_bench() -> anyhow::Result<Done> {
-    let bench =
-        ["bench", "--quiet", "--package", "ascertain", "--bench", "sums", "--", "--max-time", "3s", "--no-evidence"];
-    cargo(&bench)
-}
-
 fn until_decided() -> anyhow::Result<Done> {
     let ascertain = tools::target().join("release/ascertain");
     let script = tools::root().join("examples/until-decided.sh");
@@ -249,10 +242,6 @@ fn plotted() -> anyhow::Result<Done> {
     let arguments: Vec<&str> = sweep.split(' ').chain(["--evidence", &folder]).collect();
     let output = tools::capture(tools::target().join("release/ascertain"), &arguments)?;
     anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    tools::run(
-        "cargo",
-        &["build", "--quiet", "--release", "--package", "ascertain-report", "--example", "plots_json"],
-    )?;
     let script = tools::root().join("crates/report/tests/plotted.py").to_string_lossy().into_owned();
     for run in std::fs::read_dir(&runs)? {
         let run = run?.path().to_string_lossy().into_owned();

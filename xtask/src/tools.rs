@@ -233,8 +233,9 @@ fn name_of(module: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The release binary, built now.
+/// The release binary, built now, and in the same build, which shares the most, the examples that other parts run.
 pub fn release_binary() -> anyhow::Result<PathBuf> {
-    run("cargo", &["build", "--quiet", "--release", "--package", "ascertain-cli", "--bins", "--examples"])?;
+    let packages = ["--package", "ascertain-cli", "--package", "ascertain-report"];
+    run("cargo", &[&["build", "--quiet", "--release", "--bins", "--examples"], &packages[..]].concat())?;
     Ok(target().join("release/ascertain"))
 }

@@ -86,7 +86,8 @@
 //! ```
 //!
 //! Baselines are runs like any other, in the same folder: `ascertain report sums@main`, `ascertain history compare sums@main
-//! latest`. Projects whose groups have the same names keep theirs apart with `--evidence DIR`.
+//! latest`. Projects whose groups have the same names keep theirs apart with `--evidence DIR`. Both options need the feature
+//! `recorded` of this crate.
 //!
 //! # What a criterion user changes
 //!

@@ -7,15 +7,19 @@ pub mod check;
 pub mod compare;
 mod error;
 pub mod experiments;
+#[cfg(feature = "recorded")]
 pub mod history;
 pub mod judge;
 pub mod names;
 #[cfg(feature = "permute")]
 pub mod permute;
+#[cfg(feature = "plot")]
 pub mod power;
 mod request;
+#[cfg(feature = "recorded")]
 pub mod resume;
 mod run;
+#[cfg(feature = "recorded")]
 pub mod runs;
 pub mod slo;
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use ascertain_engine::evidence::Writer;
 use ascertain_engine::outcome::Gate;
+use ascertain_engine::run::Recording;
 
 use crate::compare;
 use crate::error::Error;
 use crate::request::{GatedVerdict, Request};
-use crate::run::{Done, RunContext, go_on};
+use crate::run::{Done, RunContext, go};
 
 /// A recorded run, and what is to be otherwise from now on.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +34,8 @@ impl Continue {
     /// # Errors
     /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
     pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
-        let (writer, recorded) = Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?;
-        let mut plan = recorded.header.plan.clone();
+        let parts = Box::new(Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?);
+        let mut plan = parts.1.header.plan.clone();
         plan.config.max_time = self.max_time.unwrap_or(plan.config.max_time);
         if self.max_trials.is_some() {
             // It takes the place of `compare -r`, too.
@@ -48,6 +49,6 @@ impl Continue {
             }
             request.fail_on = fail_on;
         }
-        go_on(request, plan, (writer, recorded), context)
+        go(request, plan, Recording::Continue(parts), context.registry, (&context.stop, context.observer))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ascertain_engine::command::CommandExperiment;
-use ascertain_engine::evidence::{self, Recorded, Writer};
+use ascertain_engine::evidence;
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::plan::{Plan, Registry};
 use ascertain_engine::run::{Observer, Recording, Run};
@@ -87,18 +87,7 @@ pub fn carry_out(request: Request, plan: Plan, context: RunContext) -> Result<Do
     go(request, plan, recording, context.registry, (&context.stop, context.observer))
 }
 
-/// Goes on with a recorded run.
-pub(crate) fn go_on(
-    request: Request,
-    plan: Plan,
-    (writer, recorded): (Writer, Recorded),
-    context: RunContext,
-) -> Result<Done, Error> {
-    let recording = Recording::Continue(Box::new((writer, recorded)));
-    go(request, plan, recording, context.registry, (&context.stop, context.observer))
-}
-
-fn go(
+pub(crate) fn go(
     request: Request,
     plan: Plan,
     recording: Recording,

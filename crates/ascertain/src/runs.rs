@@ -81,12 +81,14 @@ pub(crate) struct Brief {
     schema: String,
     pub(crate) started: String,
     pub(crate) command_line: Vec<String>,
+    #[cfg(feature = "plot")]
     pub(crate) experiments: Vec<ExperimentBrief>,
     pub(crate) outcome: Option<OutcomeBrief>,
     lines_bytes: Option<u64>,
     lines_checksum: Option<String>,
 }
 
+#[cfg(feature = "plot")]
 #[derive(Deserialize)]
 pub(crate) struct ExperimentBrief {
     pub(crate) id: String,

@@ -22,6 +22,7 @@ pub mod plan;
 pub mod predicate;
 pub mod recorded;
 pub mod run;
+#[cfg(feature = "samples")]
 pub mod samples;
 mod schedule;
 mod summary;

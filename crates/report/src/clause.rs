@@ -1,7 +1,7 @@
 //! What a claim asks, in the words that its sentences are made of.
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
-use ascertain_engine::experiment::{Arm, Better, Point};
+use ascertain_engine::experiment::{Arm, Better, Level, Point};
 use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Measure, TestSpec};
 use ascertain_engine::unit::Unit;
 
@@ -81,10 +81,8 @@ pub(crate) fn in_metric(measure: &Measure) -> String {
 /// The two arms' names with the factors in which they differ, and with those that stand in a command line.
 pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     let name = |arm: &Arm, against: &Arm| {
-        let differs = |factor: &str, level| against.point.get(factor) != Some(level) || arm.shows(factor);
-        let differing = arm.point.0.iter().filter(|(factor, level)| differs(factor, level));
-        let differing = Point(differing.map(|(factor, level)| (factor.clone(), level.clone())).collect());
-        Arm { variant: arm.variant.clone(), point: differing }.to_string()
+        let differs = |factor: &String, level: &Level| against.point.get(factor) != Some(level) || arm.shows(factor);
+        Arm { variant: arm.variant.clone(), point: arm.point.only(differs) }.to_string()
     };
     (name(one, other), name(other, one))
 }

@@ -405,8 +405,7 @@ pub(crate) fn shared_levels<'a>(mut points: impl Iterator<Item = &'a Point>) -> 
 
 /// The levels that are not among those that all points have in common.
 pub(crate) fn own_levels(point: &Point, shared: &Point) -> Point {
-    let own = point.0.iter().filter(|(factor, _)| shared.get(factor).is_none());
-    Point(own.map(|(factor, level)| (factor.clone(), level.clone())).collect())
+    point.only(|factor, _| shared.get(factor).is_none())
 }
 
 fn median_figure(point: &PointSummary) -> Figure {

@@ -5,6 +5,7 @@ pub mod csv;
 pub mod export;
 pub mod exports;
 pub mod figure;
+#[cfg(feature = "recorded")]
 pub mod history;
 #[cfg(feature = "html")]
 pub mod html;
@@ -18,12 +19,14 @@ pub mod outlook;
 pub mod permutation;
 #[cfg(feature = "html")]
 pub mod pictures;
+#[cfg(feature = "plot")]
 pub mod power;
 pub mod progress;
 pub mod sentence;
 pub mod terminal;
 
 /// What pictures are drawn with.
+#[cfg(feature = "plot")]
 pub use ascertain_plot as plot;
 
 mod clause;

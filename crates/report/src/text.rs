@@ -132,6 +132,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// A command line that a shell would read as these words.
+#[cfg(feature = "recorded")]
 pub(crate) fn command_line(words: &[String]) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
     let quoted = words.iter().enumerate().map(|(index, word)| match word.as_str() {

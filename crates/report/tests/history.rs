@@ -8,11 +8,11 @@ use ascertain_engine::experiment::{Better, Point};
 use ascertain_engine::outcome::Decision;
 use ascertain_engine::unit::Unit;
 use ascertain_report::history::comparison::{
-    self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison,
+    self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, Estimate, RunComparison,
 };
 use ascertain_report::history::list::{self, ListedRun, RunList, RunState};
 use ascertain_report::history::prune::{self, PrunedRun, Pruning, SparedRun};
-use ascertain_report::history::trend::{self, Estimate, Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::history::trend::{self, Trend, TrendLine, TrendPoint, VariantPair};
 use ascertain_report::plot::{Layer, Scale};
 use ascertain_report::terminal::Style;
 use common::compare_with_golden;

@@ -7,7 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence;
+#[cfg(feature = "recorded")]
+use ascertain_report::{
+    history::comparison,
+    terminal::{Style, escape_controls},
+};
 
+#[cfg(feature = "recorded")]
+use super::options::Format;
 use crate::error::{Error, refused};
 
 /// The folder of a group's baseline, whether or not there is one.
@@ -41,6 +48,22 @@ fn rename(from: &Path, to: &Path) -> Result<(), Error> {
         Ok(()) => Ok(()),
         Err(error) => refused(format!("{} can't be renamed to {}: {error}", from.display(), to.display())),
     }
+}
+
+/// A run beside its baseline.
+///
+/// # Errors
+/// When one of them can't be read.
+#[cfg(feature = "recorded")]
+pub(super) fn beside(name: &str, folders: [&Path; 2], format: Format, style: &Style) -> Result<String, Error> {
+    let comparison = crate::history::compare(folders)?;
+    let heading = format!("Beside the baseline `{}`, recorded and not paired with this run:", escape_controls(name));
+    Ok(match format {
+        Format::Json => comparison::json(&comparison),
+        Format::Markdown => format!("{heading}\n\n{}", comparison::markdown(&comparison)),
+        // Options refuse CSV.
+        Format::Table | Format::Csv => format!("{heading}\n{}", comparison::table(&comparison, style)),
+    })
 }
 
 #[cfg(test)]

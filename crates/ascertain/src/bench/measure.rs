@@ -1,6 +1,6 @@
 //! Measuring groups and printing what came of each.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Experiment;
@@ -9,7 +9,6 @@ use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::{Observer, Outlook, Progress, Recording, Run};
 use ascertain_report::exports::Files;
-use ascertain_report::history::comparison;
 use ascertain_report::layout::TableLayout;
 use ascertain_report::outlook;
 use ascertain_report::progress::Line;
@@ -20,7 +19,6 @@ use super::baseline;
 use super::options::{Format, Options};
 use crate::compare::functions;
 use crate::error::{Error, refused};
-use crate::history;
 
 pub(super) struct Bench<'o> {
     options: &'o Options,
@@ -81,8 +79,9 @@ impl<'o> Bench<'o> {
             self.threats = terminal::threats(&run.outcome, &self.style);
         }
         self.groups += 1;
+        #[cfg(feature = "recorded")]
         if let (Some((name, baseline)), Some(folder)) = (&baseline, &run.folder) {
-            print!("\n{}", self.beside(name, [baseline, folder])?);
+            print!("\n{}", baseline::beside(name, [baseline, folder], options.format, &self.style)?);
         }
         if let (Some(name), Some(folder)) = (&options.save_baseline, &mut run.folder) {
             match run.outcome.interrupted || run.target_failed {
@@ -99,19 +98,6 @@ impl<'o> Bench<'o> {
             eprintln!("warning: {error}");
         }
         Ok(run)
-    }
-
-    /// The run beside its baseline.
-    fn beside(&self, name: &str, folders: [&Path; 2]) -> Result<String, Error> {
-        let comparison = history::compare(folders)?;
-        let heading =
-            format!("Beside the baseline `{}`, recorded and not paired with this run:", escape_controls(name));
-        Ok(match self.options.format {
-            Format::Json => comparison::json(&comparison),
-            Format::Markdown => format!("{heading}\n\n{}", comparison::markdown(&comparison)),
-            // Options refuse CSV.
-            Format::Table | Format::Csv => format!("{heading}\n{}", comparison::table(&comparison, &self.style)),
-        })
     }
 
     fn text(&self, group: &Group, run: &Run) -> String {

@@ -24,7 +24,8 @@ without one, all are measured.
       --baseline NAME   lay the results beside those recorded under that name: medians, and no verdict, since nothing
                         pairs one run with another
       --save-baseline NAME
-                        keep this run of each group under a name, which `ascertain history` knows as GROUP@NAME
+                        keep this run of each group under a name, which `ascertain history` knows as GROUP@NAME; both
+                        need the feature `recorded` of `ascertain`
       --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
       --error E         the chance that any answer for a group is wrong [default: 0.001]
       --precision P     go on until each ratio is known to ± this share of it: 1%
@@ -231,8 +232,13 @@ fn format(text: &str) -> Result<Format, String> {
     }
 }
 
+/// Of a baseline.
 fn name(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("it is a name, such as main".into()) } else { Ok(text.into()) }
+    match text {
+        _ if !cfg!(feature = "recorded") => Err("baselines need the feature `recorded` of `ascertain`".into()),
+        "" => Err("it is a name, such as main".into()),
+        name => Ok(name.into()),
+    }
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {

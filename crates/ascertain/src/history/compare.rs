@@ -6,9 +6,8 @@ use std::time::Duration;
 use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::unit::Unit;
 use ascertain_report::history::comparison::{
-    ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, RunComparison, SCHEMA,
+    ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, Estimate, RunComparison, SCHEMA,
 };
-use ascertain_report::history::trend::Estimate;
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;

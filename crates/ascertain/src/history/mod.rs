@@ -3,9 +3,11 @@
 mod compare;
 mod list;
 mod prune;
+#[cfg(feature = "plot")]
 mod trend;
 
 pub use compare::compare;
 pub use list::list;
 pub use prune::prune;
+#[cfg(feature = "plot")]
 pub use trend::{TrendRequest, trend};

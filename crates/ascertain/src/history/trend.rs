@@ -9,7 +9,8 @@ use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::recorded::{self, Series};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
-use ascertain_report::history::trend::{Estimate, SCHEMA, Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::history::comparison::Estimate;
+use ascertain_report::history::trend::{SCHEMA, Trend, TrendLine, TrendPoint, VariantPair};
 use ascertain_stats::quantile_ranks;
 
 use crate::error::{Error, refused};

@@ -37,7 +37,7 @@ impl Spec {
 
     /// The point at which every factor has its default level.
     pub fn default_point(&self) -> Point {
-        Point(self.factors.iter().map(|f| (f.name.clone(), f.default.clone())).collect())
+        self.factors.iter().fold(Point::default(), |point, factor| point.with(&factor.name, factor.default.clone()))
     }
 }
 
@@ -103,6 +103,14 @@ impl Point {
         self
     }
 
+    /// This point with only those of its levels.
+    #[must_use]
+    pub fn only(&self, is_wanted: impl Fn(&String, &Level) -> bool) -> Point {
+        let mut point = self.clone();
+        point.0.retain(|factor, level| is_wanted(factor, level));
+        point
+    }
+
     /// The text with each `{factor}` replaced by its level. What else stands in braces stays.
     ///
     /// ```
@@ -162,8 +170,7 @@ impl fmt::Display for Arm {
     /// `kahan (accumulators=4)`; what stands in a command line as `{n}` is filled in: `sort -n4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.point.fill(&self.variant))?;
-        let beside = self.point.0.iter().filter(|(factor, _)| !self.shows(factor));
-        let beside = Point(beside.map(|(factor, level)| (factor.clone(), level.clone())).collect());
+        let beside = self.point.only(|factor, _| !self.shows(factor));
         if beside.0.is_empty() { Ok(()) } else { write!(f, " ({beside})") }
     }
 }

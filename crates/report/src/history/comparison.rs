@@ -6,7 +6,6 @@ use ascertain_engine::unit::{Unit, significant};
 use serde::Serialize;
 
 use super::list::RunState;
-use super::trend::Estimate;
 use super::words::{minute, of_place};
 use crate::clause::{ClaimFigure, arm_label};
 use crate::csv::{number, record};
@@ -81,6 +80,29 @@ pub struct ComparedPoint {
     pub estimates: [Estimate; 2],
     /// The second median divided by the first: a description, with no interval, as nothing pairs the runs.
     pub ratio: Option<f64>,
+}
+
+/// A median and its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Estimate {
+    /// How many values.
+    pub n: u64,
+    /// Their median.
+    pub median: Option<f64>,
+    /// The lower end of its interval, at 95 %.
+    pub low: Option<f64>,
+    /// The upper end of its interval, at 95 %.
+    pub high: Option<f64>,
+}
+
+impl Estimate {
+    /// As people read it, in a unit.
+    pub(super) fn figure(&self, unit: Unit) -> Figure {
+        match unit {
+            Unit::One => Figure::new(self.median, self.low, self.high, &[1.0]),
+            unit => Figure::of_unit(unit, self.median, self.low, self.high),
+        }
+    }
 }
 
 /// A claim in both runs.

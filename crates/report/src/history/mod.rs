@@ -6,6 +6,7 @@
 pub mod comparison;
 pub mod list;
 pub mod prune;
+#[cfg(feature = "plot")]
 pub mod trend;
 
 mod words;

@@ -6,7 +6,8 @@ use ascertain_engine::experiment::{Better, Point};
 use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
-use super::words::{minute, told_apart};
+use super::comparison::Estimate;
+use super::words::minute;
 use crate::clause::arm_label;
 use crate::csv::{number, record};
 use crate::figure::Figure;
@@ -71,29 +72,6 @@ pub struct TrendPoint {
     pub machine: String,
     /// The median, in the trend's unit.
     pub estimate: Estimate,
-}
-
-/// A median and its interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Estimate {
-    /// How many values.
-    pub n: u64,
-    /// Their median.
-    pub median: Option<f64>,
-    /// The lower end of its interval, at 95 %.
-    pub low: Option<f64>,
-    /// The upper end of its interval, at 95 %.
-    pub high: Option<f64>,
-}
-
-impl Estimate {
-    /// As people read it, in a unit.
-    pub(super) fn figure(&self, unit: Unit) -> Figure {
-        match unit {
-            Unit::One => Figure::new(self.median, self.low, self.high, &[1.0]),
-            unit => Figure::of_unit(unit, self.median, self.low, self.high),
-        }
-    }
 }
 
 /// More lines than this can't be told apart in a plot.
@@ -270,4 +248,45 @@ pub fn csv(trend: &Trend) -> String {
         }
     }
     lines
+}
+
+/// Times to the minute, told apart by no more than it takes: the time of one day, one run's date, or both.
+fn told_apart(minutes: &[String]) -> Vec<String> {
+    let common = |length: usize| minutes.iter().all(|minute| minute.get(..length) == minutes[0].get(..length));
+    let dates: BTreeSet<Option<&str>> = minutes.iter().map(|minute| minute.get(..10)).collect();
+    let shown = match () {
+        () if minutes.len() < 2 => 0..16,
+        () if common(11) => 11..16,
+        () if dates.len() == minutes.len() && common(5) => 5..10,
+        () if dates.len() == minutes.len() => 0..10,
+        () if common(8) => 8..16,
+        () if common(5) => 5..16,
+        () => 0..16,
+    };
+    minutes.iter().map(|minute| minute.get(shown.clone()).unwrap_or(minute).to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_apart() {
+        for (times, told) in [
+            (&["2026-11-21 09:30", "2026-11-21 10:30"][..], &["09:30", "10:30"][..]),
+            (&["2026-11-20 09:30", "2026-11-21 10:30"], &["11-20", "11-21"]),
+            (&["2025-11-20 09:30", "2026-11-21 10:30"], &["2025-11-20", "2026-11-21"]),
+            (&["2026-11-20 09:30", "2026-11-21 10:30", "2026-11-21 11:30"], &["20 09:30", "21 10:30", "21 11:30"]),
+            (
+                &["2026-10-20 09:30", "2026-11-21 10:30", "2026-11-21 11:30"],
+                &["10-20 09:30", "11-21 10:30", "11-21 11:30"],
+            ),
+            (&["2026-11-21 09:30"], &["2026-11-21 09:30"]),
+            (&["then", "now"], &["then", "now"]),
+            (&[], &[]),
+        ] {
+            let times: Vec<String> = times.iter().map(|time| time.to_string()).collect();
+            assert_eq!(told_apart(&times), told);
+        }
+    }
 }

@@ -1,7 +1,5 @@
 //! Pieces of text that several tables of the history have.
 
-use std::collections::BTreeSet;
-
 use crate::text::escape_controls;
 
 /// `2026-11-21T09:30:12.000Z` to the minute: `2026-11-21 09:30`.
@@ -10,22 +8,6 @@ pub(super) fn minute(rfc3339: &str) -> String {
         (Some(date), Some(time)) => format!("{date} {time}"),
         _ => rfc3339.to_string(),
     }
-}
-
-/// Times to the minute, told apart by no more than it takes: the time of one day, one run's date, or both.
-pub(super) fn told_apart(minutes: &[String]) -> Vec<String> {
-    let common = |length: usize| minutes.iter().all(|minute| minute.get(..length) == minutes[0].get(..length));
-    let dates: BTreeSet<Option<&str>> = minutes.iter().map(|minute| minute.get(..10)).collect();
-    let shown = match () {
-        () if minutes.len() < 2 => 0..16,
-        () if common(11) => 11..16,
-        () if dates.len() == minutes.len() && common(5) => 5..10,
-        () if dates.len() == minutes.len() => 0..10,
-        () if common(8) => 8..16,
-        () if common(5) => 5..16,
-        () => 0..16,
-    };
-    minutes.iter().map(|minute| minute.get(shown.clone()).unwrap_or(minute).to_string()).collect()
 }
 
 /// At most so many characters; where some are left out, the last says so.
@@ -72,26 +54,6 @@ mod tests {
             ("commands", "commands"),
         ] {
             assert_eq!(of_place(place), words);
-        }
-    }
-
-    #[test]
-    fn times_are_told_apart() {
-        for (times, told) in [
-            (&["2026-11-21 09:30", "2026-11-21 10:30"][..], &["09:30", "10:30"][..]),
-            (&["2026-11-20 09:30", "2026-11-21 10:30"], &["11-20", "11-21"]),
-            (&["2025-11-20 09:30", "2026-11-21 10:30"], &["2025-11-20", "2026-11-21"]),
-            (&["2026-11-20 09:30", "2026-11-21 10:30", "2026-11-21 11:30"], &["20 09:30", "21 10:30", "21 11:30"]),
-            (
-                &["2026-10-20 09:30", "2026-11-21 10:30", "2026-11-21 11:30"],
-                &["10-20 09:30", "11-21 10:30", "11-21 11:30"],
-            ),
-            (&["2026-11-21 09:30"], &["2026-11-21 09:30"]),
-            (&["then", "now"], &["then", "now"]),
-            (&[], &[]),
-        ] {
-            let times: Vec<String> = times.iter().map(|time| time.to_string()).collect();
-            assert_eq!(told_apart(&times), told);
         }
     }
 

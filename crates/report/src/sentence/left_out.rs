@@ -1,6 +1,6 @@
 //! What was asked for and has no figures, or not all: one sentence a reason.
 
-use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::experiment::Arm;
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{Absence, LeftOut, Outcome};
 use ascertain_engine::plan::Plan;
@@ -124,7 +124,5 @@ impl Group<'_> {
 
 /// The arm with some of its factors.
 fn with_factors(arm: &Arm, is_wanted: impl Fn(&String) -> bool) -> Arm {
-    let levels = arm.point.0.iter().filter(|(factor, _)| is_wanted(factor));
-    let point = Point(levels.map(|(factor, level)| (factor.clone(), level.clone())).collect());
-    Arm { variant: arm.variant.clone(), point }
+    Arm { variant: arm.variant.clone(), point: arm.point.only(|factor, _| is_wanted(factor)) }
 }
