@@ -113,8 +113,32 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     for line in &left_out {
         println!("left out: {line}");
     }
+    for line in ignored(&tools::root().join("crates"))? {
+        println!("ignored: {line}");
+    }
     println!("{passed} passed, 0 failed, {} skipped", left_out.len());
     Ok(())
+}
+
+/// The tests that are ignored unless somebody asks for them, each with its file and reason.
+fn ignored(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for path in entries.iter().map(fs::DirEntry::path) {
+        if path.is_dir() {
+            found.extend(ignored(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let code = fs::read_to_string(&path)?;
+            let of_file = code.split("#[ignore").skip(1).filter_map(|rest| {
+                let (reason, rest) = rest.strip_prefix(" = \"")?.split_once("\"]")?;
+                let name = rest.split_once("fn ")?.1.split(['(', '<']).next()?;
+                Some(format!("{name}, of {}: {reason}", path.strip_prefix(tools::root()).unwrap_or(&path).display()))
+            });
+            found.extend(of_file);
+        }
+    }
+    Ok(found)
 }
 
 /// Removes the programs of tests and examples, which no later part runs, and the folders of builds of another kind.
@@ -293,4 +317,21 @@ fn same_fields() -> anyhow::Result<Done> {
     let missing: Vec<&String> = theirs.iter().filter(|field| !ours.contains(field)).collect();
     anyhow::ensure!(missing.is_empty(), "missing in ours: {missing:?}");
     Ok(Done::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_ignored_test_is_named_with_its_reason() {
+        let listed = ignored(&tools::root().join("crates")).unwrap();
+        let cube_roots = "takes ten seconds in a release build";
+        assert!(
+            listed.iter().any(|line| line.contains("crates/numeric/tests/cbrt.rs: ") && line.ends_with(cube_roots))
+        );
+        let attributes = fs::read_to_string(tools::root().join("crates/numeric/tests/exact.rs")).unwrap();
+        let of_exact = listed.iter().filter(|line| line.contains("numeric/tests/exact.rs"));
+        assert_eq!(of_exact.count(), attributes.matches("#[ignore").count());
+    }
 }

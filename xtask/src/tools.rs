@@ -18,7 +18,7 @@ pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The tests that leave themselves out, a line each (`crates/sys/tests/left_out`).
+/// The tests that leave themselves out, a line each (`crates/sys/src/testing.rs`).
 pub fn left_out_list() -> PathBuf {
     target().join("xtask-left-out")
 }

@@ -1,9 +1,6 @@
 //! The examples run, and say what they should.
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-
 use std::path::Path;
 use std::process::Command;
 
@@ -38,7 +35,7 @@ fn a_run_is_followed_live() {
 #[test]
 fn a_url_is_asked() {
     if Command::new("curl").arg("--version").output().is_err() {
-        return left_out::left_out("there is no curl");
+        return ascertain_sys::testing::left_out("there is no curl");
     }
     let said = printed("url");
     assert!(said.starts_with("Holds") && said.ends_with("Done\n"), "{said}");

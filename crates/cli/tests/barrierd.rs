@@ -3,8 +3,6 @@
 #![allow(missing_docs)]
 
 mod common;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,8 +11,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::{Client, Error};
+use ascertain_sys::testing::left_out;
 use common::{ascertain, command};
-use left_out::left_out;
 use tempfile::TempDir;
 
 /// A daemon of a test's own, which ends with it.

@@ -2,8 +2,6 @@
 #![allow(missing_docs)]
 
 mod common;
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
 
 use ascertain_sys::machine;
 use common::{ascertain, runs};
@@ -20,7 +18,7 @@ fn a_size_over_memory_is_refused_before_any_other_is_measured() {
     let machine = machine::describe();
     let memory_bytes = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
     if memory_bytes / 2 >= 64_000_000_000 {
-        return left_out::left_out("this machine has room for 64 GB");
+        return ascertain_sys::testing::left_out("this machine has room for 64 GB");
     }
     for levels in ["elements=1Ki,4000000000", "elements=4000000000,1Ki"] {
         let state = tempfile::tempdir().unwrap();

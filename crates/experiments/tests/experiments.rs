@@ -1,9 +1,6 @@
 //! What every experiment keeps to, and what each of ours measures at small sizes.
 #![allow(missing_docs)]
 
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
-
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Experiment, Level};
@@ -150,7 +147,7 @@ fn latencies_are_measured_by_pair() {
     let cpus = affinity::allowed();
     let pinned = std::thread::spawn(move || affinity::pin_current_thread(cpus[0])).join().unwrap();
     // A filter of system calls may forbid it.
-    if left_out::or_left_out(pinned).is_none() {
+    if ascertain_sys::testing::or_left_out(pinned).is_none() {
         return;
     }
     for (lines, load) in [(1, 0), (2, 1)] {
@@ -165,7 +162,7 @@ fn latencies_are_measured_by_pair() {
                 "{:?}",
                 outcome.left_out
             );
-            left_out::left_out("there is but one CPU");
+            ascertain_sys::testing::left_out("there is but one CPU");
             continue;
         }
         for variant in ["cas", "load-store"] {

@@ -1,11 +1,16 @@
 /// The text with everything that could steer a terminal, or that XML can't hold, written as an escape: control characters
 /// and those that reorder or hide the text around them. What is left shows exactly what is there.
-pub(crate) fn escape_controls(text: &str) -> String {
+pub fn escape_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_format(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_harmless(c) { shown.push(c) } else { shown.extend(c.escape_default()) }
     }
     shown
+}
+
+/// Whether a character shows as itself, and changes nothing around it.
+pub fn is_harmless(c: char) -> bool {
+    !c.is_control() && !is_format(c)
 }
 
 /// Characters without a width of their own that change how others look: bidirectional controls, zero-width spaces and

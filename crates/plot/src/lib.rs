@@ -17,6 +17,7 @@ mod ticks;
 mod values;
 
 pub use axis::{Axis, Prefixes, Scale};
+pub use escape::{escape_controls, is_harmless};
 pub use layer::{Cell, Interval, Layer, Range, Which};
 pub use thin::{MOST_MARKS, thin, thin_ranges};
 

@@ -1,34 +1,11 @@
 //! Text that others chose (names, commands, reasons), made harmless to show.
 
-/// The text with everything that could steer a terminal written as an escape: control characters and
-/// those that reorder or hide the text around them. What is left shows exactly what is there.
-pub fn escape_controls(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_harmless(c) {
-            true => shown.push(c),
-            false => shown.extend(c.escape_default()),
-        }
-    }
-    shown
-}
+pub use ascertain_plot::escape_controls;
+pub(crate) use ascertain_plot::is_harmless;
 
-/// The same of text that has lines, for standard error: ends of lines stay.
+/// [`escape_controls`] of text that has lines, for standard error: ends of lines stay.
 pub fn escape_controls_in_lines(text: &str) -> String {
     text.split('\n').map(escape_controls).collect::<Vec<_>>().join("\n")
-}
-
-/// Whether a character shows as itself, and changes nothing around it.
-pub(crate) fn is_harmless(c: char) -> bool {
-    !c.is_control() && !is_format(c)
-}
-
-/// Characters without a width of their own that change how others look: bidirectional controls,
-/// zero-width spaces and joiners, separators, language tags.
-fn is_format(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Where a name begins in a sentence that is still to be put in plain text or Markdown. No text that is

@@ -9,9 +9,6 @@ mod drop_all;
 pub mod epoch;
 pub mod event_count;
 pub mod hazard;
-#[cfg(all(test, not(any(model = "loom", model = "tso"))))]
-#[path = "../../sys/tests/left_out/mod.rs"]
-mod left_out;
 pub mod per_cpu;
 mod primitives;
 mod reclaim;

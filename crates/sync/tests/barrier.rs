@@ -25,13 +25,13 @@ use ascertain_sync::barrierd::missed_rounds;
 use ascertain_sync::epoch::{self, Collector, Published};
 use ascertain_sys::membarrier;
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use ascertain_sys::testing::left_out;
+use ascertain_sys::testing::or_left_out;
 use common::busy::rounds_without_an_interrupt;
 use common::child::in_child;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use common::filter::{EXPEDITED, GLOBAL, forbid_command, forbid_membarrier};
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use common::left_out::left_out;
-use common::left_out::or_left_out;
 use common::store_buffers::{first_missed, must_show};
 
 /// One at a time: each keeps two CPUs busy.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::barrier::{Barrier, Global, Ticket};
 
-use common::left_out::{left_out, or_left_out};
+use ascertain_sys::testing::{left_out, or_left_out};
 
 #[test]
 fn a_child_waits_for_no_lock_of_its_parents_threads() {

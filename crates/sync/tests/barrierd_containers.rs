@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::{Client, Daemon, Error};
 
+use ascertain_sys::testing::left_out;
 use common::busy::rounds_without_an_interrupt;
 use common::cpus::cpus;
 use common::daemon::{daemon, daemon_or_error};
-use common::left_out::left_out;
 
 const WAITS: usize = 100;
 

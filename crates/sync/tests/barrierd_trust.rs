@@ -18,9 +18,9 @@ use ascertain_sys::privileges::{self, Capability, NOBODY};
 use ascertain_sys::socket;
 use tempfile::TempDir;
 
+use ascertain_sys::testing::left_out;
 use common::child::in_child;
 use common::fake_daemon::{Fake, path};
-use common::left_out::left_out;
 
 /// A user like any other.
 const OTHER: u32 = 1_234;

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method, Unavailable};
 use ascertain_sys::rseq::{self, Area, Count, Outcome, Stacks, Yielded, possible_cpus};
+use ascertain_sys::testing::{left_out, or_left_out};
 use common::child::in_child;
 use common::cpus::{NOT_PINNED, cpus, pin};
 use common::filter::{EXPEDITED_RSEQ, forbid_command, forbid_membarrier};
-use common::left_out::{left_out, or_left_out};
 
 /// Runs `work` on more threads than CPUs until `is_wrong` finds that something was lost.
 fn until_it_fails(work: impl Fn() + Sync, is_wrong: impl Fn() -> bool) {

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sync::per_cpu::{BEST_FIRST, Counter, FreeList, Lock, Method, Revoked};
+use ascertain_sys::testing::{left_out, or_left_out};
 use common::cpus::{NOT_PINNED, available, cpus, pin};
-use common::left_out::{left_out, or_left_out};
 
 #[test]
 fn a_free_list_gives_the_latest_back_first_and_holds_any_number() {

@@ -15,7 +15,7 @@ use ascertain_sync::barrier::{Barrier, Expedited, Fences};
 use ascertain_sync::epoch::Collector;
 use ascertain_sync::hazard::Domain;
 
-use common::left_out::{left_out, or_left_out};
+use ascertain_sys::testing::{left_out, or_left_out};
 use common::missing::Missing;
 use common::store_buffers::must_show;
 

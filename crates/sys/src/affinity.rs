@@ -68,7 +68,7 @@ mod imp {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::left_out::left_out;
+    use crate::testing::left_out;
 
     #[test]
     fn a_pinned_thread_may_use_that_cpu_only() {

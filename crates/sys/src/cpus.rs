@@ -47,7 +47,7 @@ pub(crate) fn parse_list(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::left_out::or_left_out;
+    use crate::testing::or_left_out;
 
     #[test]
     fn the_cpu_that_this_runs_on_is_possible() {

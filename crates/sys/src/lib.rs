@@ -33,9 +33,6 @@ pub mod fork;
 pub mod futex;
 #[cfg(feature = "measuring")]
 pub mod interrupt;
-#[cfg(all(test, target_os = "linux"))]
-#[path = "../tests/left_out/mod.rs"]
-mod left_out;
 #[cfg(feature = "measuring")]
 pub mod machine;
 #[cfg(target_os = "linux")]
@@ -50,6 +47,8 @@ pub mod process;
 pub mod rseq;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod socket;
+#[doc(hidden)]
+pub mod testing;
 
 #[cfg(feature = "measuring")]
 pub use error::Error;

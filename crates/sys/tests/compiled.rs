@@ -9,7 +9,7 @@ use std::time::Duration;
 use ascertain_sys::Error;
 use ascertain_sys::compiled::{Language, Source, compile};
 
-use common::left_out::{left_out, or_left_out};
+use ascertain_sys::testing::{left_out, or_left_out};
 
 const DOUBLE: &str = r#"
 #include <stddef.h>

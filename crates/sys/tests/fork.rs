@@ -3,13 +3,11 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 
-mod left_out;
-
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ascertain_sys::fork::generation;
-use left_out::left_out;
+use ascertain_sys::testing::left_out;
 
 static ASKED: AtomicU64 = AtomicU64::new(0);
 

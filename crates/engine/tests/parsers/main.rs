@@ -2,12 +2,12 @@
 #![cfg(feature = "claims")]
 #![allow(missing_docs)]
 
-#[path = "../../../sys/tests/corpus/mod.rs"]
-mod corpus;
 mod targets;
 
+use ascertain_sys::testing;
+
 fn replay(parser: &str, target: impl Fn(&[u8])) {
-    corpus::replay(&format!("{}/tests/parsers/{parser}", env!("CARGO_MANIFEST_DIR")), target);
+    testing::replay(&format!("{}/tests/parsers/{parser}", env!("CARGO_MANIFEST_DIR")), target);
 }
 
 #[test]
@@ -28,4 +28,9 @@ fn corpus_of_columns() {
 #[test]
 fn corpus_of_evidence_rows() {
     replay("rows", targets::rows);
+}
+
+#[test]
+fn corpus_of_run_json() {
+    replay("headers", targets::headers);
 }

@@ -92,6 +92,29 @@ fn read_rows(run: &Path, bytes: &[u8]) {
 }
 
 /// The golden run, without its rows and what it came to.
+/// `run.json` of a run that has rows: what is read is kept as it is, and the rows can be judged again, or why not is said.
+pub fn headers(bytes: &[u8]) {
+    thread_local!(static RUN: TempDir = killed_run());
+    RUN.with(|run| {
+        let (run, rows) = (run.path(), include_bytes!("../golden/evidence/trials.jsonl"));
+        fs::write(run.join("run.json"), bytes).unwrap();
+        fs::write(run.join("trials.jsonl"), rows).unwrap();
+        match evidence::read_header(run) {
+            Ok(header) => {
+                let kept = serde_json::to_vec(&header).unwrap();
+                // What is not a number is null, which is no number when it is read.
+                if let Ok(again) = serde_json::from_slice::<Header>(&kept) {
+                    assert_eq!(serde_json::to_vec(&again).unwrap(), kept);
+                }
+                if let Err(error) = recorded::read(run) {
+                    assert!(!error.to_string().is_empty());
+                }
+            }
+            Err(error) => assert!(error.to_string().contains("run.json"), "{error}"),
+        }
+    });
+}
+
 fn killed_run() -> TempDir {
     let header: Header = serde_json::from_slice(include_bytes!("../golden/evidence/run.json")).unwrap();
     let header = Header { outcome: None, lines_bytes: None, lines_checksum: None, parquet_checksum: None, ..header };

@@ -49,6 +49,21 @@ macro_rules! distances_entry {
     };
 }
 
+/// A register that is one part, whose method subtracts by `$subtraction`.
+macro_rules! one_part {
+    ($register:ty, $subtraction:ty) => {
+        impl crate::sum::vector::Vector for $register {
+            type Part = Self;
+            type Subtraction = $subtraction;
+
+            #[inline(always)]
+            fn parts(&mut self) -> &mut [Self] {
+                core::slice::from_mut(self)
+            }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(super) use {distances_entry, entries, exact_entry};
 
@@ -65,20 +80,11 @@ pub const NEON: &[&str] = if cfg!(target_arch = "aarch64") { &[] } else { &["neo
 pub mod scalar {
     use crate::simd::Eight;
     use crate::sum::method::OnAdders;
-    use crate::sum::vector::Vector;
 
     entries!(f64, inline);
     exact_entry!(f64, inline);
 
-    impl Vector for f64 {
-        type Part = Self;
-        type Subtraction = OnAdders;
-
-        #[inline(always)]
-        fn parts(&mut self) -> &mut [Self] {
-            core::slice::from_mut(self)
-        }
-    }
+    one_part!(f64, OnAdders);
 
     /// Eight lanes of one number each.
     pub mod by_eight {
@@ -96,20 +102,12 @@ pub mod avx2 {
 
     use crate::simd::Eight;
     use crate::sum::method::OnMultipliers;
-    use crate::sum::vector::{Fma, Vector, Words};
+    use crate::sum::vector::{Fma, Words};
 
     entries!(__m256d, target_feature(enable = "avx2,fma"));
     exact_entry!(__m256d, target_feature(enable = "avx2,fma"));
 
-    impl Vector for __m256d {
-        type Part = Self;
-        type Subtraction = OnMultipliers<__m256d>;
-
-        #[inline(always)]
-        fn parts(&mut self) -> &mut [Self] {
-            core::slice::from_mut(self)
-        }
-    }
+    one_part!(__m256d, OnMultipliers<__m256d>);
 
     impl Fma for __m256d {}
 
@@ -144,20 +142,11 @@ pub mod neon {
 
     use crate::simd::Eight;
     use crate::sum::method::OnAdders;
-    use crate::sum::vector::Vector;
 
     entries!(float64x2_t, target_feature(enable = "neon"));
     exact_entry!(float64x2_t, target_feature(enable = "neon"));
 
-    impl Vector for float64x2_t {
-        type Part = Self;
-        type Subtraction = OnAdders;
-
-        #[inline(always)]
-        fn parts(&mut self) -> &mut [Self] {
-            core::slice::from_mut(self)
-        }
-    }
+    one_part!(float64x2_t, OnAdders);
 
     /// Eight lanes in four registers.
     pub mod by_eight {

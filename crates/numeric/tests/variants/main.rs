@@ -4,8 +4,6 @@ mod awkward;
 mod bounds;
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../../sys/tests/left_out/mod.rs"]
-mod left_out;
 
 use ascertain_numeric::sum::{Element, sum};
 
@@ -44,7 +42,7 @@ fn sums_that_this_cpu_has_not() {
     let lacking = f64::VARIANTS.iter().filter_map(|variant| Some((variant.name, variant.is_available().err()?)));
     let lacking: Vec<String> = lacking.map(|(name, why)| format!("{name} ({why})")).collect();
     if !lacking.is_empty() {
-        left_out::left_out(lacking.join(", "));
+        ascertain_sys::testing::left_out(lacking.join(", "));
     }
 }
 

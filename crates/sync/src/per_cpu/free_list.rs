@@ -214,7 +214,7 @@ impl<T> Drop for FreeList<T> {
 #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
 mod tests {
     use super::*;
-    use crate::left_out::or_left_out;
+    use ascertain_sys::testing::or_left_out;
 
     #[test]
     fn what_somebody_else_is_at_is_looked_for_again() {

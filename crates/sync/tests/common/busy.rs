@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 
 use super::cpus::{NOT_PINNED, cpus, pin};
-use super::left_out::left_out;
+use ascertain_sys::testing::left_out;
 
 /// In place of a question: there will be none. In place of an answer, as well.
 const OVER: u64 = u64::MAX;

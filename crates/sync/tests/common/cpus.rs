@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use ascertain_sync::per_cpu::{BEST_FIRST, Method};
 
-use super::left_out::{left_out, or_left_out};
+use ascertain_sys::testing::{left_out, or_left_out};
 
 /// Why a test is left out whose threads can't be.
 pub const NOT_PINNED: &str = "a filter of system calls keeps threads from being tied to a CPU";

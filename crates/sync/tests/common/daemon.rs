@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ascertain_sync::barrierd::{Daemon, Error};
 
-use super::left_out::left_out;
+use ascertain_sys::testing::left_out;
 
 /// Between two heartbeats, at least.
 pub const PERIOD: Duration = Duration::from_micros(250);

@@ -10,8 +10,6 @@ pub mod daemon;
 pub mod fake_daemon;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod filter;
-#[path = "../../../sys/tests/left_out/mod.rs"]
-pub mod left_out;
 pub mod missing;
 pub mod panics;
 #[macro_use]

@@ -49,7 +49,7 @@ macro_rules! with_each_barrier {
             #[test]
             #[cfg(not(miri))]
             fn with_membarrier() {
-                use $crate::common::left_out::or_left_out;
+                use ascertain_sys::testing::or_left_out;
                 if let Some(barrier) = or_left_out(ascertain_sync::barrier::Expedited::new()) {
                     super::$name(barrier);
                 }

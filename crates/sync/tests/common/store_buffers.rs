@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::thread;
 
-use super::left_out::left_out;
+use ascertain_sys::testing::left_out;
 
 /// Tries so often, and fails if nothing is shown; unless nothing can be, which is said: on one CPU, or on two of a virtual
 /// machine that are one, where two sides without any fence miss nothing either.

@@ -132,7 +132,7 @@ mod sequences {
 
     use super::*;
     use crate::affinity;
-    use crate::left_out::{left_out, or_left_out};
+    use crate::testing::{left_out, or_left_out};
 
     /// Calls `f` until it was neither aborted nor on another CPU in the end than in the beginning.
     fn on_one_cpu<T>(area: Area, mut f: impl FnMut(usize) -> Option<T>) -> T {

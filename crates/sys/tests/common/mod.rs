@@ -1,9 +1,6 @@
 //! What several of these tests need.
 #![allow(dead_code)] // each test uses a part
 
-#[path = "../left_out/mod.rs"]
-pub mod left_out;
-
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -16,7 +13,7 @@ pub fn has_launcher() -> bool {
     #[cfg(not(target_os = "linux"))]
     let is_there = false;
     if !is_there {
-        left_out::left_out("commands have no launcher here");
+        ascertain_sys::testing::left_out("commands have no launcher here");
     }
     is_there
 }

@@ -1,12 +1,17 @@
-//! The one way for a test to do without what the machine, or the user, does not have.
-#![allow(dead_code)] // each test uses a part
+//! What tests of these crates share: the one way to do without what the machine, or the user, does not have, and inputs that
+//! a fuzzer has found, given to its target again. It is here so that a package's tests need nothing but packages.
 
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 /// Says that the test is left out, or a part of it, and why: past the harness, which shows nothing of what passes, and
 /// to `cargo xtask test`, which ends with a list of them.
+///
+/// # Panics
+/// When that list can't be written to.
 pub fn left_out(why: impl Display) {
     let thread = std::thread::current();
     let why = why.to_string().replace('\n', " ");
@@ -21,4 +26,16 @@ pub fn left_out(why: impl Display) {
 /// What there is; where there is none, that is said.
 pub fn or_left_out<T>(tried: Result<T, impl Display>) -> Option<T> {
     tried.map_err(left_out).ok()
+}
+
+/// Gives the target each file of the folder.
+///
+/// # Panics
+/// When it fails with one, which is named, or there is none.
+pub fn replay(folder: &str, target: impl Fn(&[u8])) {
+    let files: Vec<_> = fs::read_dir(Path::new(folder)).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(!files.is_empty(), "{folder} is empty");
+    let fails = |path: &&_| catch_unwind(AssertUnwindSafe(|| target(&fs::read(path).unwrap()))).is_err();
+    let failing: Vec<_> = files.iter().filter(fails).collect();
+    assert!(failing.is_empty(), "{failing:?}");
 }
