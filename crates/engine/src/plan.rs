@@ -157,8 +157,7 @@ fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let judges = plan.claims.iter().zip(errors).enumerate().map(|(index, (claim, error))| {
         let to_the_end = config.exact_trials.is_some() || config.until_time_is_up;
         let (margin, precision, gate) = (config.margin, config.precision, config.gate);
-        let (easier, most_trials) =
-            (easier.as_ref().map(|errors| (EASIER_ERROR, errors[index])), config.most_trials());
+        let (easier, most_trials) = (easier.as_ref().map(|errors| (EASIER_ERROR, errors[index])), config.most_trials());
         let terms = JudgeTerms { error, easier, most_trials, margin, precision, gate, to_the_end };
         ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
     });

@@ -26,7 +26,9 @@ pub mod terminal;
 /// What pictures are drawn with.
 pub use ascertain_plot as plot;
 
+mod amount;
 mod clause;
+mod counters;
 mod finding;
 mod grid;
 mod standing;

@@ -67,10 +67,8 @@ fn experiment() -> Scripted {
 
 /// What rows can tell: not how the CPUs spent their time meanwhile, nor what trials cost and what was allowed.
 fn assert_same(read: &Outcome, written: &Outcome) {
-    let [read, written] = [read, written].map(|outcome| Outcome {
-        claims: outcome.claims.iter().map(without_cost).collect(),
-        ..outcome.clone()
-    });
+    let [read, written] = [read, written]
+        .map(|outcome| Outcome { claims: outcome.claims.iter().map(without_cost).collect(), ..outcome.clone() });
     for (read, written) in read.claims.iter().zip(&written.claims) {
         assert_eq!(read, written);
     }

@@ -296,7 +296,10 @@ mod tests {
                    112 hold, 13 refuted, 2 undecided, 6 unavailable, 1 failed, 47 open";
         assert_eq!(at(&progress(), 200), all);
         let lines = [
-            (100, "1 min 47 s left · sum.kahan-… · 18 trials, 83.3 %, 8.100x · 112 hold, 13 refuted, 9 neither, 47 open"),
+            (
+                100,
+                "1 min 47 s left · sum.kahan-… · 18 trials, 83.3 %, 8.100x · 112 hold, 13 refuted, 9 neither, 47 open",
+            ),
             (79, "1 min 47 s left · sum.kahan-avx512-… · 112 hold, 13 refuted, 9 neither, 47 open"),
             (39, "1 min 47 s left · sum.kahan-avx512-8x-…"),
             (20, "1 min 47 s left"),
