@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
-use ascertain_engine::command::{CommandExperiment, CommandSet};
+use ascertain_engine::command::{self, CommandExperiment, CommandSet};
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
 use ascertain_engine::function::Group;
 use ascertain_engine::outcome::Gate;
@@ -12,6 +12,7 @@ use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_report::layout::TableLayout;
 
 use crate::error::Error;
+use crate::names;
 use crate::request::{Request, Terms};
 
 /// Its name in `run.json`, which is that of its subcommand; the `id` of its commands too.
@@ -31,6 +32,9 @@ const ALONE_BATCHES: u64 = 100;
 pub struct Compare {
     /// The commands; its `id` is [`USE_CASE`].
     pub commands: CommandSet,
+    /// What they are compared by: one of [`command::metrics`] but the exit code, `wall` as a rule, or one of
+    /// [`command::counters`], which are observed then. The others of those that are observed are beside it.
+    pub metric: String,
     /// Take exactly so many trials, whatever is decided.
     pub runs: Option<u64>,
     /// Take at least so many.
@@ -57,6 +61,7 @@ impl Compare {
     pub fn new(commands: CommandSet) -> Compare {
         Compare {
             commands,
+            metric: "wall".into(),
             runs: None,
             min_runs: None,
             warmup: 0,
@@ -72,12 +77,23 @@ impl Compare {
     /// What to measure and judge.
     ///
     /// # Errors
-    /// When a command line is none, a parameter is in none of them, or a gate or a ratio is asked for and there is one
-    /// command.
+    /// When a command line is none, a parameter is in none of them, commands can't be compared by the metric, or a gate, a
+    /// ratio or another metric than the time is asked for and there is one command.
     pub fn plan(self) -> Result<(Request, Plan), Error> {
-        let set = self.commands;
+        let counters = command::counters();
+        let is_counter = counters.iter().any(|counter| counter.name == self.metric);
+        let set = CommandSet { counters: self.commands.counters || is_counter, ..self.commands };
         let experiment = CommandExperiment::new(set.clone())?;
         let spec = experiment.spec();
+        let metric = spec.metric(&self.metric).filter(|_| self.metric != "exit").ok_or_else(|| {
+            let known = spec.metrics.iter().map(|metric| metric.name.as_str()).filter(|name| *name != "exit");
+            let names: Vec<&str> = known.chain(counters.iter().map(|counter| counter.name.as_str())).collect();
+            Error::Request(format!(
+                "commands can't be compared by `{}`{}",
+                self.metric,
+                names::among(&self.metric, names)
+            ))
+        })?;
         let points = points(&set.parameters);
         let arm = |variant: &str, point: &Point| Arm { variant: variant.to_string(), point: point.clone() };
         let of_variant = |variant: &str| points.iter().map(|point| arm(variant, point)).collect::<Vec<_>>();
@@ -89,13 +105,25 @@ impl Compare {
             let way_out = "which needs a second command; --min-runs 100 narrows a median";
             return Err(Error::Request(format!("--precision is that of a ratio, {way_out}")));
         }
+        if metric != 0 && arms.len() < 2 {
+            return Err(Error::Request("--metric is what commands are compared by, which needs a second one".into()));
+        }
+        let counted = (0..spec.metrics.len()).filter(|&other| {
+            other != metric && counters.iter().any(|counter| counter.name == spec.metrics[other].name)
+        });
+        let counted: Vec<usize> = counted.collect();
+        let order = |candidate: &Arm, reference: &Arm| {
+            let claim = Claim::order(&set.id, candidate, reference);
+            let claim = if metric == 0 { claim } else { claim.by(spec, metric) };
+            Claim { counters: counted.clone(), ..claim }
+        };
         let claims: Vec<Claim> = match spec.variants.len() {
             // One command at several points: the first point is the reference.
-            1 => arms[1..].iter().map(|candidate| Claim::order(&set.id, candidate, &arms[0])).collect(),
+            1 => arms[1..].iter().map(|candidate| order(candidate, &arms[0])).collect(),
             // Several: at each point, the first command.
             _ => arms[points.len()..]
                 .iter()
-                .map(|candidate| Claim::order(&set.id, candidate, &arm(&spec.variants[0].name, &candidate.point)))
+                .map(|candidate| order(candidate, &arm(&spec.variants[0].name, &candidate.point)))
                 .collect(),
         };
         let config = Config {

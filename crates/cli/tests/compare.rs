@@ -265,3 +265,72 @@ fn an_answer_that_later_pairs_contradict_is_withdrawn() {
         );
     }
 }
+
+/// What is judged is in the plan that the run keeps, so that whoever goes on with it judges the same.
+#[test]
+fn commands_are_compared_by_whatever_is_asked_for() {
+    let state = tempfile::tempdir().unwrap();
+    let (few, many) = ("true", "sh -c 'env; env; env; env'");
+    let by = ["compare", "--metric", "page_faults", "--fail-if", "slower", "--max-time", "10min"];
+    let ran = ascertain(state.path(), &[&by, &[few, many][..]].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let said = format!("`{many}` has more page faults than `{few}`: ");
+    assert!(ran.stdout.contains(&said) && ran.stdout.contains("times as many ("), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Median page faults") && ran.stdout.contains("Wall"), "{}", ran.stdout);
+    let run = runs(state.path()).pop().unwrap();
+    let name = run.file_name().unwrap().to_str().unwrap();
+    let went_on = ascertain(state.path(), &["continue", name, "--max-trials", "30"]);
+    assert_eq!(went_on.code, Some(1), "{}", went_on.stderr);
+    assert!(went_on.stdout.contains(&said), "{}", went_on.stdout);
+    ascertain(state.path(), &["report", name]);
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(page.contains("has more page faults than") && page.contains(">Counter</th>"), "{page}");
+    for (metric, hint) in [("memory", "did you mean `memory_peak`?"), ("exit", "there are: wall, user, ")] {
+        let ran = ascertain(state.path(), &["compare", "--no-evidence", "--metric", metric, few, few]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    }
+    let alone = ascertain(state.path(), &["compare", "--no-evidence", "--metric", "user", few]);
+    assert_eq!(alone.code, Some(2), "{}", alone.stderr);
+}
+
+/// They decide nothing, and what the machine does not count says why.
+#[test]
+fn counters_are_beside_the_answer() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--counters", "--format", "json", "-r", "40", "true", "sh -c 'env; env; env; env'"];
+    let json = ascertain(state.path(), &arguments).json();
+    let claims = json["claims"].as_array().unwrap();
+    assert_eq!(claims.len(), 1);
+    let counters = claims[0]["counters"].as_array().unwrap();
+    let metric =
+        |claim: &Value| claim["asked"]["tests"][0]["versus"]["measure"]["metric"].as_str().unwrap().to_string();
+    let names: Vec<String> = counters.iter().map(metric).collect();
+    assert_eq!(names[..3], ["instructions", "cycles", "cache_references"]);
+    assert_eq!(names[3..], ["cache_misses", "branch_misses", "page_faults", "context_switches", "cpu_migrations"]);
+    for counter in counters {
+        match counter["verdict"].as_str().unwrap() {
+            "unavailable" => {
+                assert!(counter["reason"].is_string(), "{counter}");
+                assert_eq!(counter["reason_codes"][0]["code"], "unavailable");
+            }
+            _ => assert_eq!((&counter["trials"], &counter["error"]), (&claims[0]["trials"], &claims[0]["error"])),
+        }
+    }
+    assert_eq!((&counters[5]["decision"], &counters[5]["successes"]), (&"slower".into(), &0.into()));
+    assert!(counters[5]["ratio_high"].as_f64().unwrap() < 1.0);
+    let table =
+        ascertain(state.path(), &["compare", "--no-evidence", "--counters", "--mean", "-r", "3", "true"]).stdout;
+    assert!(table.contains("page faults") && table.contains("Mean ± σ"), "{table}");
+}
+
+/// Nobody moves to another CPU, or nobody may count who does: no ratio, and no picture of one, can be had.
+#[test]
+fn zeros_are_a_tie_that_can_be_reported() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--metric", "cpu_migrations", "-r", "20", "true", "true"];
+    let ran = ascertain(state.path(), &arguments);
+    assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
+    let run = runs(state.path()).pop().unwrap();
+    assert_eq!(ascertain(state.path(), &["report", run.to_str().unwrap()]).code, Some(0));
+}

@@ -5,6 +5,7 @@ use ascertain_engine::experiment::{Arm, Better, Level, Point};
 use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Measure, TestSpec};
 use ascertain_engine::unit::Unit;
 
+use crate::amount::Amount;
 use crate::figure::Figure;
 use crate::text::{escape_controls, quoted};
 
@@ -164,7 +165,11 @@ pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     };
     let range = match (low, high) {
         _ if ties_only(claim) => "all ties".into(),
-        (None, None) if claim.ratio_low == Some(0.0) => "open: time-outs".into(),
+        // Two time-outs, or zeros on either side.
+        (None, None) if claim.ratio_low == Some(0.0) => match Amount::of_order(claim) {
+            Some(_) => "open: zeros or time-outs".into(),
+            None => "open: time-outs".into(),
+        },
         _ => range(claim, false, figure.range),
     };
     Figure { range, ..figure }

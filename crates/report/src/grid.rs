@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Point};
-use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
-use ascertain_engine::unit::significant;
+use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::unit::{Unit, significant};
 
+use crate::amount::{self, Amount};
 use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
 use crate::figure::Figure;
 use crate::finding;
 use crate::layout::{Order, TableLayout};
+use crate::sentence::marked::capitalised;
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -171,7 +173,13 @@ pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
 /// The word for a claim's verdict, or for `compare`'s decision.
 pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     match claim.decision.filter(|_| is_judged(claim)) {
-        Some(decision) => decision.word(),
+        // Not one pair had a winner.
+        Some(Decision::Undecided)
+            if claim.trials > 0 && claim.ties == claim.trials && Amount::of_order(claim).is_some() =>
+        {
+            "equal"
+        }
+        Some(decision) => Amount::of_order(claim).map_or(decision.word(), |amount| amount.answer(decision)),
         None => claim.verdict.word(),
     }
 }
@@ -182,54 +190,71 @@ fn is_judged(claim: &ClaimResult) -> bool {
 }
 
 /// An arm's key in tables: where several metrics of it stand in one row.
-type ArmKey<'a> = (&'a str, &'a Point);
+pub(crate) type ArmKey<'a> = (&'a str, &'a Point);
 
-/// A row for each command or function: its time with interval and range, what else was measured, ratio and decision.
+/// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what else was
+/// measured, ratio and decision.
 /// `interval` is the heading of the ratio's.
 pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
-    let mut grid = Grid::new(&[
+    let judged = outcome.claims.iter().find_map(|claim| match claim.asked.tests.as_slice() {
+        [TestSpec::Versus { measure, .. }] if claim.asked.judging == Judging::Order => Some(measure),
+        _ => None,
+    });
+    let amount = judged.and_then(Amount::of);
+    let others = [("wall", "Wall"), ("user", "User"), ("system", "System"), ("memory_peak", "Memory")];
+    let others = others.into_iter().chain([("throughput", "Throughput")]);
+    // The one that it is about has the first columns.
+    let is_first = |metric: &str| judged.map_or("wall", |measure| &measure.metric) == metric;
+    let others: Vec<(&str, &str)> = others.filter(|(metric, _)| !is_first(metric)).collect();
+    let heading = amount.as_ref().map_or_else(|| "Median".into(), |amount| format!("Median {}", amount.noun()));
+    let times_as = amount.as_ref().map_or_else(|| "Times as fast".into(), |amount| capitalised(amount.times_as()));
+    let mut columns = vec![
         (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose),
-        ("Median", ColumnKind::Number),
+        (&*heading, ColumnKind::Number),
         ("95 % interval", ColumnKind::Number),
         ("Min to max", ColumnKind::Number),
-        ("User", ColumnKind::Number),
-        ("System", ColumnKind::Number),
-        ("Memory", ColumnKind::Number),
-        ("Throughput", ColumnKind::Number),
+        ("Mean ± σ", ColumnKind::Number),
+    ];
+    columns.extend(others.iter().map(|(_, heading)| (*heading, ColumnKind::Number)));
+    columns.extend([
         ("Trials", ColumnKind::Number),
-        ("Times as fast", ColumnKind::Number),
+        (&*times_as, ColumnKind::Number),
         (interval, ColumnKind::Number),
         ("Answer", ColumnKind::Word),
-    ])
-    .stacking(&["95 % interval", "System", interval])
-    .stacking_at(2, &["Min to max", "Memory"]);
+    ]);
+    let mut grid = Grid::new(&columns)
+        .stacking(&["95 % interval", "System", interval])
+        .stacking_at(2, &["Min to max", "Mean ± σ", "Memory"]);
     for (key, of_arm) in arms_in_order(outcome, layout.order) {
+        let point = |metric: &str| of_arm.iter().copied().find(|point| point.metric == metric);
         let median = |metric: &str| {
-            let found = of_arm.iter().find(|point| point.metric == metric && point.n > 0);
+            let found = point(metric).filter(|point| point.n > 0);
             found.and_then(|point| Some((point.unit, point.median?))).map_or_else(String::new, |(unit, value)| {
                 let (factor, symbol) = layout.prefix(unit, value);
                 format!("{} {symbol}", significant(value / factor))
             })
         };
-        let [value, interval, range] = time_cells(of_arm[0], layout);
-        let [ratio, ratio_interval, answer] = comparison_cells(outcome, key);
-        grid.rows.push(vec![
-            Cell::Code(arm_label(key.0, key.1)),
-            value.into(),
-            interval.into(),
-            range.into(),
-            median("user").into(),
-            median("system").into(),
-            median("memory_peak").into(),
-            median("throughput").into(),
-            of_arm[0].n.to_string().into(),
-            ratio.into(),
-            ratio_interval.into(),
-            answer.into(),
-        ]);
+        let first = judged.and_then(|measure| point(&measure.metric)).unwrap_or(of_arm[0]);
+        let [value, interval, range] = time_cells(first, layout);
+        let mean = if layout.mean { mean(first, layout) } else { String::new() };
+        let mut row: Vec<Cell> =
+            vec![Cell::Code(arm_label(key.0, key.1)), value.into(), interval.into(), range.into(), mean.into()];
+        row.extend(others.iter().map(|(metric, _)| Cell::from(median(metric))));
+        row.push(first.n.to_string().into());
+        row.extend(comparison_cells(outcome, key).map(Cell::from));
+        grid.rows.push(row);
     }
     grid.without_empty_columns()
+}
+
+/// "23.41 ± 0.52 ms", by two digits of the standard deviation; nothing where some observations were cut off.
+fn mean(point: &PointSummary, layout: &TableLayout) -> String {
+    let (Some(mean), Some(std)) = (point.mean, point.std) else { return String::new() };
+    let (factor, symbol) = layout.prefix(point.unit, mean);
+    let (mean, std) = (mean / factor, std / factor);
+    let decimals = if std > 0.0 { (1.0 - std.log10().floor()).clamp(0.0, 9.0) as usize } else { 3 };
+    format!("{mean:.decimals$} ± {std:.decimals$} {symbol}").trim_end().to_string()
 }
 
 /// Median, its interval, and from the least to the greatest of an arm's first metric, the one that it is about.
@@ -237,17 +262,34 @@ fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
     if point.n == 0 {
         return ["-".into(), String::new(), String::new()];
     }
-    let PointSummary { median, median_low, median_high, min, max, .. } = *point;
-    let prefix = layout.prefix(point.unit, median.or(min).unwrap_or(0.0));
+    let PointSummary { median, min, max, .. } = *point;
     let own = |end| layout.prefix(point.unit, end);
-    let Figure { value, range } = censored(point, Figure::with_prefix(prefix, &own, median, median_low, median_high));
-    let range_of_all = Figure::with_prefix(prefix, &own, None, min, max).range;
+    let prefix = own(median.or(min).unwrap_or(0.0));
+    let Figure { value, range } = median_cells(point, layout);
+    let range_of_all = match (min, max) {
+        (Some(min), Some(max)) if point.unit.is_count(min) && point.unit.is_count(max) && prefix.0 == 1.0 => {
+            format!("{min} to {max}")
+        }
+        _ => Figure::with_prefix(prefix, &own, None, min, max).range,
+    };
     let range_of_all = match (min, max) {
         (None, None) if point.censored > 0 => over_limit(point),
         (_, None) => to_seen(point, range_of_all),
         _ => range_of_all,
     };
     [value, range, range_of_all]
+}
+
+/// The median with its interval, in the unit that the layout gives it.
+pub(crate) fn median_cells(point: &PointSummary, layout: &TableLayout) -> Figure {
+    let PointSummary { median, median_low, median_high, .. } = *point;
+    let own = |end| layout.prefix(point.unit, end);
+    let prefix = own(median.or(point.min).unwrap_or(0.0));
+    let figure = match prefix.0 == 1.0 && point.unit == Unit::One {
+        true => Figure::of_unit(point.unit, median, median_low, median_high),
+        false => Figure::with_prefix(prefix, &own, median, median_low, median_high),
+    };
+    censored(point, figure)
 }
 
 /// The median with its interval, where those that met their time limit are known to be above it.
@@ -288,7 +330,7 @@ fn over_limit(point: &PointSummary) -> String {
 
 /// Each arm with what was measured of it: references before what is held against them, in the claims' order, or
 /// the fastest first.
-fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>, Vec<&PointSummary>)> {
+pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>, Vec<&PointSummary>)> {
     let versus = outcome.claims.iter().flat_map(|claim| &claim.asked.tests).filter_map(|test| match test {
         TestSpec::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
         TestSpec::Predicate { .. } => None,
@@ -310,7 +352,7 @@ fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>, Vec<&Point
 
 /// Ratio, interval and answer of the command that is the arm; the reference says that it is. What failed says so
 /// in its own row, and what is left without a partner by that, that it was not compared.
-fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
+pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     let is_key = |arm: &Arm| (arm.variant.as_str(), &arm.point) == key;
     let is_left_out = outcome.left_out.iter().any(|arm| (arm.variant.as_str(), &arm.at) == key);
     let versus = outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Order).filter_map(|claim| {
@@ -329,7 +371,10 @@ fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
         Some((_, false)) => ["1".into(), String::new(), "reference".into()],
         Some((claim, true)) if !is_judged(claim) => ["-".into(), String::new(), "not compared".into()],
         Some((claim, true)) => {
-            let figure = ratio_figure(claim, &[1.0]);
+            let figure = match Amount::of_order(claim) {
+                Some(_) => ratio_figure(&amount::inverse(claim), &[1.0]),
+                None => ratio_figure(claim, &[1.0]),
+            };
             [figure.value, figure.range, answer(claim).into()]
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! What lies above the `limit` where observations were cut off is not known and `null`; `censored` says how many were.
 
-use ascertain_engine::outcome::Outcome;
+use ascertain_engine::outcome::{ClaimResult, Outcome};
 use serde_json::Value;
 
 use crate::finding;
@@ -17,8 +17,10 @@ pub fn outcome(outcome: &Outcome) -> String {
     let mut whole = serde_json::to_value(outcome).expect("plain data with text as keys is always JSON");
     say(&mut whole, "threats", "threat_codes", outcome.threats.iter().map(finding::threat_sentence).collect());
     for (value, claim) in parts(&mut whole, "claims").zip(&outcome.claims) {
-        say(value, "reason", "reason_codes", finding::reasons(claim).into());
-        say(value, "unlike", "unlike_codes", claim.unlike.iter().map(finding::unlike).collect());
+        say_of_claim(value, claim);
+        for (value, counter) in parts(value, "counters").zip(&claim.counters) {
+            say_of_claim(value, counter);
+        }
     }
     for (value, left_out) in parts(&mut whole, "left_out").zip(&outcome.left_out) {
         say(value, "reason", "reason_code", finding::reason(&left_out.reason).into());
@@ -28,6 +30,11 @@ pub fn outcome(outcome: &Outcome) -> String {
 
 fn parts<'a>(whole: &'a mut Value, of: &str) -> impl Iterator<Item = &'a mut Value> {
     whole.get_mut(of).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+fn say_of_claim(value: &mut Value, claim: &ClaimResult) {
+    say(value, "reason", "reason_codes", finding::reasons(claim).into());
+    say(value, "unlike", "unlike_codes", claim.unlike.iter().map(finding::unlike).collect());
 }
 
 /// Puts words where findings stand, and those at the end under another name.

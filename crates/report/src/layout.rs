@@ -11,6 +11,8 @@ pub struct TableLayout {
     pub order: Order,
     /// The unit of times; without one, whichever fits each.
     pub time_unit: Option<TimeUnit>,
+    /// Whether there is a column with the mean and the standard deviation.
+    pub mean: bool,
 }
 
 /// In which order commands stand in a table.
@@ -36,6 +38,9 @@ pub enum TimeUnit {
     Second,
 }
 
+/// How many are written from ten of each on: 12345 instructions are `12.35 k`, and 1234 are counted.
+const COUNTS: [(f64, &str); 3] = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+
 impl TableLayout {
     /// Factor and symbol of the prefix that a value is written with.
     pub(crate) fn prefix(self, unit: Unit, value: f64) -> (f64, &'static str) {
@@ -43,6 +48,7 @@ impl TableLayout {
             (Unit::Nanosecond, Some(TimeUnit::Microsecond)) => (1e3, "µs"),
             (Unit::Nanosecond, Some(TimeUnit::Millisecond)) => (1e6, "ms"),
             (Unit::Nanosecond, Some(TimeUnit::Second)) => (1e9, "s"),
+            (Unit::One, _) => COUNTS.into_iter().find(|(factor, _)| value.abs() >= 10.0 * factor).unwrap_or((1.0, "")),
             _ => unit.prefix(value),
         }
     }

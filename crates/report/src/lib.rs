@@ -29,7 +29,9 @@ pub mod terminal;
 #[cfg(feature = "plot")]
 pub use ascertain_plot as plot;
 
+mod amount;
 mod clause;
+mod counters;
 mod finding;
 mod grid;
 mod standing;

@@ -4,6 +4,7 @@ use ascertain_engine::claim::Judging;
 use ascertain_engine::finding::Threat;
 use ascertain_engine::outcome::Outcome;
 
+use crate::counters;
 use crate::finding;
 use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::judgement::Judgement;
@@ -20,6 +21,8 @@ pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     if compares(outcome) {
         parts.push(table(&grid::compared(outcome, layout, "Interval")));
         parts.extend(sentences);
+        parts.push(table(&counters::grid(outcome, layout)));
+        parts.extend(counters::notes(outcome).iter().map(|note| paragraph(note)));
     } else {
         parts.push(table(&grid::claims(outcome)));
         parts.extend(sentences);

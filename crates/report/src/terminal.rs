@@ -11,6 +11,7 @@ use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
 use unicode_width::UnicodeWidthStr;
 
+use crate::counters;
 use crate::figure::Figure;
 use crate::finding;
 use crate::grid::{self, Column, ColumnKind, Grid};
@@ -295,8 +296,8 @@ fn painted_end(line: &str, width: usize) -> String {
 /// Blue and orange would be told apart by everybody, but terminals have no orange: blue and red are.
 fn color_of(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
-        "holds" | "faster" => Some("1;34"),
-        "refuted" | "slower" | "failed" => Some("1;31"),
+        "holds" | "faster" | "less" | "fewer" => Some("1;34"),
+        "refuted" | "slower" | "more" | "failed" => Some("1;31"),
         "undecided" => Some("33"),
         "unavailable" | "deferred" | "reference" => Some("2"),
         _ => None,
@@ -339,6 +340,14 @@ fn tally(claims: &[ClaimResult]) -> String {
 /// interval, and the answer.
 pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
     style.table(&grid::compared(outcome, layout, "Interval"))
+}
+
+/// What was counted of each command beside that, how it compares with the reference's, and what could not be counted; empty
+/// where nothing was asked for.
+pub fn counters_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
+    let notes: String = counters::notes(outcome).iter().map(|note| style.paragraph(&plain(note))).collect();
+    let parts = [style.table(&counters::grid(outcome, layout)), notes];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was

@@ -3,6 +3,7 @@
 mod common;
 
 use ascertain_engine::outcome::Verdict;
+use ascertain_engine::unit::Unit;
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
 use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_report::{csv, hyperfine, json, markdown, sentence};
@@ -17,6 +18,8 @@ fn widest(text: &str) -> usize {
 fn terminal_tables_fit_their_width() {
     let (check, compare, slo, many) = (common::check(), common::compare(), common::slo(), common::many());
     let functions = common::functions();
+    let (counted, with_mean) =
+        (common::counted_commands("memory_peak", Unit::Byte), TableLayout { mean: true, ..TableLayout::default() });
     for width in [80, 120] {
         let style = Style { color: false, width };
         for (name, text) in [
@@ -24,6 +27,9 @@ fn terminal_tables_fit_their_width() {
             ("screen", terminal::checked(&many, &Shown::default(), &style)),
             ("compare", terminal::compare_table(&compare, &TableLayout::default(), &style)),
             ("functions", terminal::compare_table(&functions, &TableLayout::default(), &style)),
+            ("compare-mean", terminal::compare_table(&compare, &with_mean, &style)),
+            ("compare-memory", terminal::compare_table(&counted, &TableLayout::default(), &style)),
+            ("counters", terminal::counters_table(&counted, &TableLayout::default(), &style)),
             ("compare-sentences", terminal::sentences(&compare, &style)),
             ("points", terminal::points_table(&check, &style)),
             ("sentences", terminal::sentences(&check, &style)),
@@ -126,6 +132,9 @@ fn a_run_for_programs() {
     compare_with_golden("judge.csv", &csv::judgement(&common::judgement()));
     compare_with_golden("check.md", &markdown::outcome(&check, &TableLayout::default()));
     compare_with_golden("compare.md", &markdown::outcome(&compare, &TableLayout::default()));
+    let counted = common::counted_commands("user", Unit::Nanosecond);
+    compare_with_golden("counters.md", &markdown::outcome(&counted, &TableLayout::default()));
+    compare_with_golden("counters.json", &json::outcome(&counted));
     compare_with_golden("judge.md", &markdown::judgement(&common::judgement()));
 }
 
@@ -145,7 +154,7 @@ fn formats_of_hyperfine() {
 fn order_and_unit_are_those_asked_for() {
     let mut times = common::times();
     times.reverse();
-    let layout = TableLayout { order: Order::Time, time_unit: Some(TimeUnit::Microsecond) };
+    let layout = TableLayout { order: Order::Time, time_unit: Some(TimeUnit::Microsecond), ..TableLayout::default() };
     for text in [hyperfine::markdown, hyperfine::asciidoc, hyperfine::orgmode].map(|write| write(&times, layout)) {
         assert!(text.contains("Mean [µs]") && text.contains("11603.4 ± "), "{text}");
         assert!(text.find("sleep 0.01") < text.find("sh -c"), "{text}");

@@ -316,3 +316,49 @@ fn signs_of_unlike_trials_are_a_warning() {
         "{warning}"
     );
 }
+
+/// Of what a command takes beside its time there is more or less, and of what is counted there are fewer.
+#[test]
+fn what_is_taken_beside_time_is_said_by_its_amount() {
+    let by = |metric: &str, decision, ratio: [f64; 3], margin| {
+        let mut claim = order("new", "old");
+        if let TestSpec::Versus { measure: by, .. } = &mut claim.asked.tests[0] {
+            *by = measure(metric, Unit::One);
+        }
+        claim.asked.margin = margin;
+        let [ratio, low, high] = ratio;
+        says(&decided(with_ratio(claim, ratio, low, high), decision, 30, 40, 0))
+    };
+    let less = by("memory_peak", Decision::Faster, [1.25, 1.2, 1.3], None);
+    assert!(
+        less.starts_with("`new` uses less memory than `old`: 20 % less (17 to 23 %), having won 30 of 40"),
+        "{less}"
+    );
+    let more = by("user", Decision::Slower, [0.8, 0.78, 0.82], None);
+    assert!(more.starts_with("`new` uses more user time than `old`: 25 % more (22 to 28 %), having lost 10"), "{more}");
+    let twice = by("page_faults", Decision::Slower, [0.4, 0.38, 0.42], None);
+    assert!(twice.starts_with("`new` has more page faults than `old`: 2.5 times as many (2.4 to 2.6), "), "{twice}");
+    let open = by("cycles", Decision::Undecided, [1.01, 0.9, 1.2], None);
+    assert!(
+        open.contains("`new` takes 0.99 times as many cycles as `old` (0.83 to 1.1), having won 30 of 40"),
+        "{open}"
+    );
+    assert!(open.ends_with("which takes fewer cycles."), "{open}");
+    let same = by("instructions", Decision::Same, [1.0, 0.98, 1.01], Some(0.05));
+    assert!(
+        same.starts_with("`new` executes as many instructions as `old` within 5 %: 1.00 times as many ("),
+        "{same}"
+    );
+    let not_more = by("system", Decision::NotSlower, [1.2, 1.1, 1.3], Some(0.05));
+    assert!(
+        not_more.starts_with("`new` does not use more system time than `old` by more than 5 %: 17 % less ("),
+        "{not_more}"
+    );
+    // Zeros have an order, and no ratio.
+    let mut zeros = order("new", "old");
+    if let TestSpec::Versus { measure: by, .. } = &mut zeros.asked.tests[0] {
+        *by = measure("cpu_migrations", Unit::One);
+    }
+    let zeros = says(&decided(zeros, Decision::Faster, 14, 14, 0));
+    assert!(zeros.starts_with("`new` has fewer CPU migrations than `old`: it won 14 of 14 pairs; "), "{zeros}");
+}

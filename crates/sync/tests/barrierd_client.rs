@@ -27,7 +27,7 @@ use common::fake_daemon::{Fake, at_last, in_time, other_cpus, path, possible, so
 #[cfg(target_arch = "x86_64")]
 use common::filter::{EXPEDITED, forbid_command, forbid_membarrier};
 #[cfg(target_arch = "x86_64")]
-use common::left_out::{left_out, or_left_out};
+use ascertain_sys::testing::{left_out, or_left_out};
 
 #[test]
 fn the_layout_is_as_documented() {

@@ -4,12 +4,13 @@ use anyhow::bail;
 use ascertain::compare::Compare;
 pub use ascertain::compare::USE_CASE;
 use ascertain::{Done, Request};
-use ascertain_engine::command::{CommandSet, NamedCommand, OnFailure};
+use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::{ClaimResult, Gate, Verdict};
 use ascertain_engine::plan::Plan;
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
 use ascertain_report::terminal;
+use ascertain_sys::perf::Counter;
 use clap::ValueEnum;
 
 use super::commands::Starting;
@@ -45,6 +46,9 @@ pub struct Args {
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_parser = ignored,
           default_missing_value = "all-non-zero", help_heading = "Commands")]
     ignore_failure: Option<OnFailure>,
+    /// What is compared: `wall`, `user`, `system`, `memory_peak`, or a counter such as `page_faults`; the others stay in the table
+    #[arg(long, value_name = "METRIC", default_value = "wall", help_heading = "Judging")]
+    metric: String,
     /// Take exactly so many trials, whatever is decided
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Judging")]
     runs: Option<u64>,
@@ -75,6 +79,13 @@ pub struct Args {
         long_help = "The unit of times in tables, also exported ones: microsecond, millisecond or second [default: whichever fits]"
     )]
     time_unit: Option<Unit>,
+    /// Show the mean and the standard deviation too, as hyperfine does
+    #[arg(long, help_heading = "Output")]
+    mean: bool,
+    /// Count instructions, cycles, cache and branch misses, page faults, context switches and migrations between CPUs of
+    /// each command and all that it starts, and compare them too
+    #[arg(long, help_heading = "Output")]
+    counters: bool,
     /// Draw the medians below the table
     #[arg(long, help_heading = "Output")]
     plot: bool,
@@ -143,7 +154,19 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         Some(OutputStyle::None) => display.quiet = true,
     }
     output::note_undrawn(args.plot, display);
-    session::carry_out(args.request()?, &common)
+    let asked = args.request()?;
+    note_uncounted(&asked.1);
+    session::carry_out(asked, &common)
+}
+
+/// Where nothing is compared no answer says what can't be counted.
+fn note_uncounted(plan: &Plan) {
+    let are_counted = plan.claims.is_empty() && plan.commands.iter().any(|set| set.counters);
+    for (metric, counter) in command::counters().iter().zip(Counter::ALL).filter(|_| are_counted) {
+        if let Err(reason) = counter.available() {
+            output::note(&format!("{} are not counted: {reason}", metric.name.replace('_', " ")));
+        }
+    }
 }
 
 /// The table, a sentence for each command, plots, and what threatens the result.
@@ -170,6 +193,7 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
             terminal::compare_table(outcome, &request.layout, style),
             terminal::sentences(outcome, style),
             left_out,
+            terminal::counters_table(outcome, &request.layout, style),
             output::plots(run, request.plot, style),
             terminal::threats(outcome, style),
         ])
@@ -186,6 +210,7 @@ impl Args {
             bail!("--min-runs {fewest} is more than --max-trials {most}");
         }
         let compare = Compare {
+            metric: self.metric.clone(),
             runs: self.runs,
             min_runs: self.min_runs,
             warmup: self.starting.warmup,
@@ -221,6 +246,7 @@ impl Args {
                 Unit::Millisecond => TimeUnit::Millisecond,
                 Unit::Second => TimeUnit::Second,
             }),
+            mean: self.mean,
         }
     }
 }
@@ -262,7 +288,7 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
         time_limit: Some(starting.time_limit()),
         on_failure: args.ignore_failure.clone().unwrap_or_default(),
         requests: None,
-        counters: false,
+        counters: args.counters,
     })
 }
 

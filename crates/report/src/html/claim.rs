@@ -241,13 +241,13 @@ fn reach(claim: &ClaimResult, state: State) -> String {
              let --prepare bring the machine into one state before each observation."
         }
         (_, Judging::Order) if claim.basis == Some(Basis::Magnitudes) => {
-            "The two differ, and the one that is called faster wins more of these pairs, or wins by more. A coin drew the order \
+            "The two differ, and the one that the answer prefers wins more of these pairs, or wins by more. A coin drew the order \
              in each trial, so that they differ, and which way, is exact, whatever else the machine did; that it wins more \
              often, the count of the pairs that gave the verdict does not show. How big the difference is, the ratio’s interval says, for trials that \
              are alike. That it will be so on another day or another machine is your inference."
         }
         (_, Judging::Order) => {
-            "Faster means that it wins more often than it loses, slower that it loses more often. A coin drew the order in each trial, so for the trials \
+            "The answer says which of the two wins more often than it loses. A coin drew the order in each trial, so for the trials \
              measured this is exact, whatever else the machine did. How big the difference is, the ratio’s interval \
              says, for trials that are alike. That it will be so on another day or another machine is your inference."
         }

@@ -11,6 +11,7 @@ use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
 use super::table::TableView;
+use crate::counters;
 use crate::figure::{chance, exact_percent};
 use crate::grid;
 use crate::layout::TableLayout;
@@ -27,7 +28,10 @@ pub(super) struct ExperimentView {
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
     pub table: Option<TableView>,
-    /// The metrics of the table, and what each is.
+    /// What was counted beside it, and what is to be said of that.
+    pub counters: Option<TableView>,
+    pub counter_notes: Vec<Html>,
+    /// The metrics of the tables, and what each is.
     pub metrics: Vec<(String, String)>,
     pub left_out: Vec<Html>,
     /// What threatens its results, in its own words.
@@ -48,11 +52,16 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
     let is_open = is_what_was_asked(run, spec);
     let pictures = pictures::of_experiment(run, &spec.id);
+    let mut asked = run.outcome.asked_for(&run.header.plan.tables);
+    asked.claims.retain(|claim| claim.experiment == spec.id);
+    asked.points.retain(|point| point.experiment == spec.id);
     ExperimentView {
         question,
         pictures: figures(pictures, prefix, &format!("e{index}p"), is_open, pack),
         constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
+        counters: TableView::of("Counters", &counters::grid(&asked, &TableLayout::default())),
+        counter_notes: counters::notes(&asked).iter().map(|note| Html::sentence(note)).collect(),
         metrics: metrics(run, spec),
         left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
         threats,

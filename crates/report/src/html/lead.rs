@@ -9,7 +9,8 @@ use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::claim::{anchors, heading, here, sentence};
 use super::markup::Html;
-use crate::clause::{self, adjective, compared_names, worse};
+use crate::amount::{Wording, apart};
+use crate::clause::compared_names;
 use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid;
 use crate::sentence::marked;
@@ -119,15 +120,14 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     let Compared { claim, measure, candidate, reference, decision } = compared;
     let (one, other) = compared_names(candidate, reference);
     let [one, other] = [one, other].map(|name| quoted(&name));
-    let (medians, (good, better)) =
-        ([candidate, reference].map(|arm| median(arm, measure, outcome)), adjective(measure));
+    let wording = Wording::of(measure);
+    let medians = [candidate, reference].map(|arm| median(arm, measure, outcome));
     let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "unknown".into()));
     let medians = format!("Median {of_one} against {of_other}");
     let sure = format!("the chance that this is wrong is at most {}", chance(claim.error));
     let differs = |word: &str, faster: bool| {
-        let headline = format!("{one} is {word} than {other}");
-        let times =
-            clause::times(claim, &format!(" times as {good}"), &[1.0]).filter(|_| marked::agrees(claim, faster));
+        let headline = format!("{one} {word} {other}");
+        let times = apart(claim, measure, &[1.0]).filter(|_| marked::agrees(claim, faster));
         let Some(times) = times else { return (headline, format!("{medians}; {sure}.")) };
         let short = times.split_once(" (").map_or(times.as_str(), |(short, _)| short);
         (format!("{headline}: {short}"), format!("{medians}, {times}; {sure}."))
@@ -135,17 +135,17 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     let by_margin =
         |words: &str| claim.asked.margin.map_or_else(String::new, |margin| format!("{words}{}", exact_percent(margin)));
     match decision {
-        Some(Decision::Faster) => differs(better, true),
-        Some(Decision::Slower) => differs(worse(measure), false),
+        Some(Decision::Faster) => differs(&wording.better, true),
+        Some(Decision::Slower) => differs(&wording.worse, false),
         Some(Decision::Same) => {
-            (format!("{one} is as {good} as {other}{}", by_margin(" within ")), format!("{medians}; {sure}."))
+            (format!("{one} {} {other}{}", wording.equal, by_margin(" within ")), format!("{medians}; {sure}."))
         }
         Some(decision @ (Decision::NotSlower | Decision::NotFaster)) => {
-            let word = if *decision == Decision::NotSlower { worse(measure) } else { better };
-            (format!("{one} is not {word} than {other}{}", by_margin(" by more than ")), format!("{medians}; {sure}."))
+            let is_not = if *decision == Decision::NotSlower { &wording.not_worse } else { &wording.not_better };
+            (format!("{one} {is_not} {other}{}", by_margin(" by more than ")), format!("{medians}; {sure}."))
         }
         Some(Decision::Undecided) => (
-            format!("Undecided whether {one} or {other} is {better}"),
+            format!("Undecided whether {one} or {other} {}", wording.is_better),
             format!("Median {of_one} against {of_other}. {}", marked::claim(claim)),
         ),
         None => (format!("{one} and {other} were not compared"), marked::claim(claim)),
@@ -158,9 +158,10 @@ fn headline_of_several(compared: &[Compared]) -> String {
     let is_shared = compared.iter().all(|compared| compared.reference == *reference);
     let whose = if is_shared { quoted(&reference.to_string()) } else { "their reference".into() };
     let better = compared.iter().filter(|compared| compared.decision == Some(Decision::Faster)).count();
-    let are = if better == 1 { "is" } else { "are" };
+    let Wording { is_better, are_better, .. } = Wording::of(measure);
+    let are_better = if better == 1 { is_better } else { are_better };
     let count = if better == 0 { "None".to_string() } else { better.to_string() };
-    format!("{count} of {} {are} {} than {whose}", compared.len(), adjective(measure).1)
+    format!("{count} of {} {are_better} than {whose}", compared.len())
 }
 
 /// The best median, that of the reference, and who was found better or worse than that. Where parameters give each
@@ -173,13 +174,14 @@ fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
         true => (best_median(compared, measure, reference, outcome), "the"),
         false => ("Each is compared with the reference at its own parameters.".to_string(), "its"),
     };
-    let (good, better) = adjective(measure);
+    let Wording { better, worse, equal, not_worse, not_better, .. } = Wording::of(measure);
+    let of_reference = |is: String| format!("{} {whose} reference", is.trim_start_matches("is "));
     let groups = [
-        (Some(Decision::Faster), format!("{better} than {whose} reference")),
-        (Some(Decision::Slower), format!("{} than {whose} reference", worse(measure))),
-        (Some(Decision::Same), format!("as {good} as {whose} reference")),
-        (Some(Decision::NotSlower), format!("not {} than {whose} reference", worse(measure))),
-        (Some(Decision::NotFaster), format!("not {better} than {whose} reference")),
+        (Some(Decision::Faster), of_reference(better)),
+        (Some(Decision::Slower), of_reference(worse)),
+        (Some(Decision::Same), of_reference(equal)),
+        (Some(Decision::NotSlower), of_reference(not_worse)),
+        (Some(Decision::NotFaster), of_reference(not_better)),
         (Some(Decision::Undecided), "undecided".to_string()),
         (None, "not compared".to_string()),
     ];

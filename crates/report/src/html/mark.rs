@@ -6,6 +6,7 @@ use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Verdict};
 
 use super::markup::Html;
+use crate::amount::Amount;
 use crate::figure::{Figure, exact_percent};
 use crate::standing::Standing;
 
@@ -93,7 +94,11 @@ impl SharedAxis {
             _ => write!(drawing, "<circle class=\"open\" cx=\"{x:.1}\" cy=\"10\" r=\"4\"/>"),
         };
         let figure = Figure::new(Some(value), Some(low), Some(high), &[1.0]);
-        let label = if self.is_order { "times as fast as the reference" } else { "times what was claimed" };
+        let label = match Amount::of_order(claim).filter(|_| self.is_order) {
+            Some(amount) => amount.ratio(),
+            None if self.is_order => "times as fast as the reference".into(),
+            None => "times what was claimed".into(),
+        };
         Html(format!(
             "<svg class=\"mini\" viewBox=\"0 0 {WIDTH} 20\" role=\"img\" aria-label=\"{figure} {label}\">{drawing}</svg>"
         ))

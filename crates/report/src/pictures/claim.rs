@@ -10,6 +10,7 @@ use ascertain_stats::{Tally, credible_interval, log_binomial};
 use super::labelled::labelled;
 use super::paired::{paired, values};
 use super::{Picture, PictureKind, Table, names};
+use crate::amount::Amount;
 use crate::figure::{Figure, exact_percent, odds, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
@@ -49,8 +50,12 @@ pub(super) fn said(claim: &ClaimResult) -> &str {
 }
 
 /// What a verdict for and one against the claim are called.
-fn directions(claim: &ClaimResult) -> [&'static str; 2] {
-    if claim.asked.judging == Judging::Order { ["faster", "slower"] } else { ["holds", "refuted"] }
+pub(super) fn directions(claim: &ClaimResult) -> [&'static str; 2] {
+    match Amount::of_order(claim) {
+        Some(amount) => [amount.word(true), amount.word(false)],
+        None if claim.asked.judging == Judging::Order => ["faster", "slower"],
+        None => ["holds", "refuted"],
+    }
 }
 
 /// The evidence in both directions after each trial, in powers of ten, from the even odds that it starts with.
@@ -111,10 +116,11 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
 
 /// What either line is evidence of.
 pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
-    if claim.asked.judging == Judging::Order {
-        ["that it is faster", "that it is slower"]
-    } else {
-        ["that it holds", "that it does not"]
+    match Amount::of_order(claim).map(|amount| amount.word(true)) {
+        Some("fewer") => ["that it has fewer", "that it has more"],
+        Some(_) => ["that it uses less", "that it uses more"],
+        None if claim.asked.judging == Judging::Order => ["that it is faster", "that it is slower"],
+        None => ["that it holds", "that it does not"],
     }
 }
 

@@ -3,10 +3,11 @@ use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec};
 use ascertain_engine::recorded::RecordedRun;
 use ascertain_engine::unit::Unit;
 
-use super::claim::said;
+use super::claim::{directions, said};
 use super::labelled::labelled;
 use super::names::{self, Lines};
 use super::{Picture, PictureKind, Table};
+use crate::amount::Amount;
 use crate::figure::{Figure, exact_percent};
 use crate::grid::answer;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
@@ -70,12 +71,15 @@ struct Row<'a> {
 
 fn ratios(rows: &[Row]) -> Option<Picture> {
     let is_order = rows.iter().all(|row| row.claim.asked.judging == Judging::Order);
-    let (title, label) = match is_order {
-        true => ("How many times as fast as the reference", "times as fast"),
-        false => ("Each ratio by the one that was claimed: as claimed at 1, better beyond", "measured by claimed"),
+    let (title, label) = match (is_order, rows.first().and_then(|row| Amount::of_order(row.claim))) {
+        (true, Some(amount)) => ("What the reference takes by what each takes itself", amount.ratio()),
+        (true, None) => ("How many times as fast as the reference", "times as fast".into()),
+        (false, _) => {
+            ("Each ratio by the one that was claimed: as claimed at 1, better beyond", "measured by claimed".into())
+        }
     };
     let rule = Layer::Rule { on: Which::X, at: 1.0, label: if is_order { "equal" } else { "as claimed" }.into() };
-    let x = Axis::new(label, Scale::Log, Unit::One);
+    let x = Axis::new(&label, Scale::Log, Unit::One);
     let (series, mut layers) = by_answer(rows)?;
     layers.push(rule);
     let mut table = Table::new(&["Claim", "Answer", "Ratio", "By the claimed one"]);
@@ -122,9 +126,12 @@ fn rate(claim: &ClaimResult) -> Option<Row<'_>> {
 /// The rows coloured by what was concluded; nothing where there are none.
 fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
     // The colours of verdicts are the same in all runs.
-    let is_order = rows.first()?.claim.asked.judging == Judging::Order;
-    let mut answers =
-        if is_order { vec!["faster", "slower", "undecided", "same"] } else { vec!["holds", "refuted", "undecided"] };
+    let first = rows.first()?.claim;
+    let [better, worse] = directions(first);
+    let mut answers = vec![better, worse, "undecided"];
+    if first.asked.judging == Judging::Order {
+        answers.push("same");
+    }
     for row in rows {
         if !answers.contains(&answer(row.claim)) {
             answers.push(answer(row.claim));

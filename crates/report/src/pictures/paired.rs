@@ -10,10 +10,11 @@ use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
 use ascertain_stats::quantile_ranks;
 
-use super::claim::said;
+use super::claim::{directions, said};
 use super::measured::{Measured, scale_for};
 use super::trials::not_drawn;
 use super::{Picture, PictureKind, Table, names};
+use crate::amount::Amount;
 use crate::clause::{ClaimFigure, adjective};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::plain;
@@ -54,8 +55,11 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
     }
     layers.extend(effect.rules(claim, Which::Y));
     let (good, better) = adjective(effect.measure);
-    let (what, label) =
-        if is_ratio { ("ratio", format!("times as {good}")) } else { ("difference", format!("{better} by")) };
+    let (what, label) = match Amount::of_order(claim) {
+        Some(amount) => ("ratio", amount.ratio()),
+        None if is_ratio => ("ratio", format!("times as {good}")),
+        None => ("difference", format!("{better} by")),
+    };
     let plot = Plot {
         id,
         title: format!("Paired {what}s in the order measured{}", not_drawn(path.statistics.len() - drawn)),
@@ -238,7 +242,11 @@ impl<'a> PairedEffect<'a> {
         match (claim.asked.judging, claim.asked.margin, self.bound) {
             (Judging::Order, None, _) => vec![rule(1.0, "equal".into())],
             (Judging::Order, Some(margin), _) => {
-                vec![rule(1.0 / (1.0 + margin), "slower below".into()), rule(1.0 + margin, "faster above".into())]
+                let [better, worse] = directions(claim);
+                vec![
+                    rule(1.0 / (1.0 + margin), format!("{worse} below")),
+                    rule(1.0 + margin, format!("{better} above")),
+                ]
             }
             (_, _, Bound::AtLeast(low)) => vec![rule(low, format!("claimed: at least {}", write(low)))],
             (_, _, Bound::AtMost(high)) => vec![rule(high, format!("claimed: at most {}", write(high)))],
@@ -256,7 +264,7 @@ impl<'a> PairedEffect<'a> {
         let write = |number: f64| self.unit().exact(number);
         match (claim.asked.judging, self.bound) {
             _ if claim.asked.tests.len() > 1 => ["all conditions true".into(), "not all true".into()],
-            (Judging::Order, _) => ["faster".into(), "slower".into()],
+            (Judging::Order, _) => directions(claim).map(String::from),
             (_, Bound::AtLeast(low)) => [format!("at least {}", write(low)), format!("below {}", write(low))],
             (_, Bound::AtMost(high)) => [format!("at most {}", write(high)), format!("above {}", write(high))],
             (_, Bound::Within(low, high)) => [format!("from {} to {}", write(low), write(high)), "outside".to_string()],

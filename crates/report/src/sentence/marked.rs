@@ -5,7 +5,8 @@ use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Basis, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 
-use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure, worse};
+use crate::amount::{Amount, Wording, apart};
+use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure};
 use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
 use crate::text::{ended, escape_controls, quoted, with_names};
@@ -257,7 +258,7 @@ fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> 
 
 /// "1.052 times as fast (1.047 to 1.058)".
 fn times(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> Option<String> {
-    clause::times(claim, &format!(" times as {}", adjective(measure).0), &marks(claim))
+    apart(claim, measure, &marks(claim))
 }
 
 /// The ratios that separate the answers.
@@ -266,32 +267,33 @@ fn marks(claim: &ClaimResult) -> Vec<f64> {
 }
 
 fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> String {
-    let word = if faster { adjective(measure).1 } else { worse(measure) };
-    format!("{candidate} is {word} than {baseline}{}", in_metric(measure))
+    let Wording { better, worse, in_metric, .. } = Wording::of(measure);
+    format!("{candidate} {} {baseline}{in_metric}", if faster { better } else { worse })
 }
 
 fn same(claim: &ClaimResult, sides: &Sides, margin: Option<f64>) -> String {
     let Sides { measure, candidate, baseline } = sides;
-    let (good, _) = adjective(measure);
+    let Wording { equal, in_metric, .. } = Wording::of(measure);
     let within = margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
     let times = times(claim, sides).map_or_else(String::new, |times| format!("{times}; "));
-    format!("{candidate} is as {good} as {baseline}{}{within}: {times}{}.", in_metric(measure), by_interval(claim))
+    format!("{candidate} {equal} {baseline}{in_metric}{within}: {times}{}.", by_interval(claim))
 }
 
 /// A gate asked no more than that.
 fn not_beyond(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> String {
     let Sides { measure, candidate, baseline } = sides;
-    let word = if faster { adjective(measure).1 } else { worse(measure) };
+    let Wording { not_better, not_worse, in_metric, .. } = Wording::of(measure);
+    let is_not = if faster { not_better } else { not_worse };
     let by_more = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
     let times = times(claim, sides).map_or_else(String::new, |times| format!("{times}; "));
-    format!("{candidate} is not {word} than {baseline}{}{by_more}: {times}{}.", in_metric(measure), by_interval(claim))
+    format!("{candidate} {is_not} {baseline}{in_metric}{by_more}: {times}{}.", by_interval(claim))
 }
 
 /// What a comparison asks.
 fn question(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> String {
     match claim.asked.margin {
         Some(margin) => format!("how they compare within {}", exact_percent(margin)),
-        None => format!("which is {}", adjective(measure).1),
+        None => format!("which {}", Wording::of(measure).is_better),
     }
 }
 
@@ -299,18 +301,29 @@ fn question(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> String {
 fn order_so_far(claim: &ClaimResult, sides: &Sides) -> String {
     let Sides { measure, candidate, baseline } = sides;
     let counts = counts_of(claim, claim.judged(), "won");
-    let times = times(claim, sides).map_or_else(String::new, |times| format!(", and is {times}"));
-    format!("{candidate} {counts} against {baseline}{}{times}", in_metric(measure))
+    let is = if Amount::of(measure).is_some() { "with" } else { "and is" };
+    let times = times(claim, sides).map_or_else(String::new, |times| format!(", {is} {times}"));
+    format!("{candidate} {counts} against {baseline}{}{times}", by_metric(measure))
+}
+
+/// What the pairs were won in, where it is not the time.
+fn by_metric(measure: &Measure) -> String {
+    Amount::of(measure).map_or_else(|| in_metric(measure), |amount| format!(" in {}", amount.noun()))
 }
 
 fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
     let Sides { measure, candidate, baseline } = sides;
     let question = question(claim, sides);
-    let (good, _) = adjective(measure);
-    let as_fast = format!(" times as {good} as {baseline}{}", in_metric(measure));
-    let (is, won) = match clause::times(claim, &as_fast, &marks(claim)) {
-        Some(times) => (format!("{candidate} is {times},"), "having won"),
-        None => (format!("against {baseline}{}, {candidate}", in_metric(measure)), "won"),
+    let times = match Amount::of(measure) {
+        Some(amount) => amount.times(claim, baseline, &marks(claim)),
+        None => {
+            let as_fast = format!(" times as {} as {baseline}{}", adjective(measure).0, in_metric(measure));
+            clause::times(claim, &as_fast, &marks(claim)).map(|times| format!("is {times}"))
+        }
+    };
+    let (is, won) = match times {
+        Some(times) => (format!("{candidate} {times},"), "having won"),
+        None => (format!("against {baseline}{}, {candidate}", by_metric(measure)), "won"),
     };
     let counts = counts_of(claim, claim.judged(), won);
     match claim.decided {

@@ -274,6 +274,41 @@ pub fn compare() -> Outcome {
     outcome(points, claims)
 }
 
+/// A comparison of two commands by what they take, with what was counted of them and what could not be.
+pub fn counted_commands(metric: &str, unit: Unit) -> Outcome {
+    let names = ["app --old", "app --new"];
+    let mut points = Vec::new();
+    for (name, share) in names.iter().zip([1.0, 0.88]) {
+        for (metric, unit, value) in [
+            ("wall", Unit::Nanosecond, 23.412e6),
+            ("user", Unit::Nanosecond, 20e6 * share),
+            ("memory_peak", Unit::Byte, 4_571_136.0 * share),
+            ("instructions", Unit::One, 1_234_567_890.0 * share),
+            ("page_faults", Unit::One, 1_250.0 * share),
+            ("context_switches", Unit::One, 2.0),
+        ] {
+            points.push(summary("compare", name, Point::default(), &measure(metric, unit), value));
+        }
+    }
+    let by = |metric: &str, unit| {
+        let mut claim = order(names[1], names[0]);
+        if let TestSpec::Versus { measure: by, .. } = &mut claim.asked.tests[0] {
+            *by = measure(metric, unit);
+        }
+        claim
+    };
+    let fewer = |metric| {
+        let fewer = with_ratio(by(metric, Unit::One), 1.0 / 0.88, 1.0 / 0.89, 1.0 / 0.865);
+        decided(fewer, Decision::Faster, 41, 43, 0)
+    };
+    let mut missing = counted(by("cycles", Unit::One), Verdict::Unavailable, 0, 0);
+    missing.reasons = vec!["this machine does not show such a counter".to_string().into()];
+    let equal = decided(by("context_switches", Unit::One), Decision::Undecided, 0, 43, 43);
+    let counters = vec![fewer("instructions"), missing, fewer("page_faults"), equal];
+    let less = with_ratio(by(metric, unit), 1.0 / 0.88, 1.0 / 0.89, 1.0 / 0.865);
+    outcome(points, vec![ClaimResult { counters, ..decided(less, Decision::Faster, 41, 43, 1) }])
+}
+
 /// Two functions, whose throughput was measured too.
 pub fn functions() -> Outcome {
     let time = measure("time", Unit::Nanosecond);

@@ -1,0 +1,199 @@
+//! What a command takes beside its time, in the words of a comparison: "uses 12 % less memory".
+//!
+//! A comparison by time says how many times as fast a command is. Of anything else that is better when it is less it says
+//! how much of it there is against the reference: the inverse.
+
+use ascertain_engine::claim::Judging;
+use ascertain_engine::outcome::{ClaimResult, Decision, Measure, TestSpec};
+
+use crate::clause;
+use crate::figure::Figure;
+
+/// What sentences call a metric that a comparison is by.
+pub(crate) struct Amount {
+    /// "uses", and after "does not".
+    verbs: (&'static str, &'static str),
+    noun: &'static str,
+    is_counted: bool,
+}
+
+impl Amount {
+    /// None of time, and of what is no command's.
+    pub fn of(measure: &Measure) -> Option<Amount> {
+        const USES: (&str, &str) = ("uses", "use");
+        const HAS: (&str, &str) = ("has", "have");
+        let (verbs, noun, is_counted) = match measure.metric.as_str() {
+            "user" => (USES, "user time", false),
+            "system" => (USES, "system time", false),
+            "memory_peak" => (USES, "memory", false),
+            "instructions" => (("executes", "execute"), "instructions", true),
+            "cycles" => (("takes", "take"), "cycles", true),
+            "cache_references" => (HAS, "cache references", true),
+            "cache_misses" => (HAS, "cache misses", true),
+            "branch_misses" => (HAS, "branch misses", true),
+            "page_faults" => (HAS, "page faults", true),
+            "context_switches" => (HAS, "context switches", true),
+            "cpu_migrations" => (HAS, "CPU migrations", true),
+            _ => return None,
+        };
+        Some(Amount { verbs, noun, is_counted })
+    }
+
+    /// That which an order is by.
+    pub fn of_order(claim: &ClaimResult) -> Option<Amount> {
+        match claim.asked.tests.as_slice() {
+            [TestSpec::Versus { measure, .. }] if claim.asked.judging == Judging::Order => Amount::of(measure),
+            _ => None,
+        }
+    }
+
+    /// "less", "more", "fewer".
+    pub fn word(&self, is_less: bool) -> &'static str {
+        match (is_less, self.is_counted) {
+            (true, true) => "fewer",
+            (true, false) => "less",
+            (false, _) => "more",
+        }
+    }
+
+    /// The word in tables for an answer.
+    pub fn answer(&self, decision: Decision) -> &'static str {
+        match decision {
+            Decision::Faster => self.word(true),
+            Decision::Slower => self.word(false),
+            Decision::NotSlower => "not more",
+            Decision::NotFaster if self.is_counted => "not fewer",
+            Decision::NotFaster => "not less",
+            Decision::Same | Decision::Undecided => decision.word(),
+        }
+    }
+
+    /// "times as much".
+    pub fn times_as(&self) -> &'static str {
+        if self.is_counted { "times as many" } else { "times as much" }
+    }
+
+    /// "uses 0.98 times as much memory as `b` (0.96 to 1.01)"; none where nothing bounds it.
+    pub fn times(&self, claim: &ClaimResult, baseline: &str, marks: &[f64]) -> Option<String> {
+        let word = format!(" {} {} as {baseline}", self.times_as(), self.noun);
+        clause::times(&inverse(claim), &word, marks).map(|times| format!("{} {times}", self.verbs.0))
+    }
+
+    /// "12 % less (11 to 13 %)"; from twice as much on, and where its interval has no difference in it as well, "2.1 times
+    /// as much (1.9 to 2.2)".
+    fn change(&self, claim: &ClaimResult, marks: &[f64]) -> Option<String> {
+        let inverse = inverse(claim);
+        let in_percent = match [inverse.ratio, inverse.ratio_low, inverse.ratio_high] {
+            [Some(value), Some(low), Some(high)] => percent_off([value, low, high], marks),
+            _ => None,
+        };
+        let said = in_percent
+            .map(|(Figure { value, range }, is_less)| format!("{value} % {} ({range} %)", self.word(is_less)));
+        said.or_else(|| clause::times(&inverse, &format!(" {}", self.times_as()), marks))
+    }
+
+    /// What the ratio in pictures is, which is above 1 where the command has less of it.
+    pub fn ratio(&self) -> String {
+        format!("reference's {} by its own", self.noun)
+    }
+
+    pub fn noun(&self) -> &'static str {
+        self.noun
+    }
+}
+
+/// What stands between the two sides of a comparison.
+pub(crate) struct Wording {
+    /// "is faster", "uses less memory".
+    pub is_better: String,
+    /// The same of several: "are faster", "use less memory".
+    pub are_better: String,
+    /// "is faster than".
+    pub better: String,
+    /// "is slower than".
+    pub worse: String,
+    /// "is as fast as".
+    pub equal: String,
+    /// "is not faster than".
+    pub not_better: String,
+    /// "is not slower than".
+    pub not_worse: String,
+    /// " in `throughput`" after the other side, where the rest does not say it.
+    pub in_metric: String,
+}
+
+impl Wording {
+    pub fn of(measure: &Measure) -> Wording {
+        let Some(amount) = Amount::of(measure) else {
+            let ((good, better), worse) = (clause::adjective(measure), clause::worse(measure));
+            return Wording {
+                is_better: format!("is {better}"),
+                are_better: format!("are {better}"),
+                better: format!("is {better} than"),
+                worse: format!("is {worse} than"),
+                equal: format!("is as {good} as"),
+                not_better: format!("is not {better} than"),
+                not_worse: format!("is not {worse} than"),
+                in_metric: clause::in_metric(measure),
+            };
+        };
+        let Amount { verbs: (uses, r#use), noun, .. } = amount;
+        let [less, more] = [true, false].map(|is_less| format!("{} {noun}", amount.word(is_less)));
+        Wording {
+            is_better: format!("{uses} {less}"),
+            are_better: format!("{use} {less}"),
+            better: format!("{uses} {less} than"),
+            worse: format!("{uses} {more} than"),
+            equal: format!("{uses} {} {noun} as", amount.times_as().trim_start_matches("times ")),
+            not_better: format!("does not {use} {less} than"),
+            not_worse: format!("does not {use} {more} than"),
+            in_metric: String::new(),
+        }
+    }
+}
+
+/// How far apart the two sides are: "1.052 times as fast (1.047 to 1.058)", "12 % less (11 to 13 %)".
+pub(crate) fn apart(claim: &ClaimResult, measure: &Measure, marks: &[f64]) -> Option<String> {
+    match Amount::of(measure) {
+        Some(amount) => amount.change(claim, marks),
+        None => clause::times(claim, &format!(" times as {}", clause::adjective(measure).0), marks),
+    }
+}
+
+/// By how many percent an amount is off the reference's, where all of it is on one side, and whether it is less.
+fn percent_off([value, low, high]: [f64; 3], marks: &[f64]) -> Option<(Figure, bool)> {
+    let is_less = value < 1.0 && high < 1.0;
+    let is_more = low > 1.0 && value < 2.0;
+    let off = |amount: f64| 100.0 * if is_less { 1.0 - amount } else { amount - 1.0 };
+    let [low, high] = if is_less { [off(high), off(low)] } else { [off(low), off(high)] };
+    let marks: Vec<f64> = marks.iter().map(|mark| off(*mark)).collect();
+    (is_less || is_more).then(|| (Figure::new(Some(off(value)), Some(low), Some(high), &marks), is_less))
+}
+
+/// The claim with the command's amount divided by the reference's.
+pub(crate) fn inverse(claim: &ClaimResult) -> ClaimResult {
+    let inverse = |ratio: Option<f64>| ratio.map(f64::recip).filter(|ratio| ratio.is_finite());
+    let (low, high) = (inverse(claim.ratio_high), inverse(claim.ratio_low));
+    // That of zeros is open at both ends, whichever way it is looked at.
+    let low = low.or(claim.ratio_low.filter(|low| *low == 0.0));
+    ClaimResult { ratio: inverse(claim.ratio), ratio_low: low, ratio_high: high, ..claim.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn off_by_so_many_percent() {
+        let off = |value, low, high| {
+            let (Figure { value, range }, is_less) = percent_off([value, low, high], &[1.0])?;
+            Some(format!("{value} % {} ({range})", if is_less { "less" } else { "more" }))
+        };
+        assert_eq!(off(0.88, 0.87, 0.89).as_deref(), Some("12 % less (11 to 13)"));
+        assert_eq!(off(1.3, 1.25, 1.36).as_deref(), Some("30 % more (25 to 36)"));
+        assert_eq!(off(0.9, 0.8, 0.99996).as_deref(), Some("10.0 % less (0.0040 to 20)"));
+        assert_eq!(off(0.98, 0.9, 1.1), None, "either way");
+        assert_eq!(off(2.5, 2.4, 2.6), None, "times are plainer");
+        assert_eq!(off(1.0, 1.0, 1.0), None);
+    }
+}
