@@ -24,6 +24,27 @@ fn slo_holds_is_refuted_or_undecided() {
     assert_eq!(slo(&["--at-least", "80%", "--require", "memory_peak <= 1 B", "--", "true"]).code, Some(1));
 }
 
+/// A command that fails by its memory alone needs another remedy than one that is too slow.
+#[test]
+fn slo_says_which_part_of_it_failed() {
+    let state = tempfile::tempdir().unwrap();
+    let require = ["--require", "memory_peak <= 1 B", "--within", "10s"];
+    let slo = |more: &[&str]| {
+        let arguments = [&["slo", "--no-evidence", "--max-time", "10min", "--at-least", "80%"], &require[..], more];
+        ascertain(state.path(), &arguments.concat())
+    };
+    let ran = slo(&["--format", "json", "--", "true"]);
+    let claim = &ran.json()["claims"][0];
+    let trials = claim["trials"].as_u64().unwrap();
+    assert_eq!(claim["broken"], serde_json::json!([{ "condition": "memory_peak <= 1 B", "trials": trials }]));
+    let said = slo(&["--", "true"]).stdout.replace('\n', " ");
+    assert!(said.contains("What failed: `memory_peak <= 1 B` in ") && !said.contains("`wall <= 10 s` in"), "{said}");
+    let said = slo(&["--", "false"]).stdout.replace('\n', " ");
+    assert!(said.contains("What failed: `exit == 0` in ") && said.contains(", `memory_peak <= 1 B` in "), "{said}");
+    let one = ascertain(state.path(), &["slo", "--no-evidence", "--at-least", "80%", "--", "false"]).stdout;
+    assert!(one.contains("Refuted: `exit == 0`") && !one.contains("What failed"), "{one}");
+}
+
 #[test]
 fn recorded_requests_are_taken_in_whole_sets() {
     let state = tempfile::tempdir().unwrap();

@@ -211,10 +211,22 @@ pub struct ClaimResult {
     /// Signs that the trials are not alike; empty where there are none.
     #[serde(deserialize_with = "findings")]
     pub unlike: Vec<Unlike>,
+    /// The conditions of its predicates that were false in a trial, with how often each was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<Broken>,
     /// How the two compare by other metrics, in the same trials: each is wrong with a chance of at most the claim's error,
     /// outside of the run's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<ClaimResult>,
+}
+
+/// A condition of a predicate that was false.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    /// As people write it: `wall <= 50 ms`.
+    pub condition: String,
+    /// In so many trials.
+    pub trials: u64,
 }
 
 /// The trials that gave a verdict.

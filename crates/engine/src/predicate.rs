@@ -102,11 +102,15 @@ impl Predicate {
     /// Whether every comparison is true of the values, by metric; `None` where what was cut off leaves that open, and where
     /// one is about the metric that is `open`. A metric that was not observed makes its comparison false.
     pub fn is_true(&self, values: &[Bounds], open: Option<usize>) -> Option<bool> {
-        let is_true = |comparison: &Comparison| match open {
+        self.each(values, open).fold(Some(true), and)
+    }
+
+    /// The same of each comparison.
+    pub fn each(&self, values: &[Bounds], open: Option<usize>) -> impl Iterator<Item = Option<bool>> {
+        self.0.iter().map(move |comparison| match open {
             Some(metric) if metric == comparison.metric => None,
             _ => comparison.is_true(values[comparison.metric]),
-        };
-        self.0.iter().map(is_true).fold(Some(true), and)
+        })
     }
 
     /// Whether it speaks of the metric.
@@ -122,11 +126,15 @@ impl Predicate {
 
     /// The predicate as people write it.
     pub fn spelled(&self, metrics: &[Metric]) -> String {
-        let parts = self.0.iter().map(|comparison| {
+        self.spelled_each(metrics).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// Its comparisons as people write them.
+    pub fn spelled_each(&self, metrics: &[Metric]) -> impl Iterator<Item = String> {
+        self.0.iter().map(|comparison| {
             let metric = &metrics[comparison.metric];
             format!("{} {} {}", metric.name, comparison.relation, metric.unit.exact(comparison.bound))
-        });
-        parts.collect::<Vec<_>>().join(" and ")
+        })
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Seen {
     pub statistic: Option<Bounds>,
     /// What a predicate on one metric saw of it.
     pub value: Option<Bounds>,
+    /// The predicates' conditions that were false, by bit, as far as there are bits.
+    pub broken: u64,
 }
 
 /// A claim's tests, which a trial is put to without searching for its arms.
@@ -40,6 +42,8 @@ pub(crate) struct BoundTests {
     tests: Vec<BoundTest>,
     /// The slots of all arms.
     pub slots: Slots,
+    /// The conditions of all predicates, as people write them: an exit that must be 0 without being spoken of comes first.
+    pub conditions: Vec<String>,
 }
 
 #[derive(Clone)]
@@ -72,6 +76,14 @@ impl Exit {
     }
 }
 
+impl BoundTest {
+    fn conditions(&self, spec: &Spec) -> Vec<String> {
+        let BoundTest::Predicate { predicate, exit, .. } = self else { return Vec::new() };
+        let unsaid = matches!(exit, Some(Exit::Success(_))).then(|| "exit == 0".to_string());
+        unsaid.into_iter().chain(predicate.spelled_each(&spec.metrics)).collect()
+    }
+}
+
 impl TrialValues<'_> {
     fn of(&self, slot: usize) -> &[Bounds] {
         &self.values[slot * self.metrics..][..self.metrics]
@@ -101,7 +113,9 @@ impl BoundTests {
             }
         };
         let slots = tests.iter().flat_map(Test::arms).map(&slot_of).collect();
-        BoundTests { tests: tests.iter().map(bind).collect(), slots }
+        let tests: Vec<BoundTest> = tests.iter().map(bind).collect();
+        let conditions = tests.iter().flat_map(|test| test.conditions(spec)).collect();
+        BoundTests { tests, slots, conditions }
     }
 
     /// Whether the trial ended with the candidate rather than the baseline, where they are two arms and it was one of them.
@@ -116,7 +130,8 @@ impl BoundTests {
     /// # Errors
     /// When a value to compare is missing, or is zero or below where a ratio is asked for.
     pub fn evaluate(&self, trial: &TrialValues) -> Result<Seen, TargetError> {
-        let mut seen = Seen { success: Some(true), tie: false, statistic: None, value: None };
+        let mut seen = Seen { success: Some(true), tie: false, statistic: None, value: None, broken: 0 };
+        let mut bit = 1_u64;
         for test in &self.tests {
             match test {
                 &BoundTest::Versus { metric, better, candidate, baseline, scale, bound } => {
@@ -139,7 +154,20 @@ impl BoundTests {
                         Some(Exit::Success(exit)) => values[*exit].keeps_to(Bound::Within(0.0, 0.0)),
                         Some(Exit::Any(_)) | None => Some(true),
                     };
-                    seen.success = and(seen.success, and(exit_is_fine, predicate.is_true(values, open)));
+                    let unsaid = matches!(exit, Some(Exit::Success(_))).then_some(exit_is_fine);
+                    // One that was stopped has no exit that a condition on it could be true of.
+                    let has_none = is_stopped && exit_is_fine == Some(false);
+                    let of_exit = exit.as_ref().map(Exit::metric).filter(|_| has_none);
+                    let each = predicate.each(values, open).zip(&predicate.0);
+                    let each =
+                        each.map(|(is_true, part)| if Some(part.metric) == of_exit { Some(false) } else { is_true });
+                    for condition in unsaid.into_iter().chain(each) {
+                        seen.success = and(seen.success, condition);
+                        seen.broken |= if condition == Some(false) { bit } else { 0 };
+                        // Those after the last bit are judged, and not counted.
+                        bit <<= 1;
+                    }
+                    seen.success = and(seen.success, exit_is_fine);
                     seen.value = predicate.only_metric().map(|metric| values[metric]);
                 }
             }
@@ -322,5 +350,30 @@ mod tests {
         assert_eq!(success("wall <= 9 ns", stopped, Bounds::UNKNOWN), None);
         assert_eq!(success("wall <= 5 ns", stopped, Bounds::UNKNOWN), Some(false));
         assert_eq!(success("exit != 0", stopped, Bounds::UNKNOWN), None);
+    }
+
+    #[test]
+    fn the_conditions_that_were_false_are_known() {
+        let broken = |text: &str, wall, exit| {
+            let predicate = Predicate::parse(text, &spec().metrics).unwrap();
+            let test = Test::Predicate { arm: arm("a"), predicate };
+            evaluate(test, &[[wall, exit, Bounds::NONE]]).unwrap().broken
+        };
+        let (five, zero, one) = (Bounds::exact(5.0), Bounds::exact(0.0), Bounds::exact(1.0));
+        assert_eq!(
+            broken("wall <= 5 ns and rate >= 1 /s", five, zero),
+            0b100,
+            "the exit that is not spoken of is first"
+        );
+        assert_eq!(broken("wall <= 4 ns", five, one), 0b11);
+        assert_eq!(broken("wall <= 4 ns and exit == 0", five, one), 0b11);
+        assert_eq!(broken("wall <= 4 ns and exit != 0", five, one), 0b1);
+        let (stopped, killed) = (Bounds::above(5.0), Bounds::above(0.0));
+        assert_eq!(broken("exit != 0", stopped, killed), 0b1, "a time-out is no exit");
+        assert_eq!(
+            broken("exit == 0 and wall <= 5 ns", stopped, killed),
+            0b10,
+            "given the time, who knows how it ends"
+        );
     }
 }

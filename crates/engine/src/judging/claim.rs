@@ -10,7 +10,7 @@ use crate::claim::{Claim, Effect, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
 use crate::finding::{AtError, Estimated, Least, Reason, Unavailable, Unlike};
-use crate::outcome::{ClaimResult, ClaimSpec, Decided, Decision, Gate, TestSpec, Verdict};
+use crate::outcome::{Broken, ClaimResult, ClaimSpec, Decided, Decision, Gate, TestSpec, Verdict};
 use crate::recorded::{ClaimPath, PathRecorder};
 use crate::unit::significant;
 use crate::values::Bounds;
@@ -43,6 +43,8 @@ pub(crate) struct ClaimJudge {
     paired: Option<Paired>,
     rate: RateSequence,
     diagnostics: Diagnostics,
+    /// In how many trials each condition of its predicates was false.
+    broken: Vec<u64>,
     /// The intervals are brought up to date again after so many trials.
     next_look: u64,
     elapsed_ns: u64,
@@ -107,6 +109,7 @@ impl ClaimJudge {
             successes: 0,
             ties: 0,
             unknown: 0,
+            broken: Vec::new(),
             has_met_limit: false,
             stopped_ties: 0,
             unseen: Outcomes::default(),
@@ -127,6 +130,7 @@ impl ClaimJudge {
     /// Looks up the tests' arms among the lane's.
     pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) {
         self.tests = BoundTests::new(&self.claim, spec, &slot_of);
+        self.broken.resize(self.tests.conditions.len(), 0);
         self.counters.iter_mut().for_each(|counter| counter.tests = BoundTests::new(&counter.claim, spec, &slot_of));
     }
 
@@ -175,6 +179,9 @@ impl ClaimJudge {
         self.elapsed_ns += elapsed_ns;
         if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic.or(seen.value)) {
             paired.push(value);
+        }
+        for (bit, count) in self.broken.iter_mut().enumerate().take(64).filter(|_| seen.broken != 0) {
+            *count += seen.broken >> bit & 1;
         }
         let is_order = self.claim.judging == Judging::Order;
         let is_tie = is_order && seen.tie;
@@ -427,12 +434,19 @@ impl ClaimJudge {
             log_e_holds,
             log_e_refuted,
             unlike: self.unlike(rate_strays, estimate.strays),
+            broken: self.broken(),
             // What failed is not compared by anything else either.
             counters: match verdict {
                 Verdict::Failed => Vec::new(),
                 _ => self.counters.iter_mut().map(ClaimJudge::result).collect(),
             },
         }
+    }
+
+    /// The conditions that were false at least once.
+    fn broken(&self) -> Vec<Broken> {
+        let counted = self.tests.conditions.iter().zip(&self.broken).filter(|(_, trials)| **trials > 0);
+        counted.map(|(condition, &trials)| Broken { condition: condition.clone(), trials }).collect()
     }
 
     fn estimate(&self) -> PairedEstimate {

@@ -2,7 +2,7 @@
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::Better;
-use ascertain_engine::outcome::{Basis, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
+use ascertain_engine::outcome::{Basis, Broken, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 
 use crate::amount::{Amount, Wording, apart};
@@ -84,7 +84,22 @@ fn judged(claim: &ClaimResult) -> String {
     let only = if holds { "" } else { "only " };
     let seen = in_trials(claim, claim.decisive(), only);
     let so = if at_median(claim).is_some() { String::new() } else { format!(", so {}", time_share(claim, holds)) };
-    format!("{subject} was {complement} {seen}{}{so}; {}.", figure_clause(claim), wrong(claim))
+    let broken = if holds { String::new() } else { broken(claim) };
+    format!("{subject} was {complement} {seen}{}{so}; {}.{broken}", figure_clause(claim), wrong(claim))
+}
+
+/// " What failed: `exit == 0` in 2 of 9 trials, `wall <= 20 ms` in 5." Where a predicate has one condition alone, that is said.
+fn broken(claim: &ClaimResult) -> String {
+    match (claim.broken.as_slice(), claim.asked.tests.as_slice()) {
+        ([], _) => return String::new(),
+        ([one], [TestSpec::Predicate { predicate, .. }]) if one.condition == *predicate => return String::new(),
+        _ => {}
+    }
+    let said = claim.broken.iter().enumerate().map(|(index, Broken { condition, trials })| {
+        let of = if index == 0 { format!(" of {} trials", claim.trials) } else { String::new() };
+        format!("{} in {trials}{of}", quoted(condition))
+    });
+    format!(" What failed: {}.", said.collect::<Vec<_>>().join(", "))
 }
 
 fn undecided(claim: &ClaimResult) -> String {
@@ -99,7 +114,7 @@ fn undecided(claim: &ClaimResult) -> String {
         Some(_) => String::new(),
         None => format!(": too little to tell at error {}{question}", brief_odds(claim.error)),
     };
-    format!("{subject} was {complement} {seen}{}{why}.", figure_clause(claim))
+    format!("{subject} was {complement} {seen}{}{why}.{}", figure_clause(claim), broken(claim))
 }
 
 /// What it would take comes before any figure, which says little yet.

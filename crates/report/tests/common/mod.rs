@@ -92,6 +92,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimRes
         log_e_holds: None,
         log_e_refuted: None,
         unlike: Vec::new(),
+        broken: Vec::new(),
         counters: Vec::new(),
     }
 }
