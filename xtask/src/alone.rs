@@ -44,7 +44,7 @@ default-features = false
 fn own_bench() -> anyhow::Result<Done> {
     let manifest = own_package()?.to_string_lossy().into_owned();
     let target = tools::target().join("xtask-own-bench").to_string_lossy().into_owned();
-    let bench = ["bench", "--quiet", "--offline", "--manifest-path", &manifest, "--target-dir", &target];
+    let bench = ["bench", "--quiet", "--manifest-path", &manifest, "--target-dir", &target];
     tools::run("cargo", &[&bench[..], &["--bench", "sums", "--", "--max-time", "3s", "--no-evidence"]].concat())?;
     Ok(Done::Passed)
 }

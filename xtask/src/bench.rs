@@ -160,7 +160,7 @@ fn build(_: &Path) -> anyhow::Result<()> {
     for profile in ["dev", "bench"] {
         let _ = std::fs::remove_dir_all(&folder);
         // The shell knows how long the processors were busy with what it has waited for.
-        let script = "cargo bench --quiet --offline --manifest-path \"$2\" --no-run --profile \"$0\" \
+        let script = "cargo bench --quiet --manifest-path \"$2\" --no-run --profile \"$0\" \
                       --target-dir \"$1\" && times | tail -n 1";
         let output = tools::capture("sh", &["-c", script, profile, &path, &manifest])?;
         anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
