@@ -23,11 +23,11 @@ use ascertain_sys::mapping::Shared;
 use ascertain_sys::{cpus, socket};
 use proptest::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use ascertain_sys::testing::{left_out, or_left_out};
 use common::fake_daemon::{Fake, at_last, in_time, other_cpus, path, possible, soon};
 #[cfg(target_arch = "x86_64")]
 use common::filter::{EXPEDITED, forbid_command, forbid_membarrier};
-#[cfg(target_arch = "x86_64")]
-use ascertain_sys::testing::{left_out, or_left_out};
 
 #[test]
 fn the_layout_is_as_documented() {
