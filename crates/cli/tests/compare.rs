@@ -68,7 +68,7 @@ fn parameters_make_arms_and_the_first_is_the_reference() {
 fn parameters_stand_in_the_command_lines() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["compare", "-r", "3", "-L", "time", "0.01,0.001", "sleep {time}"]);
-    assert!(ran.stdout.contains("`sleep 0.001` is") && !ran.stdout.contains("{time}"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("So far `sleep 0.001` won ") && !ran.stdout.contains("{time}"), "{}", ran.stdout);
 }
 
 #[test]

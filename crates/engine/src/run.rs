@@ -99,7 +99,7 @@ pub struct Progress {
     pub trials: u64,
     /// The most that it will have, where somebody said.
     pub most_trials: Option<u64>,
-    /// The fewest that an answer takes; `None` where trials are so quick that nobody waits for them.
+    /// The fewest that an answer takes; `None` where there were many and they are quick: nobody waits for them.
     pub least: Option<u64>,
     /// What a trial takes, once there was one.
     pub trial_ns: Option<f64>,

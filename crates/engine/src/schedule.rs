@@ -22,8 +22,9 @@ use crate::summary::{self, RunFacts};
 const SLICE_NS: u64 = 250_000_000;
 /// The observer hears of the run this often.
 const PROGRESS_NS: u64 = 100_000_000;
-/// Nobody waits for trials that are quicker.
+/// Nobody waits for trials that are quicker, once there were a few.
 const SLOW_NS: f64 = 1e8;
+const FEW: u64 = 64;
 /// What a comparison is given, by what it takes at the least: a pair may be lost, and the next ones be slower.
 const ROOM: f64 = 1.25;
 
@@ -377,8 +378,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
             let verdict = claim.verdict().0;
             closed.iter_mut().zip(Verdict::ALL).filter(|(_, of)| *of == verdict).for_each(|(count, _)| *count += 1);
         }
-        let is_slow = cost_ns == 0.0 || cost_ns >= SLOW_NS;
-        let least = judge.open_claims(lane).filter(|_| is_slow).map(|claim| claim.least(None).trials).max();
+        let is_early = cost_ns == 0.0 || cost_ns >= SLOW_NS || state.trials < FEW;
+        let least = judge.open_claims(lane).filter(|_| is_early).map(|claim| claim.least(None).trials).max();
         Progress {
             at_ns: now_ns,
             elapsed: Duration::from_nanos(now_ns.saturating_sub(self.time_ns.start)),
