@@ -113,11 +113,15 @@ fn run_prints_tables_and_judges_the_shipped_claims() {
 fn list_and_explain_say_what_there_is() {
     let state = tempfile::tempdir().unwrap();
     let list = ascertain(state.path(), &["list"]);
-    assert!(list.stdout.contains("kahan-avx512") && list.stdout.contains("fill-rate"), "{}", list.stdout);
+    assert!(list.stdout.starts_with("Numbers\n  sum: How fast, and how exactly, can an array"), "{}", list.stdout);
+    assert!(list.stdout.contains("\nChance\n  fill-rate: Balls go to bins"), "{}", list.stdout);
+    assert!(list.stdout.lines().count() < 45, "a screen: {}", list.stdout);
+    let list = ascertain(state.path(), &["list", "sum", "reshuffle"]);
+    assert!(list.stdout.contains("kahan-avx512") && !list.stdout.contains("fill-rate"), "{}", list.stdout);
     let json = ascertain(state.path(), &["list", "--format", "json"]).json();
     assert_eq!(json["experiments"][0]["id"], "sum");
     let explain = ascertain(state.path(), &["explain", "sum"]);
-    assert!(explain.stdout.contains("**Question.**") && explain.stdout.contains("sum.kahan-avx512-8x-naive"));
+    assert!(explain.stdout.contains("\nQuestion. How fast") && explain.stdout.contains("sum.kahan-avx512-8x-naive"));
     assert!(list.stdout.contains("their type; each is summed into f64 [f32, f64]\n"), "{}", list.stdout);
     assert!(list.stdout.contains("how many numbers [whole numbers from 1 to 4294967296]\n"), "{}", list.stdout);
     assert!(!list.stdout.contains(" 1 shipped claims"), "{}", list.stdout);

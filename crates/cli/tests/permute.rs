@@ -93,6 +93,17 @@ fn columns_are_named_once_or_for_each_file() {
     let refused = ascertain(folder, &["permute", "t.csv", "t.csv", "a.txt", "--column", "wall", "--column", "3"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("given 2 times for 3 files"), "{}", refused.stderr);
+    // The same beside the files' names.
+    let beside =
+        ascertain(folder, &["permute", "-q", "t.csv:wall", "t.csv:3", "--seed", "1", "--format", "json"]).json();
+    assert_eq!((&beside["observed"], &beside["samples"]), (&said["observed"], &said["samples"]));
+    let other = ascertain(folder, &["permute", "-q", "t.csv:user", "a.txt", "--format", "json"]).json();
+    assert_eq!((&other["samples"][0]["heading"], &other["samples"][1]["heading"]), (&"user".into(), &Value::Null));
+    let twice = ascertain(folder, &["permute", "t.csv:wall", "t.csv", "--column", "3"]);
+    assert!(twice.code == Some(2) && twice.stderr.contains("so does --column"), "{}", twice.stderr);
+    fs::rename(folder.join("a.txt"), folder.join("t.csv:wall")).unwrap();
+    let whole = ascertain(folder, &["permute", "-q", "t.csv:wall", "t.csv:user", "--format", "json"]).json();
+    assert_eq!(whole["samples"][0]["heading"], Value::Null, "a file of that name is meant itself");
 }
 
 #[test]

@@ -4,4 +4,4 @@ mod claims;
 mod registry;
 
 pub use claims::{shipped_claims, source_title};
-pub use registry::registry;
+pub use registry::{families, registry};

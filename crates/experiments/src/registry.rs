@@ -40,7 +40,7 @@ pub mod reshuffle;
 #[path = "sum/mod.rs"]
 pub mod sum;
 
-/// Every experiment that ships.
+/// Every experiment that ships, those of a family together.
 pub fn registry() -> &'static [&'static dyn Experiment] {
     &[
         #[cfg(feature = "numeric")]
@@ -61,11 +61,40 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &per_cpu::PerCpu,
         #[cfg(feature = "sync")]
         &reclamation::Reclamation,
+        #[cfg(feature = "sync")]
+        &barrier::Barrier,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]
         &reshuffle::Reshuffle,
-        #[cfg(feature = "sync")]
-        &barrier::Barrier,
     ]
+}
+
+/// The families, with how many experiments the registry has of each, in its order.
+const FAMILIES: [(&str, usize); 3] = [
+    ("Numbers", if cfg!(feature = "numeric") { 5 } else { 0 }),
+    ("Threads", if cfg!(feature = "sync") { 5 } else { 0 }),
+    ("Chance", if cfg!(feature = "chance") { 2 } else { 0 }),
+];
+
+/// The experiments by family: what each is about, and those of it.
+pub fn families() -> Vec<(&'static str, &'static [&'static dyn Experiment])> {
+    let mut rest = registry();
+    let family = |(title, count)| {
+        let (of_family, others) = rest.split_at(count);
+        rest = others;
+        (title, of_family)
+    };
+    FAMILIES.map(family).into_iter().filter(|(_, experiments)| !experiments.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_is_of_a_family() {
+        let counted: usize = families().iter().map(|(_, experiments)| experiments.len()).sum();
+        assert_eq!(counted, registry().len());
+    }
 }

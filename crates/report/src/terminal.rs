@@ -4,6 +4,8 @@
 //! commands and variants are shown harmlessly: nothing in them reaches the terminal as an escape.
 
 mod claims;
+#[cfg(feature = "html")]
+mod prose;
 
 use std::io::IsTerminal;
 
@@ -21,6 +23,8 @@ use crate::sentence::{self, marked};
 use crate::text::{NO_BREAK, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
 pub use claims::{Shown, checked};
+#[cfg(feature = "html")]
+pub use prose::prose;
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,13 +164,13 @@ impl Style {
         table
     }
 
-    /// The text wrapped at spaces, each line ended.
-    pub(crate) fn paragraph(self, text: &str) -> String {
+    /// The text wrapped at spaces, each line ended. A word that is longer than the line stays whole.
+    pub fn paragraph(self, text: &str) -> String {
         wrapped(text, self.columns())
     }
 
     /// The same as one of several: a little to the right, and what is wrapped a little more.
-    pub(crate) fn item(self, text: &str) -> String {
+    pub fn item(self, text: &str) -> String {
         let lines = wrapped(text, self.columns() - 4);
         format!("  {}\n", lines.trim_end().replace('\n', "\n    "))
     }

@@ -9,6 +9,7 @@ use ascertain_engine::memory;
 use ascertain_sys::machine::{self, Machine};
 use serde_json::{Value, json};
 
+use crate::cmd::run;
 use crate::exit::Code;
 use crate::options::{Display, Format};
 use crate::output;
@@ -16,6 +17,9 @@ use crate::output;
 /// What there is: experiments, their variants, what each needs, and whether this machine can
 #[derive(clap::Args)]
 pub struct Args {
+    /// The experiments to list in whole, with their variants and levels; without one, all in a line or two
+    #[arg(value_name = "EXPERIMENT")]
+    experiments: Vec<String>,
     #[command(flatten)]
     display: Display,
 }
@@ -23,15 +27,28 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let machine = machine::describe();
     let claims = ascertain_experiments::shipped_claims()?.claims;
-    let experiments = ascertain_experiments::registry().iter();
-    let listed: Vec<Listed> = experiments.map(|experiment| Listed::new(*experiment, &machine, &claims)).collect();
+    let named = args.experiments.iter().map(|id| run::find(id)).collect::<anyhow::Result<Vec<_>>>()?;
+    let chosen = if named.is_empty() { ascertain_experiments::registry() } else { &named };
+    let listed = |experiments: &[&'static dyn Experiment]| -> Vec<Listed> {
+        experiments.iter().map(|experiment| Listed::new(*experiment, &machine, &claims)).collect()
+    };
     match args.display.format {
         Format::Json => {
-            let experiments: Vec<Value> = listed.iter().map(Listed::json).collect();
+            let experiments: Vec<Value> = listed(chosen).iter().map(Listed::json).collect();
             output::print(&format!("{:#}\n", json!({ "experiments": experiments })))?;
         }
         Format::Csv | Format::Markdown => bail!("`list` prints a table or --format json"),
-        Format::Table => output::print(&listed.iter().map(Listed::text).collect::<Vec<_>>().join("\n"))?,
+        Format::Table if named.is_empty() => {
+            let style = output::style(&args.display);
+            let families = ascertain_experiments::families().into_iter().map(|(title, experiments)| {
+                let lines: String = listed(experiments).iter().map(|listed| style.item(&listed.line())).collect();
+                format!("{title}\n{lines}\n")
+            });
+            let more =
+                "`ascertain list sum` lists its variants and levels, `ascertain explain sum` says what it is about.";
+            output::print(&(families.collect::<String>() + &style.paragraph(more)))?;
+        }
+        Format::Table => output::print(&listed(chosen).iter().map(Listed::text).collect::<Vec<_>>().join("\n"))?,
     }
     Ok(Code::Done)
 }
@@ -58,6 +75,31 @@ impl<'a> Listed<'a> {
         }
     }
 
+    /// What it answers, and how much of it there is here.
+    fn line(&self) -> String {
+        let spec = self.experiment.spec();
+        let missing = self.unavailable.iter().filter(|reason| reason.is_some()).count();
+        let here = match (spec.variants.len(), missing) {
+            (variants, 0) => format!("{variants} variants"),
+            (variants, missing) => format!("{} of {variants} variants here", variants - missing),
+        };
+        format!("{}: {} ({here}, {})", spec.id, self.question(), self.claims_counted())
+    }
+
+    /// The question at the head of its README.
+    fn question(&self) -> String {
+        let spec = self.experiment.spec();
+        let asked = spec.readme.split_once("**Question.**").map(|(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
+        asked.map_or_else(|| spec.title.clone(), |asked| asked.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    fn claims_counted(&self) -> String {
+        match self.claims.len() {
+            1 => "1 shipped claim".into(),
+            n => format!("{n} shipped claims"),
+        }
+    }
+
     fn text(&self) -> String {
         let spec = self.experiment.spec();
         let mut text = format!("{}: {}\n", spec.id, spec.title);
@@ -69,10 +111,7 @@ impl<'a> Listed<'a> {
         for factor in &spec.factors {
             let _ = writeln!(text, "  --at {}={}: {} [{}]", factor.name, factor.default, factor.about, factor.accepts);
         }
-        let claims = match self.claims.len() {
-            1 => "1 shipped claim".into(),
-            n => format!("{n} shipped claims"),
-        };
+        let claims = self.claims_counted();
         let _ = writeln!(text, "  {claims}; more with `ascertain explain {}`", spec.id);
         text
     }

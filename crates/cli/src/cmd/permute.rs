@@ -35,7 +35,7 @@ use crate::{output, session};
 /// less the first's.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The samples, two or more: files, or with --metric arms of runs
+    /// The samples, two or more: files, `FILE:COLUMN` for a column of one, or with --metric arms of runs
     #[arg(value_name = "SAMPLE", required = true, num_args = 2..)]
     samples: Vec<String>,
     /// What is compared: mean, median, std, a percentile such as p99, a quantile such as q0.9
@@ -169,9 +169,24 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     })
 }
 
+/// The file, and the column of it that is meant, by its heading or its number: `A.csv:wall`. A name that is a file's own may
+/// have a colon.
+fn with_column(sample: &str) -> (&str, Option<&str>) {
+    match sample.rsplit_once(':') {
+        Some((file, column)) if !Path::new(sample).exists() && (file == "-" || Path::new(file).is_file()) => {
+            (file, Some(column))
+        }
+        _ => (sample, None),
+    }
+}
+
 /// A column of each file, and its heading where it has one.
 fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
-    let (files, columns) = (&args.samples, &args.column);
+    let (samples, columns) = (&args.samples, &args.column);
+    let files: Vec<(&str, Option<&str>)> = samples.iter().map(|sample| with_column(sample)).collect();
+    if let (false, Some((file, Some(column)))) = (columns.is_empty(), files.iter().find(|(_, own)| own.is_some())) {
+        bail!("`{file}:{column}` names its column, and so does --column: leave one of them out");
+    }
     if columns.len() > 1 && columns.len() != files.len() {
         bail!(
             "--column is given {} times for {} files: give it once for all, or once for each",
@@ -179,20 +194,20 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
             files.len()
         );
     }
-    if files.iter().filter(|file| *file == "-").count() > 1 {
+    if files.iter().filter(|(file, _)| *file == "-").count() > 1 {
         bail!("standard input, `-`, can be read only once");
     }
-    let distinct = files.iter().collect::<HashSet<_>>().len() == files.len();
+    let distinct = files.iter().map(|(file, _)| file).collect::<HashSet<_>>().len() == files.len();
     let most = usize::try_from(args.max_values).unwrap_or(usize::MAX);
-    let read = |(index, file): (usize, &String)| {
-        let column = columns.get(index).or(columns.first()).map(String::as_str);
-        let Column { heading, values } = match file.as_str() {
+    let read = |(index, &(file, own)): (usize, &(&str, Option<&str>))| {
+        let column = own.or(columns.get(index).or(columns.first()).map(String::as_str));
+        let Column { heading, values } = match file {
             "-" => read_column(io::stdin().lock(), "standard input", column, most)?,
             file => read_column(File::open(file).map_err(|error| not_a_file(file, &error))?, file, column, most)?,
         };
         let name = match (distinct, column) {
             (false, Some(column)) => format!("{file}:{column}"),
-            _ => file.clone(),
+            _ => file.to_string(),
         };
         // One that was asked for by its name surprises nobody; a number that is misspelt may be taken for one.
         if let Some(heading) = heading.as_deref().filter(|heading| column != Some(heading) && !args.display.quiet) {

@@ -1,0 +1,72 @@
+//! Markdown as text for a terminal: paragraphs and lists wrapped, code as it is, headings bold where there is colour.
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+
+use super::{Style, wrapped};
+use crate::text::{escape_controls, escape_controls_in_lines};
+
+/// Draws Markdown of headings, paragraphs, lists and code. What else there is shows as its text.
+pub fn prose(markdown: &str, style: &Style) -> String {
+    let mut drawn = Vec::new();
+    let (mut text, mut depth, mut is_code) = (String::new(), 0_usize, false);
+    for event in Parser::new(markdown) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => is_code = true,
+            Event::Start(Tag::List(_)) => {
+                // A list may stand within an item.
+                drawn.extend(block(&std::mem::take(&mut text), depth, style));
+                depth += 1;
+            }
+            Event::Text(words) | Event::Html(words) | Event::InlineHtml(words) => text += &words,
+            Event::Code(code) => text += &format!("`{code}`"),
+            Event::SoftBreak | Event::HardBreak => text.push(' '),
+            Event::End(TagEnd::CodeBlock) => {
+                let code = escape_controls_in_lines(text.trim_end());
+                drawn.push(format!("    {}\n", code.replace('\n', "\n    ")));
+                (text, is_code) = (String::new(), false);
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                let heading = escape_controls(&std::mem::take(&mut text));
+                drawn.push(if style.color { format!("\x1b[1m{heading}\x1b[0m\n") } else { format!("{heading}\n") });
+            }
+            Event::End(TagEnd::Paragraph | TagEnd::Item) if !is_code => {
+                drawn.extend(block(&std::mem::take(&mut text), depth, style));
+            }
+            Event::End(TagEnd::List(_)) => depth -= 1,
+            _ => {}
+        }
+    }
+    drawn.join("\n")
+}
+
+/// A paragraph, or an item of a list at that depth.
+fn block(text: &str, depth: usize, style: &Style) -> Option<String> {
+    let indent = 2 * depth;
+    let lines = wrapped(text, style.columns().saturating_sub(indent as u16));
+    let (bullet, gap) = if depth > 0 { ("- ", " ".repeat(indent)) } else { ("", String::new()) };
+    let lines = format!(
+        "{}{bullet}{}\n",
+        " ".repeat(indent.saturating_sub(2)),
+        lines.trim_end().replace('\n', &format!("\n{gap}"))
+    );
+    (!text.trim().is_empty()).then_some(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_is_drawn_as_text() {
+        let markdown = "# Title\n\n**Question.** How *fast* is `sum()` of [numbers](https://example.org), and why would \
+                        anybody\nask?\n\n- one item that is too long for the line, which is wrapped\n  - within\n- two\n\n```text\na  b\n  c\n```\n";
+        let drawn = prose(markdown, &Style { color: false, width: 40 });
+        let expected = "Title\n\nQuestion. How fast is `sum()` of\nnumbers, and why would anybody ask?\n\n- one item that is too long for the\n  line, which is wrapped\n\n  - within\n\n- two\n\n    a  b\n      c\n";
+        assert_eq!(drawn, expected);
+        assert!(prose(markdown, &Style { color: true, width: 40 }).starts_with("\x1b[1mTitle\x1b[0m\n"));
+        assert!(
+            !prose("a\x1b[31mb\n\n    \x1b[31m\n", &Style::default()).contains('\x1b'),
+            "nothing steers the terminal"
+        );
+    }
+}
