@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p ascertain-sys --example counting_cost -- 4000 true`
 
+#![allow(clippy::print_stdout)]
+
 use ascertain_sys::clock;
 use ascertain_sys::process::{Command, Prepared};
 

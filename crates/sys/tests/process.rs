@@ -390,17 +390,19 @@ fn arguments_need_not_be_unicode() {
     assert_eq!(fs::read(path).unwrap(), [b'a', 0xff]);
 }
 
-/// What it takes to go on on the other CPU is the command's own doing, so that it is counted on a busy machine too.
+/// Whoever ties itself to one CPU and then to another moves, and whoever sleeps gives up its CPU, on a busy machine too.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_and_its_children_are_counted() {
-    use ascertain_sys::perf::Counter;
+    use ascertain_sys::{affinity, perf::Counter};
 
+    let [one, other, ..] = affinity::allowed()[..] else { return };
     let count = |usage: Usage, counter: Counter| usage.counts[counter as usize];
-    let prepared = Prepared::new(&shell("for i in 1 2 3; do taskset -c 0 true; taskset -c 1 true; done")).unwrap();
+    let moves = format!("taskset -c {one} taskset -c {other} taskset -c {one} sleep 0.001");
+    let prepared = Prepared::new(&shell(&format!("{moves}; {moves}"))).unwrap();
     let usage = prepared.run(None).unwrap();
     assert!(count(usage, Counter::PageFaults).unwrap() > 100);
-    assert!(count(usage, Counter::ContextSwitches).unwrap() >= 6, "the shell waits for each of its children");
+    assert!(count(usage, Counter::ContextSwitches).unwrap() >= 2);
     assert_eq!(count(usage, Counter::CpuMigrations), None, "nobody asked");
 
     let prepared = prepared.counting();
@@ -411,7 +413,7 @@ fn a_command_and_its_children_are_counted() {
             assert_eq!(count(usage, counter).is_some(), counter.available().is_ok(), "{counter:?}");
         }
         if let Some(migrations) = count(usage, Counter::CpuMigrations) {
-            assert!((3..100).contains(&migrations), "{migrations}");
+            assert!(migrations >= 4, "{migrations}");
         }
     }
 }
