@@ -4,9 +4,10 @@ use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::recorded::RecordedRun;
 
-use super::claim::{heading, here};
+use super::claim::{anchors, heading, here};
 use super::mark::SharedAxis;
 use super::markup::Html;
+use super::picture::prefix;
 use crate::clause::Clause;
 use crate::figure::exact_percent;
 use crate::grid::{self, Cell, ColumnKind, Grid};
@@ -111,6 +112,8 @@ impl AlignedRow {
 }
 
 pub(super) struct AlignedCell {
+    /// Where the claim is in its run's part of the page.
+    pub anchor: String,
     pub verdict: &'static str,
     pub answer: &'static str,
     pub figure: String,
@@ -127,16 +130,20 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
             claims.push(claim);
         }
     }
+    let of_its_claims = |(index, run): (usize, &RecordedRun)| anchors(&run.outcome.claims, &prefix(index, runs.len()));
+    let anchors: Vec<Vec<String>> = runs.iter().enumerate().map(of_its_claims).collect();
     let axis = SharedAxis::of(runs.iter().flat_map(|run| &run.outcome.claims));
-    let of_run = |run: &RecordedRun, claim: &ClaimResult| {
-        let found = run.outcome.claims.iter().find(|other| is_same(other, claim))?;
+    let of_run = |(run, anchors): (&RecordedRun, &Vec<String>), claim: &ClaimResult| {
+        let place = run.outcome.claims.iter().position(|other| is_same(other, claim))?;
+        let found = &run.outcome.claims[place];
         let (figure, range) = here(found);
         let figure = if range.is_empty() { figure } else { format!("{figure} ({range})") };
         let (verdict, answer) = (found.verdict.word(), grid::answer(found));
         // What was checked once has no interval; lost intervals bound nothing.
         let has_interval = found.asked.judging != Judging::Exact && found.unlike.is_empty();
         let standing = Standing::of(found).filter(|_| has_interval && found.trials > 0);
-        Some(AlignedCell { verdict, answer, figure, mark: axis.mark(found), standing })
+        let anchor = anchors[place].clone();
+        Some(AlignedCell { anchor, verdict, answer, figure, mark: axis.mark(found), standing })
     };
     let has_namesake = |claim: &ClaimResult| {
         let is_namesake = |other: &&&ClaimResult| has_same_name(other, claim) && heading(other) == heading(claim);
@@ -144,7 +151,7 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
     };
     let row = |claim: &ClaimResult| AlignedRow {
         heading: if has_namesake(claim) { told_apart(claim) } else { heading(claim) },
-        cells: runs.iter().map(|run| of_run(run, claim)).collect(),
+        cells: runs.iter().zip(&anchors).map(|run| of_run(run, claim)).collect(),
     };
     let rows: Vec<AlignedRow> = claims.iter().map(|claim| row(claim)).collect();
     let count = |is: &dyn Fn(&AlignedRow) -> bool| rows.iter().filter(|row| is(row)).count();
