@@ -308,7 +308,7 @@ mod tests {
     fn people_read_four_digits() {
         assert_eq!(Unit::Nanosecond.human(23_412_345.0), "23.41 ms");
         assert_eq!([512.0, 512.5, 5120.0].map(|bytes| Unit::Byte.human(bytes)), ["512 B", "512.5 B", "5.120 kB"]);
-        assert_eq!([5.0, 0.0, -3.0, 1e11].map(|one| Unit::One.human(one)), ["5", "0", "-3", "1.000e11"]);
+        assert_eq!([5.0, 0.0, -3.0, 1e11].map(|one| Unit::One.human(one)), ["5", "0", "-3", "1.000×10¹¹"]);
         assert_eq!(Unit::Nanosecond.human(125.0), "125.0 ns", "not a count");
         assert_eq!(Unit::One.human(0.987_654), "0.9877");
         assert_eq!(significant(9.9999), "10.00");
