@@ -103,7 +103,9 @@ fn run_prints_tables_and_judges_the_shipped_claims() {
     assert!(ran.stdout.contains("Holds: ") && ran.stdout.contains("fill-rate.almost-98"), "{}", ran.stdout);
     let summary = std::fs::read_to_string(state.path().join("summary.md")).unwrap();
     let report = ascertain(state.path(), &["report", "--output", "-"]).stdout;
-    for (text, row) in [(&ran.stdout, "drawn "), (&summary, "| `drawn` |"), (&report, "<tr><th><code>drawn</code>")] {
+    for (text, row) in
+        [(&ran.stdout, "drawn "), (&summary, "| `drawn` |"), (&report, "<tr><th scope=\"row\"><code>drawn</code>")]
+    {
         let rows = text.lines().filter(|line| line.starts_with(row)).count();
         assert_eq!(rows, 1, "a claim adds two more, which were not asked for: {text}");
     }
