@@ -82,7 +82,7 @@ impl Counter {
 
 /// What is asked of perf_event_open(2).
 #[derive(Clone, Copy)]
-struct Event {
+pub(crate) struct Event {
     counter: Counter,
     /// `type` of the kernel's `perf_event_attr`.
     kind: u32,
@@ -95,7 +95,7 @@ struct Event {
 const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 
-const EVENTS: [Event; 6] = [
+pub(crate) const EVENTS: [Event; 6] = [
     Event { counter: Counter::Instructions, kind: HARDWARE, config: 1, is_own_code: true },
     Event { counter: Counter::Cycles, kind: HARDWARE, config: 0, is_own_code: true },
     Event { counter: Counter::CacheReferences, kind: HARDWARE, config: 2, is_own_code: true },
@@ -104,12 +104,12 @@ const EVENTS: [Event; 6] = [
     Event { counter: Counter::CpuMigrations, kind: SOFTWARE, config: 4, is_own_code: false },
 ];
 
-/// Counters of the programs that children of a process become.
-#[derive(Default)]
-pub(crate) struct Counters(Vec<(Counter, OwnedFd, Reading)>);
+/// Counters of the program that a process's next child becomes. Each run has its own: the kernel may let parent and child
+/// change places in what it counts, after which a later child is not counted.
+pub(crate) struct Counters(Vec<(Counter, OwnedFd)>);
 
 /// What the kernel tells of a counter, summed over all processes that it was counted in.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy)]
 struct Reading {
     count: u64,
     /// How long it was to be counted.
@@ -119,23 +119,18 @@ struct Reading {
 }
 
 impl Counters {
-    /// Of children that the process makes from now on. What can't be counted is left out.
-    pub fn of_children(parent: Pid) -> Counters {
-        Counters::new(&EVENTS, parent)
+    /// Of a child that the process makes from now on. What can't be counted is left out.
+    pub fn of_child(parent: Pid, events: &[Event]) -> Counters {
+        // The usual case is that nobody asks.
+        let opened = if events.is_empty() { Vec::new() } else { open(events, Some(parent)) };
+        Counters(events.iter().zip(opened).filter_map(|(event, fd)| Some((event.counter, fd.ok()?))).collect())
     }
 
-    fn new(events: &[Event], parent: Pid) -> Counters {
-        let opened = events.iter().zip(open(events, Some(parent)));
-        Counters(opened.filter_map(|(event, fd)| Some((event.counter, fd.ok()?, Reading::default()))).collect())
-    }
-
-    /// What was counted of children that have ended since the last call, and so far of those that have not.
-    pub fn take(&mut self) -> Counts {
+    /// What was counted of the child, once it has ended, and of its descendants as far as they have.
+    pub fn read(&self) -> Counts {
         let mut counts = Counts::default();
-        for (counter, fd, before) in &mut self.0 {
-            let Some(now) = Reading::of(fd) else { continue };
-            counts[*counter as usize] = now.since(before);
-            *before = now;
+        for (counter, fd) in &self.0 {
+            counts[*counter as usize] = Reading::of(fd).and_then(Reading::whole);
         }
         counts
     }
@@ -153,9 +148,8 @@ impl Reading {
     }
 
     /// None where it was suspended meanwhile: how much was missed nobody knows.
-    fn since(&self, before: &Reading) -> Option<u64> {
-        let was_suspended = self.running_ns - before.running_ns < self.enabled_ns - before.enabled_ns;
-        (!was_suspended).then(|| self.count - before.count)
+    fn whole(self) -> Option<u64> {
+        (self.running_ns == self.enabled_ns).then_some(self.count)
     }
 }
 
@@ -258,21 +252,21 @@ mod tests {
     const TASK_CLOCK: Event = Event { counter: Counter::Cycles, kind: SOFTWARE, config: 1, is_own_code: true };
 
     /// None where the kernel, or a filter of system calls, lets nobody count.
-    fn counted(events: &[Event], command: &Command, runs: usize) -> Option<Vec<Counts>> {
+    fn counted(events: &'static [Event], command: &Command, runs: usize) -> Option<Vec<Counts>> {
         if open(events, None).iter().any(Result::is_err) {
             return None;
         }
-        let prepared = Prepared::new(command).unwrap().counting_by(|parent| Counters::new(events, parent));
+        let prepared = Prepared::new(command).unwrap().counting_events(events);
         Some((0..runs).map(|_| prepared.run(None).unwrap().counts).collect())
     }
 
     /// Twenty programs fault some twenty times as often as one; a second run is not charged with the first one's.
     #[test]
     fn a_group_counts_each_run_with_its_descendants() {
-        let events = [TASK_CLOCK, PAGE_FAULTS];
-        let one = counted(&events, &Command::new("env", &[]), 2);
+        const EVENTS: [Event; 2] = [TASK_CLOCK, PAGE_FAULTS];
+        let one = counted(&EVENTS, &Command::new("env", &[]), 2);
         let many =
-            counted(&events, &shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env; done"), 3);
+            counted(&EVENTS, &shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env; done"), 3);
         let (Some(one), Some(many)) = (one, many) else { return };
         let count = |counts: &Counts, event: Event| counts[event.counter as usize].unwrap();
         assert!(one.iter().chain(&many).all(|counts| count(counts, TASK_CLOCK) > 0), "{one:?} {many:?}");
@@ -286,9 +280,8 @@ mod tests {
 
     #[test]
     fn what_was_suspended_is_no_count() {
-        let before = Reading { count: 10, enabled_ns: 100, running_ns: 90 };
-        let after = |enabled_ns, running_ns| Reading { count: 15, enabled_ns, running_ns }.since(&before);
-        assert_eq!((after(150, 140), after(150, 139), after(100, 90)), (Some(5), None, Some(5)));
+        let whole = |running_ns| Reading { count: 15, enabled_ns: 150, running_ns }.whole();
+        assert_eq!((whole(150), whole(149)), (Some(15), None));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::stdio::{Redirections, Streams};
 use super::wait::{Running, exit_descriptor, memory_peak_bytes, wait};
 use super::{Command, Usage, resolve};
 use crate::interrupt::Stop;
-use crate::perf::Counters;
+use crate::perf::{self, Counters, Counts};
 use crate::{Error, clock};
 
 /// What is read of a pipe at once.
@@ -44,12 +44,13 @@ pub struct Prepared {
     path: PathBuf,
     redirections: Redirections,
     stop: Stop,
+    /// What is counted of each run.
+    events: &'static [perf::Event],
     state: Mutex<State>,
 }
 
 struct State {
     starter: Starter,
-    counters: Counters,
     buffer: Box<[u8]>,
 }
 
@@ -79,8 +80,8 @@ impl Prepared {
     fn assemble(path: PathBuf, command: &Command, starter: Starter) -> Result<Self, Error> {
         MEMORY_FLOOR_BYTES.fetch_max(starter.memory_floor_bytes(), Ordering::Relaxed);
         let buffer = vec![0; BUFFER_BYTES].into();
-        let state = Mutex::new(State { starter, counters: Counters::default(), buffer });
-        Ok(Self { path, redirections: Redirections::new(command)?, stop: Stop::default(), state })
+        let state = Mutex::new(State { starter, buffer });
+        Ok(Self { path, redirections: Redirections::new(command)?, stop: Stop::default(), events: &[], state })
     }
 
     /// Has a run end when this is asked for, instead of at a signal.
@@ -93,13 +94,11 @@ impl Prepared {
     /// [`perf`](crate::perf). What can't be counted here is left out, all of it where there is no launcher.
     #[must_use]
     pub fn counting(self) -> Self {
-        self.counting_by(Counters::of_children)
+        self.counting_events(&perf::EVENTS)
     }
 
-    pub(crate) fn counting_by(mut self, counters: impl FnOnce(Pid) -> Counters) -> Self {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        state.counters = state.starter.parent().map(counters).unwrap_or_default();
-        self
+    pub(crate) fn counting_events(self, events: &'static [perf::Event]) -> Self {
+        Self { events, ..self }
     }
 
     /// Runs the command and waits for its end; runs of one `Prepared` follow one another.
@@ -121,14 +120,15 @@ impl Prepared {
             return Err(Error::Interrupted);
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { starter, counters, buffer } = &mut *state;
+        let State { starter, buffer } = &mut *state;
         let opened = self.redirections.open()?;
+        let counters = starter.parent().map(|parent| Counters::of_child(parent, self.events));
         let started = starter.start(opened.streams)?;
         let (pid, start_ns) = started.map_err(|source| resolve::start_error(&self.path, source))?;
         let running = Running { pid, start_ns, end: exit_descriptor(pid), reader: opened.reader };
         let usage = wait(running, time_limit, &self.stop, buffer);
         starter.ended();
-        let counted = counters.take();
+        let counted = counters.map_or_else(Counts::default, |counters| counters.read());
         usage.map(|usage| {
             let counts = std::array::from_fn(|counter| counted[counter].or(usage.counts[counter]));
             Usage { counts, ..usage }
