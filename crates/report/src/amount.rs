@@ -92,6 +92,7 @@ impl Amount {
         said.or_else(|| clause::times(&inverse, &format!(" {}", self.times_as()), marks))
     }
 
+    #[cfg_attr(not(feature = "html"), allow(dead_code))]
     /// What the ratio in pictures is, which is above 1 where the command has less of it.
     pub fn ratio(&self) -> String {
         format!("reference's {} by its own", self.noun)
@@ -106,6 +107,7 @@ impl Amount {
 pub(crate) struct Wording {
     /// "is faster", "uses less memory".
     pub is_better: String,
+    #[cfg_attr(not(feature = "html"), allow(dead_code))]
     /// The same of several: "are faster", "use less memory".
     pub are_better: String,
     /// "is faster than".
