@@ -10,7 +10,7 @@ struct Live;
 
 impl Observer for Live {
     fn progress(&mut self, progress: &Progress) {
-        println!("{:.1} s: {}", progress.elapsed.as_secs_f64(), progress.headline);
+        println!("{:.1} s: {}: {}", progress.elapsed.as_secs_f64(), progress.what, progress.headline);
     }
 }
 

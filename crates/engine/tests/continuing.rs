@@ -32,9 +32,18 @@ fn go_on(before: &Run, experiment: &Scripted, max_trials: Option<u64>) -> Result
     run(&plan, &[experiment], Recording::Continue(Box::new((writer, recorded))), &Default::default(), &mut Silent)
 }
 
-/// What was concluded, without how long it took: a trial that is read back does not say that.
+/// What was concluded, without how long it took or would take: a trial that is read back does not say that.
 fn concluded(claims: &[ClaimResult]) -> Vec<ClaimResult> {
-    claims.iter().map(|claim| ClaimResult { elapsed_ns: 0, ..claim.clone() }).collect()
+    let mut claims = claims.to_vec();
+    for claim in &mut claims {
+        claim.elapsed_ns = 0;
+        for reason in &mut claim.reasons {
+            if let Reason::TooEarly { least, .. } = reason {
+                least.takes_ns = None;
+            }
+        }
+    }
+    claims
 }
 
 /// A run that is cut in two and continued says what one run would have said.

@@ -36,7 +36,7 @@ without one, all are measured.
       --evidence DIR    folder of runs, instead of ~/.local/state/ascertain/runs
       --no-evidence     keep no evidence
       --export-KIND FILE
-                        write the results of all groups for other tools, anew as they arrive; KIND is json, csv,
+                        write the results of all groups for other tools, anew as they arrive; KIND is json, json-1, csv,
                         markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark
       --list            list the functions, a line each, as `--format terse` of other test programs does
       --test            call each function once and check its answer; time nothing
