@@ -1,7 +1,7 @@
 //! Counts that somebody else made, judged: the stateless test.
 
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::judgement::Judgement;
+use ascertain_report::judgement::{self, Judgement};
 use ascertain_stats::{self as stats, Tally};
 
 use crate::error::Error;
@@ -52,6 +52,7 @@ pub fn judge(asked: &Judge) -> Result<Judgement, Error> {
     };
     let credible = stats::credible_interval(tally, error)?;
     Ok(Judgement {
+        schema: judgement::SCHEMA,
         verdict: match verdict {
             Some(stats::Verdict::Holds) => Verdict::Holds,
             Some(stats::Verdict::Refuted) => Verdict::Refuted,

@@ -121,7 +121,12 @@ fn list_and_explain_say_what_there_is() {
     let list = ascertain(state.path(), &["list", "sum", "reshuffle"]);
     assert!(list.stdout.contains("kahan-avx512") && !list.stdout.contains("fill-rate"), "{}", list.stdout);
     let json = ascertain(state.path(), &["list", "--format", "json"]).json();
-    assert_eq!(json["experiments"][0]["id"], "sum");
+    assert_eq!((&json["schema"], &json["experiments"][0]["id"]), (&"ascertain.list/1".into(), &"sum".into()));
+    let json = ascertain(state.path(), &["explain", "sum.kahan-avx512-8x-naive", "--format", "json"]).json();
+    assert_eq!((&json["schema"], &json["claim"]["rate"]), (&"ascertain.explanation/1".into(), &0.5.into()));
+    let json = ascertain(state.path(), &["explain", "reshuffle", "--format", "json"]).json();
+    assert_eq!(json["experiment"]["claims"].as_array().map(Vec::len), Some(1));
+    assert_eq!(ascertain(state.path(), &["explain", "sum", "--format", "csv"]).code, Some(2));
     let explain = ascertain(state.path(), &["explain", "sum"]);
     assert!(explain.stdout.contains("\nQuestion. How fast") && explain.stdout.contains("sum.kahan-avx512-8x-naive"));
     assert!(list.stdout.contains("their type; each is summed into f64 [f32, f64]\n"), "{}", list.stdout);

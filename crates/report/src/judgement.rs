@@ -5,10 +5,15 @@ use serde::Serialize;
 
 use crate::figure::{brief_odds, exact_percent, odds, percent};
 
+/// The name and version of the schema of [`Judgement`] in JSON.
+pub const SCHEMA: &str = "ascertain.judgement/1";
+
 /// The stateless test of S successes in N trials against a rate. What is not known is `None`, in JSON
 /// `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
     /// What was concluded: holds, refuted or undecided.
     pub verdict: Verdict,
     /// N.

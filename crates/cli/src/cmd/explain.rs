@@ -7,32 +7,56 @@ use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::ClaimSpec;
 use ascertain_report::sentence;
 use ascertain_report::terminal::{Style, prose};
+use serde_json::{Value, json};
 
 use crate::cmd::run;
 use crate::exit::Code;
+use crate::options::{Display, Format};
 use crate::output;
+
+/// The name and version of the schema of `explain --format json`, which has an `experiment` or a `claim`.
+const SCHEMA: &str = "ascertain.explanation/1";
 
 /// Explain an experiment or a claim
 #[derive(clap::Args)]
 pub struct Args {
     /// The id of an experiment or a claim
     id: String,
+    #[command(flatten)]
+    display: Display,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let claims = ascertain_experiments::shipped_claims()?.claims;
     let experiments = ascertain_experiments::registry();
-    let style = Style::of_stdout(None);
+    let style = output::style(&args.display);
+    let is_json = match args.display.format {
+        Format::Json => true,
+        Format::Table => false,
+        Format::Csv | Format::Markdown => bail!("`explain` prints text or --format json"),
+    };
+    let print_json =
+        |kind: &str, value: Value| output::print(&format!("{:#}\n", json!({ "schema": SCHEMA, kind: value })));
     if let Some(experiment) = experiments.iter().find(|experiment| experiment.spec().id == args.id) {
-        let mut text = prose(&experiment.spec().readme, &style);
         let about: Vec<&Claim> = claims.iter().filter(|claim| claim.experiment == args.id).collect();
+        if is_json {
+            let claims: Vec<Value> = about.iter().map(|claim| json!({ "id": claim.id, "says": claim.says })).collect();
+            let readme = &experiment.spec().readme;
+            print_json("experiment", json!({ "id": args.id, "readme": readme, "claims": claims }))?;
+            return Ok(Code::Done);
+        }
+        let mut text = prose(&experiment.spec().readme, &style);
         text += if about.is_empty() { "" } else { "\nShipped claims\n\n" };
         text.extend(about.iter().map(|claim| style.item(&format!("{}: {}", claim.id, claim.says))));
         output::print(&text)?;
         return Ok(Code::Done);
     }
     if let Some(claim) = claims.iter().find(|claim| claim.id == args.id) {
-        output::print(&explain(claim, run::find(&claim.experiment)?.spec(), &style))?;
+        let spec = run::find(&claim.experiment)?.spec();
+        match is_json {
+            true => print_json("claim", as_json(claim, spec))?,
+            false => output::print(&explain(claim, spec, &style))?,
+        }
         return Ok(Code::Done);
     }
     let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
@@ -57,4 +81,19 @@ fn explain(claim: &Claim, spec: &Spec, style: &Style) -> String {
         text.push_str(&format!("{line}\n"));
     }
     text
+}
+
+fn as_json(claim: &Claim, spec: &Spec) -> Value {
+    json!({
+        "id": claim.id,
+        "says": claim.says,
+        "source": claim.source,
+        "source_title": ascertain_experiments::source_title(&claim.source),
+        "source_value": claim.source_value,
+        "analysis": claim.analysis.trim(),
+        "restated": claim.restated.trim(),
+        "experiment": spec.id,
+        "rate": claim.rate,
+        "asked": ClaimSpec::of(claim, claim.margin, spec),
+    })
 }

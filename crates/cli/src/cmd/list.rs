@@ -14,6 +14,9 @@ use crate::exit::Code;
 use crate::options::{Display, Format};
 use crate::output;
 
+/// The name and version of the schema of `list --format json`.
+const SCHEMA: &str = "ascertain.list/1";
+
 /// What there is: experiments, their variants, what each needs, and whether this machine can
 #[derive(clap::Args)]
 pub struct Args {
@@ -35,7 +38,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     match args.display.format {
         Format::Json => {
             let experiments: Vec<Value> = listed(chosen).iter().map(Listed::json).collect();
-            output::print(&format!("{:#}\n", json!({ "experiments": experiments })))?;
+            output::print(&format!("{:#}\n", json!({ "schema": SCHEMA, "experiments": experiments })))?;
         }
         Format::Csv | Format::Markdown => bail!("`list` prints a table or --format json"),
         Format::Table if named.is_empty() => {

@@ -361,6 +361,7 @@ pub fn slo() -> Outcome {
 
 pub fn judgement() -> Judgement {
     Judgement {
+        schema: ascertain_report::judgement::SCHEMA,
         verdict: Verdict::Holds,
         trials: 4000,
         successes: 3972,
