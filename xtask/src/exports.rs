@@ -76,7 +76,7 @@ assert (suites.tests, suites.failures, suites.errors) == (3, 1, 0) and sum(suite
 assert suites.time > 0 and all(case.time > 0 for case in cases.values())
 assert cases['holds'].is_passed and cases['undecided'].is_skipped
 assert isinstance(cases['refuted'].result[0], Failure) and cases['refuted'].result[0].message.startswith('Refuted: ')
-assert cases['undecided'].system_out.startswith('<b>]]>')
+assert '<b>]]>' in cases['undecided'].system_out
 print(len(cases), 'test cases')
 ";
 

@@ -1,6 +1,8 @@
 //! Each crate as a registry would have it: whole by itself, also with its features off, and small enough for a bench.
 
-use anyhow::ensure;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
 
 use crate::test::{Done, Part};
 use crate::tools;
@@ -44,11 +46,25 @@ const FEATURES: &[(&str, &str)] = &[
 /// The builds share what the tests have built of other people's crates, as long as both are without notes for a debugger:
 /// packages know nothing of the workspace's profiles.
 fn packages() -> anyhow::Result<Done> {
+    forget_unpacked()?;
     let profile = ["--config", "profile.dev.debug=false"];
     let package = ["package", "--quiet", "--workspace", "--offline", "--allow-dirty"];
     let packaged = tools::run("cargo", &[&profile[..], &package].concat());
     let _ = std::fs::remove_dir_all(tools::target().join("package"));
     packaged.map(|()| Done::Passed)
+}
+
+/// Removes what Cargo unpacked of our packages in an earlier run: it would take that for the same, since the version is.
+fn forget_unpacked() -> anyhow::Result<()> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).context("there is no home folder")?;
+    for registry in std::fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten() {
+        // A registry on this machine has no host in its name.
+        if registry.file_name().to_string_lossy().starts_with('-') && registry.path().join("ascertain-0.1.0").exists() {
+            std::fs::remove_dir_all(registry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn without_features() -> anyhow::Result<Done> {
