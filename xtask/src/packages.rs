@@ -1,5 +1,6 @@
 //! Each crate as a registry would have it: whole by itself, also with its features off, and small enough for a bench.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
@@ -47,11 +48,21 @@ const FEATURES: &[(&str, &str)] = &[
 /// packages know nothing of the workspace's profiles.
 fn packages() -> anyhow::Result<Done> {
     forget_unpacked()?;
+    let before = built_of_ours();
     let profile = ["--config", "profile.dev.debug=false"];
     let package = ["package", "--quiet", "--workspace", "--offline", "--allow-dirty"];
     let packaged = tools::run("cargo", &[&profile[..], &package].concat());
     let _ = std::fs::remove_dir_all(tools::target().join("package"));
+    for built in built_of_ours().difference(&before) {
+        std::fs::remove_dir_all(built)?;
+    }
     packaged.map(|()| Done::Passed)
+}
+
+/// Cargo's notes that a crate of ours is built: of a package it would believe them whatever is in it by then.
+fn built_of_ours() -> BTreeSet<PathBuf> {
+    let notes = std::fs::read_dir(tools::target().join("debug/.fingerprint")).into_iter().flatten().flatten();
+    notes.filter(|note| note.file_name().to_string_lossy().starts_with("ascertain")).map(|note| note.path()).collect()
 }
 
 /// Removes what Cargo unpacked of our packages in an earlier run: it would take that for the same, since the version is.
