@@ -121,14 +121,15 @@ fn a_holder_that_was_stopped_still_has_the_lock() {
     // SAFETY: the handler adds to an atomic, and nobody else uses this signal here.
     unsafe { libc::signal(libc::SIGUSR2, count as *const () as libc::sighandler_t) };
     // SAFETY: it only says who we are.
-    let holder = unsafe { libc::pthread_self() };
+    // A number, which threads may share: with musl it is a pointer.
+    let holder = unsafe { libc::pthread_self() } as usize;
     let is_over = AtomicBool::new(false);
     let is_held = thread::scope(|scope| {
         scope.spawn(|| {
             pin(*cpus().last().unwrap());
             while !is_over.load(Relaxed) {
                 // SAFETY: the holder lives for as long as this thread.
-                unsafe { libc::pthread_kill(holder, libc::SIGUSR2) };
+                unsafe { libc::pthread_kill(holder as libc::pthread_t, libc::SIGUSR2) };
                 thread::yield_now();
             }
         });
