@@ -224,6 +224,20 @@ fn a_pipe_is_drained() {
 }
 
 #[test]
+fn the_end_of_what_went_to_memory_is_kept_until_the_next_run() {
+    let mut command = shell("echo out; head -c 10000000 /dev/zero | tr '\\0' x >&2; echo end >&2");
+    command.stdout = Output::Memory;
+    command.stderr = Output::Memory;
+    let prepared = Prepared::new(&command).unwrap();
+    assert_eq!(prepared.said(), b"");
+    for _ in 0..2 {
+        assert_eq!(prepared.run(None).unwrap().exit, Exit::Code(0));
+        let said = prepared.said();
+        assert_eq!((said.len(), &said[1018..]), (1024, &b"xxend\n"[..]));
+    }
+}
+
+#[test]
 fn a_descendant_that_keeps_the_pipe_open_does_not_hold_us_up() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pid");

@@ -5,8 +5,8 @@ use ascertain_sys::machine::Machine;
 use ascertain_sys::perf::Counter;
 use ascertain_sys::process::{Exit, Usage};
 
-use super::hooks::{ADVICE, Entered, Hooks, run_untimed};
-use super::line::{Around, CommandLine, Occasion, Requests};
+use super::hooks::{Entered, Hooks, run_untimed};
+use super::line::{Around, CommandLine, LastWords, Occasion, Requests};
 use super::set::check;
 use super::{CommandError, CommandSet, OnFailure};
 use crate::block::Block;
@@ -99,6 +99,7 @@ struct Target {
     prepare: Option<CommandLine>,
     conclude: Option<CommandLine>,
     warm_ups: u64,
+    has_run: bool,
 }
 
 impl<'e> CommandSession<'e> {
@@ -135,7 +136,7 @@ impl Target {
             let line = CommandLine::measured(set, command, &point)?;
             let mut around = Around::new(set, command, &point)?;
             let (prepare, conclude) = (around.prepare.take(), around.conclude.take());
-            Ok((Target { line, prepare, conclude, warm_ups: 0 }, around))
+            Ok((Target { line, prepare, conclude, warm_ups: 0, has_run: false }, around))
         };
         make().map_err(|error| TargetError::Failed(error.to_string()))
     }
@@ -155,14 +156,16 @@ impl Session for CommandSession<'_> {
             number => number.to_string(),
         };
         target.warm_ups += u64::from(trial.number == Block::WARM_UP);
+        // What fails at all fails at once, as a rule. Later runs don't pay for keeping what they write.
+        let is_heard = !std::mem::replace(&mut target.has_run, true);
         let Target { line, prepare, conclude, .. } = target;
         let request = self.requests.as_mut().map(|requests| requests.of(trial.number));
-        let occasion = Occasion { request, iteration: Some(&iteration) };
+        let occasion = Occasion { request, iteration: Some(&iteration), is_heard };
         if let Some(prepare) = prepare {
             run_untimed(prepare, occasion, &self.stop)?;
         }
-        let usage = line.run(occasion, self.set.time_limit, &self.stop);
-        let observed = usage.and_then(|usage| observe(&usage, self.set, line, out));
+        let ran = line.run(occasion, self.set.time_limit, &self.stop);
+        let observed = ran.and_then(|(usage, last_words)| observe(&usage, &last_words, self.set, line, out));
         // What was prepared is to be undone, whatever came of the command.
         let Some(conclude) = conclude else { return observed };
         if observed == Err(TargetError::Interrupted) {
@@ -189,16 +192,21 @@ fn counter(metric: usize) -> Option<Counter> {
 ///
 /// # Errors
 /// When it failed, and that is to stop it. `Interrupted` when a signal came: what had been seen by then is noted.
-fn observe(usage: &Usage, set: &CommandSet, line: &CommandLine, out: &mut Samples) -> Result<(), TargetError> {
+fn observe(
+    usage: &Usage,
+    last_words: &LastWords,
+    set: &CommandSet,
+    line: &CommandLine,
+    out: &mut Samples,
+) -> Result<(), TargetError> {
     let failure = failure(usage.exit);
     let is_stopped = matches!(usage.exit, Exit::TimedOut | Exit::Interrupted);
     let status = match failure {
         // A time-out is an observation, whatever failures are; and all that is known of it is what had gone by.
         _ if is_stopped => Status::Censored,
         Some(reason) if stops(&set.on_failure, usage.exit) => {
-            let called = line.called();
-            let message = format!("{called} {reason}; {ADVICE}, or go on all the same with -i (compare)");
-            return Err(line.failed(message));
+            let (called, said) = (line.called(), last_words.or_advice());
+            return Err(line.failed(format!("{called} {reason}{said}; go on all the same with -i (compare)")));
         }
         Some(_) if set.on_failure == OnFailure::Observe => Status::Failed,
         _ => Status::Ok,

@@ -129,16 +129,13 @@ fn identity(file: &Path) -> Option<[i128; 5]> {
 /// # Errors
 /// When it does not succeed.
 pub(super) fn run_untimed(line: &CommandLine, occasion: Occasion, stop: &Stop) -> Result<(), TargetError> {
-    let exit = line.run(occasion, None, stop)?.exit;
-    match failure(exit) {
-        _ if exit == Exit::Interrupted => Err(TargetError::Interrupted),
+    let (usage, last_words) = line.run(occasion, None, stop)?;
+    match failure(usage.exit) {
+        _ if usage.exit == Exit::Interrupted => Err(TargetError::Interrupted),
         None => Ok(()),
-        Some(reason) => Err(line.failed(format!("{} {reason}; {ADVICE}", line.called()))),
+        Some(reason) => Err(line.failed(format!("{} {reason}{}", line.called(), last_words.or_advice()))),
     }
 }
-
-/// A file of claims has no such options: there the command is to be run alone.
-pub(super) const ADVICE: &str = "run it alone to see what it says, or use --output inherit (compare, slo)";
 
 /// Whoever panicked while it held the lock left a count behind that is still right.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

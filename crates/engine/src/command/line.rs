@@ -30,6 +30,8 @@ pub(super) struct Occasion<'t> {
     pub request: Option<&'t str>,
     /// The trial's number in words.
     pub iteration: Option<&'t str>,
+    /// Whether its last words are kept, where they would go nowhere.
+    pub is_heard: bool,
 }
 
 /// A command line at one point.
@@ -95,10 +97,11 @@ impl CommandLine {
         let shell = set.shell.as_deref().or_else(|| is_script().then_some(SHELL));
         let mut command = command(what, shell, &text)?;
         command.env = environment(named, point);
-        if *set.output_of(named) == Output::Inherit {
-            command.stdout = Output::Inherit;
-            command.stderr = Output::Inherit;
-        }
+        command.stdout = match set.output_of(named) {
+            Output::Inherit => Output::Inherit,
+            _ => Output::Memory,
+        };
+        command.stderr = command.stdout.clone();
         Ok(CommandLine { what, text, command, request: None, is_counted: false })
     }
 
@@ -108,10 +111,13 @@ impl CommandLine {
     }
 
     /// The command in a trial.
-    pub fn command(&self, Occasion { request, iteration }: Occasion) -> Command {
+    pub fn command(&self, Occasion { request, iteration, is_heard }: Occasion) -> Command {
         let mut command = self.command.clone();
         let variable = |iteration: &str| ITERATION.map(|name| (name.into(), iteration.into()));
         command.env.extend(iteration.map(variable).into_iter().flatten());
+        if is_heard && command.stderr == Output::Null {
+            command.stderr = Output::Memory;
+        }
         match (self.request, request) {
             (Some(RequestPlace::Arguments), Some(request)) => {
                 for word in &mut command.args {
@@ -145,7 +151,7 @@ impl CommandLine {
         })
     }
 
-    /// Runs the command to its end, or to its time limit.
+    /// Runs the command to its end, or to its time limit. Its last words are given where they were kept.
     ///
     /// It is prepared anew each time: the small process that starts a command has a place on the machine,
     /// and one that were kept would make of two equal commands one on the busy CPU and one on the other,
@@ -153,14 +159,20 @@ impl CommandLine {
     ///
     /// # Errors
     /// When it can't be started, and when somebody asked for the end.
-    pub fn run(&self, occasion: Occasion, time_limit: Option<Duration>, stop: &Stop) -> Result<Usage, TargetError> {
+    pub fn run(
+        &self,
+        occasion: Occasion,
+        time_limit: Option<Duration>,
+        stop: &Stop,
+    ) -> Result<(Usage, LastWords), TargetError> {
         let prepared = self.prepare(occasion).map_err(|error| self.failed(error.to_string()))?;
         let prepared = if self.is_counted { prepared.counting() } else { prepared };
-        let usage = prepared.stopping_with(stop).run(time_limit);
-        usage.map_err(|error| match error {
+        let prepared = prepared.stopping_with(stop);
+        let usage = prepared.run(time_limit).map_err(|error| match error {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,
             error => self.failed(format!("{}: {error}", self.called())),
-        })
+        })?;
+        Ok((usage, LastWords::of(&prepared.said())))
     }
 
     /// That it failed; `how` calls it by its name.
@@ -194,6 +206,38 @@ impl CommandLine {
     /// `command `sort x``: how messages call it.
     pub fn called(&self) -> String {
         format!("{} `{}`", self.what, self.text)
+    }
+}
+
+/// What a command said last: nothing where nobody listened.
+pub(super) struct LastWords(String);
+
+impl LastWords {
+    /// So many lines are shown,
+    const LINES: usize = 3;
+    /// and so many characters.
+    const CHARACTERS: usize = 300;
+
+    fn of(said: &[u8]) -> LastWords {
+        let said = String::from_utf8_lossy(said);
+        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(Self::LINES)..].join(" / ");
+        let surplus = last.chars().count().saturating_sub(Self::CHARACTERS);
+        let cut = if surplus > 0 { "…" } else { "" };
+        LastWords(
+            last.chars()
+                .skip(surplus)
+                .fold(cut.to_string(), |text, character| text + character.encode_utf8(&mut [0; 4])),
+        )
+    }
+
+    /// How a failure goes on: what it said, or how to hear it. A file of claims has no such options: there the command is
+    /// to be run alone.
+    pub fn or_advice(&self) -> String {
+        match &*self.0 {
+            "" => "; run it alone to see what it says, or use --output inherit (compare, slo)".into(),
+            said => format!(", saying `{said}`"),
+        }
     }
 }
 

@@ -256,7 +256,7 @@ fn check_command(set: &CommandSet, command: &NamedCommand, point: &Point) -> Res
         find_program(&conclude)?;
         find_program(&cleanup)?;
         let request = set.requests.as_ref().and_then(|requests| requests.first()).map(String::as_str);
-        line.find_program(Occasion { request, iteration: None })?;
+        line.find_program(Occasion { request, ..Occasion::default() })?;
     }
     Ok(())
 }

@@ -28,6 +28,10 @@ pub enum Output {
     Null,
     /// Into a pipe that is read and thrown away. Both outputs share one if both are pipes.
     Pipe,
+    /// Into memory, of which [`Prepared::said`](super::Prepared::said) gives the end. What descendants write after the
+    /// command's end is refused where the kernel can (Linux), and no pipe breaks under them. Both outputs share it if
+    /// both are.
+    Memory,
     /// To our own.
     Inherit,
     /// To a file, made empty by each run. Both outputs share it if both name the same path.

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 
 #[cfg(target_os = "linux")]
 use super::launcher::Launcher;
-use super::stdio::{Redirections, Streams};
+use super::stdio::{Opened, Redirections, Streams};
 use super::wait::{Running, exit_descriptor, memory_peak_bytes, wait};
 use super::{Command, Usage, resolve};
 use crate::interrupt::Stop;
@@ -52,6 +52,7 @@ pub struct Prepared {
 struct State {
     starter: Starter,
     buffer: Box<[u8]>,
+    said: Vec<u8>,
 }
 
 enum Starter {
@@ -80,7 +81,7 @@ impl Prepared {
     fn assemble(path: PathBuf, command: &Command, starter: Starter) -> Result<Self, Error> {
         MEMORY_FLOOR_BYTES.fetch_max(starter.memory_floor_bytes(), Ordering::Relaxed);
         let buffer = vec![0; BUFFER_BYTES].into();
-        let state = Mutex::new(State { starter, buffer });
+        let state = Mutex::new(State { starter, buffer, said: Vec::new() });
         Ok(Self { path, redirections: Redirections::new(command)?, stop: Stop::default(), events: &[], state })
     }
 
@@ -120,7 +121,7 @@ impl Prepared {
             return Err(Error::Interrupted);
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { starter, buffer } = &mut *state;
+        let State { starter, buffer, said } = &mut *state;
         let opened = self.redirections.open()?;
         let counters = starter.parent().map(|parent| Counters::of_child(parent, self.events));
         let started = starter.start(opened.streams)?;
@@ -128,11 +129,27 @@ impl Prepared {
         let running = Running { pid, start_ns, end: exit_descriptor(pid), reader: opened.reader };
         let usage = wait(running, time_limit, &self.stop, buffer);
         starter.ended();
+        *said = opened.memory.as_ref().map_or_else(Vec::new, Opened::said);
         let counted = counters.map_or_else(Counts::default, |counters| counters.read());
         usage.map(|usage| {
             let counts = std::array::from_fn(|counter| counted[counter].or(usage.counts[counter]));
             Usage { counts, ..usage }
         })
+    }
+
+    /// The last KiB of what the last run wrote into [memory](super::Output::Memory).
+    ///
+    /// ```
+    /// use ascertain_sys::process::{Command, Output, Prepared, shell};
+    ///
+    /// let failing = Command { stderr: Output::Memory, ..shell("echo why >&2; exit 1") };
+    /// let failing = Prepared::new(&failing).unwrap();
+    /// failing.run(None).unwrap();
+    /// assert_eq!(failing.said(), b"why\n");
+    /// ```
+    #[must_use]
+    pub fn said(&self) -> Vec<u8> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).said.clone()
     }
 }
 

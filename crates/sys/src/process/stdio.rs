@@ -1,9 +1,13 @@
 //! What a command's standard streams are connected to.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, PipeReader, Seek};
+use std::io::{self, PipeReader, Seek, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+#[cfg(target_os = "linux")]
+use rustix::fs::SealFlags;
 
 use super::{Command, Input, Output};
 use crate::Error;
@@ -29,6 +33,25 @@ pub(super) struct Opened {
     pub streams: Streams,
     /// Where the command's output can be read, if any stream is a pipe.
     pub reader: Option<PipeReader>,
+    /// What keeps it, if any stream goes to memory.
+    pub memory: Option<File>,
+}
+
+/// So much is given of what was kept, and was written last.
+const END_BYTES: u64 = 1024;
+
+impl Opened {
+    /// The end of what was kept, after the end of the command.
+    pub fn said(memory: &File) -> Vec<u8> {
+        let length = memory.metadata().map_or(0, |of| of.len());
+        let kept = length.min(END_BYTES);
+        let mut end = vec![0; kept as usize];
+        if memory.read_exact_at(&mut end, length - kept).is_err() {
+            end.clear();
+        }
+        close_for_descendants(memory);
+        end
+    }
 }
 
 impl Redirections {
@@ -37,7 +60,7 @@ impl Redirections {
             Input::Null => Source::Null,
             Input::File(path) => Source::File(path.clone()),
             Input::Bytes(bytes) => {
-                Source::Bytes(memory_file(bytes).map_err(Error::system("no file in memory for the input"))?)
+                Source::Bytes(input_in_memory(bytes).map_err(Error::system("no file in memory for the input"))?)
             }
         };
         Ok(Self { stdin, stdout: command.stdout.clone(), stderr: command.stderr.clone() })
@@ -50,12 +73,13 @@ impl Redirections {
             Source::File(path) => input_file(path)?,
             Source::Bytes(file) => rewound(file).map_err(Error::system("the input could not be rewound"))?,
         };
-        let mut reader = None;
+        let (mut reader, mut memory) = (None, None);
         let stdout = match &self.stdout {
             Output::Null => Some(null()?),
             Output::Inherit => None,
             Output::File(path) => Some(output_file(path)?),
             Output::Pipe => Some(pipe(&mut reader)?),
+            Output::Memory => Some(kept(&mut memory)?),
         };
         let stderr = match (&self.stderr, &stdout) {
             (Output::Inherit, _) => None,
@@ -66,8 +90,9 @@ impl Redirections {
             (Output::Null, _) => Some(null()?),
             (Output::File(path), _) => Some(output_file(path)?),
             (Output::Pipe, _) => Some(pipe(&mut reader)?),
+            (Output::Memory, _) => Some(kept(&mut memory)?),
         };
-        Ok(Opened { streams: [Some(stdin), stdout, stderr], reader })
+        Ok(Opened { streams: [Some(stdin), stdout, stderr], reader, memory })
     }
 }
 
@@ -95,33 +120,54 @@ fn pipe(reader: &mut Option<PipeReader>) -> Result<OwnedFd, Error> {
     Ok(write.into())
 }
 
+fn kept(memory: &mut Option<File>) -> Result<OwnedFd, Error> {
+    let what = Error::system("no file in memory for the output");
+    let file = memory_file("output").and_then(|file| Ok((file.try_clone()?, file)));
+    let (writer, reader) = file.map_err(what)?;
+    *memory = Some(reader);
+    Ok(writer.into())
+}
+
 fn rewound(mut file: &File) -> io::Result<OwnedFd> {
     file.rewind()?;
     file.try_clone().map(OwnedFd::from)
 }
 
-/// A file without a name that holds `bytes`, and that no command can change.
-#[cfg(target_os = "linux")]
-fn memory_file(bytes: &[u8]) -> io::Result<File> {
-    use std::io::Write;
-
-    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-
-    let mut file = File::from(memfd_create(c"input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+/// A file without a name that holds `bytes`, and that no command can change where the kernel can see to it.
+fn input_in_memory(bytes: &[u8]) -> io::Result<File> {
+    let mut file = memory_file("input")?;
     file.write_all(bytes)?;
-    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK)?;
+    #[cfg(target_os = "linux")]
+    seal(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK)?;
     Ok(file)
 }
 
-/// A file without a name that holds `bytes`.
-#[cfg(not(target_os = "linux"))]
-fn memory_file(bytes: &[u8]) -> io::Result<File> {
-    use std::io::Write;
+/// Gives the memory back, and lets whoever still has the file write no more into it. What can't be done is left.
+fn close_for_descendants(file: &File) {
+    let _ = file.set_len(0);
+    #[cfg(target_os = "linux")]
+    let _ = seal(file, SealFlags::GROW);
+}
 
-    let name = format!("ascertain-input-{}-{}", std::process::id(), crate::clock::now_ns());
+#[cfg(target_os = "linux")]
+fn seal(file: &File, seals: SealFlags) -> io::Result<()> {
+    Ok(rustix::fs::fcntl_add_seals(file, seals)?)
+}
+
+/// An empty file without a name.
+#[cfg(target_os = "linux")]
+fn memory_file(name: &str) -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    Ok(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?.into())
+}
+
+/// An empty file without a name.
+#[cfg(not(target_os = "linux"))]
+fn memory_file(name: &str) -> io::Result<File> {
+    let name = format!("ascertain-{name}-{}-{}", std::process::id(), crate::clock::now_ns());
     let path = std::env::temp_dir().join(name);
-    let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
     std::fs::remove_file(&path)?;
-    file.write_all(bytes)?;
     Ok(file)
 }

@@ -265,6 +265,40 @@ fn a_failure_stops_and_says_which_command() {
 }
 
 #[test]
+fn a_failure_is_told_with_its_last_words() {
+    let script = "for n in 1 2 3 4; do echo line $n >&2; done; echo; exit 3";
+    let reason = failed(ending(script, OnFailure::Stop));
+    assert!(reason.ends_with("saying `line 2 / line 3 / line 4`; go on all the same with -i (compare)"), "{reason}");
+    let long = failed(ending("printf '%0400d' 7 >&2; exit 3", OnFailure::Stop));
+    assert!(long.contains(&format!("saying `…{}7`", "0".repeat(299))), "{long}");
+    let prepare = Some("echo on its way; echo not there >&2; exit 1".into());
+    let around = failed(measure_once(shell(vec![NamedCommand { prepare, ..command("true") }])));
+    assert!(around.ends_with("saying `on its way / not there`"), "{around}");
+}
+
+/// Only the first run of a command is listened to; and whoever stays behind does not hold it up, nor is a pipe broken
+/// under it.
+#[test]
+fn later_runs_are_as_they_were() {
+    let log = Log::new();
+    let script = log.note("$(readlink /proc/self/fd/2 | cut -c -10)");
+    let experiment = CommandExperiment::new(shell(vec![command(&script.replace('\'', "\""))])).unwrap();
+    let mut session = open(&experiment).unwrap();
+    (0..3).for_each(|trial| drop(measure(&mut *session, 0, trial).unwrap()));
+    assert_eq!(log.read(), ["/memfd:out", "/dev/null", "/dev/null"]);
+
+    let (path, go) = (log.path("left behind"), log.path("go"));
+    let wait = format!("until test -e '{go}'; do sleep 0.01; done");
+    let stays = format!("({wait}; echo x >&2; echo $? > '{path}.new'; mv '{path}.new' '{path}') &");
+    measure_once(shell(vec![command(&stays)])).unwrap();
+    fs::write(go, "").unwrap();
+    while !fs::exists(&path).unwrap() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_ne!(fs::read_to_string(&path).unwrap().trim(), "0", "its memory is not ours to fill");
+}
+
+#[test]
 fn an_ignored_failure_keeps_its_time() {
     let samples = ending("exit 3", OnFailure::Ignore).unwrap();
     assert_eq!(value(&samples, "exit"), (3.0, Status::Ok));
