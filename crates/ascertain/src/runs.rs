@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ascertain_engine::evidence::{self, Header, SCHEMA};
+use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::{Decision, Outcome, Verdict};
 use ascertain_engine::recorded::{self, State};
@@ -112,7 +112,7 @@ impl Brief {
         let is_going_on = evidence::is_going_on(folder);
         let text = fs::read(folder.join("run.json")).unwrap_or_default();
         match serde_json::from_slice::<Brief>(&text) {
-            Ok(brief) if brief.schema == SCHEMA => {
+            Ok(brief) if evidence::is_readable(&brief.schema) => {
                 let interrupted = brief.outcome.as_ref().map(|outcome| outcome.interrupted);
                 let checksum = brief.lines_checksum.as_deref();
                 let state = State::of(folder, is_going_on, interrupted, brief.lines_bytes, checksum);
@@ -160,7 +160,7 @@ impl Loaded {
     /// Reads a run's folder; its rows only where they are needed.
     pub(crate) fn read(folder: &Path) -> Result<Loaded, Error> {
         let id = name(folder);
-        // ClaimSpec first: a run that is seen to have ended has written all that it will.
+        // Asked first: a run that is seen to have ended has written all that it will.
         let is_going_on = evidence::is_going_on(folder);
         let mut header = evidence::read_header(folder)?;
         let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);

@@ -71,6 +71,7 @@ fn the_list_has_every_run_whatever_became_of_it() {
     let folders = runs.folders();
     change(&folders[0], |header| header["outcome"] = Value::Null);
     change(&folders[1], |header| header["outcome"]["interrupted"] = true.into());
+    change(&folders[2], |header| header["schema"] = "ascertain.evidence/1".into());
     let (cut, foreign) = (runs.below().join("20200101T000000000Z-cut0"), runs.below().join("20200101T000000000Z-old0"));
     for (folder, text) in [(&cut, "{\"schema\": "), (&foreign, "{\"schema\": \"ascertain.evidence/9\"}")] {
         fs::create_dir(folder).unwrap();

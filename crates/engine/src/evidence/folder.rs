@@ -75,6 +75,12 @@ pub const SCHEMA: &str = "ascertain.evidence/2";
 /// That of the versions whose rows do not say which lane measured them.
 const SCHEMA_1: &str = "ascertain.evidence/1";
 
+/// Whether this version reads runs of a schema.
+#[must_use]
+pub fn is_readable(schema: &str) -> bool {
+    [SCHEMA, SCHEMA_1].contains(&schema)
+}
+
 /// What `run.json` says of a run: everything but its rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
@@ -152,7 +158,7 @@ pub fn read_header(run: &Path) -> Result<Header, Error> {
     let text = fs::read(&path).map_err(Error::read(&path, HEADER))?;
     let malformed = |error| Error::malformed(&path, 1, &error);
     let Version { schema } = serde_json::from_slice(&text).map_err(malformed)?;
-    if schema != SCHEMA && schema != SCHEMA_1 {
+    if !schema.as_str().is_some_and(is_readable) {
         let found = schema.as_str().map_or_else(|| schema.to_string(), str::to_string);
         return Err(Error::OtherVersion { path, found });
     }

@@ -69,7 +69,7 @@ mod tests;
 
 pub use error::Error;
 pub(crate) use folder::LinesThen;
-pub use folder::{Header, SCHEMA, new_run_id, read_header, runs_folder};
+pub use folder::{Header, SCHEMA, is_readable, new_run_id, read_header, runs_folder};
 pub use lines::{Row, Rows, read_rows};
 pub use moment::rfc3339;
 pub(crate) use read_back::{ReadBack, read_trials, went_on};
