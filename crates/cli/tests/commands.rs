@@ -43,6 +43,19 @@ fn slo_says_which_part_of_it_failed() {
     assert!(said.contains("What failed: `exit == 0` in ") && said.contains(", `memory_peak <= 1 B` in "), "{said}");
     let one = ascertain(state.path(), &["slo", "--no-evidence", "--at-least", "80%", "--", "false"]).stdout;
     assert!(one.contains("Refuted: `exit == 0`") && !one.contains("What failed"), "{one}");
+    assert!(!one.contains("median"), "of an exit code there is none: {one}");
+}
+
+#[test]
+fn slo_says_how_long_it_took_mostly() {
+    let state = tempfile::tempdir().unwrap();
+    let slo = ["slo", "--no-evidence", "--at-least", "80%", "--within", "10s", "--format"];
+    let ran = ascertain(state.path(), &[&slo[..], &["json", "--", "true"]].concat()).json();
+    let wall = ran["points"].as_array().unwrap().iter().find(|point| point["metric"] == "wall").unwrap();
+    assert!(ran["claims"][0]["median"].is_number());
+    assert_eq!(ran["claims"][0]["median"], wall["median"]);
+    let said = ascertain(state.path(), &[&slo[..], &["table", "--", "true"]].concat()).stdout.replace('\n', " ");
+    assert!(said.contains("Its median `wall` was "), "{said}");
 }
 
 #[test]

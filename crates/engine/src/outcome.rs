@@ -140,6 +140,13 @@ pub struct PointSummary {
     pub seen: Option<f64>,
 }
 
+impl PointSummary {
+    /// Whether it is of that arm of that experiment.
+    pub fn is_of(&self, experiment: &str, arm: &Arm) -> bool {
+        self.experiment == experiment && self.variant == arm.variant && self.at == arm.point
+    }
+}
+
 /// What became of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
@@ -211,6 +218,9 @@ pub struct ClaimResult {
     /// Signs that the trials are not alike; empty where there are none.
     #[serde(deserialize_with = "findings")]
     pub unlike: Vec<Unlike>,
+    /// The median of the one metric that its predicate speaks of, over all trials of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median: Option<f64>,
     /// The conditions of its predicates that were false in a trial, with how often each was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<Broken>,

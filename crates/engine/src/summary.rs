@@ -4,11 +4,12 @@ use ascertain_numeric::sum::{mean_of, variance_of};
 use ascertain_stats::quantile_ranks;
 use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 
+use crate::claim::Judging;
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
 use crate::experiment::Spec;
 use crate::finding::Threat;
 use crate::observations::{ArmValues, Observations};
-use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA};
+use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA, TestSpec};
 use crate::plan::Registry;
 use crate::values::Bounds;
 
@@ -30,7 +31,7 @@ pub(crate) struct RunFacts<'a> {
 pub(crate) fn outcome(
     facts: &RunFacts,
     observations: &Observations,
-    claims: Vec<ClaimResult>,
+    mut claims: Vec<ClaimResult>,
     interrupted: bool,
 ) -> Outcome {
     let spec = |id: &str| facts.registry.iter().map(|experiment| experiment.spec()).find(|spec| spec.id == id);
@@ -39,6 +40,8 @@ pub(crate) fn outcome(
     let mut threats = threats_of_machine(facts.machine);
     threats.extend(cpu_times.and_then(threats_of_steal));
     threats.extend(threats_of_commands(facts.commands, observations));
+    let points: Vec<PointSummary> = with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect();
+    claims.iter_mut().for_each(|claim| claim.median = median(claim, &points));
     Outcome {
         schema: SCHEMA.to_string(),
         run_id: facts.run_id.to_string(),
@@ -47,10 +50,17 @@ pub(crate) fn outcome(
         threats,
         seed: facts.seed,
         interrupted,
-        points: with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect(),
+        points,
         claims,
         left_out: observations.left_out(),
     }
+}
+
+/// The median of what a predicate speaks of, where it is judged by how often it is true.
+fn median(claim: &ClaimResult, points: &[PointSummary]) -> Option<f64> {
+    let [TestSpec::Predicate { arm, measure: Some(measure), .. }] = claim.asked.tests.as_slice() else { return None };
+    let is_it = |point: &&PointSummary| point.metric == measure.metric && point.is_of(&claim.experiment, arm);
+    points.iter().find(is_it).filter(|_| claim.asked.judging == Judging::Rate)?.median
 }
 
 /// Summarises an arm's metrics.

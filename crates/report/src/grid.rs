@@ -159,15 +159,25 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
     }
 }
 
-/// The figure that was judged, and its range: of a rate and a value the rate. Nothing where there is none.
+/// The figure that was judged, and its range: of a rate and a value the rate, with the median of what it is a rate of.
+/// Nothing where there is none.
 pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
     let figure = ClaimFigure::of(claim).map(|figure| figure.figure);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
     match (figure, rate) {
         (Some(figure), _) if claim.asked.is_comparison() => Some(figure),
-        (_, Some(rate)) => Some(Figure { range: rate.range_in_words(), ..rate }),
+        (_, Some(rate)) => Some(Figure {
+            value: median(claim).map_or_else(|| rate.value.clone(), |median| format!("{}, {median}", rate.value)),
+            range: rate.range_in_words(),
+        }),
         (figure, None) => figure,
     }
+}
+
+/// The median of what a claim's predicate speaks of, where that is an amount of something.
+pub(crate) fn median(claim: &ClaimResult) -> Option<String> {
+    let [TestSpec::Predicate { measure: Some(measure), .. }] = claim.asked.tests.as_slice() else { return None };
+    claim.median.filter(|_| measure.unit != Unit::One).map(|median| measure.unit.human(median))
 }
 
 /// The word for a claim's verdict, or for `compare`'s decision.

@@ -434,6 +434,7 @@ impl ClaimJudge {
             log_e_holds,
             log_e_refuted,
             unlike: self.unlike(rate_strays, estimate.strays),
+            median: None,
             broken: self.broken(),
             // What failed is not compared by anything else either.
             counters: match verdict {

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::evidence::{Header, Trials};
 use crate::experiment::Arm;
 use crate::judging::{Lane, RunJudge};
-use crate::outcome::{LeftOut, PointSummary, Verdict};
+use crate::outcome::{LeftOut, Verdict};
 use crate::plan;
 use crate::plan::Registry;
 
@@ -99,11 +99,9 @@ fn close_as_before(header: &Header, run: &mut RunJudge) {
         }
     }
     for LeftOut { experiment, variant, at, reason, .. } in &outcome.left_out {
-        let of_arm =
-            |point: &&PointSummary| point.experiment == *experiment && point.variant == *variant && point.at == *at;
+        let arm = Arm { variant: variant.clone(), point: at.clone() };
         // Its values were taken back, for an answer was wrong.
-        if outcome.points.iter().filter(of_arm).all(|point| point.n == 0) {
-            let arm = Arm { variant: variant.clone(), point: at.clone() };
+        if outcome.points.iter().filter(|point| point.is_of(experiment, &arm)).all(|point| point.n == 0) {
             run.observations.take_back(experiment, &arm, reason);
         }
     }

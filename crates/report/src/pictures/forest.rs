@@ -143,13 +143,8 @@ pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot>
     for (index, claim) in outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Rate).enumerate() {
         let [TestSpec::Predicate { arm, predicate, measure }] = claim.asked.tests.as_slice() else { continue };
         plots.extend(density(claim, format!("rate-{}", index + 1)).map(|picture| picture.plot));
-        let of_arm: Vec<&PointSummary> = outcome
-            .points
-            .iter()
-            .filter(|point| {
-                point.experiment == claim.experiment && point.variant == arm.variant && point.at == arm.point
-            })
-            .collect();
+        let of_arm: Vec<&PointSummary> =
+            outcome.points.iter().filter(|point| point.is_of(&claim.experiment, arm)).collect();
         let Some(measure) = measure else { continue };
         let Some(point) = of_arm.iter().find(|point| point.metric == measure.metric) else { continue };
         let mut measured = Measured::observed(point, outcome, observations);

@@ -298,10 +298,7 @@ pub(super) fn from_zero(axis: Axis) -> Axis {
 pub(super) fn is_taken_back(outcome: &Outcome, series: &Series) -> bool {
     let Series { experiment, arm, .. } = series;
     let is_left_out = outcome.left_out.iter().any(|left_out| left_out.is_of(experiment, arm));
-    let of_arm = |point: &&PointSummary| {
-        point.experiment == *experiment && point.variant == arm.variant && point.at == arm.point
-    };
-    is_left_out && outcome.points.iter().filter(of_arm).all(|point| point.n == 0)
+    is_left_out && outcome.points.iter().filter(|point| point.is_of(experiment, arm)).all(|point| point.n == 0)
 }
 
 /// A series with one number a trial, as claims judge it, without those of which nothing is known.

@@ -9,6 +9,7 @@ use crate::amount::{Amount, Wording, apart};
 use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure};
 use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
+use crate::grid;
 use crate::text::{ended, escape_controls, quoted, with_names};
 
 /// The verdict and the reason.
@@ -85,7 +86,8 @@ fn judged(claim: &ClaimResult) -> String {
     let seen = in_trials(claim, claim.decisive(), only);
     let so = if at_median(claim).is_some() { String::new() } else { format!(", so {}", time_share(claim, holds)) };
     let broken = if holds { String::new() } else { broken(claim) };
-    format!("{subject} was {complement} {seen}{}{so}; {}.{broken}", figure_clause(claim), wrong(claim))
+    let (figure, wrong) = (figure_clause(claim), wrong(claim));
+    format!("{subject} was {complement} {seen}{figure}{so}; {wrong}.{broken}{}", median(claim))
 }
 
 /// " What failed: `exit == 0` in 2 of 9 trials, `wall <= 20 ms` in 5." Where a predicate has one condition alone, that is said.
@@ -102,6 +104,15 @@ fn broken(claim: &ClaimResult) -> String {
     format!(" What failed: {}.", said.collect::<Vec<_>>().join(", "))
 }
 
+/// " Its median `wall` was 31.2 ms.": how far a predicate was from being true, or false.
+fn median(claim: &ClaimResult) -> String {
+    let [TestSpec::Predicate { measure: Some(measure), .. }] = claim.asked.tests.as_slice() else {
+        return String::new();
+    };
+    grid::median(claim)
+        .map_or_else(String::new, |median| format!(" Its median {} was {median}.", quoted(&measure.metric)))
+}
+
 fn undecided(claim: &ClaimResult) -> String {
     let Clause { subject, complement } = Clause::of(&claim.asked);
     let seen = in_trials(claim, claim.judged(), "");
@@ -114,7 +125,8 @@ fn undecided(claim: &ClaimResult) -> String {
         Some(_) => String::new(),
         None => format!(": too little to tell at error {}{question}", brief_odds(claim.error)),
     };
-    format!("{subject} was {complement} {seen}{}{why}.{}", figure_clause(claim), broken(claim))
+    let (figure, broken) = (figure_clause(claim), broken(claim));
+    format!("{subject} was {complement} {seen}{figure}{why}.{broken}{}", median(claim))
 }
 
 /// What it would take comes before any figure, which says little yet.

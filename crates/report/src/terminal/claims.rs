@@ -100,7 +100,7 @@ const GAP: &str = "  ";
 /// Less of a sentence says nothing.
 const LEAST_ROOM: usize = 24;
 /// The longest figures.
-const MOST_HERE: usize = 16;
+const MOST_HERE: usize = 20;
 const MOST_SAID: usize = 24;
 /// And so much of what was said where the terminal is narrow.
 const LEAST_SAID: usize = 8;

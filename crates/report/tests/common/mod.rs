@@ -92,6 +92,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimRes
         log_e_holds: None,
         log_e_refuted: None,
         unlike: Vec::new(),
+        median: None,
         broken: Vec::new(),
         counters: Vec::new(),
     }
@@ -354,7 +355,7 @@ pub fn slo() -> Outcome {
     let command = "curl -fsS http://localhost:8080/health";
     let claim = predicate("slo", "", command, "exit == 0 and wall <= 50 ms");
     let claim = with_ratio(with_rate(claim, 0.99, 0.99003, 0.99976), 43.1e6, 42.0e6, 45.2e6);
-    let claim = counted(claim, Verdict::Holds, 2190, 2196);
+    let claim = ClaimResult { median: Some(31.2e6), ..counted(claim, Verdict::Holds, 2190, 2196) };
     let wall = summary("slo", command, Point::default(), &measure("wall", Unit::Nanosecond), 31.2e6);
     outcome(vec![wall], vec![claim])
 }
