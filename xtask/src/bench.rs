@@ -48,8 +48,8 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// First where no machine is needed, with goals; then two programs, the second with 5 % fewer iterations, each comparison
-/// its own run, beside hyperfine's time without a decision.
+/// First where no machine is needed, with goals; then two programs, the second with 5 % fewer iterations, each
+/// comparison its own run, beside hyperfine's time without a decision.
 fn power() -> anyhow::Result<()> {
     example("ascertain-stats", "order_power")?;
     let tried = 5_000_000;

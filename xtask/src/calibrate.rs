@@ -76,7 +76,8 @@ pub fn equals(words: &[String]) -> anyhow::Result<()> {
         let most = statistics::most(comparisons, *error, CHANCE);
         let share = 100.0 * decided as f64 / comparisons as f64;
         println!(
-            "{name} ({about}): {decided} of {comparisons} decided ({share:.1} %) at --error {error}; up to {most} may be by chance"
+            "{name} ({about}): {decided} of {comparisons} decided ({share:.1} %) at --error {error}; \
+             up to {most} may be by chance"
         );
         failed.extend((decided > most).then(|| format!("{name}: {decided} of {comparisons} decided, not {most}")));
     }

@@ -51,10 +51,13 @@ fn said(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-const CLAIMS: &str = "\
-[[claim]]\nid = \"holds\"\ncommand = \"true\"\npredicate = \"exit == 0\"\nrate = 0.6\n
-[[claim]]\nid = \"refuted\"\ncommand = \"false\"\npredicate = \"exit == 0\"\nrate = 0.6\n
-[[claim]]\nid = \"undecided\"\nsays = \"<b>]]>\"\ncommand = \"true\"\npredicate = \"exit == 0\"\nrate = 0.99\nmax_trials = 3\n";
+const CLAIMS: &str = "
+claim = [
+    { id = 'holds', command = 'true', predicate = 'exit == 0', rate = 0.6 },
+    { id = 'refuted', command = 'false', predicate = 'exit == 0', rate = 0.6 },
+    { id = 'undecided', says = '<b>]]>', command = 'true', predicate = 'exit == 0', rate = 0.99, max_trials = 3 },
+]
+";
 
 const JUNIT: &str = "
 import sys

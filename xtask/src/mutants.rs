@@ -1,8 +1,8 @@
-//! Mutants: the code with one ordering, fence, check or instruction wrong, under the tests that are quick. A mutant that
-//! no test notices is a test that is missing, unless the list says why nothing can notice it.
+//! Mutants: the code with one ordering, fence, check or instruction wrong, under the tests that are quick. A mutant
+//! that no test notices is a test that is missing, unless the list says why nothing can notice it.
 //!
-//! Orderings and fences are found in the files; the rest is listed in `mutants.txt`, for which of a protocol's lines are
-//! checks that safety rests on is nothing that a program could know.
+//! Orderings and fences are found in the files; the rest is listed in `mutants.txt`, for which of a protocol's lines
+//! are checks that safety rests on is nothing that a program could know.
 
 use std::fs;
 use std::ops::Range;
@@ -66,8 +66,8 @@ enum Kind {
 const SYS: &str = "crates/sys/src/";
 const SYNC: &str = "crates/sync/src/";
 
-/// Files whose names begin so, and their tests, which are tried one after the other until one fails. The files are those
-/// with orderings that somebody relies on.
+/// Files whose names begin so, and their tests, which are tried one after the other until one fails. The files are
+/// those with orderings that somebody relies on.
 const FILES: &[(&[&str], &[Tests])] = &[
     (
         &["rseq/stacks.rs", "rseq/x86_64.rs", "rseq/outcome.rs", "rseq/plain.rs"],

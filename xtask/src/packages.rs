@@ -46,8 +46,8 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain", "recorded"),
 ];
 
-/// The builds share what the tests have built of other people's crates, as long as both are without notes for a debugger:
-/// packages know nothing of the workspace's profiles.
+/// The builds share what the tests have built of other people's crates, as long as both are without notes for a
+/// debugger: packages know nothing of the workspace's profiles.
 fn packages() -> anyhow::Result<()> {
     forget_unpacked()?;
     let before = built_of_ours();
@@ -67,7 +67,8 @@ fn built_of_ours() -> BTreeSet<PathBuf> {
     notes.filter(|note| note.file_name().to_string_lossy().starts_with("ascertain")).map(|note| note.path()).collect()
 }
 
-/// Removes what Cargo unpacked of our packages in an earlier run: it would take that for the same, since the version is.
+/// Removes what Cargo unpacked of our packages in an earlier run: it would take that for the same, since the version
+/// is.
 fn forget_unpacked() -> anyhow::Result<()> {
     const OURS: &str = concat!("ascertain-", env!("CARGO_PKG_VERSION"));
     // A registry on this machine has no host in its name.

@@ -1,15 +1,15 @@
 //! What the processor and the kernel count of a command: instructions, cache misses, page faults.
 //!
 //! Page faults and context switches are in the kernel's account of every process (`wait4`). The rest is counted where
-//! [`Prepared::counting`](crate::process::Prepared::counting) asks for it, by perf_event_open(2): of the command and all of
-//! its descendants, from when it has become the program until its end. It is Linux's alone.
+//! [`Prepared::counting`](crate::process::Prepared::counting) asks for it, by perf_event_open(2): of the command and
+//! all of its descendants, from when it has become the program until its end. It is Linux's alone.
 //!
-//! - What the processor counts is counted of the program's own code and not of the kernel for it: that is what everybody may
-//!   count by default (`kernel.perf_event_paranoid` of 2), and what differs least from run to run.
+//! - What the processor counts is counted of the program's own code and not of the kernel for it: that is what
+//!   everybody may count by default (`kernel.perf_event_paranoid` of 2), and what differs least from run to run.
 //! - The processor has few counters. One group has all of ours, so that they are counted together or not at all; and a
-//!   count that was suspended, since others needed the counters, is none: nothing here is extrapolated. So the group is not
-//!   pinned either: what is pinned is given up for good in a process where it can't be counted, and what a parent reads of
-//!   its children tells neither that nor the time that was missed from then on.
+//!   count that was suspended, since others needed the counters, is none: nothing here is extrapolated. So the group is
+//!   not pinned either: what is pinned is given up for good in a process where it can't be counted, and what a parent
+//!   reads of its children tells neither that nor the time that was missed from then on.
 //! - Switches to another CPU happen in the kernel. Whoever may not count there would be told zero, and is told why not.
 
 use std::io;
@@ -106,8 +106,8 @@ pub(crate) const EVENTS: [Event; 6] = [
     Event { counter: Counter::CpuMigrations, kind: SOFTWARE, config: 4, is_own_code: false },
 ];
 
-/// Counters of the program that a process's next child becomes. Each run has its own: the kernel may let parent and child
-/// change places in what it counts, after which a later child is not counted.
+/// Counters of the program that a process's next child becomes. Each run has its own: the kernel may let parent and
+/// child change places in what it counts, after which a later child is not counted.
 pub(crate) struct Counters(Vec<(Counter, OwnedFd)>);
 
 /// What the kernel tells of a counter, summed over all processes that it was counted in.
@@ -175,8 +175,8 @@ fn refusal(error: &io::Error) -> &'static str {
             "this machine does not show such a counter, as most virtual machines do not"
         }
         Some(libc::EACCES | libc::EPERM) => {
-            "perf_event_open is not permitted: CAP_PERFMON or a lower kernel.perf_event_paranoid would do, and in a container \
-             a seccomp profile that lets it pass"
+            "perf_event_open is not permitted: CAP_PERFMON or a lower kernel.perf_event_paranoid would do, and in a \
+             container a seccomp profile that lets it pass"
         }
         Some(libc::EINVAL | libc::ENOSPC) => "the processor can't count it together with the others",
         _ => "perf_event_open",

@@ -404,7 +404,8 @@ fn arguments_need_not_be_unicode() {
     assert_eq!(fs::read(path).unwrap(), [b'a', 0xff]);
 }
 
-/// Whoever ties itself to one CPU and then to another moves, and whoever sleeps gives up its CPU, on a busy machine too.
+/// Whoever ties itself to one CPU and then to another moves, and whoever sleeps gives up its CPU, on a busy machine
+/// too.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_and_its_children_are_counted() {

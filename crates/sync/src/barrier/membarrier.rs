@@ -142,8 +142,8 @@ struct Rounds {
 static ROUNDS: AtomicPtr<Rounds> = AtomicPtr::new(ptr::null_mut());
 
 impl Rounds {
-    /// This process's, which are never freed. A child made by fork(2) has rounds of its own: its parent's threads, which
-    /// may hold the parent's locks, are not in it.
+    /// This process's, which are never freed. A child made by fork(2) has rounds of its own: its parent's threads,
+    /// which may hold the parent's locks, are not in it.
     fn here() -> &'static Self {
         let process = generation();
         loop {
