@@ -44,6 +44,10 @@ fn main() -> ExitCode {
         "mutants" => mutants::run(rest),
         "schema" => write_schema(),
         "trace" => trace::record(),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
