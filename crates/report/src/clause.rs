@@ -2,7 +2,7 @@
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Level, Point};
-use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Measure, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decided, Measure, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use crate::amount::Amount;
@@ -198,6 +198,11 @@ fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<Fig
 fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
     let says = |ratio: &f64| *ratio > 0.0 && !ties_only(claim);
     [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(says))
+}
+
+/// The trials in which the claim's tests were false. What was cut off leaves others open.
+pub(crate) fn failures(of: Decided) -> u64 {
+    of.trials.saturating_sub(of.ties + of.unknown + of.successes)
 }
 
 fn ties_only(claim: &ClaimResult) -> bool {

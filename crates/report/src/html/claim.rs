@@ -168,8 +168,10 @@ fn counts(claim: &ClaimResult) -> String {
         1 => ", 1 tie".into(),
         ties => format!(", {} ties", grouped(ties)),
     };
+    let open = if claim.unknown > 0 { format!(", {} left open", grouped(claim.unknown)) } else { String::new() };
     let done = if claim.asked.judging == Judging::Order { "won" } else { "true in" };
-    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(claim.trials.saturating_sub(claim.ties)))
+    let counted = claim.trials.saturating_sub(claim.ties);
+    format!("{done} {} of {} {noun}{ties}{open}", grouped(claim.successes), grouped(counted))
 }
 
 /// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".

@@ -15,7 +15,7 @@ use super::measured::{Measured, scale_for};
 use super::trials::not_drawn;
 use super::{Picture, PictureKind, Table, names};
 use crate::amount::Amount;
-use crate::clause::{ClaimFigure, adjective};
+use crate::clause::{ClaimFigure, adjective, failures};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::plain;
 
@@ -181,7 +181,7 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
         let points = drawn.clone().filter(|(.., success)| *success == Some(outcome)).map(|&(x, y, _)| [x, y]).collect();
         Layer::Dots { series: Some(series), points, hollow: false }
     });
-    let failures = claim.trials - claim.ties - claim.successes;
+    let failures = failures(claim.judged());
     let name = names::spoken(&measure.metric);
     let plot = Plot {
         id,

@@ -350,10 +350,7 @@ fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
 
 /// "won 41 of 43 pairs, 1 tie"; "won 20 of the first 20 pairs", where more were measured after the verdict.
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
-    let number = match won_or_lost {
-        "lost" => of.trials.saturating_sub(of.ties).saturating_sub(of.unknown).saturating_sub(of.successes),
-        _ => of.successes,
-    };
+    let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
     let first = if of.trials < claim.trials { "the first " } else { "" };
     let pairs = if of.trials == 1 { "pair" } else { "pairs" };
     let ties = match of.ties {
