@@ -84,10 +84,10 @@ pub fn of_run(progress: &Progress, later: Duration, width: usize, alphabet: Alph
     let [verdicts, fewer] = verdicts(progress);
     let parts = [
         Part::new(0, time_left(progress, elapsed)),
-        Part { short: cut(&name, LEAST_NAME, alphabet), is_name: true, ..Part::new(2, name) },
+        Part { is_name: true, ..Part::new(2, name.clone()).or(cut(&name, LEAST_NAME, alphabet)) },
         Part::new(if is_early { 3 } else { 1 }, waiting.unwrap_or_default()),
         Part::new(if is_early { 1 } else { 5 }, alphabet.of(&standing)),
-        Part { short: fewer, ..Part::new(4, verdicts) },
+        Part::new(4, verdicts).or(fewer),
     ];
     let bar = bar(share(progress, elapsed), alphabet) + " ";
     match joined(&parts, width.saturating_sub(bar.width()), alphabet) {
@@ -110,6 +110,11 @@ struct Part {
 impl Part {
     fn new(rank: u8, text: String) -> Part {
         Part { rank, short: text.clone(), text, is_name: false }
+    }
+
+    /// The same with what stands for it where there is less room, unless that takes more: "1 neither" for "1 failed".
+    fn or(self, short: String) -> Part {
+        if short.width() < self.text.width() { Part { short, ..self } } else { self }
     }
 }
 
@@ -310,6 +315,16 @@ mod tests {
         }
         for width in 1..200 {
             assert!(at(&progress(), width).width() <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn fewer_words_are_never_longer() {
+        for closed in [[0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0], [1, 0, 0, 0, 0, 1]] {
+            let few = Progress { closed, claims: 3, ..progress() };
+            for width in 1..120 {
+                assert!(at(&few, width).width() <= width, "{closed:?} at {width}");
+            }
         }
     }
 
