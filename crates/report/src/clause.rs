@@ -202,7 +202,7 @@ fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
 
 /// The trials in which the claim's tests were false. What was cut off leaves others open.
 pub(crate) fn failures(of: Decided) -> u64 {
-    of.trials.saturating_sub(of.ties + of.unknown + of.successes)
+    [of.ties, of.unknown, of.successes].into_iter().fold(of.trials, u64::saturating_sub)
 }
 
 fn ties_only(claim: &ClaimResult) -> bool {

@@ -12,7 +12,7 @@ use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
 use crate::figure::Figure;
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::sentence::marked::capitalised;
+use crate::text::capitalised;
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -184,8 +184,13 @@ pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     }
 }
 
+/// The word for a verdict on several claims: "2 hold".
+pub(crate) fn of_several(verdict: Verdict) -> &'static str {
+    if verdict == Verdict::Holds { "hold" } else { verdict.word() }
+}
+
 /// Whether its trials were judged, with or without a result.
-fn is_judged(claim: &ClaimResult) -> bool {
+pub(crate) fn is_judged(claim: &ClaimResult) -> bool {
     matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided)
 }
 

@@ -15,7 +15,7 @@ use crate::grid;
 use crate::pictures;
 use crate::sentence::{marked, overshoot};
 use crate::standing::distance;
-use crate::text::{grouped, quoted};
+use crate::text::{capitalised, grouped, quoted};
 
 /// A claim as the template draws it.
 pub(super) struct ClaimView {
@@ -114,8 +114,7 @@ pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
 
 /// The figure of a claim here and its range, without what it is a figure of, which is in the sentence.
 pub(super) fn here(claim: &ClaimResult) -> (String, String) {
-    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    let figure = grid::judged(claim).filter(|_| is_judged);
+    let figure = grid::judged(claim).filter(|_| grid::is_judged(claim));
     figure.map_or_else(Default::default, |figure| (figure.value, figure.range))
 }
 
@@ -141,7 +140,7 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
 /// The sentence, where there is more to say than the verdict that stands beside it.
 pub(super) fn sentence(claim: &ClaimResult) -> String {
     let said = marked::beside_verdict(claim);
-    if said.is_empty() { marked::claim(claim) } else { marked::capitalised(&said) }
+    if said.is_empty() { marked::claim(claim) } else { capitalised(&said) }
 }
 
 /// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its

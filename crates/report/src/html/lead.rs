@@ -15,7 +15,7 @@ use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid;
 use crate::sentence::marked;
 use crate::standing::distance;
-use crate::text::{grouped, plain, quoted};
+use crate::text::{capitalised, grouped, plain, quoted};
 
 /// A command or function against the reference, as it was judged.
 struct Compared<'a> {
@@ -62,7 +62,7 @@ impl Answer {
                 Answer {
                     headline: Html(format!(
                         "<span class=\"{verdict}\">{}:</span> {}",
-                        marked::capitalised(verdict),
+                        capitalised(verdict),
                         heading(one)
                     )),
                     ..said(purpose.into(), sentence(one))
@@ -109,8 +109,7 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
 
 fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
     let [TestSpec::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
-    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    let decision = claim.decision.filter(|_| is_judged && claim.trials > 0);
+    let decision = claim.decision.filter(|_| grid::is_judged(claim) && claim.trials > 0);
     let is_order = claim.asked.judging == Judging::Order;
     is_order.then_some(Compared { claim, measure, candidate, reference: baseline, decision })
 }
@@ -192,7 +191,7 @@ fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!names.is_empty()).then(|| format!("{words}: {}{more}", names[..names.len().min(MOST_NAMES)].join(", ")))
     });
-    let groups = marked::capitalised(&groups.collect::<Vec<_>>().join("; "));
+    let groups = capitalised(&groups.collect::<Vec<_>>().join("; "));
     format!("{opening} {groups}.")
 }
 

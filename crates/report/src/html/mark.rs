@@ -147,9 +147,7 @@ pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     let svg = format!(
         "<svg class=\"squares\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" aria-hidden=\"true\">{drawing}</svg>"
     );
-    let said = |class: &str, count: u64, words: &str| {
-        format!("<b class=\"{class}\">{}</b> {words}", grouped(count))
-    };
+    let said = |class: &str, count: u64, words: &str| format!("<b class=\"{class}\">{}</b> {words}", grouped(count));
     let a_square =
         if each == 1 { "Each square is a trial".to_string() } else { format!("Each square is {each} trials") };
     let is_order = claim.asked.judging == Judging::Order;

@@ -14,6 +14,7 @@ use crate::amount::Amount;
 use crate::clause::failures;
 use crate::figure::{Figure, exact_percent, odds, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
+use crate::text::counted;
 
 /// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the order
 /// measured, with their bound; for a rate where it lies, beside the one that is claimed, and the values that the predicate
@@ -80,7 +81,7 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
         let log_e = [point.log_e_holds, point.log_e_refuted][direction];
         let points = vec![[point.counted as f64, powers_of_ten(log_e)]];
         layers.push(Layer::Dots { series: Some(direction), points, hollow: false });
-        let label = format!("{} after {}", words[direction], names::counted(point.counted as usize, "trial"));
+        let label = format!("{} after {}", words[direction], counted(point.counted, "trial"));
         layers.push(Layer::Rule { on: Which::X, at: point.counted as f64, label });
     }
     let ends = [last.log_e_holds, last.log_e_refuted].map(powers_of_ten);
@@ -94,7 +95,7 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
         alt: format!(
             "{}: after {} the evidence {} is 10^{:.2}, and {} 10^{:.2}. {verdict}",
             said(claim),
-            names::counted(last.counted as usize, "trial"),
+            counted(last.counted, "trial"),
             statements[0],
             ends[0],
             statements[1],

@@ -9,7 +9,7 @@ use crate::amount::{Amount, Wording, apart};
 use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure};
 use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
-use crate::text::{ended, escape_controls, quoted, with_names};
+use crate::text::{capitalised, counted, ended, escape_controls, quoted, with_names};
 
 /// The verdict and the reason.
 pub fn claim(claim: &ClaimResult) -> String {
@@ -189,11 +189,6 @@ fn wrong(claim: &ClaimResult) -> String {
     format!("wrong with a chance of at most {}", odds(claim.error))
 }
 
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
 /// The two sides of a comparison, with their names ready to print.
 struct Sides<'a> {
     measure: &'a Measure,
@@ -352,13 +347,8 @@ fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
     let first = if of.trials < claim.trials { "the first " } else { "" };
-    let pairs = if of.trials == 1 { "pair" } else { "pairs" };
-    let ties = match of.ties {
-        0 => String::new(),
-        1 => ", 1 tie".into(),
-        ties => format!(", {ties} ties"),
-    };
+    let ties = if of.ties > 0 { format!(", {}", counted(of.ties, "tie")) } else { String::new() };
     // Also those after the verdict.
     let unknown = if claim.unknown > 0 { format!(", {} left open", claim.unknown) } else { String::new() };
-    format!("{won_or_lost} {number} of {first}{} {pairs}{ties}{unknown}", of.trials)
+    format!("{won_or_lost} {number} of {first}{}{ties}{unknown}", counted(of.trials, "pair"))
 }
