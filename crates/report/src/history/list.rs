@@ -93,8 +93,19 @@ impl RunState {
 const COMMAND_COLUMNS: usize = 60;
 
 /// The answers in the order in which they are told.
-const ANSWERS: [&str; 9] =
-    ["holds", "refuted", "faster", "slower", "same", "undecided", "unavailable", "failed", "deferred"];
+const ANSWERS: [&str; 11] = [
+    "holds",
+    "refuted",
+    "faster",
+    "slower",
+    "same",
+    "not slower",
+    "not faster",
+    "undecided",
+    "unavailable",
+    "failed",
+    "deferred",
+];
 
 impl ListedRun {
     /// "7 hold, 3 refuted".
