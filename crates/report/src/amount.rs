@@ -88,7 +88,7 @@ impl Amount {
             _ => None,
         };
         let said = in_percent
-            .map(|(Figure { value, range }, is_less)| format!("{value} % {} ({range} %)", self.word(is_less)));
+            .map(|(Figure { value, range, .. }, is_less)| format!("{value} % {} ({range} %)", self.word(is_less)));
         said.or_else(|| clause::times(&inverse, &format!(" {}", self.times_as()), marks))
     }
 
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn off_by_so_many_percent() {
         let off = |value, low, high| {
-            let (Figure { value, range }, is_less) = percent_off([value, low, high], &[1.0])?;
+            let (Figure { value, range, .. }, is_less) = percent_off([value, low, high], &[1.0])?;
             Some(format!("{value} % {} ({range})", if is_less { "less" } else { "more" }))
         };
         assert_eq!(off(0.88, 0.87, 0.89).as_deref(), Some("12 % less (11 to 13)"));

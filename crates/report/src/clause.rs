@@ -126,8 +126,9 @@ impl ClaimFigure {
         let lead = if is_exact { "" } else { "at the median " };
         let of_unit = |measure: &Measure| {
             let figure = Figure::of_unit(measure.unit, claim.ratio, claim.ratio_low, claim.ratio_high);
-            let figure = Figure { range: range(claim, false, figure.range), ..figure };
-            Figure { range: if is_exact { String::new() } else { figure.range_in_words() }, ..figure }
+            let figure = Figure::said(figure.value, range(claim, false, figure.range));
+            let range = if is_exact { String::new() } else { figure.range_in_words() };
+            Figure::said(figure.value, range)
         };
         Some(match test {
             TestSpec::Versus { scale: Effect::Ratio, bound, .. } => {
@@ -151,7 +152,7 @@ impl ClaimFigure {
 }
 
 /// "6.1x (5.9 to 6.3)"; without a range the value alone.
-fn joined(Figure { value, range }: &Figure) -> String {
+fn joined(Figure { value, range, .. }: &Figure) -> String {
     if range.is_empty() { value.clone() } else { format!("{value} ({range})") }
 }
 
@@ -172,7 +173,7 @@ pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
         },
         _ => range(claim, false, figure.range),
     };
-    Figure { range, ..figure }
+    Figure::said(figure.value, range)
 }
 
 /// "6.1x (5.9 to 6.3)": what the number is stands right after it. "at most 1.2x" where only a bound is known, and
@@ -186,11 +187,11 @@ fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<Fig
     let figure = ratio_figure(claim, landmarks);
     match bounding(claim) {
         _ if claim.asked.judging == Judging::Exact => {
-            Some(Figure { value: format!("{}{word}", figure.value), range: String::new() })
+            Some(Figure::said(format!("{}{word}", figure.value), String::new()))
         }
         [None, None, None] => None,
-        [None, ..] => Some(Figure { value: format!("{}{word}", figure.range), range: String::new() }),
-        [Some(_), ..] => Some(Figure { value: format!("{}{word}", figure.value), range: figure.range_in_words() }),
+        [None, ..] => Some(Figure::said(format!("{}{word}", figure.range), String::new())),
+        [Some(_), ..] => Some(Figure::said(format!("{}{word}", figure.value), figure.range_in_words())),
     }
 }
 
@@ -212,7 +213,7 @@ fn ties_only(claim: &ClaimResult) -> bool {
 /// The claim's rate with its interval.
 pub(crate) fn rate_figure(claim: &ClaimResult) -> Figure {
     let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-    Figure { range: range(claim, true, figure.range), ..figure }
+    Figure::said(figure.value, range(claim, true, figure.range))
 }
 
 /// The range, or why there is none where that is not for want of trials.

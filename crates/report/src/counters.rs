@@ -29,7 +29,7 @@ pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
         let rows = keys.iter().filter_map(|&key| {
             let is_of_arm = |point: &&PointSummary| (point.variant.as_str(), &point.at) == key;
             let point = of_metric.points.iter().find(is_of_arm)?;
-            let Figure { value, range } = median_cells(point, layout);
+            let Figure { value, range, .. } = median_cells(point, layout);
             let [ratio, interval, answer] = comparison_cells(&of_metric, key);
             Some([arm_label(key.0, key.1), value, range, ratio, interval, answer])
         });

@@ -165,7 +165,10 @@ pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
     match (figure, rate) {
         (Some(figure), _) if claim.asked.is_comparison() => Some(figure),
-        (_, Some(rate)) => Some(Figure { range: rate.range_in_words(), ..rate }),
+        (_, Some(rate)) => {
+            let range = rate.range_in_words();
+            Some(Figure::said(rate.value, range))
+        }
         (figure, None) => figure,
     }
 }
@@ -270,17 +273,15 @@ fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
     let PointSummary { median, min, max, .. } = *point;
     let own = |end| layout.prefix(point.unit, end);
     let prefix = own(median.or(min).unwrap_or(0.0));
-    let Figure { value, range } = median_cells(point, layout);
+    let Figure { value, range, .. } = median_cells(point, layout);
+    let all = Figure::with_prefix(prefix, &own, None, min, max);
     let range_of_all = match (min, max) {
         (Some(min), Some(max)) if point.unit.is_count(min) && point.unit.is_count(max) && prefix.0 == 1.0 => {
             format!("{min} to {max}")
         }
-        _ => Figure::with_prefix(prefix, &own, None, min, max).range,
-    };
-    let range_of_all = match (min, max) {
-        (None, None) if point.censored > 0 => over_limit(point),
-        (_, None) => to_seen(point, range_of_all),
-        _ => range_of_all,
+        (None, None) if point.censored > 0 => over(point.unit, point.limit),
+        (_, None) if point.censored > 0 => all.up_to(&over(point.unit, point.seen.or(point.limit))).range,
+        _ => all.range,
     };
     [value, range, range_of_all]
 }
@@ -298,37 +299,25 @@ pub(crate) fn median_cells(point: &PointSummary, layout: &TableLayout) -> Figure
 }
 
 /// The median with its interval, where those that met their time limit are known to be above it.
-fn censored(point: &PointSummary, Figure { value, range }: Figure) -> Figure {
-    let value = if point.median.is_none() && point.censored > 0 { over_limit(point) } else { value };
-    let range = match (point.median, point.median_low, point.median_high) {
-        (None, ..) if point.censored > 0 => format!("stopped in {} of {}", point.censored, point.n),
-        (_, Some(_), None) => to_limit(point, range),
-        _ => range,
-    };
-    Figure { value, range }
-}
-
-/// "1.917 to over 3 ms" for "at least 1.917", where what is above was stopped.
-fn to_limit(point: &PointSummary, range: String) -> String {
-    let low = range.strip_prefix("at least ").filter(|_| point.censored > 0);
-    low.map(|low| format!("{low} to {}", over_limit(point))).unwrap_or(range)
-}
-
-/// The same of a range up to the most that was seen.
-fn to_seen(point: &PointSummary, range: String) -> String {
-    to_limit(&PointSummary { limit: point.seen.or(point.limit), ..point.clone() }, range)
+fn censored(point: &PointSummary, figure: Figure) -> Figure {
+    let over = || over(point.unit, point.limit);
+    match point.median {
+        _ if point.censored == 0 => figure,
+        None => Figure::said(over(), format!("stopped in {} of {}", point.censored, point.n)),
+        Some(_) => figure.up_to(&over()),
+    }
 }
 
 /// "over 3 ms": all that is known of a time that met its limit.
-fn over_limit(point: &PointSummary) -> String {
-    match point.limit {
+fn over(unit: Unit, limit: Option<f64>) -> String {
+    match limit {
         None => "unknown".into(),
         // An exit code.
         Some(0.0) => "stopped".into(),
         Some(limit) => {
             // A limit is a round number; what had gone by is not.
-            let exact = point.unit.exact(limit);
-            format!("over {}", if exact.len() <= "20.25 ms".len() { exact } else { point.unit.human(limit) })
+            let exact = unit.exact(limit);
+            format!("over {}", if exact.len() <= "20.25 ms".len() { exact } else { unit.human(limit) })
         }
     }
 }
@@ -466,7 +455,7 @@ fn median_figure(point: &PointSummary) -> Figure {
 pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
     match value {
         Some(value) => point.unit.human(value),
-        None if point.limit.is_some() => over_limit(point),
+        None if point.limit.is_some() => over(point.unit, point.limit),
         None => "-".into(),
     }
 }

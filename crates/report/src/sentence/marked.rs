@@ -261,7 +261,7 @@ fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> 
     let [least, most] = if faster { [claim.ratio_low, claim.ratio_high] } else { [claim.ratio_high, claim.ratio_low] };
     let ends = least.map(change).zip(most.map(change)).filter(|(least, most)| *least > 0.0 && most.is_finite());
     let (least, most) = ends.unzip();
-    let Figure { value, range } = Figure::of_share(Some(change(ratio)), least, most, 0.0);
+    let Figure { value, range, .. } = Figure::of_share(Some(change(ratio)), least, most, 0.0);
     let range = least.map_or_else(String::new, |_| format!(" ({range})"));
     format!(", so it takes {value} {}{range}", if faster { "less time" } else { "longer" })
 }
