@@ -1,7 +1,7 @@
 //! What a command takes beside its time, in the words of a comparison: "uses 12 % less memory".
 //!
-//! A comparison by time says how many times as fast a command is. Of anything else that is better when it is less it says
-//! how much of it there is against the reference: the inverse.
+//! A comparison by time says how many times as fast a command is. Of anything else that is better when it is less it
+//! says how much of it there is against the reference: the inverse.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Decision, Measure, TestSpec};
@@ -81,19 +81,20 @@ impl Amount {
 
     /// "12 % less (11 to 13 %)"; from twice as much on, and where its interval has no difference in it as well, "2.1 times
     /// as much (1.9 to 2.2)".
-    fn change(&self, claim: &ClaimResult, marks: &[f64]) -> Option<String> {
+    fn change(&self, claim: &ClaimResult, marks: &[f64]) -> Option<Figure> {
         let inverse = inverse(claim);
         let in_percent = match [inverse.ratio, inverse.ratio_low, inverse.ratio_high] {
             [Some(value), Some(low), Some(high)] => percent_off([value, low, high], marks),
             _ => None,
         };
-        let said = in_percent
-            .map(|(Figure { value, range, .. }, is_less)| format!("{value} % {} ({range} %)", self.word(is_less)));
-        said.or_else(|| clause::times(&inverse, &format!(" {}", self.times_as()), marks))
+        let said = in_percent.map(|(Figure { value, range, .. }, is_less)| {
+            Figure::said(format!("{value} % {}", self.word(is_less)), format!("{range} %"))
+        });
+        said.or_else(|| clause::times_apart(&inverse, &format!(" {}", self.times_as()), marks))
     }
 
-    #[cfg_attr(not(feature = "html"), allow(dead_code))]
     /// What the ratio in pictures is, which is above 1 where the command has less of it.
+    #[cfg(feature = "html")]
     pub fn ratio(&self) -> String {
         format!("reference's {} by its own", self.noun)
     }
@@ -107,8 +108,8 @@ impl Amount {
 pub(crate) struct Wording {
     /// "is faster", "uses less memory".
     pub is_better: String,
-    #[cfg_attr(not(feature = "html"), allow(dead_code))]
     /// The same of several: "are faster", "use less memory".
+    #[cfg_attr(not(feature = "html"), allow(dead_code))]
     pub are_better: String,
     /// "is faster than".
     pub better: String,
@@ -154,11 +155,11 @@ impl Wording {
     }
 }
 
-/// How far apart the two sides are: "1.052 times as fast (1.047 to 1.058)", "12 % less (11 to 13 %)".
-pub(crate) fn apart(claim: &ClaimResult, measure: &Measure, marks: &[f64]) -> Option<String> {
+/// How far apart the two sides are: "1.052 times as fast" and "1.047 to 1.058", "12 % less" and "11 to 13 %".
+pub(crate) fn apart(claim: &ClaimResult, measure: &Measure, marks: &[f64]) -> Option<Figure> {
     match Amount::of(measure) {
         Some(amount) => amount.change(claim, marks),
-        None => clause::times(claim, &format!(" times as {}", clause::adjective(measure).0), marks),
+        None => clause::times_apart(claim, &format!(" times as {}", clause::adjective(measure).0), marks),
     }
 }
 

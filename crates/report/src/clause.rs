@@ -152,7 +152,7 @@ impl ClaimFigure {
 }
 
 /// "6.1x (5.9 to 6.3)"; without a range the value alone.
-fn joined(Figure { value, range, .. }: &Figure) -> String {
+pub(crate) fn joined(Figure { value, range, .. }: &Figure) -> String {
     if range.is_empty() { value.clone() } else { format!("{value} ({range})") }
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn times(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Optio
 }
 
 /// The same in its parts.
-fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<Figure> {
+pub(crate) fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<Figure> {
     let figure = ratio_figure(claim, landmarks);
     match bounding(claim) {
         _ if claim.asked.judging == Judging::Exact => {

@@ -10,7 +10,7 @@ use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 use super::claim::{anchors, heading, here, sentence};
 use super::markup::Html;
 use crate::amount::{Wording, apart};
-use crate::clause::compared_names;
+use crate::clause::{compared_names, joined};
 use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid;
 use crate::sentence::marked;
@@ -128,8 +128,7 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
         let headline = format!("{one} {word} {other}");
         let times = apart(claim, measure, &[1.0]).filter(|_| marked::agrees(claim, faster));
         let Some(times) = times else { return (headline, format!("{medians}; {sure}.")) };
-        let short = times.split_once(" (").map_or(times.as_str(), |(short, _)| short);
-        (format!("{headline}: {short}"), format!("{medians}, {times}; {sure}."))
+        (format!("{headline}: {}", times.value), format!("{medians}, {}; {sure}.", joined(&times)))
     };
     let by_margin =
         |words: &str| claim.asked.margin.map_or_else(String::new, |margin| format!("{words}{}", exact_percent(margin)));

@@ -6,7 +6,7 @@ use ascertain_engine::outcome::{Basis, Broken, ClaimResult, Decided, Decision, M
 use ascertain_engine::unit::Unit;
 
 use crate::amount::{Amount, Wording, apart};
-use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure};
+use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, joined, rate_figure};
 use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
 use crate::text::{capitalised, counted, ended, escape_controls, quoted, with_names};
@@ -268,7 +268,7 @@ fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> 
 
 /// "1.052 times as fast (1.047 to 1.058)".
 fn times(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> Option<String> {
-    apart(claim, measure, &marks(claim))
+    apart(claim, measure, &marks(claim)).as_ref().map(joined)
 }
 
 /// The ratios that separate the answers.
