@@ -3,8 +3,7 @@
 //! A comparison by time says how many times as fast a command is. Of anything else that is better when it is less it
 //! says how much of it there is against the reference: the inverse.
 
-use ascertain_engine::claim::Judging;
-use ascertain_engine::outcome::{ClaimResult, Decision, Measure, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, Decision, Measure};
 
 use crate::clause;
 use crate::figure::Figure;
@@ -41,10 +40,7 @@ impl Amount {
 
     /// That which an order is by.
     pub fn of_order(claim: &ClaimResult) -> Option<Amount> {
-        match claim.asked.tests.as_slice() {
-            [TestSpec::Versus { measure, .. }] if claim.asked.judging == Judging::Order => Amount::of(measure),
-            _ => None,
-        }
+        clause::ordered(claim).and_then(|(measure, ..)| Amount::of(measure))
     }
 
     /// "less", "more", "fewer".

@@ -52,6 +52,16 @@ fn compared(measure: &Measure, scale: Effect, bound: Bound, baseline: &str) -> S
     }
 }
 
+/// Of a comparison that asks for an order: what it is by, the command, and the reference.
+pub(crate) fn ordered(claim: &ClaimResult) -> Option<(&Measure, &Arm, &Arm)> {
+    match claim.asked.tests.as_slice() {
+        [TestSpec::Versus { measure, candidate, baseline, .. }] if claim.asked.judging == Judging::Order => {
+            Some((measure, candidate, baseline))
+        }
+        _ => None,
+    }
+}
+
 /// What being better is called: "as fast as", "faster than".
 pub(crate) fn adjective(measure: &Measure) -> (&'static str, &'static str) {
     match (measure.unit, measure.better) {

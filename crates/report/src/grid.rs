@@ -8,11 +8,11 @@ use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Te
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
-use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
+use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
 use crate::figure::Figure;
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::text::capitalised;
+use crate::text::{capitalised, gathered};
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -200,37 +200,26 @@ pub(crate) fn is_judged(claim: &ClaimResult) -> bool {
 /// An arm's key in tables: where several metrics of it stand in one row.
 pub(crate) type ArmKey<'a> = (&'a str, &'a Point);
 
-/// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what else was
-/// measured, ratio and decision.
-/// `interval` is the heading of the ratio's.
+/// What is measured of commands and functions beside what they are compared by, and what its column is called.
+const OTHERS: [(&str, &str); 5] =
+    [("wall", "Wall"), ("user", "User"), ("system", "System"), ("memory_peak", "Memory"), ("throughput", "Throughput")];
+
+/// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what
+/// else was measured, ratio and decision. `interval` is the heading of the ratio's.
 pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
-    let judged = outcome.claims.iter().find_map(|claim| match claim.asked.tests.as_slice() {
-        [TestSpec::Versus { measure, .. }] if claim.asked.judging == Judging::Order => Some(measure),
-        _ => None,
-    });
+    let judged = outcome.claims.iter().find_map(ordered).map(|(measure, ..)| measure);
     let amount = judged.and_then(Amount::of);
-    let others = [("wall", "Wall"), ("user", "User"), ("system", "System"), ("memory_peak", "Memory")];
-    let others = others.into_iter().chain([("throughput", "Throughput")]);
     // The one that it is about has the first columns.
     let is_first = |metric: &str| judged.map_or("wall", |measure| &measure.metric) == metric;
-    let others: Vec<(&str, &str)> = others.filter(|(metric, _)| !is_first(metric)).collect();
+    let others: Vec<(&str, &str)> = OTHERS.into_iter().filter(|(metric, _)| !is_first(metric)).collect();
     let heading = amount.as_ref().map_or_else(|| "Median".into(), |amount| format!("Median {}", amount.noun()));
     let times_as = amount.as_ref().map_or_else(|| "Times as fast".into(), |amount| capitalised(amount.times_as()));
-    let mut columns = vec![
-        (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose),
-        (&*heading, ColumnKind::Number),
-        ("95 % interval", ColumnKind::Number),
-        ("Min to max", ColumnKind::Number),
-        ("Mean ± σ", ColumnKind::Number),
-    ];
-    columns.extend(others.iter().map(|(_, heading)| (*heading, ColumnKind::Number)));
-    columns.extend([
-        ("Trials", ColumnKind::Number),
-        (&*times_as, ColumnKind::Number),
-        (interval, ColumnKind::Number),
-        ("Answer", ColumnKind::Word),
-    ]);
+    let numbers = [&heading, "95 % interval", "Min to max", "Mean ± σ"].into_iter();
+    let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", &times_as, interval]);
+    let mut columns = vec![(if are_commands { "Command" } else { "Function" }, ColumnKind::Prose)];
+    columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
+    columns.push(("Answer", ColumnKind::Word));
     let mut grid = Grid::new(&columns)
         .stacking(&["95 % interval", "System", interval])
         .stacking_at(2, &["Min to max", "Mean ± σ", "Memory"]);
@@ -349,8 +338,8 @@ pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>,
 pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     let is_key = |arm: &Arm| (arm.variant.as_str(), &arm.point) == key;
     let is_left_out = outcome.left_out.iter().any(|arm| (arm.variant.as_str(), &arm.at) == key);
-    let versus = outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Order).filter_map(|claim| {
-        let [TestSpec::Versus { candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let versus = outcome.claims.iter().filter_map(|claim| {
+        let (_, candidate, baseline) = ordered(claim)?;
         (is_key(candidate) || is_key(baseline)).then_some((claim, is_key(candidate)))
     });
     let mut versus: Vec<(&ClaimResult, bool)> = versus.collect();
@@ -377,13 +366,8 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
 /// A table for each experiment: its heading, which says what all of its arms share, and a row for each
 /// arm, with the first metric's interval and tail, and the median of the others.
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
-    let mut tables: Vec<(&str, Vec<&PointSummary>)> = Vec::new();
-    for point in outcome.points.iter().filter(|point| point.n > 0) {
-        match tables.iter_mut().find(|(experiment, _)| *experiment == point.experiment) {
-            Some((_, points)) => points.push(point),
-            None => tables.push((&point.experiment, vec![point])),
-        }
-    }
+    let points = outcome.points.iter().filter(|point| point.n > 0);
+    let tables = gathered(points.map(|point| (point.experiment.as_str(), point)));
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
 }
 
@@ -399,13 +383,9 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             metrics.push(&point.metric);
         }
     }
-    let mut columns = vec![("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose), ("Trials", ColumnKind::Number)];
-    columns.extend([
-        (metrics[0], ColumnKind::Number),
-        ("95 % interval", ColumnKind::Number),
-        ("p99", ColumnKind::Number),
-    ]);
-    columns.extend(metrics[1..].iter().map(|metric| (*metric, ColumnKind::Number)));
+    let numbers = ["Trials", metrics[0], "95 % interval", "p99"].into_iter().chain(metrics[1..].iter().copied());
+    let mut columns = vec![("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose)];
+    columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
     let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]).with_extras_from(5);
     let mut arms: Vec<ArmKey> = points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
     let mut seen = BTreeSet::new();

@@ -88,6 +88,18 @@ pub(crate) fn parted(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
+/// What has the same key together, in the order in which keys come.
+pub(crate) fn gathered<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 /// The text in so many columns: as much of it as fits before what says that there is more.
 pub(crate) fn cut(text: &str, columns: usize, ellipsis: char) -> String {
     if text.width() <= columns {

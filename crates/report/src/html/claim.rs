@@ -9,7 +9,7 @@ use super::mark::{SharedAxis, squares};
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
-use crate::clause::{ClaimFigure, Clause, compared_names, rate_figure};
+use crate::clause::{ClaimFigure, Clause, compared_names, ordered, rate_figure};
 use crate::figure::{brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
@@ -120,8 +120,8 @@ pub(super) fn here(claim: &ClaimResult) -> (String, String) {
 
 /// The claim as its author put it, or else what it asks.
 pub(super) fn heading(claim: &ClaimResult) -> Html {
-    match (claim.asked.judging, claim.asked.tests.as_slice()) {
-        (Judging::Order, [TestSpec::Versus { candidate, baseline, .. }]) => {
+    match ordered(claim) {
+        Some((_, candidate, baseline)) => {
             let (candidate, baseline) = compared_names(candidate, baseline);
             Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
         }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Better};
-use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::claim::{anchors, heading, here, sentence};
 use super::markup::Html;
 use crate::amount::{Wording, apart};
-use crate::clause::{compared_names, joined};
+use crate::clause::{compared_names, joined, ordered};
 use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid;
 use crate::sentence::marked;
@@ -108,10 +108,9 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
 }
 
 fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
-    let [TestSpec::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let (measure, candidate, reference) = ordered(claim)?;
     let decision = claim.decision.filter(|_| grid::is_judged(claim) && claim.trials > 0);
-    let is_order = claim.asked.judging == Judging::Order;
-    is_order.then_some(Compared { claim, measure, candidate, reference: baseline, decision })
+    Some(Compared { claim, measure, candidate, reference, decision })
 }
 
 /// "`new` is 1.26 times as fast as `old`", and "The median is 1.9 ms against 2.4 ms, …".

@@ -211,7 +211,7 @@ fn order(claim: &ClaimResult) -> String {
 }
 
 fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
-    let [TestSpec::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let (measure, candidate, baseline) = clause::ordered(claim)?;
     let (candidate, baseline) = compared_names(candidate, baseline);
     Some(Sides { measure, candidate: quoted(&candidate), baseline: quoted(&baseline) })
 }

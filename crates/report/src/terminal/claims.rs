@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Style, check_table, sentences, tally, threats};
 use crate::standing::distance;
-use crate::text::{cut, escape_controls, parted};
+use crate::text::{cut, escape_controls, gathered, parted};
 use crate::{finding, grid};
 
 /// How much of a run's claims is printed.
@@ -116,15 +116,12 @@ fn cells(claim: &ClaimResult, most_said: usize) -> [String; 4] {
 
 /// Why claims have no verdict, and which: those of a reason together, the most first.
 fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, Vec<&'a str>)> {
-    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for claim in claims {
+    let by_reason = claims.map(|claim| {
         let said: Vec<String> = claim.reasons.iter().map(finding::kind).collect();
         let reason = if said.is_empty() { "too little evidence yet".into() } else { said.join("; ") };
-        match groups.iter_mut().find(|(other, _)| *other == reason) {
-            Some((_, ids)) => ids.push(&claim.id),
-            None => groups.push((reason, vec![&claim.id])),
-        }
-    }
+        (reason, claim.id.as_str())
+    });
+    let mut groups = gathered(by_reason);
     groups.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     groups
 }
