@@ -29,11 +29,6 @@ pub(crate) fn prefix(unit: Prefixes, value: f64) -> (f64, &'static str) {
     fitting.or(unit.last()).copied().unwrap_or((1.0, ""))
 }
 
-/// The symbol without a prefix; empty for numbers without a unit.
-pub(crate) fn symbol(unit: Prefixes) -> &'static str {
-    unit.last().map_or("", |(_, symbol)| symbol)
-}
-
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -1,7 +1,12 @@
 //! What is written beside a tick.
 
 use crate::Prefixes;
-use crate::axis::{prefix, symbol};
+use crate::axis::prefix;
+
+/// The symbol without a prefix; empty for numbers without a unit.
+pub(crate) fn symbol(unit: Prefixes) -> &'static str {
+    unit.last().map_or("", |(_, symbol)| symbol)
+}
 
 /// Labels of evenly spaced numbers, all with the prefix that is given (its factor and its symbol) and with as many
 /// decimals as the step needs: `0`, `20 ms`, `40 ms`.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::figure::{brief_odds, exact_percent, percent};
 use crate::json;
 use crate::terminal::Style;
-use crate::text::{plain, quoted, shortened};
+use crate::text::{counted, plain, quoted, shortened};
 
 /// The name and version of the schema of [`Calibration`] in JSON.
 pub const SCHEMA: &str = "ascertain.calibration/1";
@@ -55,7 +55,7 @@ impl Calibration {
         };
         let a_second = significant(*pairs as f64 / elapsed_s);
         let few = if *pairs < FEW_PAIRS { " So few say little: --max-time takes more." } else { "" };
-        let pairs = if *pairs == 1 { "1 pair".into() } else { format!("{pairs} pairs") };
+        let pairs = counted(*pairs, "pair");
         vec![
             format!("{pairs} of {command} and itself in {elapsed_s:.1} s, {a_second} a second.{few}"),
             format!(

@@ -184,7 +184,7 @@ impl Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // A file left behind is hidden and escape_controls; there is nobody to tell.
+            // A file left behind is hidden and harmless; there is nobody to tell.
             let _ = fs::remove_file(path);
         }
     }

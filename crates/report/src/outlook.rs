@@ -5,6 +5,8 @@ use ascertain_engine::outcome::Verdict;
 use ascertain_engine::run::Outlook;
 use ascertain_engine::unit::Unit;
 
+use crate::text::counted;
+
 /// More than a year is no limit.
 const ENDLESS_S: f64 = 3e7;
 
@@ -45,16 +47,14 @@ pub(crate) fn needed(least: &Least) -> String {
         Some(Verdict::Refuted) => " to refute it",
         Some(_) => " to say that it holds",
     };
-    let trials = counted(least.trials, least.verdict.is_none());
+    let trials = counted(least.trials, noun(least));
     let are = if least.trials == 1 { "is" } else { "are" };
     let about = least.takes_ns.map_or_else(String::new, |takes_ns| format!(", about {}", span(takes_ns / 1e9)));
     format!("at least {trials} {are} needed{to_say}{about}")
 }
 
-/// "13 pairs", "1 trial".
-pub(crate) fn counted(trials: u64, is_pairs: bool) -> String {
-    let noun = if is_pairs { "pair" } else { "trial" };
-    format!("{trials} {noun}{}", if trials == 1 { "" } else { "s" })
+fn noun(least: &Least) -> &'static str {
+    if least.verdict.is_none() { "pair" } else { "trial" }
 }
 
 /// "`--max-time 2min`, or `--error 0.05` (7 pairs)".
@@ -62,7 +62,7 @@ pub(crate) fn ways_out(least: &Least) -> String {
     let time = least.takes_ns.map_or("TIME".into(), |takes_ns| allowance(takes_ns / 1e9));
     let time = format!("`--max-time {time}`");
     match least.at_error {
-        Some(at) => format!("{time}, or `--error {}` ({})", at.error, counted(at.trials, least.verdict.is_none())),
+        Some(at) => format!("{time}, or `--error {}` ({})", at.error, counted(at.trials, noun(least))),
         None => time,
     }
 }

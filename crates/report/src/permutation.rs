@@ -6,9 +6,8 @@ use serde::Serialize;
 
 use crate::figure::{Figure, brief_odds, odds};
 use crate::grid::{Cell, ColumnKind, Grid};
-use crate::sentence::marked::capitalised;
 use crate::terminal::Style;
-use crate::text::{plain, quoted};
+use crate::text::{capitalised, counted, plain, quoted};
 use crate::{csv, json, markdown};
 
 /// The version of what `--format json` prints.
@@ -240,14 +239,13 @@ impl Permutation {
     fn reshuffles(&self) -> String {
         let (count, all) = (self.exceedances, self.shuffles);
         let share = if count == 0 { "none".to_string() } else { count.to_string() };
-        let reshuffles = if all == 1 { "reshuffle" } else { "reshuffles" };
         let as_much = match self.alternative {
             Alternative::Greater => "came out as high",
             Alternative::Less => "came out as low",
             Alternative::TwoSided if self.is_plain() => "differed as much",
             Alternative::TwoSided => "came out as far from the null hypothesis",
         };
-        format!("{share} of {all} {reshuffles} {as_much}")
+        format!("{share} of {} {as_much}", counted(all, "reshuffle"))
     }
 
     /// Whether the null hypothesis is "one distribution".

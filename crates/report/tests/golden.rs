@@ -14,6 +14,18 @@ fn widest(text: &str) -> usize {
     text.lines().map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
+/// Whichever of several comparisons has them.
+#[test]
+fn counters_of_a_later_comparison_are_told_of() {
+    let mut run = common::counted_commands("wall", Unit::Nanosecond);
+    let mut first = run.claims[0].clone();
+    first.counters.retain(|counter| counter.verdict == Verdict::Unavailable);
+    run.claims.insert(0, first);
+    let text = markdown::outcome(&run, &TableLayout::default());
+    assert_eq!(text.matches("Not counted here: `cycles` (").count(), 1, "{text}");
+    assert!(text.contains("Counters are compared in the same trials"), "{text}");
+}
+
 #[test]
 fn terminal_tables_fit_their_width() {
     let (check, compare, slo, many) = (common::check(), common::compare(), common::slo(), common::many());

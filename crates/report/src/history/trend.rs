@@ -140,7 +140,7 @@ impl Trend {
         .stacking(&["Started (UTC)", "95 % interval"]);
         for line in &self.lines {
             for (index, run) in line.runs.iter().enumerate() {
-                let Figure { value, range } = run.estimate.figure(self.unit);
+                let Figure { value, range, .. } = run.estimate.figure(self.unit);
                 let label = if index == 0 { self.label(line) } else { String::new() };
                 grid.rows.push(vec![
                     Cell::Code(label),

@@ -9,13 +9,13 @@ use super::mark::{SharedAxis, squares};
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
-use crate::clause::{ClaimFigure, Clause, compared_names, rate_figure};
+use crate::clause::{ClaimFigure, Clause, compared_names, ordered, rate_figure};
 use crate::figure::{brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
 use crate::sentence::{marked, overshoot};
 use crate::standing::distance;
-use crate::text::{grouped, quoted};
+use crate::text::{capitalised, grouped, quoted};
 
 /// A claim as the template draws it.
 pub(super) struct ClaimView {
@@ -114,15 +114,14 @@ pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
 
 /// The figure of a claim here and its range, without what it is a figure of, which is in the sentence.
 pub(super) fn here(claim: &ClaimResult) -> (String, String) {
-    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    let figure = grid::judged(claim).filter(|_| is_judged);
+    let figure = grid::judged(claim).filter(|_| grid::is_judged(claim));
     figure.map_or_else(Default::default, |figure| (figure.value, figure.range))
 }
 
 /// The claim as its author put it, or else what it asks.
 pub(super) fn heading(claim: &ClaimResult) -> Html {
-    match (claim.asked.judging, claim.asked.tests.as_slice()) {
-        (Judging::Order, [TestSpec::Versus { candidate, baseline, .. }]) => {
+    match ordered(claim) {
+        Some((_, candidate, baseline)) => {
             let (candidate, baseline) = compared_names(candidate, baseline);
             Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
         }
@@ -141,7 +140,7 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
 /// The sentence, where there is more to say than the verdict that stands beside it.
 pub(super) fn sentence(claim: &ClaimResult) -> String {
     let said = marked::beside_verdict(claim);
-    if said.is_empty() { marked::claim(claim) } else { marked::capitalised(&said) }
+    if said.is_empty() { marked::claim(claim) } else { capitalised(&said) }
 }
 
 /// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its
@@ -168,8 +167,10 @@ fn counts(claim: &ClaimResult) -> String {
         1 => ", 1 tie".into(),
         ties => format!(", {} ties", grouped(ties)),
     };
+    let open = if claim.unknown > 0 { format!(", {} left open", grouped(claim.unknown)) } else { String::new() };
     let done = if claim.asked.judging == Judging::Order { "won" } else { "true in" };
-    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(claim.trials.saturating_sub(claim.ties)))
+    let counted = claim.trials.saturating_sub(claim.ties);
+    format!("{done} {} of {} {noun}{ties}{open}", grouped(claim.successes), grouped(counted))
 }
 
 /// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".

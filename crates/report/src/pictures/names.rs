@@ -23,17 +23,6 @@ pub(super) fn spoken(metric: &str) -> String {
     }
 }
 
-/// The text as a title begins.
-pub(super) fn capitalised(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
-}
-
-/// "1 arm", "3 arms".
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 /// Short names that tell rows of arms and keys apart: the variant, the levels that are not the same for all, the key.
 pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
     let Some(((first, _), _)) = rows.split_first() else { return Vec::new() };

@@ -8,7 +8,8 @@ use std::time::Duration;
 use ascertain_engine::run::Progress;
 use ascertain_sys::clock;
 
-use super::words::{Alphabet, bar, cut, of_run};
+use super::words::{Alphabet, bar, of_run};
+use crate::text::cut;
 
 /// The line moves as often at least.
 const BEAT_NS: u64 = 1_000_000_000;
@@ -147,7 +148,7 @@ impl Shared {
             }
             Some(Told::Share(share, message)) => {
                 let line = format!("{} {}", bar(*share, self.alphabet), self.alphabet.of(message));
-                cut(&line, width, self.alphabet)
+                cut(&line, width, self.alphabet.ellipsis())
             }
         };
         state.drawn_ns = now_ns;
