@@ -11,7 +11,7 @@ use crate::experiment::{Arm, Better, Reduce};
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
 
-/// The rows of a run's whole trials, column by column. SeriesKey are kept once, not a row.
+/// The rows of a run's whole trials, column by column. Keys are kept once, not with each row.
 #[derive(Debug, Default)]
 pub struct Trials {
     /// In the order in which they began.

@@ -80,7 +80,7 @@ impl Writer {
     /// Ascertain writes, or rows were lost or changed since it ended: nothing is changed then.
     pub fn resume(run: &Path) -> Result<(Writer, Recorded), Error> {
         let path = run.join(LINES);
-        // ClaimSpec first, since a run that can't be read is more to the point than one that can't be written.
+        // Read first: that a run can't be read is more to the point than that it can't be written.
         Lines::open(run)?;
         let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
         lock(&lines, run)?;

@@ -7,6 +7,7 @@ use ascertain_sys::clock;
 use super::bound::TrialValues;
 use super::{ClaimJudge, Closed};
 use crate::block::{Block, End, Slots, TrialRecord};
+use crate::claim::Judging;
 use crate::evidence::Writer;
 use crate::experiment::{Arm, Experiment, TargetError};
 use crate::finding::Reason;
@@ -98,6 +99,11 @@ impl<'a> RunJudge<'a> {
     /// The lane's claims that are open.
     pub fn open_claims(&self, lane: usize) -> impl Iterator<Item = &ClaimJudge> {
         self.lanes[lane].claims.iter().map(|&claim| &self.claims[claim]).filter(|judge| judge.is_open())
+    }
+
+    /// Whether it is comparisons that are judged, whose trials are pairs.
+    pub fn is_comparison(&self) -> bool {
+        !self.claims.is_empty() && self.claims.iter().all(|judge| judge.claim.judging == Judging::Order)
     }
 
     /// The slots that the lane's next trial holds: what open claims need, and what the table does. Known before the order is

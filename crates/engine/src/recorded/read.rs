@@ -65,7 +65,7 @@ pub struct RecordedRun {
 /// assert!(error.to_string().contains("it has no run.json"));
 /// ```
 pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
-    // ClaimSpec first: a run that is seen to have ended has written all that it will.
+    // Asked first: a run that is seen to have ended has written all that it will.
     let is_going_on = evidence::is_going_on(folder);
     let header = evidence::read_header(folder)?;
     let ReadBack { trials, faults, lost } = evidence::read_trials(folder, &header)?;
