@@ -168,6 +168,11 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
+    /// This CPU lacks an instruction set.
+    pub fn feature(feature: impl ToString) -> Unavailable {
+        Unavailable::Feature { feature: feature.to_string() }
+    }
+
     /// What the technique or the system says.
     pub fn other(words: impl ToString) -> Unavailable {
         Unavailable::Other { words: words.to_string() }

@@ -19,7 +19,7 @@ const INTERRUPTS_NS: u64 = 500_000_000;
 const TURN: Duration = Duration::from_millis(2);
 
 pub fn restarts_are_available() -> Result<(), Unavailable> {
-    Area::find().map(drop).map_err(|reason| Unavailable::other(reason.to_string()))
+    Area::find().map(drop).map_err(Unavailable::other)
 }
 
 /// Sequences aborted for each time slice, of threads that do nothing else for a while.
