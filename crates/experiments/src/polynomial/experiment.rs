@@ -176,16 +176,22 @@ fn target(arm: &Arm, slice: Rc<RefCell<Vec<f64>>>) -> Result<Target, TargetError
 }
 
 impl Target {
-    /// The greatest relative error of all values, which are at least 3.3: nothing cancels.
     fn greatest_error(&self) -> f64 {
         let mut out = self.slice.borrow_mut();
         (self.fill)(&mut out);
-        let exact = |i: usize| {
-            let x = i as f64;
-            (COEFFICIENTS[2] * x).mul_add(x, COEFFICIENTS[1].mul_add(x, COEFFICIENTS[0]))
-        };
-        out.iter().enumerate().map(|(i, value)| (value - exact(i)).abs() / exact(i)).fold(0.0, f64::max)
+        greatest_error(&out)
     }
+}
+
+/// The greatest relative error of all values, which are at least 3.3: nothing cancels. NaN where one is.
+fn greatest_error(values: &[f64]) -> f64 {
+    let exact = |i: usize| {
+        let x = i as f64;
+        (COEFFICIENTS[2] * x).mul_add(x, COEFFICIENTS[1].mul_add(x, COEFFICIENTS[0]))
+    };
+    let errors = values.iter().enumerate().map(|(i, value)| (value - exact(i)).abs() / exact(i));
+    // `f64::max` would drop a NaN.
+    errors.fold(0.0, |most: f64, error| if most.is_nan() || most >= error { most } else { error })
 }
 
 impl Session for Targets {
@@ -214,5 +220,16 @@ impl Session for Targets {
             out.push(VALUES, f64::from(code.values));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_no_number_is_an_error() {
+        assert_eq!(greatest_error(&[3.3, 6.6]), 0.0);
+        assert!(greatest_error(&[f64::NAN, 6.6]).is_nan() && greatest_error(&[3.3, f64::INFINITY]).is_infinite());
     }
 }
