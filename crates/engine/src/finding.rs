@@ -1,7 +1,8 @@
-//! What a run found beside its figures, as data: why something has no verdict or no figures, what speaks against its trials
-//! being alike, and what threatens its results. `ascertain-report` has the words.
+//! What a run found beside its figures, as data: why something has no verdict or no figures, what speaks against its
+//! trials being alike, and what threatens its results. `ascertain-report` has the words.
 //!
-//! In JSON each has a `code`. Runs of the first version have the words alone: those are read as [`Reason::Said`] and so on.
+//! In JSON each has a `code`. Runs of the first version have the words alone: those are read as [`Reason::Said`] and so
+//! on.
 
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -36,8 +36,8 @@ pub(crate) struct Schedule<'r, 'a> {
     executor: &'r mut dyn Executor,
     judge: &'r mut RunJudge<'a>,
     evidence: Option<&'r mut Writer>,
-    /// Why what is measured now is not recorded any more. That trials begin still is: who goes on with what was recorded
-    /// could otherwise drop those that were not.
+    /// Why what is measured now is not recorded any more. That trials begin still is: who goes on with what was
+    /// recorded could otherwise drop those that were not.
     pub unkept: Option<evidence::Error>,
     facts: &'r RunFacts<'r>,
     stop: &'r interrupt::Stop,
@@ -180,8 +180,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         Ok(())
     }
 
-    /// Once it is known what a trial of each lane costs: defers what can't be decided, gives comparisons more time where that
-    /// is allowed, and says what they take.
+    /// Once it is known what a trial of each lane costs: defers what can't be decided, gives comparisons more time
+    /// where that is allowed, and says what they take.
     fn look_ahead(&mut self) {
         self.has_looked_ahead = true;
         if self.judge.config.exact_trials.is_some() {
@@ -220,8 +220,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
     }
 
-    /// What the open claims take, where they don't fit in the time: that of one lane, or of comparisons, which are all wanted.
-    /// Gives comparisons the time, if they may have it.
+    /// What the open claims take, where they don't fit in the time: that of one lane, or of comparisons, which are all
+    /// wanted. Gives comparisons the time, if they may have it.
     fn outlook(&mut self) -> Option<Outlook> {
         let is_comparison = self.judge.is_comparison();
         if !is_comparison && self.is_open.len() > 1 {
@@ -314,8 +314,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         self.now.rests();
     }
 
-    /// Runs one trial. What an interrupted one had seen by then counts: a run that is interrupted and continued would else
-    /// lose its slow trials.
+    /// Runs one trial. What an interrupted one had seen by then counts: a run that is interrupted and continued would
+    /// else lose its slow trials.
     fn trial(&mut self, lane: usize) -> Result<(), Interrupted> {
         let block = self.judge.issue(lane, self.evidence.as_deref());
         self.measure(block);
@@ -560,8 +560,8 @@ mod tests {
         assert_eq!(far_away.closed, [0], "what was opened is closed");
     }
 
-    /// With no difference between the two either verdict is a mistake at a rate of a half, if trials that are bad for one
-    /// answer could be made to disappear.
+    /// With no difference between the two either verdict is a mistake at a rate of a half, if trials that are bad for
+    /// one answer could be made to disappear.
     #[test]
     fn records_that_never_come_count_against_both() {
         let verdicts = |drops: fn(f64, bool) -> bool, wins: f64| {

@@ -318,8 +318,8 @@ impl Series {
         (Cow::Owned(trials), Cow::Owned(values))
     }
 
-    /// How many times better this arm's number is than a baseline's in each trial that has both, as far as it is known; and
-    /// how many such trials have numbers of zero or below, of which there is no ratio.
+    /// How many times better this arm's number is than a baseline's in each trial that has both, as far as it is known;
+    /// and how many such trials have numbers of zero or below, of which there is no ratio.
     pub fn ratios_to(&self, baseline: &Series, reduce: Reduce, better: Better) -> (Values, usize) {
         let numbers = |series: &Series| {
             let (trials, values) = series.by_trial(reduce);

@@ -91,7 +91,8 @@ fn read_rows(run: &Path, bytes: &[u8]) {
     }
 }
 
-/// `run.json` of a run that has rows: what is read is kept as it is, and the rows can be judged again, or why not is said.
+/// `run.json` of a run that has rows: what is read is kept as it is, and the rows can be judged again, or why not is
+/// said.
 pub fn headers(bytes: &[u8]) {
     thread_local!(static RUN: TempDir = killed_run());
     RUN.with(|run| {

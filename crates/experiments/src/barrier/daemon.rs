@@ -1,5 +1,5 @@
-//! A daemon of this process's own, where it may have one, else the one that runs; and how long the kernel runs its program,
-//! which it counts while it is told to.
+//! A daemon of this process's own, where it may have one, else the one that runs; and how long the kernel runs its
+//! program, which it counts while it is told to.
 
 use std::collections::BTreeSet;
 use std::fs;

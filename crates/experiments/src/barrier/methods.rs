@@ -156,8 +156,9 @@ fn look_again(has_passed: impl Fn() -> bool, ask: impl Fn() -> bool) -> Result<(
     Ok(())
 }
 
-/// What a daemon can't do without: somebody else is asked, and tells. A thread that answers whenever it is asked over a socket, as the daemon is, and comes before others as the daemon does.
-/// It tells by a word that the asker looks at without a pause.
+/// What a daemon can't do without: somebody else is asked, and tells. A thread that answers whenever it is asked over a
+/// socket, as the daemon is, and comes before others as the daemon does. It tells by a word that the asker looks at
+/// without a pause.
 pub struct Asked {
     socket: UnixStream,
     asked: u64,

@@ -1,5 +1,5 @@
-//! How long it takes a CPU to tell another something: two ways to hand over, and the usual tool. Each trial measures all
-//! pairs of a few CPUs, until all pairs of the machine have had their turn.
+//! How long it takes a CPU to tell another something: two ways to hand over, and the usual tool. Each trial measures
+//! all pairs of a few CPUs, until all pairs of the machine have had their turn.
 
 mod peer;
 mod ping_pong;

@@ -21,7 +21,8 @@ pub enum Means {
 const ROUND_TRIPS: u64 = 50;
 /// Windows of a pair: the median is right while fewer than half of them are interrupted.
 const WINDOWS: usize = 201;
-/// Where the CPUs are so busy that both threads rarely run at once, fewer windows will do, if it takes longer than this …
+/// Where the CPUs are so busy that both threads rarely run at once, fewer windows will do, if it takes longer than this
+/// …
 const LIMIT: Duration = Duration::from_secs(1);
 /// … but not fewer than this.
 const LEAST_WINDOWS: usize = 11;

@@ -149,7 +149,8 @@ fn line(text: &[u8], lines: &mut Vec<u8>) {
     lines.push(b'\n');
 }
 
-/// What of each text is stored by who has it ready, whatever its length: the longest, and of a column with a delimiter behind it and to a whole word.
+/// What of each text is stored by who has it ready, whatever its length: the longest, and of a column with a delimiter
+/// behind it and to a whole word.
 const LONGEST: usize = 20;
 const LONGEST_LINE: usize = 24;
 

@@ -1,5 +1,5 @@
-//! Integers to text: ours, the libraries that people use, and the methods that the source compares, over distributions. All
-//! write the same numbers.
+//! Integers to text: ours, the libraries that people use, and the methods that the source compares, over distributions.
+//! All write the same numbers.
 
 mod compiled;
 pub(super) mod contestants;

@@ -134,7 +134,8 @@ fn ended() -> TargetError {
 }
 
 impl Session for Targets {
-    /// What is pushed is popped, each publication counts once, and the sleeper wakes. Tasks are looked at while measured.
+    /// What is pushed is popped, each publication counts once, and the sleeper wakes. Tasks are looked at while
+    /// measured.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let Target { signal, ring, tasks: _, sleeper } = &mut self.targets[arm];
         let expected = ITEMS * (ITEMS - 1) / 2;

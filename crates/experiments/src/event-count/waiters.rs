@@ -1,5 +1,5 @@
-//! Who waits until something is published: a thread that sleeps, and tasks on one thread, with as little of a runtime as there
-//! can be.
+//! Who waits until something is published: a thread that sleeps, and tasks on one thread, with as little of a runtime
+//! as there can be.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;

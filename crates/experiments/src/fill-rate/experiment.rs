@@ -1,5 +1,5 @@
-//! Balls into bins: how full is a row of bins when its first bin is full? Two ways to sample the same distribution: throwing
-//! the balls, and drawing the outcome.
+//! Balls into bins: how full is a row of bins when its first bin is full? Two ways to sample the same distribution:
+//! throwing the balls, and drawing the outcome.
 
 use std::sync::LazyLock;
 

@@ -81,7 +81,8 @@ impl Experiment for FormatScaling {
         let numbers: Vec<u64> = (0..NUMBERS).map(|_| (64.0 * rng.random::<f64>()).exp2() as u64).collect();
         let mut rounds: BTreeMap<&str, u64> = BTreeMap::new();
         for arm in arms {
-            // Alone, so that all arms of a variant do the same work: as much as there was time for in the best of some tries.
+            // Alone, so that all arms of a variant do the same work: as much as there was time for in the best of some
+            // tries.
             let alone = Target { variant: arm.variant.clone(), threads: 1, rounds: 1 };
             for _ in 0..5 {
                 let most = rounds.entry(&arm.variant).or_insert(1);

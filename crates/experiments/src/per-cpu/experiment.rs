@@ -1,5 +1,5 @@
-//! Data of a CPU's own, against atomics, threads' own data and the allocator: over threads that begin together, wherever the
-//! kernel puts them.
+//! Data of a CPU's own, against atomics, threads' own data and the allocator: over threads that begin together,
+//! wherever the kernel puts them.
 
 mod interruption;
 mod target;

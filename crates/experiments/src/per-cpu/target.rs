@@ -71,8 +71,8 @@ pub fn target(variant: &str) -> Result<Target, Unavailable> {
 }
 
 impl Target {
-    /// Does it so many times on the calling thread; how many were counted in a place of the thread's own, if that is where
-    /// they are.
+    /// Does it so many times on the calling thread; how many were counted in a place of the thread's own, if that is
+    /// where they are.
     pub fn run(&self, operations: u64) -> u64 {
         let one = black_box(1_u64);
         let repeat = 0..operations;
@@ -135,8 +135,8 @@ fn commit(lock: &Lock, one: u64) -> Option<()> {
     held.store(0, held.load(0) + one).ok()
 }
 
-/// Loops that return how often they went round. The compiler knows what malloc and free do: what it can't see happens to
-/// the pointer in between. Nor can it see who looks at the stack, which therefore is in memory between two steps.
+/// Loops that return how often they went round. The compiler knows what malloc and free do: what it can't see happens
+/// to the pointer in between. Nor can it see who looks at the stack, which therefore is in memory between two steps.
 const IN_C: &str = r#"
 #include <stddef.h>
 #include <stdint.h>

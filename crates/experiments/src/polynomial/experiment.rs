@@ -1,5 +1,5 @@
-//! Strength reduction: polynomials by multiplications and by additions, in Rust and in C at every level. All arms of a size
-//! fill one slice.
+//! Strength reduction: polynomials by multiplications and by additions, in Rust and in C at every level. All arms of a
+//! size fill one slice.
 
 mod compiled;
 

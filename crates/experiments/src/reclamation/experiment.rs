@@ -1,5 +1,5 @@
-//! Readers of objects that are replaced and freed: hazard pointers and epochs over each barrier, and others' ways. All read
-//! the same ring of objects.
+//! Readers of objects that are replaced and freed: hazard pointers and epochs over each barrier, and others' ways. All
+//! read the same ring of objects.
 
 mod contestants;
 mod ours;

@@ -1,5 +1,5 @@
-//! Others' ways. Where only `unsafe` code may read an object by its pointer, as with two of them, its address says which it
-//! is of those in a row.
+//! Others' ways. Where only `unsafe` code may read an object by its pointer, as with two of them, its address says
+//! which it is of those in a row.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -91,7 +91,8 @@ impl<P: Fn() -> crossbeam_epoch::Guard> Reclaimer for CrossbeamEpoch<P> {
         self.defer();
     }
 
-    /// The new object is the one that is freed later: the old one could be had by `unsafe` code alone, and its pointer stays.
+    /// The new object is the one that is freed later: the old one could be had by `unsafe` code alone, and its pointer
+    /// stays.
     fn update(&mut self) {
         let guard = (self.pin)();
         let pointer = &self.pointers[0];

@@ -1,5 +1,5 @@
-//! Summation: speed and error of the ways to add up floating-point numbers, over size, type and accumulators. A few arrays for
-//! each size and type are the same for every variant.
+//! Summation: speed and error of the ways to add up floating-point numbers, over size, type and accumulators. A few
+//! arrays for each size and type are the same for every variant.
 
 mod contestants;
 
@@ -111,7 +111,8 @@ impl Experiment for Sum {
         Ok(())
     }
 
-    /// For each size and type an array and its reverse, which the dot products take; that small ones have several is little.
+    /// For each size and type an array and its reverse, which the dot products take; that small ones have several is
+    /// little.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let sizes = arms.iter().flat_map(Size::of).map(|size| ((size.elements, size.double), size.bytes()));
         let bytes: BTreeMap<(u64, bool), u64> = sizes.collect();
@@ -182,9 +183,9 @@ struct Targets {
     place: Place,
 }
 
-/// Arrays of a size up to [`PLACED_BYTES`]. The pages that an array happens to get decide which of its lines share a set
-/// of L2, and its numbers which methods round them well: one alone would make a chance of the run's beginning look like
-/// a property of a variant.
+/// Arrays of a size up to [`PLACED_BYTES`]. The pages that an array happens to get decide which of its lines share a
+/// set of L2, and its numbers which methods round them well: one alone would make a chance of the run's beginning look
+/// like a property of a variant.
 const PLACES: usize = 16;
 /// More than any L2 holds.
 const PLACED_BYTES: u64 = 4 << 20;

@@ -76,8 +76,8 @@ pub trait Register: Copy {
     }
 }
 
-/// Eight numbers in `PARTS` registers, the first numbers in the first: what is calculated in it is calculated in the order
-/// of an AVX-512 register, and has the same bits.
+/// Eight numbers in `PARTS` registers, the first numbers in the first: what is calculated in it is calculated in the
+/// order of an AVX-512 register, and has the same bits.
 #[derive(Clone, Copy)]
 pub struct Eight<V, const PARTS: usize>(pub [V; PARTS]);
 

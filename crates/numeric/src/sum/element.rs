@@ -112,7 +112,8 @@ pub trait Load: Copy + 'static {
     /// The CPU has the instructions of `V`, and `count` numbers are readable.
     unsafe fn load_partial<V: Vector>(from: *const Self, count: usize) -> V;
 
-    /// The sum of `BLOCK` registers at `from`; for `f32` unspecified where a number is not finite, which `poison` tells.
+    /// The sum of `BLOCK` registers at `from`; for `f32` unspecified where a number is not finite, which `poison`
+    /// tells.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`, and `BLOCK` × `V::LANES` numbers are readable.
