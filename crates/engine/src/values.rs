@@ -41,8 +41,8 @@ impl Bounds {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// The number, or the middle of where it lies if that is bounded, which a ratio is not by zero: what tables, pictures and
-    /// sentences show of a quantile.
+    /// The number, or the middle of where it lies if that is bounded, which a ratio is not by zero: what tables,
+    /// pictures and sentences show of a quantile.
     pub fn estimate(self) -> Option<f64> {
         let is_bounded = self.low.is_finite() && self.high.is_finite() && self.low != 0.0;
         self.value().or_else(|| is_bounded.then(|| self.low + (self.high - self.low) / 2.0))
@@ -85,8 +85,8 @@ impl Bounds {
         }
     }
 
-    /// The natural logarithm of a ratio: infinite where all that is known is that it is above 1, or below; none where not even
-    /// that is known.
+    /// The natural logarithm of a ratio: infinite where all that is known is that it is above 1, or below; none where
+    /// not even that is known.
     pub fn log_ratio(self) -> Option<f64> {
         match self {
             Bounds { low, high } if low >= 1.0 => Some(high.ln()),
