@@ -5,13 +5,10 @@ use std::path::PathBuf;
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::function::Group;
-use ascertain_engine::observations::Observations;
-use ascertain_engine::outcome::Outcome;
-use ascertain_engine::run::{Observer, Outlook, Progress, Recording, Run};
+use ascertain_engine::run::{Recording, Run};
 use ascertain_report::exports::Files;
 use ascertain_report::layout::TableLayout;
-use ascertain_report::outlook;
-use ascertain_report::progress::Line;
+use ascertain_report::progress::{Line, Watching};
 use ascertain_report::terminal::{self, Style, escape_controls};
 use ascertain_report::{csv, export, json, markdown};
 
@@ -62,7 +59,7 @@ impl<'o> Bench<'o> {
                 request: serde_json::Value::Null,
             },
         };
-        let mut watching = Watching { line: Line::new(true), exports: &mut self.exports };
+        let mut watching = Watching { line: Line::new(true), files: &mut self.exports, is_quiet: false };
         let run = ascertain_engine::run::run(
             &functions(group, &options.config),
             &[group],
@@ -83,20 +80,21 @@ impl<'o> Bench<'o> {
         if let (Some((name, baseline)), Some(folder)) = (&baseline, &run.folder) {
             print!("\n{}", baseline::beside(name, [baseline, folder], options.format, &self.style)?);
         }
-        if let (Some(name), Some(folder)) = (&options.save_baseline, &mut run.folder) {
-            match run.outcome.interrupted || run.target_failed {
-                true => eprintln!("not kept as `{name}`: it was interrupted, or a function failed"),
-                false => {
-                    let kept = baseline::folder(&runs, id, name);
-                    baseline::save(folder, &kept)?;
-                    *folder = kept;
-                }
+        match (&options.save_baseline, &mut run.folder) {
+            (Some(name), _) if run.outcome.interrupted || run.target_failed => {
+                eprintln!("not kept as `{name}`: it was interrupted, or a function failed");
             }
+            (Some(name), Some(folder)) => {
+                let kept = baseline::folder(&runs, id, name);
+                baseline::save(folder, &kept)?;
+                *folder = kept;
+            }
+            (Some(name), None) => {
+                return refused(format!("`{id}` is not kept as `{name}`: its evidence could not be written"));
+            }
+            (None, _) => {}
         }
         self.folders.extend(run.folder.clone());
-        if let Some(error) = &run.unkept {
-            eprintln!("warning: {error}");
-        }
         Ok(run)
     }
 
@@ -140,29 +138,5 @@ impl<'o> Bench<'o> {
         if let Some(last) = self.folders.last() {
             eprintln!("`ascertain report {}` makes an HTML report of it", last.display());
         }
-    }
-}
-
-/// Who hears of a group while it is measured: the line of progress, and the files that are written meanwhile.
-struct Watching<'f> {
-    line: Line,
-    exports: &'f mut Files,
-}
-
-impl Observer for Watching<'_> {
-    fn outlook(&mut self, outlook: &Outlook) {
-        self.line.above(|| eprintln!("{}", outlook::sentence(outlook)));
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        self.line.run(progress);
-    }
-
-    fn outcome_due(&mut self, now_ns: u64) -> bool {
-        self.exports.outcome_due(now_ns)
-    }
-
-    fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
-        self.exports.outcome(outcome, observations);
     }
 }

@@ -71,6 +71,8 @@ const KNOWN: [&str; 20] = [
     "help",
 ];
 
+const SHARED: &str = "an export can't share standard output with what --format asks for: name a file";
+
 /// Functions that are equal to the letter may truly differ by that much: see [`super`].
 const MARGIN: f64 = 0.01;
 
@@ -186,7 +188,10 @@ impl Options {
                 Long("precision") => options.config.precision = Some(parser.value()?.parse_with(share)?),
                 Long("margin") => options.config.margin = parser.value()?.parse_with(margin)?,
                 other => match export(&other) {
-                    Some(kind) => options.exports.push((kind, parser.value()?.into())),
+                    Some(kind) => match parser.value()? {
+                        dash if dash == "-" => return Err(SHARED.into()),
+                        file => options.exports.push((kind, file.into())),
+                    },
                     None => return Err(unknown(&other)),
                 },
             }
@@ -318,11 +323,27 @@ mod tests {
     }
 
     #[test]
+    fn baselines_are_recorded_runs() {
+        for (arguments, message) in [
+            (&["--save-baseline", ""][..], "a name, such as main"),
+            (&["--baseline", "main", "--no-evidence"], "a recorded run: leave --no-evidence out"),
+            (&["--no-evidence", "--save-baseline", "main"], "a recorded run: leave --no-evidence out"),
+            (&["--baseline", "main", "--format", "csv"], "take json, markdown or table"),
+        ] {
+            let error = read(arguments).unwrap_err();
+            let message = if cfg!(feature = "recorded") { message } else { "need the feature `recorded`" };
+            assert!(error.contains(message), "{arguments:?}: {error}");
+        }
+        assert_eq!(read(&["--baseline", "main"]).is_ok(), cfg!(feature = "recorded"));
+    }
+
+    #[test]
     fn mistakes_name_the_option_and_the_way_out() {
         for (arguments, message) in [
             (&["--formt", "json"][..], "there is no option `--formt`; did you mean `--format`?; there are --margin,"),
             (&["-x"], "`-x`"),
             (&["--export-junt", "x"], "did you mean `--export-junit`?"),
+            (&["--export-junit", "-"], "can't share standard output"),
             (&["--format", "xml"], "table, json, csv or markdown"),
             (&["--margin", "-1%"], "from 0 to below 100 %"),
             (&["--error", "1"], "strictly between 0 and 1"),
@@ -330,10 +351,6 @@ mod tests {
             (&["--max-time", "5"], "write it in ns"),
             (&["--max-trials", "0"], "a whole number from 1 on"),
             (&["--seed"], "missing argument"),
-            (&["--save-baseline", ""], "a name, such as main"),
-            (&["--baseline", "main", "--no-evidence"], "a recorded run: leave --no-evidence out"),
-            (&["--no-evidence", "--save-baseline", "main"], "a recorded run: leave --no-evidence out"),
-            (&["--baseline", "main", "--format", "csv"], "take json, markdown or table"),
         ] {
             let error = read(arguments).unwrap_err();
             assert!(error.contains(message), "{arguments:?}: {error}");

@@ -14,7 +14,7 @@ use ascertain_sys::interrupt::Stop;
 use super::{check, compare, run, slo};
 use crate::exit::{self, Code, FailOn};
 use crate::exports::Exports;
-use crate::options::{Display, duration};
+use crate::options::{Display, count, duration};
 use crate::{output, session};
 
 /// Go on with a run from its evidence: what is undecided is measured further
@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
     /// Trials of each lane in all; without it, as many as the run had
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     max_trials: Option<u64>,
     /// Verdicts that fail, instead of those that the run said: refuted (exit code 1), undecided (3), nothing
     #[arg(long, value_enum, value_delimiter = ',')]
