@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ascertain_engine::unit::{Unit, parse_quantity};
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::exports::Exports;
 
@@ -76,6 +77,18 @@ pub enum Color {
     Always,
     /// Never.
     Never,
+}
+
+/// A word that an option takes, its aliases behind it; what `--help` says of it; and what it stands for.
+pub type Word<T> = (&'static [&'static str], &'static str, T);
+
+/// Takes one of these words.
+pub fn one_of<T: Clone + Send + Sync>(words: &'static [Word<T>]) -> impl TypedValueParser<Value = T> {
+    let values = words.iter().map(|(names, about, _)| PossibleValue::new(names[0]).aliases(&names[1..]).help(*about));
+    PossibleValuesParser::new(values).try_map(|given| {
+        let meant = words.iter().find(|(names, ..)| names.contains(&given.as_str()));
+        meant.map(|(.., value)| value.clone()).ok_or("it is not one of the words")
+    })
 }
 
 /// A duration such as `30s`, `1.5 min` or `200ms`.

@@ -1,7 +1,7 @@
 //! From a request to what is printed: where evidence goes, Ctrl-C, progress.
 
 use anyhow::{Context, anyhow};
-use ascertain::{Done, Request, RunContext, Terms};
+use ascertain::{Done, Ending, Request, RunContext, Terms};
 use ascertain_engine::command::Output;
 use ascertain_engine::evidence;
 use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
@@ -14,7 +14,6 @@ use ascertain_report::{csv, json, markdown, sentence};
 use ascertain_sys::{clock, interrupt, process};
 
 use crate::cmd::{self, report};
-use crate::exit::Code;
 use crate::exports::{Exports, in_repository};
 use crate::options::{Common, Display, Format};
 use crate::output;
@@ -30,7 +29,7 @@ pub fn seed(given: Option<u64>) -> u64 {
 }
 
 /// Carries out what was asked for with the shipped experiments, and prints what came of it.
-pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::Result<Code> {
+pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::Result<Ending> {
     let quiet = common.display.quiet;
     let purpose = request.purpose(&plan);
     let watched = plan.clone();
@@ -124,7 +123,7 @@ pub fn with_observer(
     exports: &Exports,
     (display, explain): (&Display, bool),
     carry_out: impl FnOnce(&mut dyn Observer) -> anyhow::Result<Done>,
-) -> anyhow::Result<Code> {
+) -> anyhow::Result<Ending> {
     let quiet = display.quiet;
     // Opened before anything is measured: a folder that can't be written to is found now.
     let mut files = exports.open(purpose.clone(), display)?;
@@ -155,7 +154,7 @@ pub fn with_observer(
     if explain {
         output::explained(&run.outcome, display)?;
     }
-    unexported.map_or_else(|| Ok(done.ending().into()), |unexported| Err(anyhow!(unexported)))
+    unexported.map_or_else(|| Ok(done.ending()), |unexported| Err(anyhow!(unexported)))
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.

@@ -8,12 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
+use ascertain::Ending;
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_sync::barrierd::{Client, CpuStatus, DEFAULT_PATH, Daemon, Error, PERIOD_MAX, Status};
 use ascertain_sys::interrupt;
 use serde_json::{Value, json};
 
-use crate::exit::Code;
 use crate::options::{Display, Format};
 use crate::output;
 
@@ -52,7 +52,7 @@ fn period(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     if matches!(args.display.format, Format::Csv | Format::Markdown) {
         bail!("`barrierd` prints a table or --format json");
     }
@@ -67,9 +67,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     match done.as_ref().err().and_then(|error| error.downcast_ref::<Error>()) {
         Some(error) if error.is_unavailable() || matches!(error, Error::NotRunning { .. }) => {
             output::note(&format!("error: {error}"));
-            Ok(Code::Nothing)
+            Ok(Ending::Nothing)
         }
-        _ => done.map(|()| Code::Done),
+        _ => done.map(|()| Ending::Done),
     }
 }
 

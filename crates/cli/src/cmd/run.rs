@@ -6,7 +6,7 @@ use anyhow::bail;
 use ascertain::experiments::Experiments;
 pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
-use ascertain::{Done, Request};
+use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
 use ascertain_engine::plan::Table;
@@ -14,8 +14,8 @@ use ascertain_report::terminal::{self, Shown};
 use ascertain_sys::machine;
 
 use crate::cmd::sizes;
-use crate::exit::{self, Code, FailOn};
-use crate::options::{Common, Display, count};
+use crate::exit::{FAIL_ON, fail_on};
+use crate::options::{Common, Display, count, one_of};
 use crate::output;
 use crate::session::{self, Printed};
 
@@ -45,13 +45,13 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "nothing", help_heading = "Judging")]
-    fail_on: Vec<FailOn>,
+    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "nothing", help_heading = "Judging")]
+    fail_on: Vec<Option<GatedVerdict>>,
     #[command(flatten)]
     common: Common,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let chosen = args.experiments.iter().map(|id| find(id)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
     check_names(&chosen, args)?;
@@ -63,8 +63,13 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     if !args.common.display.quiet {
         said.iter().for_each(|sentence| output::note(sentence));
     }
-    let fail_on = exit::fail_on(&args.fail_on);
-    let experiments = Experiments { tables, trials: args.trials, claims, fail_on, terms: session::terms(&args.common) };
+    let experiments = Experiments {
+        tables,
+        trials: args.trials,
+        claims,
+        fail_on: fail_on(&args.fail_on),
+        terms: session::terms(&args.common),
+    };
     let (request, plan) = experiments.plan(args.experiments.len());
     let shown = Shown { all: args.all, ..Shown::default() };
     session::carry_out((Request { shown, ..request }, plan), &args.common)
@@ -84,7 +89,7 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
 impl Args {
     /// What a run of the first version was asked for beside its plan.
     pub fn without_plan(&self) -> Request {
-        Request { fail_on: exit::fail_on(&self.fail_on), ..Request::new(USE_CASE) }
+        Request { fail_on: fail_on(&self.fail_on), ..Request::new(USE_CASE) }
     }
 
     /// Takes away what has none of the variants that are asked for, and the claims that need others or are about other
