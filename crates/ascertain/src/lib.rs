@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod arguments;
 pub mod bench;
 pub mod calibrate_here;
 #[cfg(feature = "claims")]
