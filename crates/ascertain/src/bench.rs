@@ -114,7 +114,6 @@
 
 mod baseline;
 mod main;
-mod measure;
 mod options;
 
 pub use ascertain_engine::black_box;

@@ -17,8 +17,6 @@ pub mod permute;
 #[cfg(feature = "plot")]
 pub mod power;
 mod request;
-#[cfg(feature = "recorded")]
-pub mod resume;
 mod run;
 #[cfg(feature = "recorded")]
 pub mod runs;
@@ -29,4 +27,4 @@ pub use ascertain_report as report;
 pub use ascertain_stats as stats;
 pub use error::Error;
 pub use request::{Ending, GatedVerdict, Request, Terms};
-pub use run::{Done, RunContext, carry_out};
+pub use run::{Continue, Done, RunContext, carry_out};

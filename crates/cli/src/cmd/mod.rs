@@ -17,7 +17,6 @@ mod power;
 pub mod report;
 mod resume;
 mod run;
-mod sizes;
 mod slo;
 
 use ascertain::{Done, Ending};

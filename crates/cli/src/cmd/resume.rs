@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
-use ascertain::resume::Continue;
-use ascertain::{Ending, GatedVerdict, Request, RunContext, runs};
+use ascertain::{Continue, Ending, GatedVerdict, Request, RunContext, runs};
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::run::Observer;
