@@ -106,8 +106,8 @@ pub struct Continue {
 }
 
 impl Continue {
-    /// Goes on with the run. Its error budget stays what it was, and so do its tables, gates and purpose: `run.json` has
-    /// them, and [`Request::of_recorded`] reads the request there.
+    /// Goes on with the run. Its error budget stays what it was, and so do its tables, gates and purpose: `run.json`
+    /// has them, and [`Request::of_recorded`] reads the request there.
     ///
     /// # Errors
     /// When the run can't be read, or goes on elsewhere, or its experiments are not here.

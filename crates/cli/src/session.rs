@@ -61,8 +61,8 @@ pub struct Printed {
     pub has_report: bool,
 }
 
-/// Prints what came of a run as asked, and how one that is undecided goes on. `text` is for people, of the arms that were
-/// asked for. Where that or CSV leaves no room for why something failed or is missing, standard error has it.
+/// Prints what came of a run as asked, and how one that is undecided goes on. `text` is for people, of the arms that
+/// were asked for. Where that or CSV leaves no room for why something failed or is missing, standard error has it.
 pub fn print(
     done: &Done,
     display: &Display,
@@ -102,8 +102,8 @@ pub fn print(
     }
 }
 
-/// Why a target failed, or why nothing was measured: said by claims, or, where none says it, of arms. Unless it is to be
-/// quiet, also what could not be measured beside the rest.
+/// Why a target failed, or why nothing was measured: said by claims, or, where none says it, of arms. Unless it is to
+/// be quiet, also what could not be measured beside the rest.
 fn missing(run: &Run, is_quiet: bool) -> Vec<String> {
     let outcome = &run.outcome;
     let is_empty = outcome.points.iter().all(|point| point.n == 0);
@@ -115,8 +115,8 @@ fn missing(run: &Run, is_quiet: bool) -> Vec<String> {
     if said.is_empty() { sentence::left_out(outcome) } else { said }
 }
 
-/// Has a run watched, and what came of it printed, with what that rests on where it is to be explained. A file that can't be
-/// written any more is an error that comes after the result.
+/// Has a run watched, and what came of it printed, with what that rests on where it is to be explained. A file that
+/// can't be written any more is an error that comes after the result.
 pub fn with_observer(
     plan: &Plan,
     purpose: &Purpose,

@@ -20,17 +20,31 @@ fn anchor(heading: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
+const DOCUMENTS: [&str; 8] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "GOALS.md",
+    "METHODOLOGY.md",
+    "BIAS.md",
+    "docs/guide.md",
+    "docs/coming-from.md",
+];
+
+/// A row of a table can't be broken, and what a picture shows neither.
+#[test]
+fn lines_are_no_wider_than_120_columns() {
+    for document in DOCUMENTS {
+        let text = read(document);
+        let mut lines = text.lines().filter(|line| !line.starts_with(['|', '!']));
+        let wide = lines.find(|line| line.chars().count() > 120);
+        assert_eq!(wide, None, "{document}");
+    }
+}
+
 #[test]
 fn links_lead_somewhere() {
-    for document in [
-        "README.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "GOALS.md",
-        "METHODOLOGY.md",
-        "docs/guide.md",
-        "docs/coming-from.md",
-    ] {
+    for document in DOCUMENTS {
         let text = read(document);
         for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
@@ -80,8 +94,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(of).filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
-/// How often `unsafe` opens a block, marks a function or trait, and promises one. Comments are left out, and words in quotes
-/// can't be told apart.
+/// How often `unsafe` opens a block, marks a function or trait, and promises one. Comments are left out, and words in
+/// quotes can't be told apart.
 fn unsafe_code(folder: &Path) -> [usize; 3] {
     let mut counts = [0; 3];
     for path in sources(folder) {

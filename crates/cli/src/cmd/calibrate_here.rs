@@ -33,7 +33,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     session::carry_out(args.request().plan()?, &args.common)
 }
 
-/// What it says of this machine; in CSV and Markdown, which a run that goes on may be asked for, what the comparison says.
+/// What it says of this machine; in CSV and Markdown, which a run that goes on may be asked for, what the comparison
+/// says.
 pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     let outcome = &done.run.outcome;
     if done.run.target_failed {

@@ -22,7 +22,8 @@ pub struct Args {
     /// Files of claims
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only claims whose id contains this; or, where it is a verdict, print only claims of it: `--only refuted,undecided`
+    /// Only claims whose id contains this; or, where it is a verdict, print only claims of it: `--only
+    /// refuted,undecided`
     #[arg(long, value_name = "TEXT", value_delimiter = ',')]
     only: Vec<String>,
     /// Print each verdict as a sentence, however many there are, and a table of all claims

@@ -44,7 +44,8 @@ pub struct Args {
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_parser = ignored,
           default_missing_value = "all-non-zero", help_heading = "Commands")]
     ignore_failure: Option<OnFailure>,
-    /// What is compared: `wall`, `user`, `system`, `memory_peak`, or a counter such as `page_faults`; the others stay in the table
+    /// What is compared: `wall`, `user`, `system`, `memory_peak`, or a counter such as `page_faults`; the others stay
+    /// in the table
     #[arg(long, value_name = "METRIC", default_value = "wall", help_heading = "Judging")]
     metric: String,
     /// Take exactly so many trials, whatever is decided
@@ -72,15 +73,16 @@ pub struct Args {
     /// Show the mean and the standard deviation too, as hyperfine does
     #[arg(long, help_heading = "Output")]
     mean: bool,
-    /// Count instructions, cycles, cache and branch misses, page faults, context switches and migrations between CPUs of
-    /// each command and all that it starts, and compare them too
+    /// Count instructions, cycles, cache and branch misses, page faults, context switches and migrations between CPUs
+    /// of each command and all that it starts, and compare them too
     #[arg(long, help_heading = "Output")]
     counters: bool,
     /// Draw the medians below the table
     #[arg(long, help_heading = "Output")]
     plot: bool,
     /// hyperfine's word for --color and -q: basic, nocolor, color, full, none
-    #[arg(long, value_parser = one_of(STYLES), value_name = "STYLE", hide_possible_values = true, help_heading = "Output")]
+    #[arg(long, value_parser = one_of(STYLES), value_name = "STYLE", hide_possible_values = true,
+          help_heading = "Output")]
     style: Option<Restyle>,
     #[command(flatten)]
     common: Common,
@@ -202,8 +204,8 @@ impl Args {
     }
 }
 
-/// The commands, the reference first. Where an option is given for each combination with the parameters, each combination
-/// is a command of its own.
+/// The commands, the reference first. Where an option is given for each combination with the parameters, each
+/// combination is a command of its own.
 fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
     let Args { starting, names, .. } = args;
     let (shell, commands) = starting.shell_and_commands(&args.commands)?;

@@ -9,10 +9,12 @@ use ascertain_engine::experiment::{Accepts, Factor, Level, Point};
 #[derive(clap::Args, Clone, Debug)]
 pub struct Parameters {
     /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated; `\,` is a comma in one
-    #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["VAR", "VALUES"], help_heading = "Commands")]
+    #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["VAR", "VALUES"],
+          help_heading = "Commands")]
     parameter_list: Vec<String>,
     /// A parameter from MIN to MAX
-    #[arg(short = 'P', long, num_args = 3, allow_hyphen_values = true, value_names = ["VAR", "MIN", "MAX"], help_heading = "Commands")]
+    #[arg(short = 'P', long, num_args = 3, allow_hyphen_values = true, value_names = ["VAR", "MIN", "MAX"],
+          help_heading = "Commands")]
     parameter_scan: Vec<String>,
     /// The step of the last --parameter-scan
     #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", help_heading = "Commands")]

@@ -26,12 +26,12 @@ use crate::{output, session};
 
 /// Test whether samples that exist already differ by more than chance: `ascertain permute A.csv B.csv`
 ///
-/// Deals the values out anew, again and again, and counts how often the samples then differ as much as they do: exact for
-/// every distribution, if the values are independent. It stops as soon as that is decided.
+/// Deals the values out anew, again and again, and counts how often the samples then differ as much as they do: exact
+/// for every distribution, if the values are independent. It stops as soon as that is decided.
 ///
 /// A sample is a CSV file or one of a number a line, `-` for standard input, or with --metric an arm of a recorded run:
-/// RUN or RUN:ARM, where RUN is a run's folder or its name below the folder of runs. Differences are the second sample's
-/// less the first's.
+/// RUN or RUN:ARM, where RUN is a run's folder or its name below the folder of runs. Differences are the second
+/// sample's less the first's.
 #[derive(clap::Args)]
 pub struct Args {
     /// The samples, two or more: files, `FILE:COLUMN` for a column of one, or with --metric arms of runs
@@ -151,8 +151,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     })
 }
 
-/// The file, and the column of it that is meant, by its heading or its number: `A.csv:wall`. A name that is a file's own may
-/// have a colon.
+/// The file, and the column of it that is meant, by its heading or its number: `A.csv:wall`. A name that is a file's
+/// own may have a colon.
 fn with_column(sample: &str) -> (&str, Option<&str>) {
     match sample.rsplit_once(':') {
         Some((file, column)) if !Path::new(sample).exists() && (file == "-" || Path::new(file).is_file()) => {
@@ -237,14 +237,15 @@ fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<HeadedSam
     let runs: HashSet<&str> = read.iter().map(|sample| sample.run_id.as_str()).collect();
     if runs.len() > 1 {
         output::note(
-            "note: the state of the machine differs from run to run, and successive trials of a run are not independent, which \
-             this test assumes: what it calls different may be that alone; measure both in one run, as by `ascertain compare`",
+            "note: the state of the machine differs from run to run, and successive trials of a run are not \
+             independent, which this test assumes: what it calls different may be that alone; measure both in one \
+             run, as by `ascertain compare`",
         );
     }
     if runs.len() < read.len() {
         output::note(
-            "note: arms of one run were measured in turn, trial by trial, so that what disturbed the machine disturbed both; \
-             the run's own verdict knows that, and is the better one",
+            "note: arms of one run were measured in turn, trial by trial, so that what disturbed the machine \
+             disturbed both; the run's own verdict knows that, and is the better one",
         );
     }
     let is_one_run = runs.len() == 1;

@@ -29,15 +29,17 @@ pub struct Args {
     /// The experiments; `ascertain list` names them
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
-    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; claims about other levels are not judged. What is
-    /// given of one factor several times is taken together, and a size that takes more than half of the memory is an error
+    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; claims about other levels are not judged.
+    /// What is given of one factor several times is taken together, and a size that takes more than half of the memory
+    /// is an error
     #[arg(long, value_name = "FACTOR=LEVELS")]
     at: Vec<String>,
     /// Only these variants; claims that need others are not judged
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
     /// Trials of each table
-    #[arg(short, long, value_name = "N", default_value_t = TABLE_TRIALS, value_parser = count, help_heading = "Judging")]
+    #[arg(short, long, value_name = "N", default_value_t = TABLE_TRIALS, value_parser = count,
+          help_heading = "Judging")]
     trials: u64,
     /// Do not judge the shipped claims
     #[arg(long, help_heading = "Judging")]
@@ -46,7 +48,8 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
-    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "nothing", help_heading = "Judging")]
+    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "nothing",
+          help_heading = "Judging")]
     fail_on: Vec<Option<GatedVerdict>>,
     #[command(flatten)]
     common: Common,

@@ -27,7 +27,8 @@ pub struct Args {
     /// The share of observations that must succeed: `99%`
     #[arg(long, value_name = "SHARE", value_parser = share)]
     at_least: f64,
-    /// A success takes at most that long: `200ms`. What takes ten times as long is stopped, unless --time-limit says when
+    /// A success takes at most that long: `200ms`. What takes ten times as long is stopped, unless --time-limit says
+    /// when
     #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
     /// What else a success is: comparisons of wall, user, system, memory_peak or exit, such as
@@ -47,7 +48,8 @@ pub struct Args {
     #[arg(long, value_name = "D", value_parser = share, help_heading = "Judging")]
     margin: Option<f64>,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
-    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "refuted,undecided", help_heading = "Judging")]
+    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "refuted,undecided",
+          help_heading = "Judging")]
     fail_on: Vec<Option<GatedVerdict>>,
     /// Draw the rate, and the quantiles of what is bounded, below the table
     #[arg(long, help_heading = "Output")]
