@@ -87,59 +87,6 @@ fn the_walk_has_twelve_stations_that_are_there() {
     }
 }
 
-/// Files of Rust below a folder.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let of = |path: PathBuf| if path.is_dir() { sources(&path) } else { vec![path] };
-    entries.flat_map(of).filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
-}
-
-/// How often `unsafe` opens a block, marks a function or trait, and promises one. Comments are left out, and words in
-/// quotes can't be told apart.
-fn unsafe_code(folder: &Path) -> [usize; 3] {
-    let mut counts = [0; 3];
-    for path in sources(folder) {
-        let code = std::fs::read_to_string(path).unwrap();
-        let words = code.lines().flat_map(|line| line.split("//").next().unwrap_or("").split_whitespace());
-        for pair in words.collect::<Vec<_>>().windows(2) {
-            if pair[0].trim_start_matches(|c: char| !c.is_alphanumeric()) == "unsafe" {
-                counts[match pair[1] {
-                    text if text.starts_with('{') => 0,
-                    text if text.starts_with("impl") => 2,
-                    _ => 1,
-                }] += 1;
-            }
-        }
-    }
-    counts
-}
-
-/// `BLESS=1` writes the table anew.
-#[test]
-fn the_count_of_unsafe_code_is_right() {
-    const ENDS: [&str; 2] = ["<!-- unsafe code: counted -->\n", "<!-- to here -->"];
-    let mut crates: Vec<_> =
-        std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    crates.sort();
-    let mut table = String::from("| crate | blocks | functions and traits | implementations |\n|---|---|---|---|\n");
-    for folder in crates {
-        let counts = unsafe_code(&folder.join("src"));
-        if counts != [0; 3] {
-            let [blocks, functions, impls] = counts;
-            let name = folder.file_name().unwrap().display();
-            table += &format!("| {name} | {blocks} | {functions} | {impls} |\n");
-        }
-    }
-    let text = read("GOALS.md");
-    let (before, rest) = text.split_once(ENDS[0]).unwrap();
-    let (found, after) = rest.split_once(ENDS[1]).unwrap();
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(root().join("GOALS.md"), [before, ENDS[0], &table, ENDS[1], after].concat()).unwrap();
-    } else {
-        assert_eq!(found, table, "GOALS.md: BLESS=1 writes the table anew");
-    }
-}
-
 #[test]
 fn the_committed_schema_is_the_generated_one() {
     let generated = format!("{:#}\n", claims_file::json_schema(registry()));
