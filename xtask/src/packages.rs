@@ -84,9 +84,13 @@ fn without_features() -> anyhow::Result<()> {
         let which = ["--package", package, "--no-default-features", "--features", features];
         tools::run("cargo", &[&["clippy", "--quiet"], &which[..], &["--", "-D", "warnings"]].concat())?;
     }
-    let lines =
-        ["--package", "ascertain-engine", "--no-default-features", "--features", "recorded", "--test", "lines_alone"];
-    tools::run("cargo", &[&["test", "--quiet"], &lines[..]].concat())
+    for (package, features, tests) in
+        [("ascertain-engine", "recorded", "--test=lines_alone"), ("ascertain", "", "--lib")]
+    {
+        let which = ["--package", package, "--no-default-features", "--features", features, tests];
+        tools::run("cargo", &[&["test", "--quiet"], &which[..]].concat())?;
+    }
+    Ok(())
 }
 
 fn crates_of_a_bench() -> anyhow::Result<()> {

@@ -6,8 +6,7 @@
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::Better;
-use ascertain_engine::outcome::{Basis, ClaimResult, ClaimSpec, LeftOut, Measure, Outcome, TestSpec};
-use ascertain_engine::plan::Plan;
+use ascertain_engine::outcome::{Basis, ClaimResult, ClaimSpec, Measure, Outcome, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use crate::clause::{Clause, arm_label};
@@ -110,9 +109,4 @@ fn judged(asked: &ClaimSpec, rate: f64) -> String {
 /// ```
 pub fn left_out(outcome: &Outcome) -> Vec<String> {
     left_out::of_outcome(outcome).iter().map(|sentence| plain(sentence)).collect()
-}
-
-/// The same of what this machine can't measure of a plan, before anything is measured.
-pub fn unavailable(left_out: &[LeftOut], plan: &Plan) -> Vec<String> {
-    left_out::of_plan(left_out, plan).iter().map(|sentence| plain(sentence)).collect()
 }

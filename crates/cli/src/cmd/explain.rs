@@ -1,6 +1,7 @@
 //! `ascertain explain`.
 
 use anyhow::bail;
+use ascertain::Ending;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::Spec;
 use ascertain_engine::names::suggestion;
@@ -10,7 +11,6 @@ use ascertain_report::terminal::{Style, prose};
 use serde_json::{Value, json};
 
 use crate::cmd::run;
-use crate::exit::Code;
 use crate::options::{Display, Format};
 use crate::output;
 
@@ -26,7 +26,7 @@ pub struct Args {
     display: Display,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let claims = ascertain_experiments::shipped_claims()?.claims;
     let experiments = ascertain_experiments::registry();
     let style = output::style(&args.display);
@@ -43,13 +43,13 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
             let claims: Vec<Value> = about.iter().map(|claim| json!({ "id": claim.id, "says": claim.says })).collect();
             let readme = &experiment.spec().readme;
             print_json("experiment", json!({ "id": args.id, "readme": readme, "claims": claims }))?;
-            return Ok(Code::Done);
+            return Ok(Ending::Done);
         }
         let mut text = prose(&experiment.spec().readme, &style);
         text += if about.is_empty() { "" } else { "\nShipped claims\n\n" };
         text.extend(about.iter().map(|claim| style.item(&format!("{}: {}", claim.id, claim.says))));
         output::print(&text)?;
-        return Ok(Code::Done);
+        return Ok(Ending::Done);
     }
     if let Some(claim) = claims.iter().find(|claim| claim.id == args.id) {
         let spec = run::find(&claim.experiment)?.spec();
@@ -57,7 +57,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
             true => print_json("claim", as_json(claim, spec))?,
             false => output::print(&explain(claim, spec, &style))?,
         }
-        return Ok(Code::Done);
+        return Ok(Ending::Done);
     }
     let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
     let hint = suggestion(&args.id, known).unwrap_or_else(|| "; see `ascertain list`".into());
