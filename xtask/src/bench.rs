@@ -175,3 +175,24 @@ fn first() -> anyhow::Result<()> {
     }
     Ok(fs::remove_dir_all(&folder)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::tools;
+
+    /// Nothing else would miss one before somebody measures.
+    #[test]
+    fn each_example_that_is_run_is_there() {
+        let code = include_str!("bench.rs").split("#[cfg(test)]").next().unwrap_or_default();
+        let named: Vec<_> =
+            code.split("example(\"ascertain-").skip(1).filter_map(|rest| rest.split_once('"')).collect();
+        assert!(named.len() >= 5, "{named:?}");
+        for (package, rest) in named {
+            let example = rest.split('"').nth(1).unwrap_or_default();
+            let path = tools::in_root(&format!("crates/{package}/examples/{example}.rs"));
+            assert!(Path::new(&path).exists(), "there is no {path}");
+        }
+    }
+}

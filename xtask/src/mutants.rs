@@ -222,8 +222,9 @@ fn source(tree: &Path, file: &str) -> anyhow::Result<String> {
 fn mutants_of(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant>> {
     let mut mutants = weaker_orderings(file, text)?;
     for Listed { names, from, to, why, .. } in list().filter(|listed| listed.file == file) {
+        let what = names.join(" ");
+        ensure!(from != to || !why.is_empty(), "{file}: `{what}` changes nothing and explains nothing");
         if !from.is_empty() {
-            let what = names.join(" ");
             let found: Vec<usize> = text.match_indices(&from).map(|(at, _)| at).collect();
             let [at] = found[..] else { bail!("{what}: {file} has its text {} times, not once", found.len()) };
             mutants.push(Mutant { file, what, at: at..at + from.len(), to, why: None });
