@@ -133,21 +133,22 @@ impl Permutation {
         let chance_or_null = if self.is_plain() { "chance" } else { "the null hypothesis" };
         match (self.decision, self.error) {
             (Decision::Different, None) => format!(
-                "Different: {seen}, and {reshuffles}, so {chance_or_null} is no explanation, wrong with a chance of at most \
-                 {}.",
+                "Different: {seen}, and {reshuffles}, so {chance_or_null} is no explanation, wrong with a chance of \
+                 at most {}.",
                 odds(self.alpha)
             ),
             (Decision::Different, Some(error)) => format!(
-                "Different: {seen}, and {reshuffles}, so the p-value is below {alpha}, wrong with a chance of at most {}.",
+                "Different: {seen}, and {reshuffles}, so the p-value is below {alpha}, wrong with a chance of at most \
+                 {}.",
                 odds(error)
             ),
             (Decision::NotShown, None) => format!(
-                "Not shown: {seen}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}; that is no proof \
-                 that it does."
+                "Not shown: {seen}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}; that \
+                 is no proof that it does."
             ),
             (Decision::NotShown, Some(error)) => format!(
-                "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha}, wrong with a chance of at most {}; \
-                 that is no proof that {chance_or_null} explains it.",
+                "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha}, wrong with a chance of at \
+                 most {}; that is no proof that {chance_or_null} explains it.",
                 odds(error)
             ),
             (Decision::Undecided, _) => {

@@ -118,9 +118,9 @@ impl PowerAnalysis {
         };
         let (by_80, by_95) = (by(at.trials_80), by(at.trials_95));
         format!(
-            "{opening}, the answer is {holds} with a chance of {says_holds}, {refuted} with {says_refuted}, and undecided \
-             with {undecided}. It takes {} {trials} on average, {by_80} to have it with a chance of 80 %, {by_95} with one of \
-             95 %.",
+            "{opening}, the answer is {holds} with a chance of {says_holds}, {refuted} with {says_refuted}, and \
+             undecided with {undecided}. It takes {} {trials} on average, {by_80} to have it with a chance of 80 %, \
+             {by_95} with one of 95 %.",
             rough_count(at.expected_trials)
         )
     }

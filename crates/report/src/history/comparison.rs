@@ -165,8 +165,8 @@ impl ClaimSide {
 }
 
 /// What every reader of such a table must know.
-const NO_VERDICT: &str = "Trials are paired within a run, not between runs: what differs between the medians may be the \
-                          machine's doing, so the last column describes and nothing is concluded of it. To know, \
+const NO_VERDICT: &str = "Trials are paired within a run, not between runs: what differs between the medians may be \
+                          the machine's doing, so the last column describes and nothing is concluded of it. To know, \
                           measure both in one run: commands by ascertain compare, functions side by side in one bench.";
 
 impl RunComparison {
