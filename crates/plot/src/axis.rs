@@ -13,8 +13,8 @@ pub enum Scale {
     Names(Vec<String>),
 }
 
-/// How the numbers of a unit are written: factors with their symbols, from the greatest on, the last one with the factor
-/// 1. Nothing for numbers without a unit.
+/// How the numbers of a unit are written: factors with their symbols, from the greatest on, the last one with the
+/// factor 1. Nothing for numbers without a unit.
 ///
 /// ```
 /// use ascertain_plot::{Axis, Prefixes, Scale};

@@ -75,8 +75,8 @@ impl Amount {
         clause::times(&inverse(claim), &word, marks).map(|times| format!("{} {times}", self.verbs.0))
     }
 
-    /// "12 % less (11 to 13 %)"; from twice as much on, and where its interval has no difference in it as well, "2.1 times
-    /// as much (1.9 to 2.2)".
+    /// "12 % less (11 to 13 %)"; from twice as much on, and where its interval has no difference in it as well, "2.1
+    /// times as much (1.9 to 2.2)".
     fn change(&self, claim: &ClaimResult, marks: &[f64]) -> Option<Figure> {
         let inverse = inverse(claim);
         let in_percent = match [inverse.ratio, inverse.ratio_low, inverse.ratio_high] {

@@ -98,8 +98,8 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     (name(one, other), name(other, one))
 }
 
-/// The same of a comparison, which may be one of several at as many inputs: what neither command line shows of where both
-/// are stands with the candidate, as in its row of the table.
+/// The same of a comparison, which may be one of several at as many inputs: what neither command line shows of where
+/// both are stands with the candidate, as in its row of the table.
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
     let mut point = candidate.point.clone();
     point.0.retain(|factor, level| {
@@ -166,8 +166,8 @@ pub(crate) fn joined(Figure { value, range, .. }: &Figure) -> String {
     if range.is_empty() { value.clone() } else { format!("{value} ({range})") }
 }
 
-/// The claim's ratio with its interval. Where two times were cut off, it could be anything above 0: that is no figure, and
-/// bounds nothing.
+/// The claim's ratio with its interval. Where two times were cut off, it could be anything above 0: that is no figure,
+/// and bounds nothing.
 pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     let [value, low, high] = bounding(claim);
     let figure = match (low, high) {

@@ -23,7 +23,10 @@ pub enum Error {
         reason: io::Error,
     },
     /// It can't be written.
-    #[error("can't write `{path}`: {reason}; what stood there before is untouched: {}, or name another file", way_out(.reason))]
+    #[error(
+        "can't write `{path}`: {reason}; what stood there before is untouched: {}, or name another file",
+        way_out(.reason)
+    )]
     Write {
         /// The file.
         path: PathBuf,

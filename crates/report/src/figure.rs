@@ -98,8 +98,8 @@ impl Figure {
     }
 
     /// The same with the prefix that is given: its factor and its symbol. Ends that lie so far apart that they would be
-    /// unreadable in one unit, each have the prefix that `own` gives them, and three digits: `16.6 µs to 188 ms`. The least
-    /// and the greatest of many, which have no value between them, have three digits at least.
+    /// unreadable in one unit, each have the prefix that `own` gives them, and three digits: `16.6 µs to 188 ms`. The
+    /// least and the greatest of many, which have no value between them, have three digits at least.
     pub fn with_prefix(
         prefix: (f64, &str),
         own: &dyn Fn(f64) -> (f64, &'static str),

@@ -66,7 +66,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
             let are = if *trials == 1 { "is" } else { "are" };
             let longer = if *has_met_limit { "; a longer time limit would tell more" } else { "" };
             format!(
-                "{trials} of {all} trials {are} left open by what was cut off, which counts against either answer{longer}"
+                "{trials} of {all} trials {are} left open by what was cut off, which counts against either \
+                 answer{longer}"
             )
         }
         Reason::UnfinishedSet { trials, measured } => {
@@ -76,8 +77,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
     }
 }
 
-/// Why a claim has no verdict, with the arm that it is about before it where that does not name itself: "`sleep x` ended
-/// with exit code 1", not "sleep x: `sleep x` ended …". None where there is a verdict.
+/// Why a claim has no verdict, with the arm that it is about before it where that does not name itself: "`sleep x`
+/// ended with exit code 1", not "sleep x: `sleep x` ended …". None where there is a verdict.
 pub(crate) fn reasons(claim: &ClaimResult) -> Option<String> {
     all(claim.reasons.iter())
 }

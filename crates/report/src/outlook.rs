@@ -69,27 +69,11 @@ pub(crate) fn ways_out(least: &Least) -> String {
 
 /// A time to give for what takes that long, as an option has it: a round one, with some room.
 fn allowance(seconds: f64) -> String {
-    const ROUND: [(f64, &str); 16] = [
-        (10.0, "10s"),
-        (15.0, "15s"),
-        (20.0, "20s"),
-        (30.0, "30s"),
-        (45.0, "45s"),
-        (60.0, "1min"),
-        (90.0, "90s"),
-        (120.0, "2min"),
-        (180.0, "3min"),
-        (240.0, "4min"),
-        (300.0, "5min"),
-        (450.0, "8min"),
-        (600.0, "10min"),
-        (900.0, "15min"),
-        (1200.0, "20min"),
-        (1800.0, "30min"),
-    ];
+    const ROUND_S: [u32; 16] = [10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 480, 600, 900, 1200, 1800];
     let wanted = 1.25 * seconds;
-    match ROUND.iter().find(|(round, _)| wanted <= *round) {
-        Some((_, option)) => (*option).into(),
+    match ROUND_S.into_iter().find(|round| wanted <= f64::from(*round)) {
+        Some(round) if round % 60 == 0 => format!("{}min", round / 60),
+        Some(round) => format!("{round}s"),
         None => format!("{}h", (wanted / 1800.0).ceil() / 2.0),
     }
 }

@@ -39,8 +39,8 @@ pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     claims.iter().any(stopped).then_some(OVERSHOOT)
 }
 
-const OVERSHOOT: &str = "A ratio whose trials ended with the verdict is on average a little too far on the verdict's side, since \
-                         that comes sooner where it happens to be.";
+const OVERSHOOT: &str = "A ratio whose trials ended with the verdict is on average a little too far on the verdict's \
+                         side, since that comes sooner where it happens to be.";
 
 /// What speaks against the trials being alike and what that means for the reader; `None` where nothing
 /// does.
@@ -48,8 +48,8 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
     marked::warning(claim).as_deref().map(plain)
 }
 
-/// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its arms,
-/// and how often it must be true.
+/// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its
+/// arms, and how often it must be true.
 ///
 /// ```text
 /// test: `kahan (accumulators=4)` is at least 8 times as fast as `naive (accumulators=1)`

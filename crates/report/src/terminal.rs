@@ -78,8 +78,8 @@ impl Style {
         self.drawn(&sheet) + &left_out
     }
 
-    /// A table of many rows without the last of the columns that it can do without, as many as it takes for the others to
-    /// stand side by side, and the headings of those.
+    /// A table of many rows without the last of the columns that it can do without, as many as it takes for the others
+    /// to stand side by side, and the headings of those.
     fn narrowed(self, sheet: Sheet) -> (Sheet, Vec<String>) {
         let fits = |sheet: &Sheet| sheet.least_width(COMFORTABLE_PROSE, 0) <= usize::from(self.columns());
         let can_go = |column: &SheetColumn| column.is_extra;
@@ -193,8 +193,8 @@ impl Style {
     }
 }
 
-/// The text in lines of at most so many columns. A word that is longer stays whole, since an id or a path that is broken
-/// can't be copied; the terminal shows what is left of it on its next line.
+/// The text in lines of at most so many columns. A word that is longer stays whole, since an id or a path that is
+/// broken can't be copied; the terminal shows what is left of it on its next line.
 fn wrapped(text: &str, columns: u16) -> String {
     let text = unbroken_quantities(&escape_controls(text));
     let mut lines = vec![String::new()];
@@ -335,8 +335,8 @@ pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> 
     style.table(&grid::compared(outcome, layout, "Interval"))
 }
 
-/// What was counted of each command beside that, how it compares with the reference's, and what could not be counted; empty
-/// where nothing was asked for.
+/// What was counted of each command beside that, how it compares with the reference's, and what could not be counted;
+/// empty where nothing was asked for.
 pub fn counters_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
     let notes: String = counters::notes(outcome).iter().map(|note| style.paragraph(&plain(note))).collect();
     parted([style.table(&counters::grid(outcome, layout)), notes])

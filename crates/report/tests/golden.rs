@@ -182,7 +182,8 @@ fn every_claim_has_its_sentence() {
     compare_with_golden("sentences.txt", &text);
 }
 
-/// A function that once took ten thousand times as long has digits and units for each number, and not those of the greatest.
+/// A function that once took ten thousand times as long has digits and units for each number, and not those of the
+/// greatest.
 #[test]
 fn numbers_far_apart_have_digits_of_their_own() {
     let mut functions = common::functions();

@@ -176,13 +176,13 @@ pub fn csv(list: &RunList) -> String {
     let mut lines = String::from("id,started,command_line,state,reason,claims,bytes\n");
     for run in &list.runs {
         lines += &record(&[
-            run.id.clone(),
-            run.started.clone().unwrap_or_default(),
-            command_line(&run.command_line),
-            run.state.word().to_string(),
-            run.reason.clone().unwrap_or_default(),
-            run.claims(),
-            run.bytes.to_string(),
+            &run.id,
+            &run.started,
+            &command_line(&run.command_line),
+            &run.state.word(),
+            &run.reason,
+            &run.claims(),
+            &run.bytes,
         ]);
     }
     lines

@@ -97,8 +97,7 @@ pub fn json(pruning: &Pruning) -> String {
 
 /// A line for each run that goes or is spared; the reason of one that goes is empty.
 pub fn csv(pruning: &Pruning) -> String {
-    let gone = pruning.removed.iter().map(|run| [run.id.clone(), run.bytes.to_string(), String::new()]);
-    let spared = pruning.spared.iter().map(|run| [run.id.clone(), String::new(), run.reason.clone()]);
-    let lines = gone.chain(spared).map(|fields| record(&fields));
-    "id,bytes,spared_because\n".to_string() + &lines.collect::<String>()
+    let gone = pruning.removed.iter().map(|PrunedRun { id, bytes }| record(&[id, bytes, &""]));
+    let spared = pruning.spared.iter().map(|SparedRun { id, reason }| record(&[id, &"", reason]));
+    "id,bytes,spared_because\n".to_string() + &gone.chain(spared).collect::<String>()
 }

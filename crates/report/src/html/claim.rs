@@ -98,8 +98,8 @@ pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &m
     anchors.into_iter().enumerate().map(view).collect()
 }
 
-/// Where claims are found on the page: under their own ids, where those can be addresses that nothing else has. All of the
-/// page's own are without a point.
+/// Where claims are found on the page: under their own ids, where those can be addresses that nothing else has. All of
+/// the page's own are without a point.
 pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
     let is_address = |id: &str| {
         let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.[]=,+:".contains(c));
@@ -237,20 +237,22 @@ fn reach(claim: &ClaimResult, state: State) -> String {
              often than it loses”, this is not exact by randomisation. It is about this machine while it was measured."
         }
         (_, Judging::Order) if claim.interferes => {
-            "The verdict takes it that nothing which lasts belongs to one of the two, so that the coin that drew each trial's \
-             order decides its outcome where they do not differ. Here what a trial ended with shows in the next one: \
-             let --prepare bring the machine into one state before each observation."
+            "The verdict takes it that nothing which lasts belongs to one of the two, so that the coin that drew each \
+             trial's order decides its outcome where they do not differ. Here what a trial ended with shows in the \
+             next one: let --prepare bring the machine into one state before each observation."
         }
         (_, Judging::Order) if claim.basis == Some(Basis::Magnitudes) => {
-            "The two differ, and the one that the answer prefers wins more of these pairs, or wins by more. A coin drew the order \
-             in each trial, so that they differ, and which way, is exact, whatever else the machine did; that it wins more \
-             often, the count of the pairs that gave the verdict does not show. How big the difference is, the ratio’s interval says, for trials that \
-             are alike. That it will be so on another day or another machine is your inference."
+            "The two differ, and the one that the answer prefers wins more of these pairs, or wins by more. A coin \
+             drew the order in each trial, so that they differ, and which way, is exact, whatever else the machine \
+             did; that it wins more often, the count of the pairs that gave the verdict does not show. How big the \
+             difference is, the ratio’s interval says, for trials that are alike. That it will be so on another day \
+             or another machine is your inference."
         }
         (_, Judging::Order) => {
-            "The answer says which of the two wins more often than it loses. A coin drew the order in each trial, so for the trials \
-             measured this is exact, whatever else the machine did. How big the difference is, the ratio’s interval \
-             says, for trials that are alike. That it will be so on another day or another machine is your inference."
+            "The answer says which of the two wins more often than it loses. A coin drew the order in each trial, so \
+             for the trials measured this is exact, whatever else the machine did. How big the difference is, the \
+             ratio’s interval says, for trials that are alike. That it will be so on another day or another machine \
+             is your inference."
         }
         (_, Judging::Rate) => {
             "The verdict is about the average rate over the trials measured, and for that it is valid whether or not \

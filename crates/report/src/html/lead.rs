@@ -285,8 +285,8 @@ pub fn missing_trials(run: &RecordedRun) -> Option<String> {
         }
     };
     Some(format!(
-        "The evidence of this run is not whole: {what}. Verdicts and tables are as the run wrote them when it ended and \
-         can't be checked against its rows; pictures show what is left."
+        "The evidence of this run is not whole: {what}. Verdicts and tables are as the run wrote them when it ended \
+         and can't be checked against its rows; pictures show what is left."
     ))
 }
 

@@ -102,7 +102,8 @@ impl SharedAxis {
             None => "times what was claimed".into(),
         };
         Html(format!(
-            "<svg class=\"mini\" viewBox=\"0 0 {WIDTH} 20\" role=\"img\" aria-label=\"{figure} {label}\">{drawing}</svg>"
+            "<svg class=\"mini\" viewBox=\"0 0 {WIDTH} 20\" role=\"img\" aria-label=\"{figure} \
+             {label}\">{drawing}</svg>"
         ))
     }
 }
@@ -111,7 +112,8 @@ fn words(text: &str) -> Html {
     Html(format!("<span class=\"na\">{text}</span>"))
 }
 
-/// A square for each trial with what they mean; nothing where no trial was judged, or all would be alike in any other run.
+/// A square for each trial with what they mean; nothing where no trial was judged, or all would be alike in any other
+/// run.
 pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     const A_ROW: u64 = 40;
     const MOST_SQUARES: u64 = 400;
@@ -145,7 +147,8 @@ pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     let rows = begin.div_ceil(A_ROW);
     let (width, height) = (begin.min(A_ROW) * 13, rows * 13);
     let svg = format!(
-        "<svg class=\"squares\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" aria-hidden=\"true\">{drawing}</svg>"
+        "<svg class=\"squares\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         aria-hidden=\"true\">{drawing}</svg>"
     );
     let said = |class: &str, count: u64, words: &str| format!("<b class=\"{class}\">{}</b> {words}", grouped(count));
     let a_square =

@@ -16,9 +16,9 @@ use crate::figure::{Figure, exact_percent, odds, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
-/// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the order
-/// measured, with their bound; for a rate where it lies, beside the one that is claimed, and the values that the predicate
-/// speaks of; then the path of the evidence to its threshold.
+/// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the
+/// order measured, with their bound; for a rate where it lies, beside the one that is claimed, and the values that the
+/// predicate speaks of; then the path of the evidence to its threshold.
 ///
 /// None for a claim without chance in it, or of which nothing was measured.
 pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {

@@ -16,8 +16,8 @@ use super::{Picture, names};
 use crate::text::{counted, quoted};
 
 /// The pictures of an experiment: of each metric those that the experiment asks for, its quantiles, and its medians
-/// where arms are many or values few; of the first metric its values in the order measured. None of a metric that is the
-/// same in every trial of every arm.
+/// where arms are many or values few; of the first metric its values in the order measured. None of a metric that is
+/// the same in every trial of every arm.
 ///
 /// Where there are more arms than colours, a plot of lines shows a selection, and its title says so. None for an
 /// experiment that the run does not have.

@@ -140,8 +140,9 @@ pub(super) fn on_axis(names: &[&str]) -> (Vec<String>, String) {
     (names.iter().map(|name| name[shared.len()..].to_string()).collect(), label)
 }
 
-/// Which series each row is, and the names of all series. A variant has the series, and with it the colour and the shape,
-/// that its place in its experiment gives it, in all pictures; where rows are of one variant they are told apart in order.
+/// Which series each row is, and the names of all series. A variant has the series, and with it the colour and the
+/// shape, that its place in its experiment gives it, in all pictures; where rows are of one variant they are told apart
+/// in order.
 pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usize>, Vec<String>) {
     let place = |arm: &Arm| variants.iter().position(|variant| variant.name == arm.variant);
     let places: Option<Vec<usize>> = rows.iter().map(|(arm, _)| place(arm)).collect();

@@ -16,11 +16,11 @@ const BEAT_NS: u64 = 1_000_000_000;
 /// Where it can't be drawn over, a line is written as often.
 const PLAIN_BEAT_NS: u64 = 5_000_000_000;
 
-/// A line on standard error, drawn when something is told, and once a second while nothing is: a single observation may take
-/// minutes. A terminal that can't move its cursor (`TERM=dumb`) gets a plain line every five seconds.
+/// A line on standard error, drawn when something is told, and once a second while nothing is: a single observation may
+/// take minutes. A terminal that can't move its cursor (`TERM=dumb`) gets a plain line every five seconds.
 ///
-/// What draws in between is a thread that sleeps a second, looks at what the measuring thread has noted, and writes some
-/// hundred bytes, where that has drawn nothing for a second itself.
+/// What draws in between is a thread that sleeps a second, looks at what the measuring thread has noted, and writes
+/// some hundred bytes, where that has drawn nothing for a second itself.
 pub struct Line(Option<Drawn>);
 
 struct Drawn {

@@ -65,9 +65,9 @@ const MOST_WAITED: usize = 16;
 /// Sooner than that nobody asks what is being waited for.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// How far a run is, in a line of at most `width` columns, `later` after the progress was told: the time left, which claim
-/// or experiment, what is waited for, how that stands, and the verdicts so far. What there is no room for is left out, the
-/// least important first.
+/// How far a run is, in a line of at most `width` columns, `later` after the progress was told: the time left, which
+/// claim or experiment, what is waited for, how that stands, and the verdicts so far. What there is no room for is left
+/// out, the least important first.
 #[must_use]
 pub fn of_run(progress: &Progress, later: Duration, width: usize, alphabet: Alphabet) -> String {
     let elapsed = progress.elapsed + later;
@@ -192,8 +192,8 @@ fn waiting(progress: &Progress, alphabet: Alphabet) -> Option<String> {
     }
 }
 
-/// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all will
-/// take at the least is known as well: as many times what that took until now.
+/// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all
+/// will take at the least is known as well: as many times what that took until now.
 fn standing(progress: &Progress) -> (String, bool) {
     let Progress { trials, is_comparison, .. } = *progress;
     let Some(least) = progress.least.filter(|least| trials < *least) else { return (progress.headline.clone(), false) };
@@ -210,8 +210,8 @@ fn standing(progress: &Progress) -> (String, bool) {
     (said, true)
 }
 
-/// "12 hold, 3 refuted, 1 undecided, 2 unavailable, 5 open", where there are several claims; and with those together that are
-/// neither.
+/// "12 hold, 3 refuted, 1 undecided, 2 unavailable, 5 open", where there are several claims; and with those together
+/// that are neither.
 fn verdicts(progress: &Progress) -> [String; 2] {
     let closed: usize = progress.closed.iter().sum();
     let open = progress.claims.saturating_sub(closed);

@@ -83,8 +83,8 @@ fn opening(absence: Absence, has_values: bool) -> &'static str {
 }
 
 impl Group<'_> {
-    /// "Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`." What tells the arms apart stands
-    /// beside them; what all of them have, once; and what all arms of the run have, not at all.
+    /// "Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`." What tells the arms apart
+    /// stands beside them; what all of them have, once; and what all arms of the run have, not at all.
     fn sentence(&self, known: &[Known], is_one: bool) -> String {
         let rivals = known.iter().filter(|known| known.experiment == self.experiment).map(|known| &known.arm);
         let rivals: Vec<&Arm> = rivals.filter(|arm| self.arms.iter().any(|own| own.variant == arm.variant)).collect();

@@ -90,7 +90,8 @@ fn judged(claim: &ClaimResult) -> String {
     format!("{subject} was {complement} {seen}{figure}{so}; {wrong}.{broken}{}", median(claim))
 }
 
-/// " What failed: `exit == 0` in 2 of 9 trials, `wall <= 20 ms` in 5." Where a predicate has one condition alone, that is said.
+/// " What failed: `exit == 0` in 2 of 9 trials, `wall <= 20 ms` in 5." Where a predicate has one condition alone, that
+/// is said.
 fn broken(claim: &ClaimResult) -> String {
     match (claim.broken.as_slice(), claim.asked.tests.as_slice()) {
         ([], _) => return String::new(),
@@ -262,8 +263,8 @@ fn by_interval(claim: &ClaimResult) -> String {
     format!("{}, if trials are alike", wrong(claim))
 }
 
-/// ", so it takes 9 % longer (8 to 15 %)": the ratio as what it adds to the reference's time or leaves of it, where that is a
-/// part of it. Where the interval is not beyond 1, or there is none, that goes without it.
+/// ", so it takes 9 % longer (8 to 15 %)": the ratio as what it adds to the reference's time or leaves of it, where
+/// that is a part of it. Where the interval is not beyond 1, or there is none, that goes without it.
 fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> String {
     let is_time = measure.unit == Unit::Nanosecond && measure.better == Better::Lower && in_metric(measure).is_empty();
     // A lower end of 0 is that of time-outs, of which more is not known.

@@ -25,7 +25,8 @@ const MOST_LINES: usize = 20;
 /// So many ids stand behind a reason.
 const MOST_IDS: usize = 3;
 
-/// What `check` prints: few claims, and those that are asked for by their verdict, each as a sentence; many on one screen.
+/// What `check` prints: few claims, and those that are asked for by their verdict, each as a sentence; many on one
+/// screen.
 pub fn checked(outcome: &Outcome, shown: &Shown, style: &Style) -> String {
     let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
     let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
@@ -66,8 +67,9 @@ fn screen(outcome: &Outcome, style: &Style) -> String {
     parted(parts)
 }
 
-/// A line each, as far as they fit on a screen: what it came to here, what was said, the id, and the sentence where there is
-/// room for some of it. An id is never cut nor broken: where the line has no room for it, it has one of its own.
+/// A line each, as far as they fit on a screen: what it came to here, what was said, the id, and the sentence where
+/// there is room for some of it. An id is never cut nor broken: where the line has no room for it, it has one of its
+/// own.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     let most_said = (style.width / 5).clamp(LEAST_SAID, MOST_SAID);
     let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim, most_said)).collect();
