@@ -280,7 +280,7 @@ calls, equally many for every function at an input: `time` is the mean of the ba
 speak of such means.";
 
 fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {
-    let time = Metric::new("time", "time of one call: the mean of a batch", Unit::Nanosecond, Better::Lower);
+    let time = Metric::time("time", "time of one call: the mean of a batch");
     let (unit, about) = match throughput {
         None => return vec![time],
         Some(Throughput::Bytes(_)) => (Unit::BytePerSecond, "bytes a second, over the same batch"),

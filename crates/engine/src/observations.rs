@@ -180,12 +180,11 @@ impl Observations {
 mod tests {
     use super::*;
     use crate::experiment::{Metric, Point};
-    use crate::unit::Unit;
 
     /// A trial of which an arm has no number must not shift those that follow.
     #[test]
     fn ratios_are_of_values_of_the_same_trial() {
-        let metrics = vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)];
+        let metrics = vec![Metric::time("time", "")];
         let spec = Spec { metrics, ..Spec::default() };
         let mut observations = Observations::default();
         let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };

@@ -412,11 +412,10 @@ mod tests {
     use super::*;
     use crate::block::{Failures, MeasuredArm};
     use crate::claim::{Bound, Claim, Effect, Judging, Test};
-    use crate::experiment::{Arm, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError};
+    use crate::experiment::{Arm, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError};
     use crate::outcome::{ClaimResult, Verdict};
     use crate::plan::{self, Config, Grouping, Plan};
     use crate::run::Silent;
-    use crate::unit::Unit;
 
     /// Measured by the executor alone.
     struct Remote(Spec);
@@ -497,7 +496,7 @@ mod tests {
 
     /// Whether the candidate is 1.5 times as fast as the baseline in half of the pairs.
     fn judged(executor: &mut dyn Executor, max_trials: u64, now: Now) -> ClaimResult {
-        let metrics = vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)];
+        let metrics = vec![Metric::time("time", "")];
         let remote = Remote(Spec { id: "remote".into(), metrics, ..Spec::default() });
         let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
         let bound = Bound::AtLeast(1.5);

@@ -337,6 +337,11 @@ impl Metric {
     pub fn new(name: &str, about: &str, unit: Unit, better: Better) -> Metric {
         Metric { name: name.into(), about: about.into(), unit, better, reduce: Reduce::Value }
     }
+
+    /// A time, of which less is better.
+    pub fn time(name: &str, about: &str) -> Metric {
+        Metric::new(name, about, Unit::Nanosecond, Better::Lower)
+    }
 }
 
 /// Which way is better.

@@ -60,7 +60,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Accepts::OneOf([IDLE, BUSY, SPACED].map(Into::into).to_vec()),
     )],
     metrics: vec![
-        Metric::new("time", "time for one barrier", Unit::Nanosecond, Better::Lower),
+        Metric::time("time", "time for one barrier"),
         Metric::new("others", "rounds a second of the busy threads, all together", Unit::PerSecond, Better::Higher),
         Metric::new("daemon", "CPU time of the daemon, as a share of one CPU", Unit::One, Better::Lower),
         Metric::new(

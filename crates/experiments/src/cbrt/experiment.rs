@@ -26,34 +26,32 @@ const ERROR_PERCENT: usize = 4;
 const WORST: usize = 5;
 const SIZE: usize = 6;
 
-static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let lower = |name: &str, about: &str, unit| Metric::new(name, about, unit, Better::Lower);
-    Spec {
-        id: "cbrt".into(),
-        title: "Integer cube roots: speed, error and size of every method".into(),
-        readme: include_str!("README.md").into(),
-        variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
-        factors: vec![Factor::new(
-            "bits",
-            "the numbers are random and below two to that power",
-            40,
-            Accepts::Integers { min: 1, max: 64 },
-        )],
-        metrics: vec![
-            lower("time", "time of a root among independent ones: the mean of a batch", Unit::Nanosecond),
-            lower("max", "time of a root in the slowest of 32 groups of 64 numbers", Unit::Nanosecond),
-            lower("std", "standard deviation of that over the groups", Unit::Nanosecond),
-            lower("latency", "time of a root that the next one waits for: the mean of a batch", Unit::Nanosecond),
-            lower(
-                "error_percent",
-                "100 times the mean of |root − ∛x| / ∛x over the numbers that the seed draws",
-                Unit::One,
-            ),
-            lower("worst", "greatest |root − ⌊∛x⌋| of these numbers", Unit::One),
-            lower("size", "machine code of one root, without tables and library calls", Unit::Byte),
-        ],
-        plots: Vec::new(),
-    }
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "cbrt".into(),
+    title: "Integer cube roots: speed, error and size of every method".into(),
+    readme: include_str!("README.md").into(),
+    variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
+    factors: vec![Factor::new(
+        "bits",
+        "the numbers are random and below two to that power",
+        40,
+        Accepts::Integers { min: 1, max: 64 },
+    )],
+    metrics: vec![
+        Metric::time("time", "time of a root among independent ones: the mean of a batch"),
+        Metric::time("max", "time of a root in the slowest of 32 groups of 64 numbers"),
+        Metric::time("std", "standard deviation of that over the groups"),
+        Metric::time("latency", "time of a root that the next one waits for: the mean of a batch"),
+        Metric::new(
+            "error_percent",
+            "100 times the mean of |root − ∛x| / ∛x over the numbers that the seed draws",
+            Unit::One,
+            Better::Lower,
+        ),
+        Metric::new("worst", "greatest |root − ⌊∛x⌋| of these numbers", Unit::One, Better::Lower),
+        Metric::new("size", "machine code of one root, without tables and library calls", Unit::Byte, Better::Lower),
+    ],
+    plots: Vec::new(),
 });
 
 impl Experiment for Cbrt {

@@ -38,7 +38,7 @@ const PEER: &str = "core-to-core-latency";
 const SHORTEST: &str = "cas-shortest";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let latency = Metric::new("latency", "from a CPU to another, one way", Unit::Nanosecond, Better::Lower);
+    let latency = Metric::time("latency", "from a CPU to another, one way");
     Spec {
         id: "core-latency".into(),
         title: "How long it takes a CPU to tell another something".into(),

@@ -44,7 +44,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             Factor::new("digits", "only those of so many digits", ANY, Accepts::OneOf(digits)),
         ],
         metrics: vec![
-            Metric::new("time", "time of one number: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            Metric::time("time", "time of one number: the mean of a batch"),
             Metric::new("spread", "the slowest digit count's time over the fastest's", Unit::One, Better::Lower),
             Metric::new("size", "machine code of one call, without tables", Unit::Byte, Better::Lower),
         ],

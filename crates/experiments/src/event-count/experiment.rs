@@ -28,35 +28,35 @@ const DELAY: usize = 4;
 const PUBLISH_TASK: usize = 5;
 const HOP: usize = 6;
 
-static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let lower = |name: &str, about: &str| Metric::new(name, about, Unit::Nanosecond, Better::Lower);
-    Spec {
-        id: "event-count".into(),
-        title: "Event counts: publishing so that others can sleep".into(),
-        readme: include_str!("README.md").into(),
-        variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
-        factors: vec![Factor::new(
-            "sleepers",
-            "threads that sleep until something is published",
-            0,
-            Accepts::Integers { min: 0, max: 1 },
-        )],
-        metrics: vec![
-            lower("push", "a push into a ring whose write index is the event count: the mean of a batch"),
-            lower("pass", "a push and the pop of it, by one thread: the mean of a batch"),
-            lower("publish", "a publication: the mean of a batch; with a sleeper, a single one that wakes it"),
-            lower("wake", "from before the publication until the sleeper runs"),
-            Metric::new(
-                "delay",
-                "`wake` as a share of the time that the sleeper had waited when that was published",
-                Unit::One,
-                Better::Lower,
-            ),
-            lower("publish-task", "a publication that wakes a task, which only notes it: the mean of a batch"),
-            lower("hop", "from one of two tasks on a thread to the other, which wake each other: the mean of a batch"),
-        ],
-        plots: Vec::new(),
-    }
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "event-count".into(),
+    title: "Event counts: publishing so that others can sleep".into(),
+    readme: include_str!("README.md").into(),
+    variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
+    factors: vec![Factor::new(
+        "sleepers",
+        "threads that sleep until something is published",
+        0,
+        Accepts::Integers { min: 0, max: 1 },
+    )],
+    metrics: vec![
+        Metric::time("push", "a push into a ring whose write index is the event count: the mean of a batch"),
+        Metric::time("pass", "a push and the pop of it, by one thread: the mean of a batch"),
+        Metric::time("publish", "a publication: the mean of a batch; with a sleeper, a single one that wakes it"),
+        Metric::time("wake", "from before the publication until the sleeper runs"),
+        Metric::new(
+            "delay",
+            "`wake` as a share of the time that the sleeper had waited when that was published",
+            Unit::One,
+            Better::Lower,
+        ),
+        Metric::time("publish-task", "a publication that wakes a task, which only notes it: the mean of a batch"),
+        Metric::time(
+            "hop",
+            "from one of two tasks on a thread to the other, which wake each other: the mean of a batch",
+        ),
+    ],
+    plots: Vec::new(),
 });
 
 impl Experiment for EventCount {

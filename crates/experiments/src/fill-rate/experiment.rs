@@ -33,7 +33,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     plots: Vec::new(),
     metrics: vec![
         Metric::new("fill_rate", "share of all room in use when the first bin is full", Unit::One, Better::Higher),
-        Metric::new("time", "time to sample one fill rate", Unit::Nanosecond, Better::Lower),
+        Metric::time("time", "time to sample one fill rate"),
     ],
 });
 

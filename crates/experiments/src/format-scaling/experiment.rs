@@ -49,7 +49,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     metrics: vec![
         Metric::new("rate", "conversions a second of all threads, by the wall", Unit::PerSecond, Better::Higher),
         Metric::new("per_thread", "conversions a second of one thread", Unit::PerSecond, Better::Higher),
-        Metric::new("cpu_time", "CPU time of a conversion", Unit::Nanosecond, Better::Lower),
+        Metric::time("cpu_time", "CPU time of a conversion"),
     ],
     plots: vec![Plot::Sweep { metric: "rate".into(), factor: "threads".into(), footprints: Vec::new() }],
 });

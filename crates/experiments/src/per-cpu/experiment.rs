@@ -56,7 +56,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Accepts::Integers { min: 1, max: 1_024 },
     )],
     metrics: vec![
-        Metric::new("time", "CPU time of one operation", Unit::Nanosecond, Better::Lower),
+        Metric::time("time", "CPU time of one operation"),
         Metric::new("rate", "operations a second of all threads, by the wall", Unit::PerSecond, Better::Higher),
         Metric::new("restarts", "sequences aborted for each time slice", Unit::One, Better::Lower),
         Metric::new("switches_seen", "share of the switches to other threads that GS shows", Unit::One, Better::Higher),

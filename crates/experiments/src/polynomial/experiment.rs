@@ -56,7 +56,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             Factor::new("level", "its options; nothing to the others", "O3", words(&LEVELS.map(|(name, _)| name))),
         ],
         metrics: vec![
-            Metric::new("time", "time of one value: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            Metric::time("time", "time of one value: the mean of a batch"),
             Metric::new(
                 "throughput",
                 "bytes written a second, over the same batch",

@@ -43,31 +43,17 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Accepts::Integers { min: 1, max: 1 << 16 },
     )],
     metrics: vec![
-        Metric::new("time", "a read among independent ones: the mean of a batch", Unit::Nanosecond, Better::Lower),
-        Metric::new(
-            "latency",
-            "a read that the next one waits for: the mean of a batch",
-            Unit::Nanosecond,
-            Better::Lower,
-        ),
+        Metric::time("time", "a read among independent ones: the mean of a batch"),
+        Metric::time("latency", "a read that the next one waits for: the mean of a batch"),
         Metric::new("held", "objects not freed of 4,000 replaced while a reader stalls", Unit::One, Better::Lower),
-        Metric::new(
-            "free_time",
-            "from retiring an object to its being freed, no one reading",
-            Unit::Nanosecond,
-            Better::Lower,
-        ),
-        Metric::new(
+        Metric::time("free_time", "from retiring an object to its being freed, no one reading"),
+        Metric::time(
             "update",
             "replacing an object by one made of it, and freeing others meanwhile: the mean of 4,000",
-            Unit::Nanosecond,
-            Better::Lower,
         ),
-        Metric::new(
+        Metric::time(
             "defer",
             "pinning and deferring a closure that frees an object, and calling others meanwhile: the mean of 4,000",
-            Unit::Nanosecond,
-            Better::Lower,
         ),
     ],
     plots: vec![Plot::Sweep { metric: "latency".into(), factor: "objects".into(), footprints: Vec::new() }],

@@ -41,7 +41,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     metrics: vec![
         Metric::new("exceeds", "1 where the reshuffle differs at least as much as the rows", Unit::One, Better::Lower),
         Metric::new("difference", "difference of mean fill rates in the reshuffle", Unit::One, Better::Lower),
-        Metric::new("time", "time for one reshuffle and its means", Unit::Nanosecond, Better::Lower),
+        Metric::time("time", "time for one reshuffle and its means"),
     ],
 });
 

@@ -63,7 +63,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             Plot::Sweep { metric: "throughput".into(), factor: "accumulators".into(), footprints: Vec::new() },
         ],
         metrics: vec![
-            Metric::new("time", "time of one sum or dot product: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            Metric::time("time", "time of one sum or dot product: the mean of a batch"),
             Metric::new("throughput", "bytes read a second, over the same batch", Unit::BytePerSecond, Better::Higher),
             Metric::new(
                 "error",

@@ -9,7 +9,7 @@ use crate::unit::Unit;
 use crate::values::Bounds;
 
 fn spec() -> Spec {
-    let metric = Metric::new("time", "", Unit::Nanosecond, Better::Lower);
+    let metric = Metric::time("time", "");
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
