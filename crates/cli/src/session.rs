@@ -72,11 +72,9 @@ pub fn print(
     let Done { plan, run, .. } = done;
     let outcome = &run.outcome;
     let is_undecided = outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
-    match how_to_go_on(run, &plan.config) {
-        Some(how) if !display.quiet && is_undecided && !outcome.interrupted => {
-            output::note(&format!("undecided: {how}, at no cost in error"));
-        }
-        _ => {}
+    let is_said = is_undecided && !outcome.interrupted && !display.quiet;
+    if let (true, Some(how)) = (is_said, how_to_go_on(run, &plan.config)) {
+        output::note(&format!("undecided: {how}, at no cost in error"));
     }
     let says_why = match display.format {
         Format::Table => !display.quiet,
@@ -141,9 +139,8 @@ pub fn with_observer(
         let results = Results::new(&run.outcome, &run.observations, &purpose, true);
         exports::annotations(&results).lines().for_each(output::note);
     }
-    match how_to_go_on(run, &done.plan.config) {
-        Some(how) if !quiet && run.outcome.interrupted => output::note(&format!("interrupted: {how}")),
-        _ => {}
+    if let (true, Some(how)) = (run.outcome.interrupted && !quiet, how_to_go_on(run, &done.plan.config)) {
+        output::note(&format!("interrupted: {how}"));
     }
     files.keep(&run.outcome, &run.observations);
     let unexported = files.finish().err().map(|error| match continuing(run, &[]) {

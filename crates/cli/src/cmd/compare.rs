@@ -7,7 +7,7 @@ use ascertain::{Done, Ending, Request};
 use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::{ClaimResult, Gate, Verdict};
-use ascertain_engine::plan::Plan;
+use ascertain_engine::plan::{Config, Plan};
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
 use ascertain_report::terminal;
 use ascertain_sys::perf::Counter;
@@ -144,14 +144,11 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     let outcome = &run.outcome;
     // hyperfine goes on until it has as many.
     let fewest = outcome.points.iter().map(|point| point.n).min().unwrap_or(0);
-    match plan.config.table_trials.filter(|_| plan.config.exact_trials.is_none()) {
-        Some(wanted) if fewest < wanted && !display.quiet && !outcome.interrupted && !run.target_failed => {
-            let most = plan.config.max_trials.filter(|most| *most <= fewest);
-            if most.is_none() {
-                output::note(&format!("{wanted} trials were wanted and {fewest} taken: --max-time allows more"));
-            }
-        }
-        _ => {}
+    let Config { table_trials, exact_trials, max_trials, .. } = plan.config;
+    let wanted = table_trials.filter(|wanted| fewest < *wanted && exact_trials.is_none());
+    let is_short = max_trials.is_none_or(|most| most > fewest) && !outcome.interrupted && !run.target_failed;
+    if let (true, Some(wanted)) = (is_short && !display.quiet, wanted) {
+        output::note(&format!("{wanted} trials were wanted and {fewest} taken: --max-time allows more"));
     }
     session::print(done, display, &Printed { asks_verdicts: false, has_report: false }, |_, style| {
         // A claim that failed has said why.
