@@ -4,8 +4,7 @@
 //! which is gone in the end.
 //!
 //! ```no_run
-//! use std::time::Duration;
-//! use ascertain_netlab::installed::{Running, nginx};
+//! use ascertain_netlab::installed::nginx;
 //!
 //! let server = nginx("127.0.0.1:8080".parse()?, None).start()?;
 //! std::fs::write(server.folder().join("www/page"), [0; 14_238])?;
@@ -13,11 +12,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In another namespace, where the command is to run and connections come from:
-//!
-//! ```ignore
-//! nginx(address, None).start_where(|command| namespace.enter(command), || link.connect(address))?
-//! ```
+//! In another namespace they are started by [`Program::start_where`].
 
 mod programs;
 mod running;
