@@ -39,7 +39,8 @@ without one, all are measured.
       --no-evidence     keep no evidence
       --export-KIND FILE
                         write the results of all groups for other tools, anew as they arrive; KIND is json, json-1, csv,
-                        markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark
+                        markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark; needs the feature
+                        `exports` of `ascertain`
       --list            list the functions, a line each, as `--format terse` of other test programs does
       --test            call each function once and check its answer; time nothing
       --bench           measure: what `cargo bench` says, and what `cargo test --benches` does not
@@ -204,6 +205,9 @@ fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
         Short(letter) => format!("-{letter}"),
         Value(value) => value.to_string_lossy().into_owned(),
     };
+    if FORMATS.is_empty() && name.starts_with("--export-") {
+        return format!("`{name}` needs the feature `exports` of `ascertain`").into();
+    }
     let exports = FORMATS.iter().map(|kind| kind.option);
     let near = nearest(name.trim_start_matches('-'), known().chain(exports));
     let hint = near.map_or_else(String::new, |near| format!("; did you mean `--{near}`?"));
