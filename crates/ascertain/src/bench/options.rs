@@ -313,8 +313,6 @@ mod tests {
                 "there is no option `--formt`; did you mean `--format`?; there are --exact, --skip,",
             ),
             (&["-x"], "`-x`"),
-            (&["--export-junt", "x"], "did you mean `--export-junit`?"),
-            (&["--export-junit", "-"], "can't share standard output"),
             (&["--format", "xml"], "table, json, csv or markdown"),
             (&["--margin", "-1%"], "not above 0 and below 100 %"),
             (&["--error", "1"], "strictly between 0 and 1"),
@@ -325,6 +323,19 @@ mod tests {
         ] {
             let error = read(arguments).unwrap_err();
             assert!(error.contains(message), "{arguments:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn exports_are_known_where_they_are_built() {
+        let error = |option: &str| read(&[option, "-"]).unwrap_err();
+        let [wrong, right] = ["--export-junt", "--export-junit"].map(error);
+        match cfg!(feature = "exports") {
+            true => {
+                assert!(wrong.contains("did you mean `--export-junit`?"), "{wrong}");
+                assert!(right.contains("can't share standard output"), "{right}");
+            }
+            false => assert!(right.contains("needs the feature `exports`"), "{right}"),
         }
     }
 
