@@ -12,7 +12,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In another namespace they are started by [`Program::start_where`].
+//! On the far side of a [link](crate::Link), where the command is to run and is asked whether it is ready:
+//!
+//! ```no_run
+//! # use ascertain_netlab::{Link, installed::nginx};
+//! # let link = Link::default().start()?;
+//! let (far, address) = (link.far(), (link.far().address(), 8080).into());
+//! nginx(address, None).start_where(|command| far.enter(command), || far.connect(address))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod programs;
 mod running;
