@@ -88,7 +88,7 @@ impl Sent {
         };
         let start = self.link_header_bytes + ip.len();
         // The kernel may say of more that it is headers.
-        let said_bytes = if self.number % 2 == 0 { start + header_bytes } else { start + transport.len() };
+        let said_bytes = if self.number.is_multiple_of(2) { start + header_bytes } else { start + transport.len() };
         let halves = [said_bytes, self.segment_bytes, start, at].map(|half| (half as u16).to_ne_bytes());
         [&[NEEDS_CHECKSUM, kind][..], halves.as_flattened(), &vec![0xe; self.link_header_bytes], &ip, &transport]
             .concat()
