@@ -1,4 +1,5 @@
 //! The first flight: what of a page arrives before the server has to wait for an answer, through an emulated link.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 mod cliff;
 #[cfg(target_os = "linux")]
