@@ -1,0 +1,256 @@
+//! Pages, asked for and timed: through emulated links, or from wherever they are.
+
+use std::net::TcpStream;
+use std::rc::Rc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_netlab::http::{Connection, Offer, Request, trusting_ours};
+use ascertain_netlab::{Phase, Phases, Report, RunningLink, now_ns, tcp};
+use ascertain_sys::interrupt::Stop;
+
+use super::cliff::{Answer, Cliff, Search, Window};
+use super::places::{LinkKey, Places, Serving, failed, url_of, way_of};
+use super::url::trusted_here;
+use super::{
+    BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUESTS, ROUND_TRIP, ROUND_TRIPS, SEARCH, TIME, TRIM,
+    UNFAITHFUL, Way,
+};
+
+/// Longer than any answer takes beside its round trips, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Among that many round trips there is every page that can be asked for.
+const MOST_ROUND_TRIPS: u32 = 50;
+/// What a record of TLS holds at the most.
+const RECORD_BYTES: u64 = 1 << 14;
+/// To see that a server answers at all.
+const SMALL_BYTES: u64 = 1_000;
+
+pub struct Pages {
+    targets: Vec<Target>,
+    stop: Stop,
+}
+
+impl Pages {
+    pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
+        let mut places = Places::default();
+        let targets = arms.iter().map(|arm| Target::new(arm, &mut places)).collect::<Result<_, _>>()?;
+        Ok(Self { targets, stop: setup.stop.clone() })
+    }
+}
+
+struct Target {
+    // Ends before its link does.
+    server: Rc<Serving>,
+    /// None to what is elsewhere.
+    link: Option<Rc<RunningLink>>,
+    way: Way,
+    offer: Offer,
+    bytes: u64,
+    /// The link's.
+    rtt: Duration,
+    idle: Duration,
+    window: Window,
+    /// What encrypts, since the first answer.
+    cipher: Option<String>,
+}
+
+/// What was seen of a page.
+struct Page {
+    connect_ns: u64,
+    time_ns: u64,
+    body_bytes: u64,
+    /// Its head, and HTTP/2's frames.
+    around_bytes: u64,
+    /// What TLS adds to these.
+    records_bytes: u64,
+    /// All that came after the request, and in how many segments.
+    received_bytes: u64,
+    segments: u64,
+}
+
+impl Page {
+    /// What came beside its body and what is around that: tickets, in segments of their own.
+    fn apart_bytes(&self) -> u64 {
+        self.received_bytes.saturating_sub(self.body_bytes + self.around_bytes + self.records_bytes)
+    }
+
+    /// By how much the body is larger than what comes with the first flight, and than what takes a round trip less:
+    /// the window doubles with each.
+    fn excess_bytes(&self, window: Window) -> (u64, u64) {
+        let apart = self.apart_bytes().div_ceil(window.segment_bytes.max(1));
+        let room = |flights: u32| {
+            let segments = window.segments.saturating_mul((1 << flights) - 1).saturating_sub(apart);
+            segments.saturating_mul(window.segment_bytes).saturating_sub(self.around_bytes + self.records_bytes)
+        };
+        let less = (1..=MOST_ROUND_TRIPS).map(room).take_while(|room| *room < self.body_bytes).last();
+        (self.body_bytes.saturating_sub(room(1)), less.map_or(0, |room| self.body_bytes - room))
+    }
+}
+
+impl Target {
+    fn new(arm: &Arm, places: &mut Places) -> Result<Self, TargetError> {
+        let (way, key) = (way_of(arm)?, LinkKey::of(arm)?);
+        let (rtt, idle) = (Duration::from_millis(key.rtt_ms), Duration::from_millis(arm.integer("idle_ms")?));
+        let (server, link, host, limit, tls, stream) = if let Some(url) = url_of(arm)? {
+            let unreached = |error| TargetError::Failed(format!("{url}: {error}"));
+            let (address, stream) = url.connect(PATIENCE).map_err(unreached)?;
+            let tls = way.tls.map(trusted_here).transpose().map_err(TargetError::Failed)?;
+            (Rc::new(Serving::Elsewhere(url.clone(), address)), None, url.host, PATIENCE, tls, stream)
+        } else {
+            let link = places.link(&key).map_err(failed)?;
+            let server = places.server(&key, way, &link).map_err(failed)?;
+            let tls = way.tls.map(|version| trusting_ours(&[version])).transpose().map_err(failed)?;
+            let stream = link.near().connect(server.address()).map_err(failed)?;
+            (server, Some(link), "localhost".into(), PATIENCE + MOST_ROUND_TRIPS * rtt, tls, stream)
+        };
+        let offer = Offer { protocol: way.protocol, tls, ..Offer::plain(&host, limit) };
+        // Both ends are taken to be alike: what we may send in a segment, the server may.
+        let segment_bytes = tcp::info(&stream).map_err(failed)?.mss_bytes.into();
+        let window = Window { segments: key.window, segment_bytes };
+        Ok(Self { server, link, way, offer, bytes: arm.integer("bytes")?, rtt, idle, window, cipher: None })
+    }
+
+    fn connect(&self) -> Result<TcpStream, TargetError> {
+        let address = self.server.address();
+        let connected = match &self.link {
+            Some(link) => link.near().connect(address),
+            None => TcpStream::connect_timeout(&address, PATIENCE),
+        };
+        connected.map_err(|error| TargetError::Failed(format!("no connection to {address}: {error}")))
+    }
+
+    /// Asks for a page on a new connection. Another protocol than the variant's, or another cipher than before, is an
+    /// error.
+    fn fetch(&mut self, bytes: u64) -> Result<Page, TargetError> {
+        let request = Request::get(&self.server.page(bytes)?);
+        let mut phases = Phases::begin(now_ns());
+        let stream = self.connect()?;
+        phases.end(Phase::Connect, now_ns());
+        let connect_ns = phases.total_ns();
+        let mut connection = Connection::open(stream, &self.offer, &mut phases).map_err(failed)?;
+        self.check(&connection)?;
+        if !self.idle.is_zero() {
+            connection.send(&request, &mut phases).map_err(failed)?;
+            sleep(self.idle);
+        }
+        let before = tcp::info(connection.socket()).map_err(failed)?;
+        // Before it is written, so that who is stopped in the middle of it never has less time on the clock.
+        let start_ns = now_ns();
+        let answer = connection.send(&request, &mut phases).map_err(failed)?;
+        let end_ns = phases.end_ns(Phase::LastByte).unwrap_or_else(now_ns);
+        let after = tcp::info(connection.socket()).map_err(failed)?;
+        let expected_bytes = if self.link.is_some() { bytes } else { answer.body_bytes };
+        if (answer.status, answer.body_bytes) != (200, expected_bytes) {
+            let said = format!("status {} and {} bytes", answer.status, answer.body_bytes);
+            return Err(TargetError::WrongAnswer(format!("{said} instead of 200 and {expected_bytes}")));
+        }
+        let too_old = || TargetError::Failed("this kernel counts no segments (before Linux 4.6)".into());
+        let since = |count: fn(&tcp::Info) -> Option<u64>| count(&after)?.checked_sub(count(&before)?);
+        let records = answer.received_bytes.div_ceil(RECORD_BYTES);
+        Ok(Page {
+            connect_ns,
+            time_ns: end_ns - start_ns,
+            body_bytes: answer.body_bytes,
+            around_bytes: answer.received_bytes - answer.body_bytes,
+            records_bytes: records * self.cipher.as_deref().map_or(0, record_bytes),
+            received_bytes: since(|info| info.received_bytes).ok_or_else(too_old)?,
+            segments: since(|info| info.received_segments.map(u64::from)).ok_or_else(too_old)?,
+        })
+    }
+
+    /// What the link did so far.
+    fn report(&self) -> Result<Option<Report>, TargetError> {
+        self.link.as_ref().map(|link| link.report().map_err(failed)).transpose()
+    }
+
+    fn check(&mut self, connection: &Connection) -> Result<(), TargetError> {
+        let session = connection.session();
+        if session.map(|session| session.version) != self.way.tls {
+            return Err(TargetError::Failed(format!("{:?} was agreed upon instead of {:?}", session, self.way.tls)));
+        }
+        let cipher = session.map(|session| session.cipher.clone());
+        if self.cipher.is_some() && self.cipher != cipher {
+            return Err(TargetError::Failed(format!("it is {cipher:?} that encrypts, and was {:?}", self.cipher)));
+        }
+        self.cipher = cipher;
+        Ok(())
+    }
+
+    /// Looks for the largest page that takes one round trip.
+    fn cliff(&mut self, seed: u64, stop: &Stop) -> Result<Cliff, TargetError> {
+        let mut search = Search::new(self.window, seed);
+        // Of the first answer.
+        let mut apart_bytes = None;
+        while let Some(bytes) = search.next() {
+            if stop.is_asked() {
+                return Err(TargetError::Interrupted);
+            }
+            let page = self.fetch(bytes)?;
+            let apart_bytes = *apart_bytes.get_or_insert(page.apart_bytes());
+            search.observe(Answer {
+                body_bytes: bytes,
+                shared_bytes: page.received_bytes.saturating_sub(apart_bytes + bytes),
+                segments: page.segments,
+                // The link is late at times, and never early: what takes another round trip can't be here before.
+                is_fast: page.time_ns < 2 * self.rtt.as_nanos() as u64,
+            });
+        }
+        search.cliff().ok_or_else(|| failed("there is no largest page that takes one round trip"))
+    }
+}
+
+/// What a record of TLS has besides what it holds: its head, the tag, and in 1.3 its kind, in 1.2 the nonce that is not
+/// agreed upon.
+fn record_bytes(cipher: &str) -> u64 {
+    let is_1_3 = cipher.starts_with("TLS13_");
+    5 + 16
+        + if is_1_3 {
+            1
+        } else if cipher.contains("_GCM_") {
+            8
+        } else {
+            0
+        }
+}
+
+impl Session for Pages {
+    /// Whether the server answers as it should: each page is looked at while it is measured, too.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        self.targets[arm].fetch(SMALL_BYTES).map(drop)
+    }
+
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &mut self.targets[arm];
+        let before = target.report()?;
+        if target.bytes == SEARCH && target.link.is_some() {
+            let cliff = target.cliff(trial.seed, &self.stop)?;
+            out.push(CLIFF, cliff.body_bytes as f64);
+            out.push(PREDICTED, cliff.predicted_bytes as f64);
+            out.push(MISSED, cliff.body_bytes.abs_diff(cliff.predicted_bytes) as f64);
+            out.push(REQUESTS, cliff.requests as f64);
+        } else {
+            let page = target.fetch(target.bytes)?;
+            let rtt_ns = if target.link.is_some() { target.rtt.as_nanos() as u64 } else { page.connect_ns.max(1) };
+            let (over_bytes, trim_bytes) = page.excess_bytes(target.window);
+            out.push(TIME, page.time_ns as f64);
+            out.push(ROUND_TRIPS, page.time_ns as f64 / rtt_ns as f64);
+            out.push(ROUND_TRIP, page.connect_ns as f64);
+            out.push(HEAD, page.around_bytes as f64);
+            out.push(BODY, page.body_bytes as f64);
+            out.push(OVER, over_bytes as f64);
+            out.push(TRIM, trim_bytes as f64);
+        }
+        if let (Some(after), Some(before)) = (target.report()?, before) {
+            let report = after.since(&before);
+            out.push(LATE, report.lateness.quantile_ns(0.99).unwrap_or(0) as f64);
+            out.push(UNFAITHFUL, f64::from(u8::from(report.is_unfaithful())));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
