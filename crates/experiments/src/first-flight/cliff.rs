@@ -251,6 +251,20 @@ mod tests {
         }
     }
 
+    /// As with bbr, of which the window has grown while keys were agreed upon.
+    #[test]
+    fn a_window_of_a_segment_more_or_less_costs_three_requests() {
+        for segments in [9, 11] {
+            let server = Server { window: Window { segments, ..PLAIN.window }, ..PLAIN };
+            let mut search = Search::new(PLAIN.window, 5);
+            while let Some(body) = search.next() {
+                search.observe(server.answer(body));
+            }
+            let cliff = Cliff { body_bytes: server.cliff(), predicted_bytes: 14_238, requests: 8 };
+            assert_eq!(search.cliff(), Some(cliff), "{segments}");
+        }
+    }
+
     #[test]
     fn a_cliff_is_found_wherever_it_is() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);

@@ -95,7 +95,7 @@ impl Target {
         let (rtt, idle) = (Duration::from_millis(key.rtt_ms), Duration::from_millis(arm.integer("idle_ms")?));
         let (server, link, host, limit, tls, stream) = if let Some(url) = url_of(arm)? {
             let unreached = |error| TargetError::Failed(format!("{url}: {error}"));
-            let (address, stream) = url.connect(PATIENCE).map_err(unreached)?;
+            let (address, stream) = url.connect(PATIENCE / 4).map_err(unreached)?;
             let tls = way.tls.map(trusted_here).transpose().map_err(TargetError::Failed)?;
             (Rc::new(Serving::Elsewhere(url.clone(), address)), None, url.host, PATIENCE, tls, stream)
         } else {
@@ -116,7 +116,7 @@ impl Target {
         let address = self.server.address();
         let connected = match &self.link {
             Some(link) => link.near().connect(address),
-            None => TcpStream::connect_timeout(&address, PATIENCE),
+            None => TcpStream::connect_timeout(&address, PATIENCE / 4),
         };
         connected.map_err(|error| TargetError::Failed(format!("no connection to {address}: {error}")))
     }
@@ -167,12 +167,13 @@ impl Target {
 
     fn check(&mut self, connection: &Connection) -> Result<(), TargetError> {
         let session = connection.session();
-        if session.map(|session| session.version) != self.way.tls {
-            return Err(TargetError::Failed(format!("{:?} was agreed upon instead of {:?}", session, self.way.tls)));
-        }
         let cipher = session.map(|session| session.cipher.clone());
-        if self.cipher.is_some() && self.cipher != cipher {
-            return Err(TargetError::Failed(format!("it is {cipher:?} that encrypts, and was {:?}", self.cipher)));
+        let said = cipher.as_deref().unwrap_or("no TLS");
+        if session.map(|session| session.version) != self.way.tls {
+            return Err(TargetError::Failed(format!("{said} was agreed upon, which is not `{}`", self.way.name)));
+        }
+        if let Some(before) = self.cipher.as_deref().filter(|before| *before != said) {
+            return Err(TargetError::Failed(format!("{said} was agreed upon, and before it was {before}")));
         }
         self.cipher = cipher;
         Ok(())
@@ -204,15 +205,12 @@ impl Target {
 /// What a record of TLS has besides what it holds: its head, the tag, and in 1.3 its kind, in 1.2 the nonce that is not
 /// agreed upon.
 fn record_bytes(cipher: &str) -> u64 {
-    let is_1_3 = cipher.starts_with("TLS13_");
-    5 + 16
-        + if is_1_3 {
-            1
-        } else if cipher.contains("_GCM_") {
-            8
-        } else {
-            0
-        }
+    let of_version = match (cipher.starts_with("TLS13_"), cipher.contains("_GCM_")) {
+        (true, _) => 1,
+        (false, true) => 8,
+        (false, false) => 0,
+    };
+    5 + 16 + of_version
 }
 
 impl Session for Pages {

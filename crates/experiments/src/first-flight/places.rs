@@ -36,7 +36,8 @@ impl LinkKey {
         Ok(Self { rtt_ms: arm.integer("rtt_ms")?, window: arm.integer("window")?, congestion })
     }
 
-    /// Each segment is to be a frame of its own, for the kernel counts frames; where that can't be had, any link.
+    /// Each segment is to be a frame of its own, for the kernel counts frames: so it is on a TUN without offloads, and
+    /// on virtual Ethernet, which is left where there is no TUN.
     fn start(&self) -> Result<RunningLink, Error> {
         let link = Link {
             rtt: Duration::from_millis(self.rtt_ms),

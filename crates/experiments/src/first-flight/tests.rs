@@ -77,11 +77,22 @@ fn each_server_is_measured_in_each_way() {
 }
 
 #[test]
+fn a_congestion_control_that_the_kernel_lacks_is_unavailable() {
+    let mut arm = arm("http", &[]);
+    if or_left_out(is_available(&arm)).is_none() {
+        return;
+    }
+    arm.point = arm.point.with("congestion", "ascertain-none");
+    let error = is_available(&arm).unwrap_err().to_string();
+    assert!(error.contains("`ascertain-none`"), "{error}");
+}
+
+#[test]
 fn what_was_not_agreed_upon_is_no_figure() {
     let Some(mut target) = open(&arm("tls1.3", &[])) else { return };
     target.fetch(1).unwrap();
     target.way.tls = Some(TlsVersion::V1_2);
-    assert!(target.fetch(1).is_err_and(|error| error.to_string().contains("V1_3")));
+    assert!(target.fetch(1).is_err_and(|error| error.to_string().contains("which is not `tls1.3`")));
     target.way.tls = Some(TlsVersion::V1_3);
     target.cipher = Some("TLS13_AES_127_GCM_SHA384".into());
     assert!(target.fetch(1).is_err_and(|error| error.to_string().contains("AES_127")));

@@ -98,9 +98,17 @@ mod tests {
         assert_eq!(url("https://example.com:8443/a/b?c=d#e"), is(true, "example.com:8443", "/a/b?c=d"));
         assert_eq!(url("https://[::1]:8443?c"), is(true, "[::1]:8443", "/?c"));
         assert_eq!(url("http://[::1]/"), is(false, "[::1]", "/"));
-        for text in
-            ["", "none", "example.com", "ftp://example.com/", "http://", "https:///a", "http://u:p@h/", "http://h:x/"]
-        {
+        for text in [
+            "",
+            "none",
+            "example.com",
+            "ftp://example.com/",
+            "http://",
+            "https:///a",
+            "http://u@h/",
+            "http://u:p@h/",
+            "http://h:x/",
+        ] {
             assert!(url(text).is_err(), "{text}");
         }
     }
