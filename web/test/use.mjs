@@ -65,7 +65,14 @@ export async function complaintsOfUse(browser, many, several) {
   expect(await page.locator(`[id="${first}"]`).evaluate((row) => row.open), "a link does not open its claim");
   await page.locator(`[id="${first}"] figure.picture svg`).first().waitFor();
 
+  await page.goto(`${many}#100%`);
+  expect((await shown()) === all && (await page.locator(".tools").isVisible()), "an address that is none stops the page");
+
   await page.goto(several);
+  const cell = page.locator(".aligned tbody tr:visible td a").first();
+  await cell.click();
+  const opened = (await cell.getAttribute("href")).slice(1);
+  expect(await page.locator(`[id="${opened}"]`).evaluate((row) => row.open), "a cell's link does not open its claim");
   const rows = () => page.locator(".aligned tbody tr:visible").count();
   const differing = await rows();
   await page.locator("#differences").uncheck();

@@ -1,12 +1,11 @@
 //! How often is a command called faster or slower than itself, on a busy machine?
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
-use crate::load::Load;
-use crate::{binomial, tools, welch};
+use crate::load::{Load, spin};
+use crate::tools::{self, Need};
+use crate::{bench, hyperfine, statistics};
 
 /// Comparisons in each condition, where nobody says: some 17 minutes in all on two cores. Enough that 1 decided in
 /// 20, as it was seen of a version with a fault, is found out with a chance of over 99 % at an error of 0.001.
@@ -69,15 +68,16 @@ pub fn equals(words: &[String]) -> anyhow::Result<()> {
         }
     }
     let conditions = if named.is_empty() { CONDITIONS.iter().collect() } else { named };
-    let ascertain = tools::release_binary()?;
-    let counted = conditions.iter().map(|condition| Ok((condition, count(condition, &ascertain, comparisons)?)));
+    tools::release_binary()?;
+    let counted = conditions.iter().map(|condition| Ok((condition, count(condition, comparisons)?)));
     let counted: Vec<_> = counted.collect::<anyhow::Result<_>>()?;
     let mut failed = Vec::new();
     for (Condition { name, about, error, .. }, decided) in counted {
-        let most = binomial::most(comparisons, *error, CHANCE);
+        let most = statistics::most(comparisons, *error, CHANCE);
         let share = 100.0 * decided as f64 / comparisons as f64;
         println!(
-            "{name} ({about}): {decided} of {comparisons} decided ({share:.1} %) at --error {error}; up to {most} may be by chance"
+            "{name} ({about}): {decided} of {comparisons} decided ({share:.1} %) at --error {error}; \
+             up to {most} may be by chance"
         );
         failed.extend((decided > most).then(|| format!("{name}: {decided} of {comparisons} decided, not {most}")));
     }
@@ -86,15 +86,18 @@ pub fn equals(words: &[String]) -> anyhow::Result<()> {
 }
 
 /// How many comparisons are decided.
-fn count(condition: &Condition, ascertain: &Path, comparisons: u64) -> anyhow::Result<u64> {
+fn count(condition: &Condition, comparisons: u64) -> anyhow::Result<u64> {
     let command = (condition.command)();
-    let peer = condition.with_peer.then(|| tools::Need::HYPERFINE.meet());
+    let peer = condition.with_peer.then(|| Need::HYPERFINE.meet());
     let _load = (condition.load)();
     let (mut decided, mut pairs, mut significant) = (0, 0, 0);
     for index in 1..=comparisons {
-        let judged = compare(ascertain, condition, &command)?;
-        decided += u64::from(judged.is_decided);
-        pairs += judged.pairs;
+        let error = condition.error.to_string();
+        let json = bench::compare(&[&["--error", &error], condition.ends, &[&command, &command]].concat())?;
+        let claim = &json["claims"][0];
+        let decision = claim["decision"].as_str().context("ascertain's JSON has no decision")?;
+        decided += u64::from(decision != "undecided");
+        pairs += claim["trials"].as_u64().unwrap_or(0);
         if let Some(Ok(())) = peer {
             significant += u64::from(hyperfine_differs(&command, condition.error)?);
         }
@@ -104,54 +107,21 @@ fn count(condition: &Condition, ascertain: &Path, comparisons: u64) -> anyhow::R
                 Some(Ok(())) => format!("; by Welch's test of hyperfine's samples {significant}"),
                 Some(Err(reason)) => format!("; hyperfine left out: {reason}"),
             };
-            println!(
-                "  {}: {index} comparisons of {} pairs at the mean, {decided} decided{peer}",
-                condition.name,
-                pairs / index
-            );
-            if pairs / index < 2 * SOONEST {
-                println!(
-                    "  {}: so few that this says little; is the machine busy with something else?",
-                    condition.name
-                );
+            let (name, mean) = (condition.name, pairs / index);
+            println!("  {name}: {index} comparisons of {mean} pairs at the mean, {decided} decided{peer}");
+            if mean < 2 * SOONEST {
+                println!("  {name}: so few that this says little; is the machine busy with something else?");
             }
         }
     }
     Ok(decided)
 }
 
-/// The command that is compared: loops for a fixed number of iterations.
-pub fn spin(iterations: u64) -> String {
-    let program = tools::target().join("release/examples/spin");
-    format!("{} {iterations}", program.display())
-}
-
-/// What came of one comparison.
-struct Judged {
-    is_decided: bool,
-    pairs: u64,
-}
-
-fn compare(ascertain: &Path, condition: &Condition, command: &str) -> anyhow::Result<Judged> {
-    let error = condition.error.to_string();
-    let fixed = ["compare", "--error", &error, "--no-evidence", "--format", "json"];
-    let output = tools::capture(ascertain, &[&fixed[..], condition.ends, &[command, command]].concat())?;
-    ensure!(output.status.success(), "ascertain: {}", String::from_utf8_lossy(&output.stderr));
-    let json: Value = serde_json::from_slice(&output.stdout).context("ascertain's JSON")?;
-    let claim = &json["claims"][0];
-    let (decision, pairs) = (claim["decision"].as_str(), claim["trials"].as_u64());
-    let decision = decision.context("ascertain's JSON has no decision")?;
-    Ok(Judged { is_decided: decision != "undecided", pairs: pairs.unwrap_or(0) })
-}
-
+/// Whether hyperfine's samples of a command and of the same again differ.
 fn hyperfine_differs(command: &str, alpha: f64) -> anyhow::Result<bool> {
-    let file: PathBuf = tools::target().join("hyperfine.json");
-    let path = file.to_string_lossy().into_owned();
-    tools::capture("hyperfine", &["-N", "--style", "none", "--runs", PAIRS, "--export-json", &path, command, command])?;
-    let json: Value = serde_json::from_slice(&std::fs::read(file)?).context("hyperfine's JSON")?;
+    let results = hyperfine::results(&["--runs", PAIRS, command, command])?;
     let times = |index: usize| -> Vec<f64> {
-        let times = json["results"][index]["times"].as_array().cloned().unwrap_or_default();
-        times.iter().filter_map(Value::as_f64).collect()
+        results[index]["times"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
     };
-    Ok(welch::p_value(&times(0), &times(1)) < alpha)
+    Ok(statistics::p_value(&times(0), &times(1)) < alpha)
 }

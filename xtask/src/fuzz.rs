@@ -6,7 +6,6 @@ use std::thread;
 
 use anyhow::{Context, ensure};
 
-use crate::test::Done;
 use crate::tools;
 
 /// Each target, and the inputs that it starts from, which the tests replay.
@@ -25,14 +24,13 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-pub fn all() -> anyhow::Result<Done> {
+pub fn all() -> anyhow::Result<()> {
     let folder = tools::target().join("xtask-fuzz");
-    let target = format!("CARGO_TARGET_DIR={}", folder.display());
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let manifest = tools::root().join("fuzz/Cargo.toml").to_string_lossy().into_owned();
+    let manifest = tools::in_root("fuzz/Cargo.toml");
     // Named, the target's flags are not those of build scripts, which run without libFuzzer.
-    let build = ["cargo", "build", "--quiet", "--release", "--manifest-path", &manifest, "--target", &triple];
-    tools::run("env", &[&[&*target, &format!("RUSTFLAGS={FLAGS}")], &build[..]].concat())?;
+    let build = ["build", "--quiet", "--release", "--manifest-path", &manifest, "--target", &triple];
+    tools::cargo_in("xtask-fuzz", &[&format!("RUSTFLAGS={FLAGS}")], &build)?;
     let at_once = thread::available_parallelism()?.get();
     for targets in TARGETS.chunks(at_once) {
         let running = targets.iter().map(|(name, corpus)| {
@@ -59,5 +57,5 @@ pub fn all() -> anyhow::Result<Done> {
             println!("{name}: {} inputs", runs.context("libFuzzer says nothing")?.trim());
         }
     }
-    Ok(Done::Passed)
+    Ok(())
 }

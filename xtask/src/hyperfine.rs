@@ -1,13 +1,15 @@
-//! hyperfine's own tests run on `compare`, and its own scripts on what `compare` exports: from the source of each of its
-//! versions as crates.io has it, of which nothing is kept here.
+//! hyperfine beside `compare`: its own tests run on `compare`, and its own scripts on what `compare` exports, from the
+//! source of each of its versions as crates.io has it, of which nothing is kept here.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, ensure};
+use serde_json::Value;
 
-use crate::test::{Done, Part};
+use crate::test::Part;
 use crate::tools::{self, Need};
 
 const OLDER: &str = "1.20.0";
@@ -15,6 +17,7 @@ const NEWER: &str = "2.0.0";
 const SOURCES: [Need; 2] = [Need::Source("hyperfine", OLDER), Need::Source("hyperfine", NEWER)];
 
 pub const PARTS: &[Part] = &[
+    ("hyperfine's exports", &[Need::HYPERFINE], same_fields),
     ("hyperfine's own tests on compare", &SOURCES, tests),
     (
         "hyperfine's own scripts on both forms of its JSON",
@@ -135,16 +138,40 @@ const DIFFERENT: &[(&str, &[&str])] = &[
     ("what is judged is one metric: --metric", &["rejects_invalid_metric_before_export_or_setup"]),
 ];
 
+/// What the hyperfine of this machine finds with these arguments: a result for each command.
+pub fn results(arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
+    let path = tools::in_target("hyperfine.json");
+    tools::said("hyperfine", &[&["-N", "--style", "none", "--export-json", &path], arguments].concat())?;
+    results_in(&path)
+}
+
+fn results_in(path: &str) -> anyhow::Result<Vec<Value>> {
+    let mut json: Value = serde_json::from_slice(&fs::read(path)?).context("an export in JSON")?;
+    json["results"].as_array_mut().map(std::mem::take).context("no results")
+}
+
+/// The same export by both tools has the same fields.
+fn same_fields() -> anyhow::Result<()> {
+    let (path, commands) = (tools::in_target("ours.json"), ["-r", "10", "true", "sleep 0.001"]);
+    tools::ascertain(&[&["compare", "--no-evidence", "--export-json-1", &path], &commands[..]].concat())?;
+    let (ours, theirs) = (results_in(&path)?, results(&commands)?);
+    ensure!(ours.len() == 2 && theirs.len() == 2, "two commands");
+    let missing: Vec<&String> = theirs[0].as_object().context("a result")?.keys().collect();
+    let missing: Vec<_> = missing.into_iter().filter(|field| ours[0].get(field).is_none()).collect();
+    ensure!(missing.is_empty(), "missing in ours: {missing:?}");
+    Ok(())
+}
+
 /// Every test of both versions behind the wrapper: exactly those of the list fail.
-fn tests() -> anyhow::Result<Done> {
+fn tests() -> anyhow::Result<()> {
     let ascertain = tools::release_binary()?;
     let mut unseen: BTreeSet<&str> = DIFFERENT.iter().flat_map(|(_, names)| *names).copied().collect();
     let different = unseen.clone();
     for version in [OLDER, NEWER] {
         let folder = package(version)?;
-        let mut cargo = std::process::Command::new("cargo");
+        let mut cargo = Command::new("cargo");
         cargo.args(["test", "--no-fail-fast", "--color", "never"]).current_dir(&folder);
-        cargo.env("CARGO_TARGET_DIR", tools::target().join("xtask-hyperfine")).env("INSTA_UPDATE", "no");
+        cargo.env("CARGO_TARGET_DIR", tools::in_target("xtask-hyperfine")).env("INSTA_UPDATE", "no");
         let output = cargo.env("ASCERTAIN", &ascertain).env("HYPERFINE", version).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         let ended = |how: &str| -> BTreeSet<&str> {
@@ -160,33 +187,18 @@ fn tests() -> anyhow::Result<Done> {
         println!("{version}: {} pass, {} differ as they are to", passed.len(), failed.len());
     }
     ensure!(unseen.is_empty(), "in the list of differences, and no test: {unseen:?}");
-    Ok(Done::Passed)
+    Ok(())
 }
 
 /// A package with a version's tests and the wrapper.
-fn package(version: &str) -> anyhow::Result<PathBuf> {
-    let folder = tools::target().join("xtask-hyperfine-tests").join(version);
-    let _ = fs::remove_dir_all(&folder);
-    let source = tools::source("hyperfine", version).context("the source")?.join("tests");
-    copy(&source, &folder.join("tests"))?;
-    fs::create_dir_all(folder.join("src"))?;
-    fs::write(folder.join("src/main.rs"), WRAPPER)?;
-    fs::write(folder.join("Cargo.toml"), MANIFEST)?;
+fn package(version: &str) -> anyhow::Result<String> {
+    let folder = tools::new_folder(&format!("xtask-hyperfine-tests/{version}"))?;
+    let tests = tools::source("hyperfine", version).context("the source")?.join("tests");
+    tools::said("cp", &["-r", &*tests.to_string_lossy(), &folder])?;
+    fs::create_dir(format!("{folder}/src"))?;
+    fs::write(format!("{folder}/src/main.rs"), WRAPPER)?;
+    fs::write(format!("{folder}/Cargo.toml"), MANIFEST)?;
     Ok(folder)
-}
-
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &to)?
-        } else {
-            _ = fs::copy(entry.path(), to)?
-        };
-    }
-    Ok(())
 }
 
 /// Each of its scripts with what it draws or says.
@@ -201,12 +213,9 @@ const SCRIPTS: [(&str, &str); 7] = [
 ];
 
 /// Each version's scripts read what is exported in its form.
-fn scripts() -> anyhow::Result<Done> {
-    let folder = tools::target().join("xtask-exports/hyperfine");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder)?;
-    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
-    let ascertain = tools::release_binary()?;
+fn scripts() -> anyhow::Result<()> {
+    let folder = tools::new_folder("xtask-exports/hyperfine")?;
+    let path = |name: &str| format!("{folder}/{name}");
     let runs: [(&str, &[&str]); 2] = [
         ("compared", &["-n", "one", "sleep 0.001", "sleep 0.002"]),
         ("swept", &["-P", "n", "1", "3", "sleep 0.00{n}"]),
@@ -214,11 +223,7 @@ fn scripts() -> anyhow::Result<Done> {
     for (name, commands) in runs {
         let [newer, older] = [NEWER, OLDER].map(|version| path(&format!("{name}-{version}.json")));
         let exports = ["--export-json", &newer, "--export-json-1", &older];
-        let output = tools::capture(
-            &ascertain,
-            &[&["compare", "-q", "--no-evidence", "-r", "8"], &exports[..], commands].concat(),
-        )?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        tools::ascertain(&[&["compare", "-q", "--no-evidence", "-r", "8"], &exports[..], commands].concat())?;
     }
     for version in [OLDER, NEWER] {
         let scripts = tools::source("hyperfine", version).context("the source")?.join("scripts");
@@ -229,16 +234,12 @@ fn scripts() -> anyhow::Result<Done> {
             let draws = script.contains("/plot_");
             let drawn: &[&str] = if draws { &["-o", &picture] } else { &[] };
             let _ = fs::remove_file(&picture);
-            let output = tools::capture(
-                "env",
-                &[&["MPLBACKEND=Agg", &*python, "-B", "-W", "ignore", &script, &file], drawn].concat(),
-            )?;
-            let said = String::from_utf8_lossy(&output.stdout);
-            ensure!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+            let words = ["MPLBACKEND=Agg", &*python, "-B", "-W", "ignore", &script, &file];
+            let said = tools::said("env", &[&words, drawn].concat()).with_context(|| script.clone())?;
             let is_read = if draws { Path::new(&picture).exists() } else { said.contains("one") };
             ensure!(is_read, "{script}: nothing came of it: {said}");
         }
         println!("{version}: {} scripts", SCRIPTS.len());
     }
-    Ok(Done::Passed)
+    Ok(())
 }

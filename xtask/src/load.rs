@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::tools;
+
 /// Threads that work and rest, until dropped. None is bound to a core.
 pub struct Load {
     stop: Arc<AtomicBool>,
@@ -68,4 +70,9 @@ impl Drop for Load {
             let _ = thread.join();
         }
     }
+}
+
+/// A command that works alone: it loops for a fixed number of iterations.
+pub fn spin(iterations: u64) -> String {
+    tools::in_target(&format!("release/examples/spin {iterations}"))
 }

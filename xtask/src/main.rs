@@ -1,26 +1,21 @@
 //! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `schema`, `trace`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-mod alone;
 mod bench;
-mod binomial;
-mod browser;
 mod calibrate;
 mod checkers;
-mod emulated;
+mod elsewhere;
 mod exports;
 mod fuzz;
 mod hyperfine;
 mod load;
-mod musl;
 mod mutants;
 mod packages;
 mod permutation;
-mod schema;
+mod statistics;
 mod test;
 mod tools;
 mod trace;
-mod welch;
 
 use std::process::ExitCode;
 
@@ -47,8 +42,12 @@ fn main() -> ExitCode {
         "calibrate" => calibrate::equals(rest),
         "bench" => bench::run(rest),
         "mutants" => mutants::run(rest),
-        "schema" => schema::write(),
+        "schema" => write_schema(),
         "trace" => trace::record(),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -61,4 +60,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A test compares the committed file with what would be written.
+fn write_schema() -> anyhow::Result<()> {
+    let path = tools::in_root("claims/schema.json");
+    let schema = ["run", "--quiet", "--package", "ascertain-experiments", "--example", "claims_schema"];
+    std::fs::write(&path, tools::said("cargo", &schema)?)?;
+    println!("wrote {path}");
+    Ok(())
 }

@@ -1,4 +1,4 @@
-"""Reshuffles a second of the peers, on the samples that the example `shuffle_throughput` makes. Prints one JSON object."""
+"""Reshuffles a second of the peers, on the samples that the example `shuffle_throughput` makes: one JSON object."""
 
 import json
 import sys

@@ -16,17 +16,18 @@ pub fn bench() -> anyhow::Result<()> {
     let python = tools::python();
     let build = ["build", "--quiet", "--release", "--package", "ascertain-permute", "--example", "shuffle_throughput"];
     tools::run("cargo", &build)?;
-    let ours = tools::target().join("release/examples/shuffle_throughput");
-    let script = tools::root().join("xtask/src/permutation.py").to_string_lossy().into_owned();
+    let ours = tools::in_target("release/examples/shuffle_throughput");
+    let script = tools::in_root("xtask/src/permutation.py");
     let mut microseconds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let (mut our_tally, mut their_tally) = (Tally::default(), Tally::default());
     for round in 0..ROUNDS {
         let words = |shuffles: u64| [SIZE, shuffles, round].map(|number| number.to_string()).to_vec();
-        let said = object(&tools::capture(&ours, &words(100_000))?)?;
+        let said: Value = serde_json::from_str(&tools::said(&ours, &words(100_000))?)?;
         our_tally.add(&said)?;
         let each = said["elapsed_ns"].as_f64().context("no time")? / shuffles_of(&said)?;
         microseconds.entry("ascertain".into()).or_default().push(each / 1e3);
-        let theirs = object(&tools::capture(&python, &[vec![script.clone()], words(1000)].concat())?)?;
+        let theirs = tools::said(&python, &[vec![script.clone()], words(1000)].concat())?;
+        let theirs: Value = serde_json::from_str(&theirs)?;
         their_tally.add(&theirs)?;
         for (name, seconds) in theirs["seconds"].as_object().context("no times")? {
             microseconds.entry(name.clone()).or_default().push(seconds.as_f64().context("no number")? * 1e6);
@@ -40,10 +41,6 @@ pub fn bench() -> anyhow::Result<()> {
     }
     print_speeds(&mut microseconds)?;
     same_answer(our_tally, their_tally)
-}
-
-fn object(output: &std::process::Output) -> anyhow::Result<Value> {
-    serde_json::from_slice(&output.stdout).with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 fn shuffles_of(said: &Value) -> anyhow::Result<f64> {

@@ -1,14 +1,16 @@
 //! Every test, and a list of what was left out.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Instant;
+use std::{fmt, fs};
 
-use anyhow::Context;
+use anyhow::{Context, Error, ensure};
 
 use crate::tools::{self, Need};
-use crate::{alone, browser, checkers, emulated, exports, fuzz, hyperfine, musl, packages};
+use crate::{checkers, elsewhere, exports, fuzz, hyperfine, packages};
 
 pub const USAGE: &str = "\
 cargo xtask test [--no-install] [--lean] [WORD …]
@@ -21,31 +23,39 @@ can't run here. The first part that fails ends it.
 --lean         remove what was built for a part alone as soon as it has passed: less than 6 GB instead of 9";
 
 /// A part of the tests: its name, what it needs, and what it does.
-pub type Part = (&'static str, &'static [Need], fn() -> anyhow::Result<Done>);
+pub type Part = (&'static str, &'static [Need], fn() -> anyhow::Result<()>);
 
-/// How a part ended, unless it failed.
-pub enum Done {
-    Passed,
-    /// With the reason.
-    LeftOut(String),
+/// The error of a part that can't run here: why.
+#[derive(Debug)]
+pub struct LeftOut(pub String);
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
 
 const PARTS: &[Part] = &[
-    ("formatting", &[], || cargo(&["fmt", "--all", "--check"])),
-    ("lints", &[], || cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])),
-    ("documentation", &[], documentation),
+    ("formatting", &[], || tools::run("cargo", &["fmt", "--all", "--check"])),
+    ("lints", &[], || {
+        tools::run("cargo", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    }),
+    ("documentation", &[], || {
+        tools::run("env", &["RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--quiet", "--workspace", "--no-deps"])
+    }),
     ("workflows and action.yml, by actionlint", &[Need::Go(ACTIONLINT)], actionlint),
     ("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
     // Cargo names each file of tests as it runs.
-    ("unit, property, calibration and end-to-end tests", &[], || cargo(&["test", "--workspace", "--", "--quiet"])),
-    ("release binary below 16 MB", &[], release_binary),
+    ("unit, property, calibration and end-to-end tests", &[], || {
+        tools::run("cargo", &["test", "--workspace", "--", "--quiet"])
+    }),
+    ("release binary below 16 MB", &[], size),
     ("a shell script that counts for itself", &[], until_decided),
     ("evidence read by DuckDB", &[Need::Python("duckdb")], duckdb),
     ("plotted numbers recomputed from the Parquet files", &[Need::Python("duckdb")], plotted),
-    ("hyperfine's exports", &[Need::HYPERFINE], same_fields),
-    ("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser::reports),
+    ("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser),
     ("barrierd on this kernel", &[], barrierd),
     // libFuzzer is written in C++.
     ("parsers, fuzzed for a minute each", &[Need::Debian("c++", "g++")], fuzz::all),
@@ -66,16 +76,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
         println!("{USAGE}");
         return Ok(());
     }
-    let all = [
-        PARTS,
-        alone::PARTS,
-        exports::PARTS,
-        hyperfine::PARTS,
-        checkers::PARTS,
-        musl::PARTS,
-        emulated::PARTS,
-        packages::PARTS,
-    ];
+    let all = [PARTS, exports::PARTS, hyperfine::PARTS, checkers::PARTS, elsewhere::PARTS, packages::PARTS];
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
     let parts: Vec<&Part> = all.into_iter().flatten().filter(|(name, ..)| is_wanted(name)).collect();
     anyhow::ensure!(!parts.is_empty(), "no part of the tests has `{}` in its name", words.join("` or `"));
@@ -93,10 +94,10 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
             false => (!need.is_met()).then(|| format!("not installed: {need}")),
         });
         let _ = fs::remove_file(tools::left_out_list());
-        let done = lacking.map_or_else(part, |reason| Ok(Done::LeftOut(reason)));
-        match done.with_context(|| format!("{name}: failed"))? {
-            Done::Passed => passed += 1,
-            Done::LeftOut(reason) => left_out.push(format!("{name}: {reason}")),
+        match lacking.map_or_else(part, |reason| Err(Error::msg(LeftOut(reason)))).map_err(Error::downcast) {
+            Ok(()) => passed += 1,
+            Err(Ok(LeftOut(reason))) => left_out.push(format!("{name}: {reason}")),
+            Err(Err(error)) => return Err(error.context(format!("{name}: failed"))),
         }
         if has("--lean") {
             remove_built()?;
@@ -177,18 +178,8 @@ fn announce(parts: &[&Part]) {
     }
 }
 
-fn cargo(arguments: &[&str]) -> anyhow::Result<Done> {
-    tools::run("cargo", arguments)?;
-    Ok(Done::Passed)
-}
-
-fn documentation() -> anyhow::Result<Done> {
-    tools::run("env", &["RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--quiet", "--workspace", "--no-deps"])?;
-    Ok(Done::Passed)
-}
-
 /// The workflows, and action.yml through one that uses it, in a folder that looks like a repository.
-fn actionlint() -> anyhow::Result<Done> {
+fn actionlint() -> anyhow::Result<()> {
     const USES_THE_ACTION: &str = "\
 on: pull_request
 jobs:
@@ -199,124 +190,96 @@ jobs:
       - uses: ./
         with: { build: make, program: program, arguments: input, margin: 3%, max-time: 5min, undecided: pass }
 ";
-    let folder = tools::target().join("xtask-actionlint");
-    let _ = fs::remove_dir_all(&folder);
-    let workflows = folder.join(".github/workflows");
+    let folder = tools::new_folder("xtask-actionlint")?;
+    let workflows = Path::new(&folder).join(".github/workflows");
     fs::create_dir_all(&workflows)?;
-    fs::create_dir(folder.join(".git"))?;
-    for file in fs::read_dir(tools::root().join(".github/workflows"))? {
+    fs::create_dir(Path::new(&folder).join(".git"))?;
+    for file in fs::read_dir(tools::in_root(".github/workflows"))? {
         let file = file?;
         fs::copy(file.path(), workflows.join(file.file_name()))?;
     }
-    fs::copy(tools::root().join("action.yml"), folder.join("action.yml"))?;
+    fs::copy(tools::in_root("action.yml"), Path::new(&folder).join("action.yml"))?;
     fs::write(workflows.join("uses-the-action.yml"), USES_THE_ACTION)?;
-    let mut command = std::process::Command::new(tools::program("actionlint"));
-    anyhow::ensure!(command.current_dir(&folder).status()?.success(), "actionlint found something");
-    Ok(Done::Passed)
+    let status = Command::new(tools::program("actionlint")).current_dir(folder).status()?;
+    ensure!(status.success(), "actionlint found something");
+    Ok(())
 }
 
-fn deny() -> anyhow::Result<Done> {
+fn deny() -> anyhow::Result<()> {
     let check = ["--log-level", "error", "check", "licenses", "bans", "sources"];
-    tools::run(&tools::program("cargo-deny").to_string_lossy(), &check)?;
-    Ok(Done::Passed)
+    tools::run(&tools::program("cargo-deny").to_string_lossy(), &check)
 }
 
-fn release_binary() -> anyhow::Result<Done> {
-    let bytes = std::fs::metadata(tools::release_binary()?)?.len();
+pub fn size() -> anyhow::Result<()> {
+    let bytes = fs::metadata(tools::release_binary()?)?.len();
     println!("{:.2} MB", bytes as f64 / 1e6);
-    anyhow::ensure!(bytes < 16_000_000, "the release binary has {bytes} bytes");
-    Ok(Done::Passed)
+    ensure!(bytes < 16_000_000, "the release binary has {bytes} bytes, which are to stay below 16 MB");
+    Ok(())
 }
 
-fn until_decided() -> anyhow::Result<Done> {
-    let ascertain = tools::target().join("release/ascertain");
-    let script = tools::root().join("examples/until-decided.sh");
+fn until_decided() -> anyhow::Result<()> {
+    let assignment = format!("ASCERTAIN={}", tools::release_binary()?.display());
+    let script = tools::in_root("examples/until-decided.sh");
     for (command, expected) in [("true", 0), ("false", 1)] {
-        let assignment = format!("ASCERTAIN={}", ascertain.display());
-        let output = tools::capture("env", &[&assignment, &*script.to_string_lossy(), command])?;
+        let output = tools::capture("env", &[&assignment, &script, command])?;
         print!("{}", String::from_utf8_lossy(&output.stdout));
-        anyhow::ensure!(output.status.code() == Some(expected), "{command}: exit code {:?}", output.status.code());
+        ensure!(output.status.code() == Some(expected), "{command}: exit code {:?}", output.status.code());
     }
-    Ok(Done::Passed)
+    Ok(())
 }
 
-fn duckdb() -> anyhow::Result<Done> {
-    let runs = tools::target().join("xtask-runs");
-    let _ = std::fs::remove_dir_all(&runs);
-    let ascertain = tools::target().join("release/ascertain");
-    let folder = runs.to_string_lossy().into_owned();
-    let measured: [&[&str]; 2] =
-        [&["compare", "-r", "10", "true", "sleep 0.001"], &["run", "fill-rate", "--trials", "20", "--max-time", "5s"]];
-    for arguments in measured {
-        let arguments: Vec<&str> = arguments.iter().chain(&["--evidence", &folder]).copied().collect();
-        let output = tools::capture(&ascertain, &arguments)?;
-        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+/// Some runs, one with a sweep, made for the first who asks.
+fn runs() -> anyhow::Result<String> {
+    const RUNS: [&str; 3] = [
+        "compare|-r|10|true|sleep 0.001",
+        "run|fill-rate|--trials|20|--max-time|5s",
+        "run|sum|--variants|naive,kahan|--at|elements=1Ki,64Ki|--at|type=f32,f64|--trials|15|--max-time|8s",
+    ];
+    static FOLDER: OnceLock<String> = OnceLock::new();
+    if FOLDER.get().is_none() {
+        let folder = tools::new_folder("xtask-runs")?;
+        for words in RUNS {
+            tools::ascertain(&words.split('|').chain(["--evidence", &folder]).collect::<Vec<_>>())?;
+        }
+        let _ = FOLDER.set(folder);
     }
-    let script = tools::root().join("crates/engine/tests/evidence_duckdb.py");
-    let arguments = [script.to_string_lossy().into_owned(), folder];
-    tools::run(&tools::python().to_string_lossy(), &arguments)?;
-    Ok(Done::Passed)
+    FOLDER.get().cloned().context("there are no runs")
 }
 
-/// Every run that [`duckdb`] left, and one with a sweep: what the report plots is computed again by another route.
-fn plotted() -> anyhow::Result<Done> {
-    let runs = tools::target().join("xtask-runs");
-    let folder = runs.to_string_lossy().into_owned();
-    let sweep = "run sum --variants naive,kahan --at elements=1Ki,64Ki --at type=f32,f64 --trials 15 --max-time 8s";
-    let arguments: Vec<&str> = sweep.split(' ').chain(["--evidence", &folder]).collect();
-    let output = tools::capture(tools::target().join("release/ascertain"), &arguments)?;
-    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let script = tools::root().join("crates/report/tests/plotted.py").to_string_lossy().into_owned();
-    for run in std::fs::read_dir(&runs)? {
+fn duckdb() -> anyhow::Result<()> {
+    let script = tools::in_root("crates/engine/tests/evidence_duckdb.py");
+    tools::run(&tools::python().to_string_lossy(), &[script, runs()?])
+}
+
+/// What the report plots is computed again by another route.
+fn plotted() -> anyhow::Result<()> {
+    let (program, script) = (tools::example("plots_json")?, tools::in_root("crates/report/tests/plotted.py"));
+    let plots = tools::in_target("xtask-plots.json");
+    for run in fs::read_dir(runs()?)? {
         let run = run?.path().to_string_lossy().into_owned();
-        let output = tools::capture(tools::target().join("release/examples/plots_json"), &[&run])?;
-        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let plots = tools::target().join("xtask-plots.json").to_string_lossy().into_owned();
-        std::fs::write(&plots, output.stdout)?;
+        fs::write(&plots, tools::said(&program, &[&run])?)?;
         tools::run(&tools::python().to_string_lossy(), &[&script, &run, &plots])?;
     }
-    Ok(Done::Passed)
+    Ok(())
+}
+
+/// Reports of runs of every kind, opened in Debian's Chromium: `web/test/report.mjs` says what it looks for.
+fn browser() -> anyhow::Result<()> {
+    let folder = tools::new_folder("xtask-shapes")?;
+    tools::run(&tools::example("shapes")?, &[&folder])?;
+    let path = format!("NODE_PATH={}", tools::npm_folder().join("node_modules").display());
+    let chromium = format!("CHROMIUM={}", tools::place_of("chromium").context("chromium is gone")?);
+    tools::run("env", &[&*path, &chromium, "node", &tools::in_root("web/test/report.mjs"), &folder])
 }
 
 /// Needs root, and a kernel that loads its programs.
-fn barrierd() -> anyhow::Result<Done> {
-    let output = tools::capture(tools::target().join("release/ascertain"), &["barrierd", "--once"])?;
+fn barrierd() -> anyhow::Result<()> {
+    let output = tools::capture(tools::release_binary()?, &["barrierd", "--once"])?;
     match output.status.code() {
-        Some(0) => Ok(Done::Passed),
-        Some(4) => Ok(Done::LeftOut(String::from_utf8_lossy(&output.stderr).trim().into())),
+        Some(0) => Ok(()),
+        Some(4) => Err(Error::msg(LeftOut(String::from_utf8_lossy(&output.stderr).trim().into()))),
         code => anyhow::bail!("barrierd --once: exit code {code:?}"),
     }
-}
-
-/// The same export by both tools has the same fields.
-fn same_fields() -> anyhow::Result<Done> {
-    let ascertain = tools::release_binary()?;
-    let fields = |program: &Path, arguments: &[&str], option: &str, file: &str| -> anyhow::Result<Vec<String>> {
-        let path = tools::target().join(file);
-        let text = path.to_string_lossy().into_owned();
-        let arguments: Vec<&str> = arguments.iter().chain(&[option, &text]).copied().collect();
-        let output = tools::capture(program, &arguments)?;
-        anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let json: serde_json::Value = serde_json::from_slice(&std::fs::read(path)?)?;
-        let results = json["results"].as_array().context("results")?;
-        anyhow::ensure!(results.len() == 2, "two commands");
-        Ok(results[0].as_object().context("a result")?.keys().cloned().collect())
-    };
-    let ours = fields(
-        &ascertain,
-        &["compare", "--no-evidence", "-r", "10", "true", "sleep 0.001"],
-        "--export-json-1",
-        "ours.json",
-    )?;
-    let theirs = fields(
-        Path::new("hyperfine"),
-        &["-N", "--style", "none", "-r", "10", "true", "sleep 0.001"],
-        "--export-json",
-        "theirs.json",
-    )?;
-    let missing: Vec<&String> = theirs.iter().filter(|field| !ours.contains(field)).collect();
-    anyhow::ensure!(missing.is_empty(), "missing in ours: {missing:?}");
-    Ok(Done::Passed)
 }
 
 #[cfg(test)]
@@ -330,7 +293,7 @@ mod tests {
         assert!(
             listed.iter().any(|line| line.contains("crates/numeric/tests/cbrt.rs: ") && line.ends_with(cube_roots))
         );
-        let attributes = fs::read_to_string(tools::root().join("crates/numeric/tests/exact.rs")).unwrap();
+        let attributes = fs::read_to_string(tools::in_root("crates/numeric/tests/exact.rs")).unwrap();
         let of_exact = listed.iter().filter(|line| line.contains("numeric/tests/exact.rs"));
         assert_eq!(of_exact.count(), attributes.matches("#[ignore").count());
     }

@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::{fmt, fs};
+use std::sync::OnceLock;
+use std::{env, fmt, fs};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -15,7 +16,25 @@ pub fn root() -> PathBuf {
 
 /// Where cargo puts what it builds.
 pub fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// A path below the root, as programs are given it.
+pub fn in_root(path: &str) -> String {
+    root().join(path).to_string_lossy().into_owned()
+}
+
+/// The same below [`target`].
+pub fn in_target(path: &str) -> String {
+    target().join(path).to_string_lossy().into_owned()
+}
+
+/// A folder below [`target`] in which there is nothing.
+pub fn new_folder(path: &str) -> anyhow::Result<String> {
+    let path = in_target(path);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path)?;
+    Ok(path)
 }
 
 /// The tests that leave themselves out, a line each (`crates/sys/src/testing.rs`).
@@ -25,15 +44,25 @@ pub fn left_out_list() -> PathBuf {
 
 /// Runs a program in the workspace's root, its output going where ours goes.
 pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
-    let shown: Vec<_> = arguments.iter().map(|a| a.as_ref().to_string_lossy().into_owned()).collect();
+    let shown: Vec<_> = arguments.iter().map(|a| a.as_ref().to_string_lossy()).collect();
     println!("$ {program} {}", shown.join(" "));
     let status =
         Command::new(program).args(arguments).env("ASCERTAIN_LEFT_OUT", left_out_list()).current_dir(root()).status();
     let status = status.with_context(|| format!("{program} can't be started"))?;
-    if !status.success() {
-        bail!("{program} {} ended with {status}", shown.join(" "));
-    }
+    ensure!(status.success(), "{program} {} ended with {status}", shown.join(" "));
     Ok(())
+}
+
+/// Runs cargo with these variables, in a folder of its own below [`target`]: what is compiled in another way would take
+/// the place of what is there.
+pub fn cargo_in(folder: &str, variables: &[&str], arguments: &[&str]) -> anyhow::Result<()> {
+    run("env", &with_cargo_in(folder, variables, arguments))
+}
+
+/// What `env` is given for that.
+pub fn with_cargo_in(folder: &str, variables: &[&str], arguments: &[&str]) -> Vec<String> {
+    let folder = format!("CARGO_TARGET_DIR={}", in_target(folder));
+    [&[&*folder], variables, &["cargo"], arguments].concat().into_iter().map(str::to_owned).collect()
 }
 
 /// Runs a program and returns what it printed, whatever its exit code.
@@ -43,10 +72,40 @@ pub fn capture<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> 
     output.with_context(|| format!("{name} can't be started"))
 }
 
+/// What a program prints that must succeed.
+pub fn said<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> anyhow::Result<String> {
+    let name = program.as_ref().to_string_lossy().into_owned();
+    let Output { status, stdout, stderr } = capture(program, arguments)?;
+    let (said, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    ensure!(status.success(), "{name} ended with {status}: {errors}{said}");
+    Ok(said.into_owned())
+}
+
+/// What the release binary of now prints, which must succeed.
+pub fn ascertain(arguments: &[&str]) -> anyhow::Result<String> {
+    said(release_binary()?, arguments)
+}
+
+/// The release binary, built now, and in the same build, which shares the most, the examples that are run beside it.
+pub fn release_binary() -> anyhow::Result<PathBuf> {
+    static IS_BUILT: OnceLock<()> = OnceLock::new();
+    if IS_BUILT.get().is_none() {
+        let packages = ["--package", "ascertain-cli", "--package", "ascertain-report"];
+        run("cargo", &[&["build", "--quiet", "--release", "--bins", "--examples"], &packages[..]].concat())?;
+        let _ = IS_BUILT.set(());
+    }
+    Ok(target().join("release/ascertain"))
+}
+
+/// An example that is built with [`release_binary`].
+pub fn example(name: &str) -> anyhow::Result<String> {
+    release_binary()?;
+    Ok(in_target(&format!("release/examples/{name}")))
+}
+
 /// Where a program is.
 pub fn place_of(program: &str) -> Option<String> {
-    let output = capture("sh", &["-c", "command -v \"$0\"", program]).ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    said("sh", &["-c", "command -v \"$0\"", program]).ok().map(|said| said.trim().to_owned())
 }
 
 /// What a part of the tests needs and a machine may lack.
@@ -77,12 +136,10 @@ impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Need::Debian(_, package) => write!(f, "{package}, a package of Debian's (apt-get install, as root)"),
-            Need::Python(package) => write!(f, "{package}, from PyPI into {}", target().join(PYTHON).display()),
-            Need::Npm => write!(f, "web/package-lock.json, from npm into {}", target().join(NPM).display()),
-            Need::Go(module) => write!(f, "{module}, a Go module, into {}", target().join(PROGRAMS).display()),
-            Need::Crate(name, version) => {
-                write!(f, "{name} {version}, from crates.io into {}", target().join(PROGRAMS).display())
-            }
+            Need::Python(package) => write!(f, "{package}, from PyPI into {}", in_target(PYTHON)),
+            Need::Npm => write!(f, "web/package-lock.json, from npm into {}", in_target(NPM)),
+            Need::Go(module) => write!(f, "{module}, a Go module, into {}", in_target(PROGRAMS)),
+            Need::Crate(name, version) => write!(f, "{name} {version}, from crates.io into {}", in_target(PROGRAMS)),
             Need::Source(name, version) => {
                 write!(f, "the source of {name} {version}, from crates.io into cargo's own folder")
             }
@@ -115,13 +172,12 @@ impl Need {
             Need::Crate(name, _) => program(name).exists(),
             Need::Source(name, version) => source(name, version).is_some(),
             Need::RustTarget(target) => {
-                let folder = capture("rustc", &["--print", "target-libdir", "--target", target]);
-                folder.is_ok_and(|folder| Path::new(String::from_utf8_lossy(&folder.stdout).trim()).exists())
+                let folder = said("rustc", &["--print", "target-libdir", "--target", target]);
+                folder.is_ok_and(|folder| Path::new(folder.trim()).exists())
             }
             Need::Nightly(component) => {
-                let installed = capture("rustup", &["component", "list", "--toolchain", "nightly", "--installed"]);
-                let has = |list: &str| list.lines().any(|line| line.starts_with(component));
-                installed.is_ok_and(|output| has(&String::from_utf8_lossy(&output.stdout)))
+                let installed = said("rustup", &["component", "list", "--toolchain", "nightly", "--installed"]);
+                installed.is_ok_and(|list| list.lines().any(|line| line.starts_with(component)))
             }
             Need::Rust(version) => succeeds("rustup", &["run", version, "rustc", "--version"]),
         }
@@ -135,20 +191,19 @@ impl Need {
         match self {
             Need::Debian(_, package) => apt_get_install(package)?,
             Need::Python(package) => {
-                let folder = target().join(PYTHON);
-                if !python().exists() && !succeeds("python3", &["-m", "venv", &folder.to_string_lossy()]) {
+                if !python().exists() && !succeeds("python3", &["-m", "venv", &in_target(PYTHON)]) {
                     return Err("python3 with venv is not installed".into());
                 }
                 succeeds(python(), &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
             }
             Need::Npm => npm_ci().map_err(|error| format!("{self}: {error:#}"))?,
             Need::Go(module) => {
-                let folder = format!("GOBIN={}", target().join(PROGRAMS).display());
+                let folder = format!("GOBIN={}", in_target(PROGRAMS));
                 succeeds("env", &[&folder, "go", "install", module]);
             }
             Need::Crate(name, version) => {
                 // Unoptimised, for it is compiled more often than it runs.
-                let folder = target().join(PROGRAMS).join("..").to_string_lossy().into_owned();
+                let folder = in_target(PROGRAMS.trim_end_matches("/bin"));
                 let install =
                     ["install", "--quiet", "--locked", "--profile", "dev", "--config", "profile.dev.debug=false"];
                 let _ = run("cargo", &[&install[..], &["--root", &folder, name, "--version", version]].concat());
@@ -172,19 +227,23 @@ impl Need {
 
 /// Where cargo has unpacked the source of a package.
 pub fn source(name: &str, version: &str) -> Option<PathBuf> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
-    let registries = fs::read_dir(home.join("registry/src")).ok()?.flatten();
-    registries.map(|registry| registry.path().join(format!("{name}-{version}"))).find(|path| path.is_dir())
+    unpacked().map(|registry| registry.join(format!("{name}-{version}"))).find(|path| path.is_dir())
+}
+
+/// The folders in which cargo unpacks packages, one of each registry.
+pub fn unpacked() -> impl Iterator<Item = PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let registries = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok());
+    registries.into_iter().flatten().flatten().map(|registry| registry.path())
 }
 
 /// Whether a program could be started and says that all is well.
 fn succeeds<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> bool {
-    capture(program, arguments).is_ok_and(|output| output.status.success())
+    said(program, arguments).is_ok()
 }
 
 fn apt_get_install(package: &str) -> Result<(), String> {
-    let is_root = capture("id", &["-u"]).is_ok_and(|output| output.stdout == b"0\n");
+    let is_root = said("id", &["-u"]).is_ok_and(|user| user == "0\n");
     if !is_root || place_of("apt-get").is_none() {
         return Err(format!("{package} is not installed (as root, `apt-get install {package}` would)"));
     }
@@ -209,7 +268,7 @@ fn npm_ci() -> anyhow::Result<()> {
     for file in ["package.json", "package-lock.json"] {
         fs::copy(root().join("web").join(file), folder.join(file))?;
     }
-    run("npm", &["ci", "--prefix", &*folder.to_string_lossy(), "--no-audit", "--no-fund", "--ignore-scripts"])
+    run("npm", &["ci", "--prefix", &in_target(NPM), "--no-audit", "--no-fund", "--ignore-scripts"])
 }
 
 /// Where [`Need::Npm`] is.
@@ -231,11 +290,4 @@ pub fn program(name: &str) -> PathBuf {
 fn name_of(module: &str) -> &str {
     let path = module.split('@').next().unwrap_or(module);
     path.rsplit('/').next().unwrap_or(path)
-}
-
-/// The release binary, built now, and in the same build, which shares the most, the examples that other parts run.
-pub fn release_binary() -> anyhow::Result<PathBuf> {
-    let packages = ["--package", "ascertain-cli", "--package", "ascertain-report"];
-    run("cargo", &[&["build", "--quiet", "--release", "--bins", "--examples"], &packages[..]].concat())?;
-    Ok(target().join("release/ascertain"))
 }

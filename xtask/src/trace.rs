@@ -2,53 +2,48 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::fs;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use serde_json::Value;
 
-use crate::calibrate::spin;
-use crate::load::Load;
+use crate::load::{Load, spin};
 use crate::tools;
 
 const PAIRS: &str = "2000";
 
 /// Records pairs of a program of some 2 ms with itself under each kind of load.
 pub fn record() -> anyhow::Result<()> {
-    let ascertain = tools::release_binary()?;
-    record_under(&ascertain, "steady load", Load::steady, "steady-load.txt")?;
-    record_under(&ascertain, "bursts of load", Load::bursts, "bursts-of-load.txt")
+    record_under("steady load", Load::steady, "steady-load.txt")?;
+    record_under("bursts of load", Load::bursts, "bursts-of-load.txt")
 }
 
-fn record_under(ascertain: &Path, about: &str, load: fn() -> Load, file: &str) -> anyhow::Result<()> {
-    let folder = tools::target().join("xtask-trace");
-    let _ = std::fs::remove_dir_all(&folder);
-    let (path, command) = (folder.to_string_lossy().into_owned(), spin(1_000_000));
-    let arguments = ["compare", "-w", "10", "-r", PAIRS, "--evidence", &path, "-n", "a", "-n", "b", &command, &command];
+fn record_under(about: &str, load: fn() -> Load, file: &str) -> anyhow::Result<()> {
+    tools::release_binary()?;
+    let (folder, command) = (tools::new_folder("xtask-trace")?, spin(1_000_000));
+    let options = ["compare", "-w", "10", "-r", PAIRS, "--evidence", &folder, "-n", "a", "-n", "b"];
     let load = load();
-    let output = tools::capture(ascertain, &arguments)?;
+    tools::ascertain(&[&options[..], &[&command, &command]].concat())?;
     drop(load);
-    ensure!(output.status.success(), "ascertain: {}", String::from_utf8_lossy(&output.stderr));
-    let run = std::fs::read_dir(&folder)?.next().context("no run was recorded")??;
-    let rows = std::fs::read_to_string(run.path().join("trials.jsonl"))?;
+    let run = fs::read_dir(&folder)?.next().context("no run was recorded")??;
+    let rows = fs::read_to_string(run.path().join("trials.jsonl"))?;
     let mut text =
         format!("# {}\n# wall time in ns of `spin 1000000` and of the same again: a pair a line\n", origin(about)?);
     for [one, other] in pairs(&rows)? {
         writeln!(text, "{one} {other}")?;
     }
-    let path = tools::root().join("crates/stats/tests/data").join(file);
-    std::fs::write(&path, text)?;
-    println!("{} is written anew", path.display());
+    let path = tools::in_root(&format!("crates/stats/tests/data/{file}"));
+    fs::write(&path, text)?;
+    println!("{path} is written anew");
     Ok(())
 }
 
 /// On which machine, when, and how it was recorded.
 fn origin(about: &str) -> anyhow::Result<String> {
-    let cpus = std::fs::read_to_string("/proc/cpuinfo").context("/proc/cpuinfo")?;
+    let cpus = fs::read_to_string("/proc/cpuinfo").context("/proc/cpuinfo")?;
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).context("no model")?.1;
     let cores = std::thread::available_parallelism()?;
-    let date = tools::capture("date", &["-u", "+%Y-%m-%d"])?.stdout;
-    let date = String::from_utf8(date)?;
+    let date = tools::said("date", &["-u", "+%Y-%m-%d"])?;
     Ok(format!("{model}, {cores} CPUs, kept busy by {about}; {}; cargo xtask trace", date.trim()))
 }
 

@@ -1,5 +1,5 @@
-//! What a bench may also have: a check of the answer, functions that await, and what stays on its thread; and groups of which
-//! only the first has inputs. `cargo run --release --example bench -- --bench` measures as `cargo bench` would.
+//! What a bench may also have: a check of the answer, functions that await, and what stays on its thread; and groups of
+//! which only the first has inputs. `cargo run --release --example bench -- --bench` measures as `cargo bench` would.
 
 use std::cell::Cell;
 use std::future::Future;

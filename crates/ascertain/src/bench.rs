@@ -1,8 +1,8 @@
 //! The `main` of a user's own benches: functions measured against each other, with verdicts.
 //!
-//! A bench has a name, an input and a function, and is a part of a group. In each trial the functions of a group run in a
-//! fresh random order, and each is compared with the first one at the same input, until it is clear which is faster. A bench
-//! is a file under `benches/` with `harness = false`:
+//! A bench has a name, an input and a function, and is a part of a group. In each trial the functions of a group run in
+//! a fresh random order, and each is compared with the first one at the same input, until it is clear which is faster.
+//! A bench is a file under `benches/` with `harness = false`:
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -75,19 +75,19 @@
 //!
 //! # Before and after
 //!
-//! `--save-baseline main` keeps a run of each group under a name, and `--baseline main` lays a later one beside it: medians
-//! with their intervals, what differs in machine and options, and no verdict. The runs are not paired: what the machine did
-//! on the one day and not on the other is in the difference, and no test can take it out. To know whether a change made a
-//! function faster, put both versions into one bench, in which they are paired:
+//! `--save-baseline main` keeps a run of each group under a name, and `--baseline main` lays a later one beside it:
+//! medians with their intervals, what differs in machine and options, and no verdict. The runs are not paired: what the
+//! machine did on the one day and not on the other is in the difference, and no test can take it out. To know whether a
+//! change made a function faster, put both versions into one bench, in which they are paired:
 //!
 //! ```toml
 //! [dev-dependencies]
 //! before = { package = "mine", git = "file:///home/me/mine", tag = "v1.0" }
 //! ```
 //!
-//! Baselines are runs like any other, in the same folder: `ascertain report sums@main`, `ascertain history compare sums@main
-//! latest`. Projects whose groups have the same names keep theirs apart with `--evidence DIR`. Both options need the feature
-//! `recorded` of this crate.
+//! Baselines are runs like any other, in the same folder: `ascertain report sums@main`, `ascertain history compare
+//! sums@main latest`. Projects whose groups have the same names keep theirs apart with `--evidence DIR`. Both options
+//! need the feature `recorded` of this crate.
 //!
 //! # What a criterion user changes
 //!
@@ -114,7 +114,6 @@
 
 mod baseline;
 mod main;
-mod measure;
 mod options;
 
 pub use ascertain_engine::black_box;

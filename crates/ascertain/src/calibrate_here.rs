@@ -48,8 +48,8 @@ impl Default for CalibrateHere {
 }
 
 impl CalibrateHere {
-    /// What to measure and judge: a comparison that goes on until the time is up, whatever is decided. [`calibration`] says
-    /// what came of it.
+    /// What to measure and judge: a comparison that goes on until the time is up, whatever is decided. [`calibration`]
+    /// says what came of it.
     ///
     /// # Errors
     /// When the command line is none.
@@ -107,11 +107,11 @@ pub fn calibration(done: &Done) -> Result<Calibration, Error> {
     })
 }
 
-/// The least difference, as a logarithm of a ratio, that the judge sees in so many pairs in at least [`SEEN_SHARE`] of the
-/// minutes; none where that is more than [`GREATEST`].
+/// The least difference, as a logarithm of a ratio, that the judge sees in so many pairs in at least [`SEEN_SHARE`] of
+/// the minutes; none where that is more than [`GREATEST`].
 ///
-/// The noise of a minute is made up of what was seen of a command against itself, with replacement: each log-ratio is as likely
-/// as its opposite, for a coin decides which of the two runs first.
+/// The noise of a minute is made up of what was seen of a command against itself, with replacement: each log-ratio is
+/// as likely as its opposite, for a coin decides which of the two runs first.
 fn seen_difference(noise: &[f64], pairs: u64, judge: &OrderJudge, seed: u64) -> Option<f64> {
     if noise.is_empty() || !is_seen(GREATEST, noise, pairs, judge, seed) {
         return None;
@@ -125,8 +125,8 @@ fn seen_difference(noise: &[f64], pairs: u64, judge: &OrderJudge, seed: u64) -> 
     Some(seen)
 }
 
-/// Whether that happens in enough of the minutes. They are the same for each difference, so that a greater one is not seen
-/// less often by chance.
+/// Whether that happens in enough of the minutes. They are the same for each difference, so that a greater one is not
+/// seen less often by chance.
 fn is_seen(difference: f64, noise: &[f64], pairs: u64, judge: &OrderJudge, seed: u64) -> bool {
     let mut missable = MINUTES - (SEEN_SHARE * MINUTES as f64).ceil() as usize;
     (0..MINUTES as u64).all(|minute| {

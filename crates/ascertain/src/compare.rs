@@ -77,8 +77,8 @@ impl Compare {
     /// What to measure and judge.
     ///
     /// # Errors
-    /// When a command line is none, a parameter is in none of them, commands can't be compared by the metric, or a gate, a
-    /// ratio or another metric than the time is asked for and there is one command.
+    /// When a command line is none, a parameter is in none of them, commands can't be compared by the metric, or a
+    /// gate, a ratio or another metric than the time is asked for and there is one command.
     pub fn plan(self) -> Result<(Request, Plan), Error> {
         let counters = command::counters();
         let is_counter = counters.iter().any(|counter| counter.name == self.metric);

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod arguments;
 pub mod bench;
 pub mod calibrate_here;
 #[cfg(feature = "claims")]
@@ -16,8 +17,6 @@ pub mod permute;
 #[cfg(feature = "plot")]
 pub mod power;
 mod request;
-#[cfg(feature = "recorded")]
-pub mod resume;
 mod run;
 #[cfg(feature = "recorded")]
 pub mod runs;
@@ -28,4 +27,4 @@ pub use ascertain_report as report;
 pub use ascertain_stats as stats;
 pub use error::Error;
 pub use request::{Ending, GatedVerdict, Request, Terms};
-pub use run::{Done, RunContext, carry_out};
+pub use run::{Continue, Done, RunContext, carry_out};

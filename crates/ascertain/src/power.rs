@@ -36,8 +36,8 @@ pub enum Question {
 }
 
 impl Power {
-    /// The claimed rate, the margin, and the error of each verdict. Whether one wins at least half of the pairs is what an
-    /// order asks.
+    /// The claimed rate, the margin, and the error of each verdict. Whether one wins at least half of the pairs is what
+    /// an order asks.
     fn terms(&self) -> (f64, Option<f64>, f64) {
         match self.question {
             Question::AtLeast { rate, margin, two_sided: false } => (rate, margin, self.error),
@@ -196,8 +196,8 @@ fn check_cost(ends: [f64; 2], error: f64, true_rates: &[f64], max_trials: u64) -
     }
     let scale = 10_u64.pow(fitting.ilog10());
     refused(format!(
-        "{max_trials} trials at {} true rates would take about {} min to compute; allow fewer (--max-trials {}), or ask \
-         for true rates that are farther from the claim",
+        "{max_trials} trials at {} true rates would take about {} min to compute; allow fewer (--max-trials {}), or \
+         ask for true rates that are farther from the claim",
         true_rates.len(),
         (seconds / 60.0).ceil(),
         fitting / scale * scale

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiments;
 
-/// What a run was asked for beside its plan. `run.json` keeps it, so that a run that goes on later ends as it would have.
+/// What a run was asked for beside its plan. `run.json` keeps it, so that a run that goes on later ends as it would
+/// have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// Which use case it is: the name of its subcommand, as its module's `USE_CASE` says.
@@ -101,7 +102,8 @@ impl Request {
         Request { use_case: use_case.into(), fail_on, layout, plot: false, shown, places }
     }
 
-    /// What a recorded run was asked for; `None` for runs of the first versions and for those of somebody's own benches.
+    /// What a recorded run was asked for; `None` for runs of the first versions and for those of somebody's own
+    /// benches.
     #[must_use]
     pub fn of_recorded(header: &Header) -> Option<Request> {
         serde_json::from_value(header.request.clone()).ok()

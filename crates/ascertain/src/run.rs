@@ -1,24 +1,27 @@
-//! From a plan and a request to a run.
+//! From a plan and a request to a run, and further with one that is recorded.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_engine::command::CommandExperiment;
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::Experiment;
+use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::{Plan, Registry};
 use ascertain_engine::run::{Observer, Recording, Run};
 use ascertain_sys::clock;
 use ascertain_sys::interrupt::Stop;
 
+use crate::compare;
 use crate::error::Error;
-use crate::request::{Ending, Request};
+use crate::request::{Ending, GatedVerdict, Request};
 
 /// Where a run happens: what it may measure besides commands, where its evidence goes, and who hears of it.
 pub struct RunContext<'a> {
     /// The experiments that it may name; commands are always there.
     pub registry: &'a Registry<'a>,
     /// The folder of runs; without one no evidence is kept.
-    pub evidence: Option<std::path::PathBuf>,
+    pub evidence: Option<PathBuf>,
     /// Said in `run.json`, for those who read it.
     pub command_line: Vec<String>,
     /// Ends it in order when somebody asks; by default signals do, where the program has them caught.
@@ -87,7 +90,48 @@ pub fn carry_out(request: Request, plan: Plan, context: RunContext) -> Result<Do
     go(request, plan, recording, context.registry, (&context.stop, context.observer))
 }
 
-pub(crate) fn go(
+/// A recorded run, and what is to be otherwise from now on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continue {
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Time for the continuation; without it, as much as the run had.
+    pub max_time: Option<Duration>,
+    /// Trials of each lane in all; without it, as many as the run had.
+    pub max_trials: Option<u64>,
+    /// Verdicts that fail, instead of those that the run said.
+    pub fail_on: Option<Vec<GatedVerdict>>,
+    /// What it fails for, of a run of the first version, whose plan does not have it.
+    pub gate: Option<Gate>,
+}
+
+impl Continue {
+    /// Goes on with the run. Its error budget stays what it was, and so do its tables, gates and purpose: `run.json`
+    /// has them, and [`Request::of_recorded`] reads the request there.
+    ///
+    /// # Errors
+    /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
+    pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
+        let parts = Box::new(evidence::Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?);
+        let mut plan = parts.1.header.plan.clone();
+        plan.config.max_time = self.max_time.unwrap_or(plan.config.max_time);
+        if self.max_trials.is_some() {
+            // It takes the place of `compare -r`, too.
+            (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
+        }
+        plan.config.gate = plan.config.gate.or(self.gate);
+        if let Some(fail_on) = self.fail_on {
+            if plan.commands.iter().any(|set| set.id == compare::USE_CASE) {
+                let way_out = "and its --fail-if stays what it was";
+                return Err(Error::Request(format!("--fail-on is for claims; this run compares commands, {way_out}")));
+            }
+            request.fail_on = fail_on;
+        }
+        go(request, plan, Recording::Continue(parts), context.registry, (&context.stop, context.observer))
+    }
+}
+
+fn go(
     request: Request,
     plan: Plan,
     recording: Recording,

@@ -162,3 +162,19 @@ fn a_baseline_that_is_not_there_says_how_to_keep_one() {
         ran.stdout
     );
 }
+
+/// What can't be written is a warning; but who asks for a baseline asks for nothing else.
+#[test]
+fn a_baseline_that_can_not_be_kept_is_an_error() {
+    let state = tempfile::tempdir().unwrap();
+    fs::write(state.path().join("file"), "").unwrap();
+    let folder = state.path().join("file/below").display().to_string();
+    let arguments = ["calls", "--evidence", &folder];
+    let ran = measured(state.path(), &arguments);
+    assert_eq!(ran.stderr.matches("warning: ").count(), 1, "{}", ran.stderr);
+    let save = [&["--bench", "--max-trials", "3"], &arguments[..], &["--save-baseline", "main"]].concat();
+    let ran = bench(state.path(), &save);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`calls` is not kept as `main`"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("`awaited`"), "what was measured is printed: {}", ran.stdout);
+}

@@ -4,8 +4,7 @@
 use ascertain::engine::command::CommandSet;
 use ascertain::engine::outcome::Verdict;
 use ascertain::engine::run::{Observer, Progress, Silent};
-use ascertain::resume::Continue;
-use ascertain::{Ending, Request, RunContext, carry_out, compare::Compare};
+use ascertain::{Continue, Ending, Request, RunContext, carry_out, compare::Compare};
 use ascertain_sys::interrupt::Stop;
 
 /// Asks as soon as it hears of the run.

@@ -9,6 +9,7 @@ mod session;
 
 use std::process::ExitCode;
 
+use ascertain::Ending;
 use ascertain_sys::interrupt;
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -28,12 +29,11 @@ fn main() -> ExitCode {
         Err(error) => return wrong_usage(&error),
     };
     match command.execute::<Cli>() {
-        Ok(code) => code.into(),
+        Ok(ending) => exit::code(ending).into(),
         Err(error) => {
             output::note(&format!("error: {error:#}"));
             // What was interrupted stays so, whatever failed while it ended.
-            let code = if interrupt::requested() { exit::Code::Interrupted } else { exit::Code::Usage };
-            code.into()
+            if interrupt::requested() { exit::code(Ending::Interrupted).into() } else { exit::USAGE.into() }
         }
     }
 }
@@ -46,7 +46,7 @@ fn wrong_usage(error: &clap::Error) -> ExitCode {
         }
         _ => {
             output::note(error.render().to_string().trim_end());
-            exit::Code::Usage.into()
+            exit::USAGE.into()
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain_engine::unit::{Unit, parse_quantity};
+pub use ascertain::arguments::{count, duration, positive_share, share};
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::exports::Exports;
 
@@ -78,58 +79,14 @@ pub enum Color {
     Never,
 }
 
-/// A duration such as `30s`, `1.5 min` or `200ms`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let nanoseconds = parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())?;
-    match nanoseconds {
-        ns if (1.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
-        _ => Err(format!("`{text}` is no time that one could wait; give one such as 30s")),
-    }
-}
+/// A word that an option takes, its aliases behind it; what `--help` says of it; and what it stands for.
+pub type Word<T> = (&'static [&'static str], &'static str, T);
 
-/// How many, at least one.
-pub fn count(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(count) if count > 0 => Ok(count),
-        _ => Err(format!("`{text}` is no count; give a whole number from 1, such as 20")),
-    }
-}
-
-/// A share strictly between 0 and 1: `0.99`, `99%`, `1e-6`.
-pub fn share(text: &str) -> Result<f64, String> {
-    let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
-    match value {
-        v if v > 0.0 && v < 1.0 => Ok(v),
-        v if v > 1.0 && v < 100.0 && !text.contains('%') => {
-            Err(format!("`{text}` is not strictly between 0 and 1; did you mean `{text}%`?"))
-        }
-        v if !(0.0..=1.0).contains(&v) => Err(format!("`{text}` is no rate: a rate is from 0 to 100 %")),
-        _ => Err(format!("`{text}` is not strictly between 0 and 1; no number of trials could decide it")),
-    }
-}
-
-/// A share above 0 and below 1: `5%`, `0.01`.
-pub fn positive_share(text: &str) -> Result<f64, String> {
-    let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
-    match value {
-        v if v > 0.0 && v < 1.0 => Ok(v),
-        v if v >= 1.0 && !text.contains('%') => {
-            Err(format!("`{text}` is {v} times as much again; did you mean `{text}%`?"))
-        }
-        _ => Err(format!("`{text}` is not above 0 and below 100 %")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A time limit of nothing at all would stop every command.
-    #[test]
-    fn a_time_is_a_nanosecond_at_least() {
-        assert_eq!(duration("1 ns"), Ok(Duration::from_nanos(1)));
-        for text in ["0", "0.5 ns", "-1 s", "1e12 h"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
+/// Takes one of these words.
+pub fn one_of<T: Clone + Send + Sync>(words: &'static [Word<T>]) -> impl TypedValueParser<Value = T> {
+    let values = words.iter().map(|(names, about, _)| PossibleValue::new(names[0]).aliases(&names[1..]).help(*about));
+    PossibleValuesParser::new(values).try_map(|given| {
+        let meant = words.iter().find(|(names, ..)| names.contains(&given.as_str()));
+        meant.map(|(.., value)| value.clone()).ok_or("it is not one of the words")
+    })
 }

@@ -7,6 +7,7 @@ use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::Run;
 use ascertain_report::pictures::for_terminal;
 use ascertain_report::plot::text;
+pub use ascertain_report::progress::note;
 use ascertain_report::terminal::{self, Style};
 
 use crate::options::{Color, Display, Format};
@@ -19,12 +20,6 @@ pub fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("standard output"),
     }
-}
-
-/// Writes a line to standard error, with what could steer a terminal as escapes; nothing can be done when that is
-/// closed.
-pub fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", terminal::escape_controls_in_lines(text));
 }
 
 /// The style of tables: colours as asked, as wide as the terminal.

@@ -1,22 +1,19 @@
 //! From a request to what is printed: where evidence goes, Ctrl-C, progress.
 
 use anyhow::{Context, anyhow};
-use ascertain::{Done, Request, RunContext, Terms};
+use ascertain::{Done, Ending, Request, RunContext, Terms};
 use ascertain_engine::command::Output;
 use ascertain_engine::evidence;
-use ascertain_engine::experiment::Arm;
-use ascertain_engine::observations::Observations;
-use ascertain_engine::outcome::{ClaimResult, LeftOut, Outcome, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan};
-use ascertain_engine::run::{Observer, Outlook, Progress, Run};
-use ascertain_report::exports::{self, Files, Purpose, Results};
-use ascertain_report::progress::Line;
+use ascertain_engine::run::{Observer, Run};
+use ascertain_report::exports::{self, Purpose, Results};
+use ascertain_report::progress::{Line, Watching};
 use ascertain_report::terminal::Style;
-use ascertain_report::{csv, json, markdown, outlook, sentence};
+use ascertain_report::{csv, json, markdown, sentence};
 use ascertain_sys::{clock, interrupt, process};
 
 use crate::cmd::{self, report};
-use crate::exit::Code;
 use crate::exports::{Exports, in_repository};
 use crate::options::{Common, Display, Format};
 use crate::output;
@@ -32,7 +29,7 @@ pub fn seed(given: Option<u64>) -> u64 {
 }
 
 /// Carries out what was asked for with the shipped experiments, and prints what came of it.
-pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::Result<Code> {
+pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::Result<Ending> {
     let quiet = common.display.quiet;
     let purpose = request.purpose(&plan);
     let watched = plan.clone();
@@ -64,8 +61,8 @@ pub struct Printed {
     pub has_report: bool,
 }
 
-/// Prints what came of a run as asked, and how one that is undecided goes on. `text` is for people, of the arms that were
-/// asked for. Where that or CSV leaves no room for why something failed, standard error has it.
+/// Prints what came of a run as asked, and how one that is undecided goes on. `text` is for people, of the arms that
+/// were asked for. Where that or CSV leaves no room for why something failed or is missing, standard error has it.
 pub fn print(
     done: &Done,
     display: &Display,
@@ -75,11 +72,9 @@ pub fn print(
     let Done { plan, run, .. } = done;
     let outcome = &run.outcome;
     let is_undecided = outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
-    match how_to_go_on(run, &plan.config) {
-        Some(how) if !display.quiet && is_undecided && !outcome.interrupted => {
-            output::note(&format!("undecided: {how}, at no cost in error"));
-        }
-        _ => {}
+    let is_said = is_undecided && !outcome.interrupted && !display.quiet;
+    if let (true, Some(how)) = (is_said, how_to_go_on(run, &plan.config)) {
+        output::note(&format!("undecided: {how}, at no cost in error"));
     }
     let says_why = match display.format {
         Format::Table => !display.quiet,
@@ -87,7 +82,7 @@ pub fn print(
         Format::Json | Format::Markdown => true,
     };
     if !says_why {
-        failures(run).iter().for_each(|failure| output::note(failure));
+        missing(run, display.quiet).iter().for_each(|sentence| output::note(sentence));
     }
     match display.format {
         Format::Json => output::print(&json::outcome(outcome))?,
@@ -98,18 +93,19 @@ pub fn print(
         Format::Table => output::print(&text(&outcome.asked_for(&plan.tables), &output::style(display)))?,
     }
     match &run.folder {
-        Some(folder) if run.unkept.is_none() && (printed.has_report || folder.join("report.html").is_file()) => {
+        Some(folder) if printed.has_report || folder.join("report.html").is_file() => {
             report::write(folder, display.quiet)
         }
         _ => Ok(()),
     }
 }
 
-/// Why a target failed, or why nothing was measured: said by claims, or, where none says it, of arms.
-fn failures(run: &Run) -> Vec<String> {
+/// Why a target failed, or why nothing was measured: said by claims, or, where none says it, of arms. Unless it is to
+/// be quiet, also what could not be measured beside the rest.
+fn missing(run: &Run, is_quiet: bool) -> Vec<String> {
     let outcome = &run.outcome;
     let is_empty = outcome.points.iter().all(|point| point.n == 0);
-    if !run.target_failed && !is_empty {
+    if !run.target_failed && !is_empty && is_quiet {
         return Vec::new();
     }
     let says_why = |claim: &&ClaimResult| claim.verdict == Verdict::Failed || (is_empty && !claim.reasons.is_empty());
@@ -117,23 +113,23 @@ fn failures(run: &Run) -> Vec<String> {
     if said.is_empty() { sentence::left_out(outcome) } else { said }
 }
 
-/// Has a run watched, and what came of it printed, with what that rests on where it is to be explained. A file that can't be
-/// written any more is an error that comes after the result.
+/// Has a run watched, and what came of it printed, with what that rests on where it is to be explained. A file that
+/// can't be written any more is an error that comes after the result.
 pub fn with_observer(
     plan: &Plan,
     purpose: &Purpose,
     exports: &Exports,
     (display, explain): (&Display, bool),
     carry_out: impl FnOnce(&mut dyn Observer) -> anyhow::Result<Done>,
-) -> anyhow::Result<Code> {
+) -> anyhow::Result<Ending> {
     let quiet = display.quiet;
     // Opened before anything is measured: a folder that can't be written to is found now.
-    let files = exports.open(purpose.clone(), display)?;
+    let mut files = exports.open(purpose.clone(), display)?;
     interrupt::install().context("Ctrl-C can't be caught")?;
-    let mut watching = Watching { plan, quiet, line: Line::new(!quiet && !shows_output(plan)), files };
-    let done = carry_out(&mut watching)?;
-    let Watching { line, mut files, .. } = watching;
-    drop(line);
+    // Commands that write to the terminal themselves would have a line in their way.
+    let shows_output = plan.commands.iter().any(|set| set.output == Output::Inherit);
+    let line = Line::new(!quiet && !shows_output);
+    let done = carry_out(&mut Watching { line, files: &mut files, is_quiet: quiet })?;
     let run = &done.run;
     for failure in &done.cleanup_failures {
         output::note(&format!("error: {failure}"));
@@ -143,9 +139,8 @@ pub fn with_observer(
         let results = Results::new(&run.outcome, &run.observations, &purpose, true);
         exports::annotations(&results).lines().for_each(output::note);
     }
-    match how_to_go_on(run, &done.plan.config) {
-        Some(how) if !quiet && run.outcome.interrupted => output::note(&format!("interrupted: {how}")),
-        _ => {}
+    if let (true, Some(how)) = (run.outcome.interrupted && !quiet, how_to_go_on(run, &done.plan.config)) {
+        output::note(&format!("interrupted: {how}"));
     }
     files.keep(&run.outcome, &run.observations);
     let unexported = files.finish().err().map(|error| match continuing(run, &[]) {
@@ -156,12 +151,7 @@ pub fn with_observer(
     if explain {
         output::explained(&run.outcome, display)?;
     }
-    unexported.map_or_else(|| Ok(done.ending().into()), |unexported| Err(anyhow!(unexported)))
-}
-
-/// Whether commands write to the terminal themselves, where a line would be in their way.
-fn shows_output(plan: &Plan) -> bool {
-    plan.commands.iter().any(|set| set.output == Output::Inherit)
+    unexported.map_or_else(|| Ok(done.ending()), |unexported| Err(anyhow!(unexported)))
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.
@@ -176,45 +166,4 @@ fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
 fn continuing(run: &Run, options: &[&str]) -> Option<String> {
     let folder = run.folder.as_ref()?.to_string_lossy();
     Some(process::join(&[&["ascertain", "continue", &folder], options].concat()))
-}
-
-/// Who hears of a run: the line of progress, and the files that are written meanwhile.
-struct Watching<'p> {
-    plan: &'p Plan,
-    quiet: bool,
-    line: Line,
-    files: Files,
-}
-
-impl Observer for Watching<'_> {
-    fn unavailable(&mut self, left_out: &[LeftOut]) {
-        let is_left_out =
-            |(experiment, arm): (&str, &Arm)| left_out.iter().any(|left_out| left_out.is_of(experiment, arm));
-        // Where nothing is left to be measured, what is printed says it at once.
-        if !self.quiet && !self.plan.arms().all(is_left_out) {
-            sentence::unavailable(left_out, self.plan).iter().for_each(|sentence| output::note(sentence));
-        }
-    }
-
-    fn unkept(&mut self, error: &evidence::Error) {
-        self.line.above(|| output::note(&format!("warning: {error}. The run goes on without.")));
-    }
-
-    fn outlook(&mut self, outlook: &Outlook) {
-        if !self.quiet {
-            self.line.above(|| output::note(&outlook::sentence(outlook)));
-        }
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        self.line.run(progress);
-    }
-
-    fn outcome_due(&mut self, now_ns: u64) -> bool {
-        self.files.outcome_due(now_ns)
-    }
-
-    fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
-        self.files.outcome(outcome, observations);
-    }
 }

@@ -63,7 +63,8 @@ fn it_goes_on_as_what_it_was() {
     assert_eq!((begun.code, ran.code), (Some(0), Some(0)), "{}{}", begun.stderr, ran.stderr);
     let [begun, ran] = [begun.json(), ran.json()];
     assert_eq!((&begun["pairs"], &ran["pairs"]), (&3.into(), &9.into()));
-    // The time is that of all pairs, though only six of them were measured now; the first ones may have taken longer each.
+    // The time is that of all pairs, though only six of them were measured now; the first ones may have taken longer
+    // each.
     let [before_s, in_all_s] = [&begun, &ran].map(|json| json["elapsed_s"].as_f64().unwrap());
     assert!(before_s >= 6.0 * 0.1 && in_all_s >= 18.0 * 0.1, "{before_s} {in_all_s}");
     let run = std::fs::read_to_string(runs(state.path())[0].join("run.json")).unwrap();

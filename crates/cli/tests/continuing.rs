@@ -33,7 +33,8 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     assert!(run.join("trials.parquet").is_file());
     let name = run.file_name().unwrap().to_str().unwrap();
     let json = ascertain(state.path(), &["continue", name, "--max-trials", "5", "--format", "json"]).json();
-    // The trial that the signal came in counts, though the command says nothing of itself that others had not said by then.
+    // The trial that the signal came in counts, though the command says nothing of itself that others had not said by
+    // then.
     let claim = &json["claims"][0];
     assert_eq!((&claim["trials"], &claim["unknown"]), (&5.into(), &1.into()), "{json}");
     assert_eq!(json["points"][0]["n"], 4, "{json}");
@@ -60,7 +61,8 @@ fn what_is_continued_fails_as_it_would_have() {
     assert_eq!(ascertain(state.path(), &["continue", name, "--fail-on", "refuted"]).code, Some(2));
 }
 
-/// After 8 of 8 some more trials would do, and the run says how to have it. On a machine that stops at times it takes more.
+/// After 8 of 8 some more trials would do, and the run says how to have it. On a machine that stops at times it takes
+/// more.
 #[test]
 fn what_is_undecided_says_how_to_go_on() {
     let state = tempfile::tempdir().unwrap();
@@ -122,8 +124,8 @@ fn a_run_that_lost_rows_is_not_decided_anew() {
 #[cfg(target_os = "linux")]
 const HANGS: &str = "n=$(cat calls); echo $((n + 1)) > calls; [ $((n % 3)) != 2 ] || { touch hangs; exec sleep 3600; }";
 
-/// Starts a run of that, or goes on with it, until the command hangs, and then ends it by a signal; as long as the run is
-/// undecided. Whether it was interrupted.
+/// Starts a run of that, or goes on with it, until the command hangs, and then ends it by a signal; as long as the run
+/// is undecided. Whether it was interrupted.
 #[cfg(target_os = "linux")]
 fn until_it_hangs(state: &std::path::Path, arguments: &[&str], signal: &str) -> bool {
     let _ = fs::remove_file(state.join("hangs"));

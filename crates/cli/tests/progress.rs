@@ -1,4 +1,5 @@
-//! What is seen of a run while it goes on: on a terminal of some width, on one that can't move its cursor, and in a pipe.
+//! What is seen of a run while it goes on: on a terminal of some width, on one that can't move its cursor, and in a
+//! pipe.
 #![allow(missing_docs)]
 
 mod common;

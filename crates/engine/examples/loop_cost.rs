@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{
-    Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial, Variant,
+    Arm, ArmId, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial, Variant,
 };
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::run::{Recording, Silent, run};
-use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
 
 thread_local! {
@@ -56,7 +55,7 @@ fn main() {
     let nothing = Nothing(Spec {
         id: "nothing".into(),
         variants: vec![variant("a"), variant("b")],
-        metrics: vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)],
+        metrics: vec![Metric::time("time", "")],
         ..Spec::default()
     });
     let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };

@@ -40,7 +40,8 @@ pub fn timed<'a, T>(mut f: impl FnMut() -> T + 'a) -> Timed<'a> {
 /// nor the dropping of what it returns.
 ///
 /// The inputs of a batch are made beforehand, at most 1,024 at once and no more than are made in 10 ms;
-/// a larger batch is timed in parts. An input that the function consumes is dropped within the time, unless it is returned.
+/// a larger batch is timed in parts. An input that the function consumes is dropped within the time, unless it is
+/// returned.
 ///
 /// ```
 /// let mut sort = ascertain_engine::batch::timed_with_setup(

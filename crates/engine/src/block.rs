@@ -145,7 +145,8 @@ impl TrialRecord {
         record
     }
 
-    /// What the trial did not come to see could be anything, and so could the quantile of samples that are not all there.
+    /// What the trial did not come to see could be anything, and so could the quantile of samples that are not all
+    /// there.
     pub fn lose_the_rest(&mut self, metrics: &[Metric]) {
         let seen = std::mem::take(&mut self.samples.0);
         for arm in &mut self.measured {
@@ -174,9 +175,9 @@ pub trait Executor {
     /// Undoes what opening did.
     fn close(&mut self, lane: usize);
 
-    /// Measures the block. The record may be of another that it was given before, or of none yet. Records are judged in the
-    /// order in which their blocks were given out, so that what is slow to come, or never does, can't be left out of a
-    /// verdict.
+    /// Measures the block. The record may be of another that it was given before, or of none yet. Records are judged in
+    /// the order in which their blocks were given out, so that what is slow to come, or never does, can't be left out
+    /// of a verdict.
     fn run(&mut self, block: Block, record: &mut TrialRecord);
 
     /// Waits for another record of what it was given; false when none is on its way any more.

@@ -54,8 +54,8 @@ pub struct Claim {
     /// No new trial for this claim after that many.
     #[serde(default)]
     pub max_trials: Option<u64>,
-    /// Metrics (indices into the spec's) by which its two arms are compared besides, with the trials that it takes itself:
-    /// no trial is added for them, and each has the claim's error once more, outside of the run's.
+    /// Metrics (indices into the spec's) by which its two arms are compared besides, with the trials that it takes
+    /// itself: no trial is added for them, and each has the claim's error once more, outside of the run's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<usize>,
 }
@@ -133,8 +133,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// What is known of how much better the candidate is in a trial; none where that has no meaning: a ratio of values of
-    /// zero or below.
+    /// What is known of how much better the candidate is in a trial; none where that has no meaning: a ratio of values
+    /// of zero or below.
     pub fn compare(self, better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
         let (worse, best) = match better {
             Better::Lower => (baseline, candidate),
@@ -148,8 +148,8 @@ impl Effect {
     }
 }
 
-/// How many times better one arm is than another in each trial that both have a number of, as far as that is known; none
-/// where a number is zero or below.
+/// How many times better one arm is than another in each trial that both have a number of, as far as that is known;
+/// none where a number is zero or below.
 pub(crate) fn paired_ratios(
     better: Better,
     candidates: impl Iterator<Item = (u64, Bounds)>,

@@ -1,7 +1,8 @@
-//! What a run found beside its figures, as data: why something has no verdict or no figures, what speaks against its trials
-//! being alike, and what threatens its results. `ascertain-report` has the words.
+//! What a run found beside its figures, as data: why something has no verdict or no figures, what speaks against its
+//! trials being alike, and what threatens its results. `ascertain-report` has the words.
 //!
-//! In JSON each has a `code`. Runs of the first version have the words alone: those are read as [`Reason::Said`] and so on.
+//! In JSON each has a `code`. Runs of the first version have the words alone: those are read as [`Reason::Said`] and so
+//! on.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -168,6 +169,11 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
+    /// This CPU lacks an instruction set.
+    pub fn feature(feature: impl ToString) -> Unavailable {
+        Unavailable::Feature { feature: feature.to_string() }
+    }
+
     /// What the technique or the system says.
     pub fn other(words: impl ToString) -> Unavailable {
         Unavailable::Other { words: words.to_string() }

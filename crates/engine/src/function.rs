@@ -69,8 +69,8 @@ struct Input {
     iterations: OnceCell<u64>,
 }
 
-/// What changes is inside of it, so that a group of a longer life may stand beside one of a shorter. Several sessions may
-/// share it: they take turns.
+/// What changes is inside of it, so that a group of a longer life may stand beside one of a shorter. Several sessions
+/// may share it: they take turns.
 type Batch<'a> = Box<dyn Fn(u64) -> u64 + 'a>;
 type Check<'a> = Box<dyn Fn() -> bool + 'a>;
 
@@ -135,8 +135,8 @@ impl<'a> Group<'a> {
         self.add(name, Box::new(move |iterations| batch::time_calls(&mut *f.borrow_mut(), iterations)))
     }
 
-    /// Adds a function of an input that all calls share. It goes through [`black_box`](crate::black_box), so that no call
-    /// is saved for its input being known.
+    /// Adds a function of an input that all calls share. It goes through [`black_box`](crate::black_box), so that no
+    /// call is saved for its input being known.
     #[must_use]
     pub fn function_with_input<I: ?Sized, T>(
         self,
@@ -149,8 +149,8 @@ impl<'a> Group<'a> {
 
     /// Adds a function that consumes a fresh input in each call.
     ///
-    /// Inputs are made beforehand, at most 1,024 at once and no more than are made in 10 ms, and what the calls return is
-    /// dropped afterwards: neither is timed. Moving the input is, and dropping it where it is not returned:
+    /// Inputs are made beforehand, at most 1,024 at once and no more than are made in 10 ms, and what the calls return
+    /// is dropped afterwards: neither is timed. Moving the input is, and dropping it where it is not returned:
     /// [`function_with_setup_ref`](Self::function_with_setup_ref) times neither.
     #[must_use]
     pub fn function_with_setup<I, T>(
@@ -167,8 +167,8 @@ impl<'a> Group<'a> {
         self.add(name, Box::new(batch))
     }
 
-    /// Adds a function that changes a fresh input in each call, which it gets by reference: the input is made beforehand,
-    /// stays where it is, and is dropped afterwards with what the calls return.
+    /// Adds a function that changes a fresh input in each call, which it gets by reference: the input is made
+    /// beforehand, stays where it is, and is dropped afterwards with what the calls return.
     #[must_use]
     pub fn function_with_setup_ref<I, T>(
         self,
@@ -280,7 +280,7 @@ calls, equally many for every function at an input: `time` is the mean of the ba
 speak of such means.";
 
 fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {
-    let time = Metric::new("time", "time of one call: the mean of a batch", Unit::Nanosecond, Better::Lower);
+    let time = Metric::time("time", "time of one call: the mean of a batch");
     let (unit, about) = match throughput {
         None => return vec![time],
         Some(Throughput::Bytes(_)) => (Unit::BytePerSecond, "bytes a second, over the same batch"),

@@ -43,7 +43,6 @@ impl<'a> Local<'a> {
 
 impl Executor for Local<'_> {
     fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Failures, TargetError> {
-        self.now.opens();
         let found = self.registry.iter().find(|known| known.spec().id == experiment);
         let experiment = *found.ok_or_else(|| TargetError::Failed(format!("there is no experiment `{experiment}`")))?;
         let opened: Vec<Arm> = arms.iter().map(|(_, arm)| arm.clone()).collect();
@@ -58,7 +57,6 @@ impl Executor for Local<'_> {
             }
         }
         let verify_cost_ns = (clock::now_ns() - start_ns) as f64 / arms.len() as f64;
-        self.now.rests();
         self.lanes.insert(lane, OpenLane { experiment, session, ids, verify_cost_ns, cost_ns: 0.0 });
         Ok(failures)
     }
@@ -74,9 +72,7 @@ impl Executor for Local<'_> {
             return;
         };
         let start_ns = clock::now_ns();
-        self.now.begins_trial(start_ns);
         lane.measure(block, record, &self.now);
-        self.now.rests();
         record.elapsed_ns = clock::now_ns() - start_ns;
         if record.end == End::Whole && block.trial != Block::WARM_UP {
             lane.cost_ns += (record.elapsed_ns as f64 - lane.cost_ns) / if lane.cost_ns == 0.0 { 1.0 } else { 16.0 };

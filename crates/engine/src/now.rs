@@ -1,4 +1,5 @@
-//! What a run does at this moment, for another thread to see: a trial may take minutes, in which nobody is told anything.
+//! What a run does at this moment, for another thread to see: a trial may take minutes, in which nobody is told
+//! anything.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

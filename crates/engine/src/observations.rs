@@ -32,8 +32,8 @@ impl ArmValues {
         self.trials[metric].iter().cloned().flatten().zip((0..values.len()).map(|index| values.bounds(index)))
     }
 
-    /// How many times better this arm's value is than a baseline's in each trial that has both, as far as it is known; nothing
-    /// of values of zero or below.
+    /// How many times better this arm's value is than a baseline's in each trial that has both, as far as it is known;
+    /// nothing of values of zero or below.
     ///
     /// # Panics
     /// Where there is no such metric.
@@ -141,8 +141,8 @@ impl Observations {
         true
     }
 
-    /// Whether a trial says anything of an arm: not where a signal cut it off before any of those that were seen to their end
-    /// had come to theirs, for that far every one comes. How far a killed run had come nobody knows.
+    /// Whether a trial says anything of an arm: not where a signal cut it off before any of those that were seen to
+    /// their end had come to theirs, for that far every one comes. How far a killed run had come nobody knows.
     fn says_anything(&self, arm: usize, row: &[Bounds]) -> bool {
         // Of what a signal cut off something was never seen; of what met its time limit everything was.
         if !row.contains(&Bounds::UNKNOWN) {
@@ -180,12 +180,11 @@ impl Observations {
 mod tests {
     use super::*;
     use crate::experiment::{Metric, Point};
-    use crate::unit::Unit;
 
     /// A trial of which an arm has no number must not shift those that follow.
     #[test]
     fn ratios_are_of_values_of_the_same_trial() {
-        let metrics = vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)];
+        let metrics = vec![Metric::time("time", "")];
         let spec = Spec { metrics, ..Spec::default() };
         let mut observations = Observations::default();
         let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };

@@ -176,8 +176,8 @@ pub struct ClaimResult {
     pub successes: u64,
     /// The trials that were dropped because both did equally well.
     pub ties: u64,
-    /// The trials in which what was cut off, by a time limit or a signal, leaves open whether the tests are true. They count
-    /// against either verdict.
+    /// The trials in which what was cut off, by a time limit or a signal, leaves open whether the tests are true. They
+    /// count against either verdict.
     #[serde(default)]
     pub unknown: u64,
     /// The trials that gave the verdict, which is about them, where later ones were measured too.
@@ -189,8 +189,8 @@ pub struct ClaimResult {
     /// Whether what an arm leaves behind seems to reach into the next trial, so that no coin decides its outcome.
     #[serde(default)]
     pub interferes: bool,
-    /// How long the trials took that it was judged by, which other claims may have shared; 0 where that is not known, as of
-    /// trials that were read back.
+    /// How long the trials took that it was judged by, which other claims may have shared; 0 where that is not known,
+    /// as of trials that were read back.
     #[serde(default)]
     pub elapsed_ns: u64,
     /// Successes among the trials that were no ties.
@@ -224,8 +224,8 @@ pub struct ClaimResult {
     /// The conditions of its predicates that were false in a trial, with how often each was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<Broken>,
-    /// How the two compare by other metrics, in the same trials: each is wrong with a chance of at most the claim's error,
-    /// outside of the run's.
+    /// How the two compare by other metrics, in the same trials: each is wrong with a chance of at most the claim's
+    /// error, outside of the run's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<ClaimResult>,
 }
@@ -370,8 +370,8 @@ impl ClaimSpec {
         matches!(self.tests.as_slice(), [TestSpec::Versus { .. }])
     }
 
-    /// The quantile of the paired ratios or differences that it speaks of, where it compares two arms and nothing else: "at
-    /// least x in a share `rate` of the trials" says that the (1 − rate)-quantile is at least x.
+    /// The quantile of the paired ratios or differences that it speaks of, where it compares two arms and nothing else:
+    /// "at least x in a share `rate` of the trials" says that the (1 − rate)-quantile is at least x.
     pub fn quantile(&self, rate: f64) -> Option<f64> {
         let [TestSpec::Versus { bound, .. }] = self.tests.as_slice() else { return None };
         Some(match bound {

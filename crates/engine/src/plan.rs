@@ -1,5 +1,5 @@
-//! What a run is asked to do, as plain data that `run.json` keeps so that a run can be continued; and from that to lanes:
-//! shares the error, says what this machine can't measure, groups arms.
+//! What a run is asked to do, as plain data that `run.json` keeps so that a run can be continued; and from that to
+//! lanes: shares the error, says what this machine can't measure, groups arms.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -173,8 +173,8 @@ pub(crate) enum Grouping {
     ByMachine,
 }
 
-/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`]. Also says what this machine
-/// can't measure.
+/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`]. Also says what this
+/// machine can't measure.
 pub(crate) fn lanes<'a>(
     plan: &Plan,
     registry: &Registry<'a>,

@@ -99,8 +99,8 @@ impl Predicate {
         text.split(" and ").map(|part| Comparison::parse(part.trim(), metrics)).collect::<Result<_, _>>().map(Predicate)
     }
 
-    /// Whether every comparison is true of the values, by metric; `None` where what was cut off leaves that open, and where
-    /// one is about the metric that is `open`. A metric that was not observed makes its comparison false.
+    /// Whether every comparison is true of the values, by metric; `None` where what was cut off leaves that open, and
+    /// where one is about the metric that is `open`. A metric that was not observed makes its comparison false.
     pub fn is_true(&self, values: &[Bounds], open: Option<usize>) -> Option<bool> {
         self.each(values, open).fold(Some(true), and)
     }

@@ -26,8 +26,8 @@ pub struct Run {
     pub observations: Observations,
     /// Where the evidence is, when it was kept.
     pub folder: Option<PathBuf>,
-    /// Why evidence could not be kept, or not to the end: the disk is full, for example. The outcome is of everything that
-    /// was measured; what was recorded before stays readable.
+    /// Why evidence could not be kept, or not to the end: the disk is full, for example. The outcome is of everything
+    /// that was measured; what was recorded before stays readable.
     pub unkept: Option<evidence::Error>,
     /// Whether a target failed or gave a wrong answer, also one that no claim speaks of, or whose claims
     /// had been decided before.
@@ -131,8 +131,8 @@ impl Observer for Silent {
 /// the time is up, or somebody asks for the end.
 ///
 /// # Errors
-/// When the plan can't be carried out. A target's failure is an outcome, not an error, and without evidence that can't be
-/// written the run goes on, as [`Run::unkept`] says.
+/// When the plan can't be carried out. A target's failure is an outcome, not an error, and without evidence that can't
+/// be written the run goes on, as [`Run::unkept`] says.
 pub fn run(
     plan: &Plan,
     registry: &Registry,

@@ -36,8 +36,8 @@ pub(crate) struct Schedule<'r, 'a> {
     executor: &'r mut dyn Executor,
     judge: &'r mut RunJudge<'a>,
     evidence: Option<&'r mut Writer>,
-    /// Why what is measured now is not recorded any more. That trials begin still is: who goes on with what was recorded
-    /// could otherwise drop those that were not.
+    /// Why what is measured now is not recorded any more. That trials begin still is: who goes on with what was
+    /// recorded could otherwise drop those that were not.
     pub unkept: Option<evidence::Error>,
     facts: &'r RunFacts<'r>,
     stop: &'r interrupt::Stop,
@@ -138,9 +138,12 @@ impl<'r, 'a> Schedule<'r, 'a> {
             }
             return Ok(());
         }
-        self.report_progress_if_due(clock::now_ns(), lane)?;
+        self.report_progress_if_due(clock::now_ns(), lane);
         let spec = self.judge.lanes[lane].experiment.spec();
-        match self.executor.open(lane, &spec.id, &self.judge.lanes[lane].measurable()) {
+        self.now.opens();
+        let opened = self.executor.open(lane, &spec.id, &self.judge.lanes[lane].measurable());
+        self.now.rests();
+        match opened {
             Ok(failures) => {
                 self.is_open[lane] = true;
                 failures.iter().for_each(|(slot, error)| self.judge.set_aside(lane, *slot, error));
@@ -155,7 +158,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
             if self.time_left_ns() == 0 {
                 break;
             }
-            self.report_progress_if_due(clock::now_ns(), lane)?;
+            self.report_progress_if_due(clock::now_ns(), lane);
             self.warm_up(lane)?;
         }
         Ok(())
@@ -166,7 +169,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         if self.stop.is_asked() {
             return Err(Interrupted);
         }
-        self.executor.run(self.judge.warm_up(lane), &mut self.record);
+        let block = self.judge.warm_up(lane);
+        self.measure(block);
         self.judge.lanes[lane].cost_ns = self.record.elapsed_ns as f64;
         match &self.record {
             TrialRecord { failure: Some((slot, error)), .. } => self.judge.set_aside(lane, *slot, error),
@@ -176,8 +180,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         Ok(())
     }
 
-    /// Once it is known what a trial of each lane costs: defers what can't be decided, gives comparisons more time where that
-    /// is allowed, and says what they take.
+    /// Once it is known what a trial of each lane costs: defers what can't be decided, gives comparisons more time
+    /// where that is allowed, and says what they take.
     fn look_ahead(&mut self) {
         self.has_looked_ahead = true;
         if self.judge.config.exact_trials.is_some() {
@@ -216,10 +220,10 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
     }
 
-    /// What the open claims take, where they don't fit in the time: that of one lane, or of comparisons, which are all wanted.
-    /// Gives comparisons the time, if they may have it.
+    /// What the open claims take, where they don't fit in the time: that of one lane, or of comparisons, which are all
+    /// wanted. Gives comparisons the time, if they may have it.
     fn outlook(&mut self) -> Option<Outlook> {
-        let is_comparison = self.judge.claims.iter().all(|judge| judge.claim.judging == Judging::Order);
+        let is_comparison = self.judge.is_comparison();
         if !is_comparison && self.is_open.len() > 1 {
             return None;
         }
@@ -290,10 +294,10 @@ impl<'r, 'a> Schedule<'r, 'a> {
     fn slice(&mut self, lane: usize) -> Result<(), Interrupted> {
         let slice_ends_ns = self.time_ns.end.min(clock::now_ns().saturating_add(SLICE_NS));
         loop {
-            if !self.wait_for_gap(lane)? {
+            if !self.wait_for_gap(lane) {
                 return Ok(());
             }
-            self.report_progress_if_due(clock::now_ns(), lane)?;
+            self.report_progress_if_due(clock::now_ns(), lane);
             self.trial(lane)?;
             if !self.has_looked_ahead {
                 self.look_ahead();
@@ -304,11 +308,17 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
     }
 
-    /// Runs one trial. What an interrupted one had seen by then counts: a run that is interrupted and continued would else
-    /// lose its slow trials.
+    fn measure(&mut self, block: Block) {
+        self.now.begins_trial(clock::now_ns());
+        self.executor.run(block, &mut self.record);
+        self.now.rests();
+    }
+
+    /// Runs one trial. What an interrupted one had seen by then counts: a run that is interrupted and continued would
+    /// else lose its slow trials.
     fn trial(&mut self, lane: usize) -> Result<(), Interrupted> {
         let block = self.judge.issue(lane, self.evidence.as_deref());
-        self.executor.run(block, &mut self.record);
+        self.measure(block);
         let record = &self.record;
         let mut evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
         self.judge.take(record, evidence.as_deref_mut());
@@ -329,8 +339,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
     /// Trials that are to be spread over time start at random moments: a fixed rhythm could beat with
     /// what else the machine does. False when the run ends meanwhile.
-    fn wait_for_gap(&mut self, lane: usize) -> Result<bool, Interrupted> {
-        let Some(gap) = self.judge.config.gap else { return Ok(true) };
+    fn wait_for_gap(&mut self, lane: usize) -> bool {
+        let Some(gap) = self.judge.config.gap else { return true };
         let seed = self.judge.config.seed ^ self.judge.lanes[lane].trials.rotate_left(32);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let wait_ns = (gap.as_nanos() as f64 * 2.0 * rng.random::<f64>()) as u64;
@@ -338,16 +348,16 @@ impl<'r, 'a> Schedule<'r, 'a> {
         loop {
             let now_ns = clock::now_ns();
             if now_ns >= until_ns || self.stop.is_asked() {
-                return Ok(now_ns < self.time_ns.end && !self.stop.is_asked());
+                return now_ns < self.time_ns.end && !self.stop.is_asked();
             }
-            self.report_progress_if_due(now_ns, lane)?;
+            self.report_progress_if_due(now_ns, lane);
             std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(20_000_000)));
         }
     }
 
-    fn report_progress_if_due(&mut self, now_ns: u64, lane: usize) -> Result<(), Interrupted> {
+    fn report_progress_if_due(&mut self, now_ns: u64, lane: usize) {
         if now_ns < self.next_progress_ns {
-            return Ok(());
+            return;
         }
         self.next_progress_ns = now_ns + PROGRESS_NS;
         // Nobody learns of a trial that a kill could still undo.
@@ -362,7 +372,6 @@ impl<'r, 'a> Schedule<'r, 'a> {
             let outcome = summary::outcome(self.facts, &judge.observations, judge.results_so_far(), false);
             self.observer.outcome(&outcome, &judge.observations);
         }
-        Ok(())
     }
 
     fn progress(&self, now_ns: u64, lane: usize) -> Progress {
@@ -373,22 +382,19 @@ impl<'r, 'a> Schedule<'r, 'a> {
             Some(claim) => (claim.claim.id.clone(), claim.headline()),
             None => (id.clone(), format!("{} trials", state.trials)),
         };
-        let mut closed = [0; Verdict::ALL.len()];
-        for claim in judge.claims.iter().filter(|claim| !claim.is_open()) {
-            let verdict = claim.verdict().0;
-            closed.iter_mut().zip(Verdict::ALL).filter(|(_, of)| *of == verdict).for_each(|(count, _)| *count += 1);
-        }
+        let closed = judge.claims.iter().filter(|claim| !claim.is_open());
+        let verdicts: Vec<Verdict> = closed.map(|claim| claim.verdict().0).collect();
         let is_early = cost_ns == 0.0 || cost_ns >= SLOW_NS || state.trials < FEW;
         let least = judge.open_claims(lane).filter(|_| is_early).map(|claim| claim.least(None).trials).max();
         Progress {
             at_ns: now_ns,
             elapsed: Duration::from_nanos(now_ns.saturating_sub(self.time_ns.start)),
             max_time: self.max_time(),
-            closed,
+            closed: Verdict::ALL.map(|verdict| verdicts.iter().filter(|known| **known == verdict).count()),
             claims: judge.claims.len(),
             what,
             headline,
-            is_comparison: judge.claims.iter().all(|judge| judge.claim.judging == Judging::Order),
+            is_comparison: judge.is_comparison(),
             trials: state.trials,
             most_trials: judge.config.most_trials(),
             least,
@@ -400,18 +406,16 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
 #[cfg(test)]
 mod tests {
-    use ascertain_sys::interrupt::Stop as Asked;
+    use ascertain_sys::interrupt::Stop;
     use ascertain_sys::machine::Machine;
 
     use super::*;
     use crate::block::{Failures, MeasuredArm};
     use crate::claim::{Bound, Claim, Effect, Judging, Test};
-    use crate::experiment::{Arm, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError};
+    use crate::experiment::{Arm, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError};
     use crate::outcome::{ClaimResult, Verdict};
-    use crate::plan::{self, Grouping};
-    use crate::plan::{Config, Plan};
+    use crate::plan::{self, Config, Grouping, Plan};
     use crate::run::Silent;
-    use crate::unit::Unit;
 
     /// Measured by the executor alone.
     struct Remote(Spec);
@@ -490,9 +494,9 @@ mod tests {
         }
     }
 
-    /// Whether the candidate is faster than the baseline in half of the pairs, judged from far away.
-    fn judged(far_away: &mut FarAway, max_trials: u64) -> ClaimResult {
-        let metrics = vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)];
+    /// Whether the candidate is 1.5 times as fast as the baseline in half of the pairs.
+    fn judged(executor: &mut dyn Executor, max_trials: u64, now: Now) -> ClaimResult {
+        let metrics = vec![Metric::time("time", "")];
         let remote = Remote(Spec { id: "remote".into(), metrics, ..Spec::default() });
         let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
         let bound = Bound::AtLeast(1.5);
@@ -517,29 +521,50 @@ mod tests {
         let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan).unwrap();
         let facts =
             RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
-        let (stop, mut silent) = (Asked::default(), Silent);
-        let mut schedule =
-            Schedule::new(far_away, &mut judge, None, &facts, (&stop, &mut silent), 0..u64::MAX, Now::default());
+        let (stop, mut silent) = (Stop::default(), Silent);
+        let mut schedule = Schedule::new(executor, &mut judge, None, &facts, (&stop, &mut silent), 0..u64::MAX, now);
         assert!(schedule.go().is_ok());
         judge.lose_the_rest(None);
         judge.results().remove(0)
     }
 
+    /// Nothing can be opened.
+    struct Shut;
+
+    impl Executor for Shut {
+        fn open(&mut self, _: usize, _: &str, _: &[(usize, Arm)]) -> Result<Failures, TargetError> {
+            Err(TargetError::Failed("it is shut".into()))
+        }
+
+        fn close(&mut self, _: usize) {}
+
+        fn run(&mut self, _: Block, _: &mut TrialRecord) {
+            panic!("it is shut");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_opened_is_not_waited_for() {
+        let now = Now::default();
+        let result = judged(&mut Shut, 10, now.clone());
+        assert_eq!((result.verdict, now.doing()), (Verdict::Failed, None));
+    }
+
     #[test]
     fn records_that_come_late_or_twice_count_once() {
         let mut far_away = FarAway::new(1, 1.0, |_, _| false);
-        let result = judged(&mut far_away, 1_000);
+        let result = judged(&mut far_away, 1_000, Now::default());
         assert_eq!((result.verdict, result.unknown), (Verdict::Holds, 0), "{result:?}");
         assert!(result.decided.unwrap().trials < 10, "{result:?}");
         assert_eq!(far_away.closed, [0], "what was opened is closed");
     }
 
-    /// With no difference between the two either verdict is a mistake at a rate of a half, if trials that are bad for one
-    /// answer could be made to disappear.
+    /// With no difference between the two either verdict is a mistake at a rate of a half, if trials that are bad for
+    /// one answer could be made to disappear.
     #[test]
     fn records_that_never_come_count_against_both() {
         let verdicts = |drops: fn(f64, bool) -> bool, wins: f64| {
-            let runs = (0..40).map(|seed| judged(&mut FarAway::new(seed, wins, drops), 60));
+            let runs = (0..40).map(|seed| judged(&mut FarAway::new(seed, wins, drops), 60, Now::default()));
             runs.filter(|result| result.verdict == Verdict::Holds).count()
         };
         // A rate of 0.4 is not half; whoever loses three defeats of four would make it 0.73.

@@ -41,8 +41,8 @@ impl Bounds {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// The number, or the middle of where it lies if that is bounded, which a ratio is not by zero: what tables, pictures and
-    /// sentences show of a quantile.
+    /// The number, or the middle of where it lies if that is bounded, which a ratio is not by zero: what tables,
+    /// pictures and sentences show of a quantile.
     pub fn estimate(self) -> Option<f64> {
         let is_bounded = self.low.is_finite() && self.high.is_finite() && self.low != 0.0;
         self.value().or_else(|| is_bounded.then(|| self.low + (self.high - self.low) / 2.0))
@@ -85,8 +85,8 @@ impl Bounds {
         }
     }
 
-    /// The natural logarithm of a ratio: infinite where all that is known is that it is above 1, or below; none where not even
-    /// that is known.
+    /// The natural logarithm of a ratio: infinite where all that is known is that it is above 1, or below; none where
+    /// not even that is known.
     pub fn log_ratio(self) -> Option<f64> {
         match self {
             Bounds { low, high } if low >= 1.0 => Some(high.ln()),
@@ -167,10 +167,14 @@ impl Values {
         Bounds { low: self.lows.get(index).copied().unwrap_or(high), high }
     }
 
-    /// What each is at least, of those of which that is known.
+    /// What each is at least.
+    fn lows(&self) -> &[f64] {
+        if self.lows.is_empty() { &self.highs } else { &self.lows }
+    }
+
+    /// The same, of those of which it is known.
     fn known_lows(&self) -> impl Iterator<Item = f64> {
-        let lows = if self.lows.is_empty() { &self.highs } else { &self.lows };
-        lows.iter().copied().filter(|low| *low > Bounds::CUT_OFF.low)
+        self.lows().iter().copied().filter(|low| *low > Bounds::CUT_OFF.low)
     }
 
     /// The least value, also where it was cut off there.
@@ -196,7 +200,7 @@ impl Values {
 
     /// The values in ascending order.
     pub fn sorted(&self) -> Sorted {
-        let mut sorted = Sorted { highs: self.highs.clone(), lows: self.lows.clone() };
+        let mut sorted = Sorted(self.clone());
         sorted.sort();
         sorted
     }
@@ -241,55 +245,41 @@ impl FromIterator<f64> for Values {
 
 /// Values in ascending order, to read quantiles from: those that they have at least, and those that they have at most.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sorted {
-    highs: Vec<f64>,
-    /// Empty as long as none was cut off.
-    lows: Vec<f64>,
-}
+pub struct Sorted(Values);
 
 impl Sorted {
     /// Adds one, which has its place after the next [`sort`](Self::sort).
     pub(crate) fn push(&mut self, value: Bounds) {
-        if self.lows.is_empty() && value.low < value.high {
-            self.lows = self.highs.clone();
-        }
-        if !self.lows.is_empty() || value.low < value.high {
-            self.lows.push(value.low);
-        }
-        self.highs.push(value.high);
+        self.0.push(value);
     }
 
     /// Puts those in order that were added.
     pub(crate) fn sort(&mut self) {
         // Almost sorted already: the standard library's stable sort is linear in that case.
-        self.highs.sort_by(f64::total_cmp);
-        self.lows.sort_by(f64::total_cmp);
+        self.0.highs.sort_by(f64::total_cmp);
+        self.0.lows.sort_by(f64::total_cmp);
     }
 
     /// The values as a slice; those that were cut off are infinite, and last.
     pub fn as_slice(&self) -> &[f64] {
-        &self.highs
-    }
-
-    fn lows(&self) -> &[f64] {
-        if self.lows.is_empty() { &self.highs } else { &self.lows }
+        &self.0.highs
     }
 
     /// What the one is that has rank ⌈q n⌉; none where there are no values.
     pub(crate) fn nearest_rank(&self, q: f64) -> Option<Bounds> {
-        let n = self.highs.len();
+        let n = self.as_slice().len();
         let rank = ((q * n as f64).ceil() as usize).clamp(1, n.max(1));
-        Some(Bounds { low: *self.lows().get(rank - 1)?, high: self.highs[rank - 1] })
+        Some(Bounds { low: *self.0.lows().get(rank - 1)?, high: self.as_slice()[rank - 1] })
     }
 
     /// Between which values the quantile `q` lies: [`quantile_sorted`] of what is known.
     pub fn quantile(&self, q: f64) -> Option<Bounds> {
-        Some(Bounds { low: quantile_sorted(self.lows(), q)?, high: quantile_sorted(&self.highs, q)? })
+        Some(Bounds { low: quantile_sorted(self.0.lows(), q)?, high: quantile_sorted(self.as_slice(), q)? })
     }
 
     /// The values at two ranks: the low end is one that was seen, and so is the high end, or it is infinite.
     pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
-        (ranks.of(self.lows()).0, ranks.of(&self.highs).1)
+        (ranks.of(self.0.lows()).0, ranks.of(self.as_slice()).1)
     }
 }
 

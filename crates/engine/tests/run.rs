@@ -163,8 +163,8 @@ fn comparisons_of_equals_are_rarely_decided() {
     assert!(decided.iter().all(|&count| count < 22), "{decided:?} of {runs}");
 }
 
-/// On a machine that is quicker for whoever was measured just before, which only the last of the trial before can be, no
-/// coin decides the outcomes: the answer says so.
+/// On a machine that is quicker for whoever was measured just before, which only the last of the trial before can be,
+/// no coin decides the outcomes: the answer says so.
 #[test]
 fn what_reaches_into_the_next_trial_is_said() {
     thread_local! {

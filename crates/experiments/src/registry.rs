@@ -4,40 +4,40 @@ use ascertain_engine::experiment::Experiment;
 
 // A folder is named as its experiment is on the command line.
 #[cfg(feature = "sync")]
-#[path = "barrier/mod.rs"]
+#[path = "barrier/experiment.rs"]
 pub mod barrier;
 #[cfg(feature = "numeric")]
-#[path = "cbrt/mod.rs"]
+#[path = "cbrt/experiment.rs"]
 pub mod cbrt;
 #[cfg(feature = "sync")]
-#[path = "core-latency/mod.rs"]
+#[path = "core-latency/experiment.rs"]
 pub mod core_latency;
 #[cfg(feature = "numeric")]
-#[path = "decimal/mod.rs"]
+#[path = "decimal/experiment.rs"]
 pub mod decimal;
 #[cfg(feature = "sync")]
-#[path = "event-count/mod.rs"]
+#[path = "event-count/experiment.rs"]
 pub mod event_count;
 #[cfg(feature = "chance")]
-#[path = "fill-rate/mod.rs"]
+#[path = "fill-rate/experiment.rs"]
 pub mod fill_rate;
 #[cfg(feature = "numeric")]
-#[path = "format-scaling/mod.rs"]
+#[path = "format-scaling/experiment.rs"]
 pub mod format_scaling;
 #[cfg(feature = "sync")]
-#[path = "per-cpu/mod.rs"]
+#[path = "per-cpu/experiment.rs"]
 pub mod per_cpu;
 #[cfg(feature = "numeric")]
-#[path = "polynomial/mod.rs"]
+#[path = "polynomial/experiment.rs"]
 pub mod polynomial;
 #[cfg(feature = "sync")]
-#[path = "reclamation/mod.rs"]
+#[path = "reclamation/experiment.rs"]
 pub mod reclamation;
 #[cfg(feature = "chance")]
-#[path = "reshuffle/mod.rs"]
+#[path = "reshuffle/experiment.rs"]
 pub mod reshuffle;
 #[cfg(feature = "numeric")]
-#[path = "sum/mod.rs"]
+#[path = "sum/experiment.rs"]
 pub mod sum;
 
 /// Every experiment that ships, those of a family together.

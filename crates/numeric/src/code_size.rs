@@ -1,8 +1,9 @@
 //! How many bytes of machine code a function is.
 
 /// Makes a function `$name` that only calls `$body` (which must be inlined), alone in a section of the
-/// program (its name is that of the family and the variant, which must be words together), and a function `$size` that tells how long that section is: what it takes of the instruction
-/// cache, without tables. `None` where the linker keeps no account of sections (it does for ELF).
+/// program (its name is that of the family and the variant, which must be words together), and a function `$size` that
+/// tells how long that section is: what it takes of the instruction cache, without tables. `None` where the linker
+/// keeps no account of sections (it does for ELF).
 macro_rules! sized {
     ($family:literal $variant:literal, $name:ident, $size:ident, ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr $(, $feature:literal)?) => {
         #[inline(never)]

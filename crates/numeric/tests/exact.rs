@@ -149,8 +149,8 @@ proptest! {
         prop_assert_eq!(whole.round().to_bits(), merged.round().to_bits());
     }
 
-    /// Blocks of singles of every width: those that are summed as integers of 64 bits, of which many wrap, those that are
-    /// wider by one, and those that follow on blocks of other sizes; with zeros of both signs, and of any length.
+    /// Blocks of singles of every width: those that are summed as integers of 64 bits, of which many wrap, those that
+    /// are wider by one, and those that follow on blocks of other sizes; with zeros of both signs, and of any length.
     #[test]
     fn blocks_of_singles_are_exact(
         blocks in proptest::collection::vec((-126..128_i32, 0..44_i32, 0..3_u8, 0..5_u64), 1..4),

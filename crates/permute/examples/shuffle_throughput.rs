@@ -1,7 +1,7 @@
 //! Reshuffles a second of two samples of a given size: `shuffle_throughput [SIZE [SHUFFLES [SEED]]]`.
 //!
-//! The samples are those that the peer in `cargo xtask bench permutation` makes: whole numbers from a fixed recurrence, the
-//! second sample's a little larger, so that both can be asked for the same p-value. Prints one JSON object.
+//! The samples are those that the peer in `cargo xtask bench permutation` makes: whole numbers from a fixed recurrence,
+//! the second sample's a little larger, so that both can be asked for the same p-value. Prints one JSON object.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Whether two samples differ in their medians by more than chance: `two_columns [FILE FILE]`, each with a number a line.
-//! Without files it compares two that it has.
+//! Whether two samples differ in their medians by more than chance: `two_columns [FILE FILE]`, each with a number a
+//! line. Without files it compares two that it has.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

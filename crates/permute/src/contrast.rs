@@ -41,8 +41,8 @@ impl Contrast {
         compare(Enclosure::extreme(statistics, f64::max), Enclosure::extreme(statistics, f64::min))
     }
 
-    /// How far a comparison is from what the null hypothesis expects, on a scale of its own on which more is further: the
-    /// least and the most that it may be.
+    /// How far a comparison is from what the null hypothesis expects, on a scale of its own on which more is further:
+    /// the least and the most that it may be.
     pub fn distance(&self, compared: Enclosure) -> (f64, f64) {
         let Enclosure { low, high, .. } = compared;
         match (self.comparison, self.alternative) {

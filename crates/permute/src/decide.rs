@@ -14,8 +14,8 @@ pub enum Method {
         /// The chance that a true null hypothesis is rejected, at most.
         alpha: f64,
     },
-    /// On which side of `alpha` is the p-value? By the confidence sequence method ([`stats::csm_verdict`]), with an interval
-    /// of the p-value.
+    /// On which side of `alpha` is the p-value? By the confidence sequence method ([`stats::csm_verdict`]), with an
+    /// interval of the p-value.
     Csm {
         /// Where the p-value is compared with.
         alpha: f64,
@@ -57,7 +57,8 @@ pub struct Reshuffled {
 pub enum Decision {
     /// The null hypothesis is rejected: by betting at `alpha`; by CSM, the p-value is below `alpha`.
     Different,
-    /// It is not, and more reshuffles would not change that; by CSM, the p-value is above `alpha`. No proof that it is true.
+    /// It is not, and more reshuffles would not change that; by CSM, the p-value is above `alpha`. No proof that it is
+    /// true.
     NotShown,
     /// The budget ended first.
     Undecided,
@@ -126,8 +127,8 @@ pub struct Conclusion {
 /// Time between looks at the budget's time, and between calls of `watch`.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Reshuffles until it is decided or the budget ends. `watch` is called every now and then; when it says false, that is the
-/// end.
+/// Reshuffles until it is decided or the budget ends. `watch` is called every now and then; when it says false, that is
+/// the end.
 ///
 /// # Errors
 /// When alpha or the error is not strictly between 0 and 1.

@@ -25,7 +25,8 @@ impl Dyadic {
         Dyadic { digits: number.into(), exponent: 0 }
     }
 
-    /// A sum that is finite: the double nearest to it, the one nearest to what that leaves, and so on until nothing is left.
+    /// A sum that is finite: the double nearest to it, the one nearest to what that leaves, and so on until nothing is
+    /// left.
     pub fn of_sum(mut sum: Exact) -> Dyadic {
         let mut all = Dyadic::whole(0);
         loop {

@@ -2,8 +2,8 @@
 
 use crate::pool;
 
-/// From `low` to `high`, both included. Every operation rounds them outward, but differences and multiples that are doubles
-/// are left as they are: what is exact remains a point.
+/// From `low` to `high`, both included. Every operation rounds them outward, but differences and multiples that are
+/// doubles are left as they are: what is exact remains a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Enclosure {
     pub low: f64,

@@ -1,4 +1,5 @@
-//! Statistics without rounding, and whether a reshuffle is an exceedance by them: for what an [enclosure] leaves in doubt.
+//! Statistics without rounding, and whether a reshuffle is an exceedance by them: for what an [enclosure] leaves in
+//! doubt.
 //!
 //! [enclosure]: crate::enclosure::Enclosure
 
@@ -43,7 +44,8 @@ pub(crate) fn means(totals: &[Dyadic], sizes: &[usize]) -> Statistics {
     each.map(|(index, total)| total.times(&of_others(sizes, index, |size| size))).collect()
 }
 
-/// From the samples' sums and sums of squares: `n` times the sum of squared deviations from the mean is `n · Σx² − (Σx)²`.
+/// From the samples' sums and sums of squares: `n` times the sum of squared deviations from the mean is
+/// `n · Σx² − (Σx)²`.
 pub(crate) fn variances(totals: &[Dyadic], squares: &[Dyadic], sizes: &[usize]) -> Statistics {
     let each = totals.iter().zip(squares).enumerate().map(|(index, (total, squares))| {
         let deviations = squares.times(&Dyadic::whole(sizes[index] as u64)).minus(&total.times(total));
@@ -82,8 +84,8 @@ pub(crate) fn has_exact_squares(numbers: &[f64]) -> bool {
     numbers.iter().all(|x| *x == 0.0 || x.abs() >= LEAST)
 }
 
-/// Whether these statistics are at least as far apart as the observed ones, in the sense of a question whose null hypothesis
-/// neither shifts nor scales.
+/// Whether these statistics are at least as far apart as the observed ones, in the sense of a question whose null
+/// hypothesis neither shifts nor scales.
 pub(crate) fn exceeds(question: &Question, statistics: &Statistics, observed: &Statistics) -> bool {
     let ((low, high), (observed_low, observed_high)) = (ends(question, statistics), ends(question, observed));
     let order = match (question.comparison, question.statistic) {

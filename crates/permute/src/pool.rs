@@ -16,8 +16,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// # Errors
-    /// Values that are not finite or, where ratios are asked for, not positive once the null hypothesis is undone; more of
-    /// them than memory holds.
+    /// Values that are not finite or, where ratios are asked for, not positive once the null hypothesis is undone; more
+    /// of them than memory holds.
     pub fn new(mut samples: Vec<Sample>, question: &Question) -> Result<Pool, Error> {
         let per_unit = as_whole_numbers(&mut samples, question.null.shift);
         let is_exact = undo_null(&mut samples, question, per_unit)?;
@@ -56,7 +56,8 @@ fn as_whole_numbers(samples: &mut [Sample], shift: f64) -> f64 {
     per_unit
 }
 
-/// The second sample as it would be without what the null hypothesis says of it, and whether that was done without rounding.
+/// The second sample as it would be without what the null hypothesis says of it, and whether that was done without
+/// rounding.
 fn undo_null(samples: &mut [Sample], question: &Question, per_unit: f64) -> Result<bool, Error> {
     let null = question.null;
     if null.is_plain() {
@@ -84,7 +85,8 @@ pub(crate) fn less(x: f64, y: f64) -> (f64, f64) {
     (difference, (x - (difference + used)) + (used - y))
 }
 
-/// A ratio of means or quantiles is one of positive numbers, however the values are dealt out, if all of them are positive.
+/// A ratio of means or quantiles is one of positive numbers, however the values are dealt out, if all of them are
+/// positive.
 pub(crate) fn all_positive(samples: &[Sample], question: &Question, per_unit: f64) -> Result<(), Error> {
     if question.comparison != Comparison::Ratio || question.statistic == Statistic::StandardDeviation {
         return Ok(());

@@ -3,13 +3,14 @@
 /// Half a unit in the last place of 1.
 pub(crate) const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// Bounds of what rounding did to the pooled values: nothing if they are exact. Else the second sample's had a shift and a
-/// scale undone, and before that each was read from decimals. With `D/S` the quotient of the shift and the scale, that is
-/// at most `3u (|x| + |D/S|)` for a value `x`.
+/// Bounds of what rounding did to the pooled values: nothing if they are exact. Else the second sample's had a shift
+/// and a scale undone, and before that each was read from decimals. With `D/S` the quotient of the shift and the scale,
+/// that is at most `3u (|x| + |D/S|)` for a value `x`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Precision {
     pub is_exact: bool,
-    /// Whether the sum of any of the values is a double, in whatever order they are added: small multiples of one number.
+    /// Whether the sum of any of the values is a double, in whatever order they are added: small multiples of one
+    /// number.
     pub adds_exactly: bool,
     /// `|D/S|`.
     undone: f64,
@@ -50,15 +51,15 @@ impl Precision {
         if self.is_exact { 0.0 } else { self.sum }
     }
 
-    /// Of the standard deviation of any `count` of the values: that of a sum is at most the sum of the deviations. Also of what
-    /// calculating it with so many digits does, for values that are exact.
+    /// Of the standard deviation of any `count` of the values: that of a sum is at most the sum of the deviations. Also
+    /// of what calculating it with so many digits does, for values that are exact.
     pub fn of_deviation(&self, count: usize) -> f64 {
         self.root_of_squares / (count as f64 - 1.0).sqrt()
     }
 }
 
-/// Whether every sum of some of the numbers is a double, and therefore exact in any order: whole multiples of one power of
-/// two of which all together are at most 2^53.
+/// Whether every sum of some of the numbers is a double, and therefore exact in any order: whole multiples of one power
+/// of two of which all together are at most 2^53.
 pub(crate) fn adds_exactly(numbers: &[f64]) -> bool {
     let last_bit = |x: f64| {
         let (exponent, fraction) = ((x.to_bits() >> 52) as i32 & 0x7ff, x.to_bits() & ((1 << 52) - 1));

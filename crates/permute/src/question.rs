@@ -21,7 +21,8 @@ impl Sample {
     }
 }
 
-/// What is compared, and how. By default the difference of means, two-sided, and "one distribution" is the null hypothesis.
+/// What is compared, and how. By default the difference of means, two-sided, and "one distribution" is the null
+/// hypothesis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Question {
     /// What a sample is summed up by.

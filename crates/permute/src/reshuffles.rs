@@ -21,7 +21,8 @@ pub struct Observed {
     pub statistics: Vec<f64>,
     /// Their comparison.
     pub value: f64,
-    /// The comparison that the null hypothesis expects: 0 for a difference and 1 for a ratio, unless it shifts or scales.
+    /// The comparison that the null hypothesis expects: 0 for a difference and 1 for a ratio, unless it shifts or
+    /// scales.
     pub expected: f64,
 }
 
@@ -48,8 +49,8 @@ pub enum Technique {
 pub struct Reshuffles {
     pub(crate) deal: Deal,
     contrast: Contrast,
-    /// The question without its null hypothesis, and the data's statistics without rounding: where these can tell what the
-    /// enclosures can't.
+    /// The question without its null hypothesis, and the data's statistics without rounding: where these can tell what
+    /// the enclosures can't.
     exactly: Option<(Question, exactly::Statistics)>,
     observed: Observed,
     /// The least and the most distance that the data may have.
@@ -66,7 +67,8 @@ pub(crate) enum Deal {
 }
 
 impl Reshuffles {
-    /// Reshuffles by the quicker technique. Takes 8 bytes a value, or for a standard deviation 24, and while it is made 8 more.
+    /// Reshuffles by the quicker technique. Takes 8 bytes a value, or for a standard deviation 24, and while it is made
+    /// 8 more.
     ///
     /// # Errors
     /// Fewer than two samples, or than two values in one; a value that is not finite, or not positive where ratios are
@@ -92,8 +94,8 @@ impl Reshuffles {
         let each = samples.iter_mut().map(|sample| statistic_of(&mut sample.values, statistic, None, &rough));
         let own: Vec<Enclosure> = each.collect();
         let statistics: Vec<f64> = own.iter().map(|each| each.value).collect();
-        // A difference of statistics that were rounded where the values are large has lost its digits: it is taken where
-        // they are small, which changes nothing else.
+        // A difference of statistics that were rounded where the values are large has lost its digits: it is taken
+        // where they are small, which changes nothing else.
         let apart = match (question.comparison, statistic) {
             (Comparison::Ratio, _) | (_, Statistic::StandardDeviation) => own,
             (Comparison::Difference, _) => {

@@ -1,4 +1,5 @@
-//! Reshuffles as one would do them by hand: the pooled values shuffled and dealt out. The reference, and for many samples.
+//! Reshuffles as one would do them by hand: the pooled values shuffled and dealt out. The reference, and for many
+//! samples.
 
 use ascertain_numeric::sum::exact;
 use ascertain_stats::{Moments, quantile_sorted};

@@ -75,8 +75,8 @@ impl RandomSubset {
     }
 }
 
-/// A word each of whose bits is set with the chance `numerator / 2^bits`: from the last binary digit of the chance on, a
-/// digit 1 joins a random word by `or`, 0 by `and`, which halves the chance so far, after adding 1 for the digit 1.
+/// A word each of whose bits is set with the chance `numerator / 2^bits`: from the last binary digit of the chance on,
+/// a digit 1 joins a random word by `or`, 0 by `and`, which halves the chance so far, after adding 1 for the digit 1.
 fn random_bits<R: Rng>(numerator: u32, bits: u32, random: &mut R) -> u64 {
     if numerator >> bits == 1 {
         return u64::MAX;
@@ -89,8 +89,8 @@ fn random_bits<R: Rng>(numerator: u32, bits: u32, random: &mut R) -> u64 {
     word
 }
 
-/// The words drawn, and the picks until the number is right: the mean of what is missing or too much, and the spread, both
-/// divided by the chance that a pick is of the right kind.
+/// The words drawn, and the picks until the number is right: the mean of what is missing or too much, and the spread,
+/// both divided by the chance that a pick is of the right kind.
 fn expected_cost(count: f64, chosen: f64, bits: u32, numerator: u32) -> f64 {
     let share = f64::from(numerator) / f64::from(1 << bits);
     let spread = 0.4 * (count * share * (1.0 - share)).sqrt();
@@ -141,7 +141,8 @@ mod tests {
         }
     }
 
-    /// Of large subsets: the right size, each element as often as it should be, and draws that overlap as independent ones.
+    /// Of large subsets: the right size, each element as often as it should be, and draws that overlap as independent
+    /// ones.
     #[test]
     fn large_subsets_have_the_right_moments() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);

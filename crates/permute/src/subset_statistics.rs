@@ -68,8 +68,8 @@ impl SubsetStatistics {
         Ok(SubsetStatistics { sizes, statistic, weights, precision, prepared })
     }
 
-    /// Both statistics where the second sample has the last of the values: as they were before they were dealt out. Not of
-    /// quantiles, for which values are sorted.
+    /// Both statistics where the second sample has the last of the values: as they were before they were dealt out. Not
+    /// of quantiles, for which values are sorted.
     pub fn of_the_last(&self, second: usize) -> Option<Vec<Enclosure>> {
         let count = self.sizes.iter().sum::<usize>();
         let mut mask = vec![0; count.div_ceil(64)];
@@ -139,7 +139,8 @@ impl SubsetStatistics {
 }
 
 impl Place {
-    /// The values that the quantile lies between, of those that the mask selects once it is exclusively or-ed with `flip`.
+    /// The values that the quantile lies between, of those that the mask selects once it is exclusively or-ed with
+    /// `flip`.
     fn selected(self, sorted: &[f64], mask: &[u64], flip: u64) -> (f64, f64) {
         let low = selected(mask, flip, self.index);
         let high = if self.fraction > 0.0 { next_selected(mask, flip, low) } else { low };
@@ -147,8 +148,8 @@ impl Place {
     }
 }
 
-/// The values less one of them, near their mean, so that a large offset costs no digits: but only where that is exact for
-/// each, as it is for those that differ by less than a factor of two.
+/// The values less one of them, near their mean, so that a large offset costs no digits: but only where that is exact
+/// for each, as it is for those that differ by less than a factor of two.
 fn centred(mut values: Vec<f64>) -> Vec<f64> {
     let mean = sum(&values) / values.len() as f64;
     let nearest = values.iter().copied().min_by(|x, y| (x - mean).abs().total_cmp(&(y - mean).abs()));

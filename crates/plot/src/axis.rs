@@ -13,8 +13,8 @@ pub enum Scale {
     Names(Vec<String>),
 }
 
-/// How the numbers of a unit are written: factors with their symbols, from the greatest on, the last one with the factor
-/// 1. Nothing for numbers without a unit.
+/// How the numbers of a unit are written: factors with their symbols, from the greatest on, the last one with the
+/// factor 1. Nothing for numbers without a unit.
 ///
 /// ```
 /// use ascertain_plot::{Axis, Prefixes, Scale};
@@ -27,11 +27,6 @@ pub type Prefixes = &'static [(f64, &'static str)];
 pub(crate) fn prefix(unit: Prefixes, value: f64) -> (f64, &'static str) {
     let fitting = unit.iter().find(|(factor, _)| value.abs() >= *factor);
     fitting.or(unit.last()).copied().unwrap_or((1.0, ""))
-}
-
-/// The symbol without a prefix; empty for numbers without a unit.
-pub(crate) fn symbol(unit: Prefixes) -> &'static str {
-    unit.last().map_or("", |(_, symbol)| symbol)
 }
 
 /// An axis.

@@ -19,8 +19,8 @@ const APART: f64 = 3.0;
 const TOO_LONG: f64 = 2.0;
 
 impl Clip {
-    /// For a y axis of numbers; `None` where no mark hides the others. Of marks that are known to be above where they are,
-    /// none is an outlier.
+    /// For a y axis of numbers; `None` where no mark hides the others. Of marks that are known to be above where they
+    /// are, none is an outlier.
     pub(crate) fn of(axis: &Axis, layers: &[Layer]) -> Option<Clip> {
         if matches!(axis.scale, Scale::Names(_) | Scale::Logit) || axis.in_percent {
             return None;

@@ -1,5 +1,5 @@
-/// The text with everything that could steer a terminal, or that XML can't hold, written as an escape: control characters
-/// and those that reorder or hide the text around them. What is left shows exactly what is there.
+/// The text with everything that could steer a terminal, or that XML can't hold, written as an escape: control
+/// characters and those that reorder or hide the text around them. What is left shows exactly what is there.
 pub fn escape_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

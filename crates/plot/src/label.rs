@@ -1,7 +1,12 @@
 //! What is written beside a tick.
 
 use crate::Prefixes;
-use crate::axis::{prefix, symbol};
+use crate::axis::prefix;
+
+/// The symbol without a prefix; empty for numbers without a unit.
+pub(crate) fn symbol(unit: Prefixes) -> &'static str {
+    unit.last().map_or("", |(_, symbol)| symbol)
+}
 
 /// Labels of evenly spaced numbers, all with the prefix that is given (its factor and its symbol) and with as many
 /// decimals as the step needs: `0`, `20 ms`, `40 ms`.
@@ -27,7 +32,8 @@ pub(crate) fn own(value: f64, unit: Prefixes) -> String {
     with_unit(&decimal(number, step, number), symbol)
 }
 
-/// The label of a power of two, or of a multiple of one: `64 KiB`. A bare number is written as tables write it: `65536`.
+/// The label of a power of two, or of a multiple of one: `64 KiB`. A bare number is written as tables write it:
+/// `65536`.
 pub(crate) fn binary(value: f64, unit: Prefixes) -> String {
     let prefixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
     let rank = ((value.log2() / 10.0).floor().max(0.0) as usize).min(prefixes.len() - 1);

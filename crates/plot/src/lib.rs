@@ -1,24 +1,38 @@
 #![doc = include_str!("../README.md")]
 
 mod axis;
-mod clip;
 mod escape;
-mod ink;
-mod label;
 mod layer;
+
+#[cfg(feature = "drawing")]
+mod clip;
+#[cfg(feature = "drawing")]
+mod ink;
+#[cfg(feature = "drawing")]
+mod label;
+#[cfg(feature = "drawing")]
 mod names;
+#[cfg(feature = "drawing")]
 mod scale;
+#[cfg(feature = "drawing")]
 mod scene;
+#[cfg(feature = "drawing")]
 mod stairs;
+#[cfg(feature = "drawing")]
 pub mod svg;
+#[cfg(feature = "drawing")]
 pub mod text;
+#[cfg(feature = "drawing")]
 mod thin;
+#[cfg(feature = "drawing")]
 mod ticks;
+#[cfg(feature = "drawing")]
 mod values;
 
 pub use axis::{Axis, Prefixes, Scale};
 pub use escape::{escape_controls, is_harmless};
 pub use layer::{Cell, Interval, Layer, Range, Which};
+#[cfg(feature = "drawing")]
 pub use thin::{MOST_MARKS, thin, thin_ranges};
 
 /// A picture.

@@ -29,8 +29,8 @@ pub(crate) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> S
     cut_at(text, 0.5, most, width)
 }
 
-/// Names that stand below each other, shortened: cut in their middle, but for those that would look like another one then
-/// and that can be told from all others by a cut elsewhere.
+/// Names that stand below each other, shortened: cut in their middle, but for those that would look like another one
+/// then and that can be told from all others by a cut elsewhere.
 pub(crate) fn told_apart(names: &[String], most: f64, width: impl Fn(&str) -> f64) -> Vec<String> {
     const HEADS: [f64; 7] = [0.65, 0.35, 0.8, 0.2, 0.9, 0.1, 0.0];
     let mut labels: Vec<String> = names.iter().map(|name| cut_at(name, 0.5, most, &width)).collect();

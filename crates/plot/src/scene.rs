@@ -4,7 +4,8 @@ use crate::scale::Ruler;
 use crate::thin::{MOST_MARKS, thinned};
 use crate::{Axis, Layer, Plot, Range, Scale, Which};
 
-/// A plot ready to be drawn: control characters escaped, marks thinned, axes with their ends, which say where they are cut.
+/// A plot ready to be drawn: control characters escaped, marks thinned, axes with their ends, which say where they are
+/// cut.
 pub(crate) struct Scene {
     /// The plot, with what is left of its layers.
     pub(crate) plot: Plot,

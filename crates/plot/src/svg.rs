@@ -44,8 +44,8 @@ use std::fmt::Write;
 pub(crate) use legend::colored_cells;
 use path::escaped;
 
-use crate::axis::symbol;
 pub use crate::ink::{DARK, GROUND, LIGHT};
+use crate::label::symbol;
 use crate::scale::Ruler;
 use crate::scene::Scene;
 use crate::ticks::Tick;

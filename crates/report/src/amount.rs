@@ -1,10 +1,9 @@
 //! What a command takes beside its time, in the words of a comparison: "uses 12 % less memory".
 //!
-//! A comparison by time says how many times as fast a command is. Of anything else that is better when it is less it says
-//! how much of it there is against the reference: the inverse.
+//! A comparison by time says how many times as fast a command is. Of anything else that is better when it is less it
+//! says how much of it there is against the reference: the inverse.
 
-use ascertain_engine::claim::Judging;
-use ascertain_engine::outcome::{ClaimResult, Decision, Measure, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, Decision, Measure};
 
 use crate::clause;
 use crate::figure::Figure;
@@ -41,10 +40,7 @@ impl Amount {
 
     /// That which an order is by.
     pub fn of_order(claim: &ClaimResult) -> Option<Amount> {
-        match claim.asked.tests.as_slice() {
-            [TestSpec::Versus { measure, .. }] if claim.asked.judging == Judging::Order => Amount::of(measure),
-            _ => None,
-        }
+        clause::ordered(claim).and_then(|(measure, ..)| Amount::of(measure))
     }
 
     /// "less", "more", "fewer".
@@ -79,21 +75,22 @@ impl Amount {
         clause::times(&inverse(claim), &word, marks).map(|times| format!("{} {times}", self.verbs.0))
     }
 
-    /// "12 % less (11 to 13 %)"; from twice as much on, and where its interval has no difference in it as well, "2.1 times
-    /// as much (1.9 to 2.2)".
-    fn change(&self, claim: &ClaimResult, marks: &[f64]) -> Option<String> {
+    /// "12 % less (11 to 13 %)"; from twice as much on, and where its interval has no difference in it as well, "2.1
+    /// times as much (1.9 to 2.2)".
+    fn change(&self, claim: &ClaimResult, marks: &[f64]) -> Option<Figure> {
         let inverse = inverse(claim);
         let in_percent = match [inverse.ratio, inverse.ratio_low, inverse.ratio_high] {
             [Some(value), Some(low), Some(high)] => percent_off([value, low, high], marks),
             _ => None,
         };
-        let said = in_percent
-            .map(|(Figure { value, range }, is_less)| format!("{value} % {} ({range} %)", self.word(is_less)));
-        said.or_else(|| clause::times(&inverse, &format!(" {}", self.times_as()), marks))
+        let said = in_percent.map(|(Figure { value, range, .. }, is_less)| {
+            Figure::said(format!("{value} % {}", self.word(is_less)), format!("{range} %"))
+        });
+        said.or_else(|| clause::times_apart(&inverse, &format!(" {}", self.times_as()), marks))
     }
 
-    #[cfg_attr(not(feature = "html"), allow(dead_code))]
     /// What the ratio in pictures is, which is above 1 where the command has less of it.
+    #[cfg(feature = "html")]
     pub fn ratio(&self) -> String {
         format!("reference's {} by its own", self.noun)
     }
@@ -107,8 +104,8 @@ impl Amount {
 pub(crate) struct Wording {
     /// "is faster", "uses less memory".
     pub is_better: String,
-    #[cfg_attr(not(feature = "html"), allow(dead_code))]
     /// The same of several: "are faster", "use less memory".
+    #[cfg_attr(not(feature = "html"), allow(dead_code))]
     pub are_better: String,
     /// "is faster than".
     pub better: String,
@@ -154,11 +151,11 @@ impl Wording {
     }
 }
 
-/// How far apart the two sides are: "1.052 times as fast (1.047 to 1.058)", "12 % less (11 to 13 %)".
-pub(crate) fn apart(claim: &ClaimResult, measure: &Measure, marks: &[f64]) -> Option<String> {
+/// How far apart the two sides are: "1.052 times as fast" and "1.047 to 1.058", "12 % less" and "11 to 13 %".
+pub(crate) fn apart(claim: &ClaimResult, measure: &Measure, marks: &[f64]) -> Option<Figure> {
     match Amount::of(measure) {
         Some(amount) => amount.change(claim, marks),
-        None => clause::times(claim, &format!(" times as {}", clause::adjective(measure).0), marks),
+        None => clause::times_apart(claim, &format!(" times as {}", clause::adjective(measure).0), marks),
     }
 }
 
@@ -188,7 +185,7 @@ mod tests {
     #[test]
     fn off_by_so_many_percent() {
         let off = |value, low, high| {
-            let (Figure { value, range }, is_less) = percent_off([value, low, high], &[1.0])?;
+            let (Figure { value, range, .. }, is_less) = percent_off([value, low, high], &[1.0])?;
             Some(format!("{value} % {} ({range})", if is_less { "less" } else { "more" }))
         };
         assert_eq!(off(0.88, 0.87, 0.89).as_deref(), Some("12 % less (11 to 13)"));

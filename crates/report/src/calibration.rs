@@ -7,12 +7,13 @@ use serde::Serialize;
 use crate::figure::{brief_odds, exact_percent, percent};
 use crate::json;
 use crate::terminal::Style;
-use crate::text::{plain, quoted, shortened};
+use crate::text::{counted, plain, quoted, shortened};
 
 /// The name and version of the schema of [`Calibration`] in JSON.
 pub const SCHEMA: &str = "ascertain.calibration/1";
 
-/// A command compared with itself. Differences are shares: 0.01 is one of 1 %. What is not known is `None`, in JSON `null`.
+/// A command compared with itself. Differences are shares: 0.01 is one of 1 %. What is not known is `None`, in JSON
+/// `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibration {
     /// [`SCHEMA`].
@@ -55,7 +56,7 @@ impl Calibration {
         };
         let a_second = significant(*pairs as f64 / elapsed_s);
         let few = if *pairs < FEW_PAIRS { " So few say little: --max-time takes more." } else { "" };
-        let pairs = if *pairs == 1 { "1 pair".into() } else { format!("{pairs} pairs") };
+        let pairs = counted(*pairs, "pair");
         vec![
             format!("{pairs} of {command} and itself in {elapsed_s:.1} s, {a_second} a second.{few}"),
             format!(
@@ -74,8 +75,8 @@ impl Calibration {
             _ => return "Neither was called faster than the other, which is right.".into(),
         };
         format!(
-            "The second of the two was called {word}, which is wrong: by chance that happens in at most {} of such runs. \
-             When it happens again, something here favours one of them.",
+            "The second of the two was called {word}, which is wrong: by chance that happens in at most {} of such \
+             runs. When it happens again, something here favours one of them.",
             exact_percent(self.error)
         )
     }
@@ -86,8 +87,8 @@ impl Calibration {
             true => {
                 let seconds = *calculated_pairs as f64 / (*pairs as f64 / elapsed_s);
                 format!(
-                    "In {calculated_pairs} pairs, which take {seconds:.1} s (it is not calculated for more; a minute has \
-                     {minute_pairs} and shows smaller ones)"
+                    "In {calculated_pairs} pairs, which take {seconds:.1} s (it is not calculated for more; a minute \
+                     has {minute_pairs} and shows smaller ones)"
                 )
             }
             false => format!("In a minute of pairs ({minute_pairs})"),
@@ -152,7 +153,8 @@ mod tests {
             calibration().sentences(),
             [
                 "500 pairs of `true` and itself in 10.0 s, 50.00 a second.",
-                "Two runs of the same command differ by ±2.1 % typically (median), by more than ±31 % in 1 of 20 pairs.",
+                "Two runs of the same command differ by ±2.1 % typically (median), by more than ±31 % in 1 of 20 \
+                 pairs.",
                 "Neither was called faster than the other, which is right.",
                 "In a minute of pairs (3000), a difference of 0.46 % would be seen (8 of 10 times, error 0.001).",
             ]

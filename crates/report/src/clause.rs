@@ -2,7 +2,7 @@
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Level, Point};
-use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Measure, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decided, Measure, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use crate::amount::Amount;
@@ -52,6 +52,16 @@ fn compared(measure: &Measure, scale: Effect, bound: Bound, baseline: &str) -> S
     }
 }
 
+/// Of a comparison that asks for an order: what it is by, the command, and the reference.
+pub(crate) fn ordered(claim: &ClaimResult) -> Option<(&Measure, &Arm, &Arm)> {
+    match claim.asked.tests.as_slice() {
+        [TestSpec::Versus { measure, candidate, baseline, .. }] if claim.asked.judging == Judging::Order => {
+            Some((measure, candidate, baseline))
+        }
+        _ => None,
+    }
+}
+
 /// What being better is called: "as fast as", "faster than".
 pub(crate) fn adjective(measure: &Measure) -> (&'static str, &'static str) {
     match (measure.unit, measure.better) {
@@ -88,8 +98,8 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     (name(one, other), name(other, one))
 }
 
-/// The same of a comparison, which may be one of several at as many inputs: what neither command line shows of where both
-/// are stands with the candidate, as in its row of the table.
+/// The same of a comparison, which may be one of several at as many inputs: what neither command line shows of where
+/// both are stands with the candidate, as in its row of the table.
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
     let mut point = candidate.point.clone();
     point.0.retain(|factor, level| {
@@ -126,8 +136,9 @@ impl ClaimFigure {
         let lead = if is_exact { "" } else { "at the median " };
         let of_unit = |measure: &Measure| {
             let figure = Figure::of_unit(measure.unit, claim.ratio, claim.ratio_low, claim.ratio_high);
-            let figure = Figure { range: range(claim, false, figure.range), ..figure };
-            Figure { range: if is_exact { String::new() } else { figure.range_in_words() }, ..figure }
+            let figure = Figure::said(figure.value, range(claim, false, figure.range));
+            let range = if is_exact { String::new() } else { figure.range_in_words() };
+            Figure::said(figure.value, range)
         };
         Some(match test {
             TestSpec::Versus { scale: Effect::Ratio, bound, .. } => {
@@ -151,12 +162,12 @@ impl ClaimFigure {
 }
 
 /// "6.1x (5.9 to 6.3)"; without a range the value alone.
-fn joined(Figure { value, range }: &Figure) -> String {
+pub(crate) fn joined(Figure { value, range, .. }: &Figure) -> String {
     if range.is_empty() { value.clone() } else { format!("{value} ({range})") }
 }
 
-/// The claim's ratio with its interval. Where two times were cut off, it could be anything above 0: that is no figure, and
-/// bounds nothing.
+/// The claim's ratio with its interval. Where two times were cut off, it could be anything above 0: that is no figure,
+/// and bounds nothing.
 pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     let [value, low, high] = bounding(claim);
     let figure = match (low, high) {
@@ -172,7 +183,7 @@ pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
         },
         _ => range(claim, false, figure.range),
     };
-    Figure { range, ..figure }
+    Figure::said(figure.value, range)
 }
 
 /// "6.1x (5.9 to 6.3)": what the number is stands right after it. "at most 1.2x" where only a bound is known, and
@@ -182,15 +193,15 @@ pub(crate) fn times(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Optio
 }
 
 /// The same in its parts.
-fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<Figure> {
+pub(crate) fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<Figure> {
     let figure = ratio_figure(claim, landmarks);
     match bounding(claim) {
         _ if claim.asked.judging == Judging::Exact => {
-            Some(Figure { value: format!("{}{word}", figure.value), range: String::new() })
+            Some(Figure::said(format!("{}{word}", figure.value), String::new()))
         }
         [None, None, None] => None,
-        [None, ..] => Some(Figure { value: format!("{}{word}", figure.range), range: String::new() }),
-        [Some(_), ..] => Some(Figure { value: format!("{}{word}", figure.value), range: figure.range_in_words() }),
+        [None, ..] => Some(Figure::said(format!("{}{word}", figure.range), String::new())),
+        [Some(_), ..] => Some(Figure::said(format!("{}{word}", figure.value), figure.range_in_words())),
     }
 }
 
@@ -200,6 +211,11 @@ fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
     [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(says))
 }
 
+/// The trials in which the claim's tests were false. What was cut off leaves others open.
+pub(crate) fn failures(of: Decided) -> u64 {
+    [of.ties, of.unknown, of.successes].into_iter().fold(of.trials, u64::saturating_sub)
+}
+
 fn ties_only(claim: &ClaimResult) -> bool {
     claim.ties > 0 && claim.ties == claim.trials
 }
@@ -207,7 +223,7 @@ fn ties_only(claim: &ClaimResult) -> bool {
 /// The claim's rate with its interval.
 pub(crate) fn rate_figure(claim: &ClaimResult) -> Figure {
     let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-    Figure { range: range(claim, true, figure.range), ..figure }
+    Figure::said(figure.value, range(claim, true, figure.range))
 }
 
 /// The range, or why there is none where that is not for want of trials.

@@ -1,14 +1,16 @@
 //! What was counted of commands beside what they are compared by, each counter with its answer.
 
-use ascertain_engine::command;
-use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
+use std::collections::BTreeSet;
 
-use crate::clause::arm_label;
+use ascertain_engine::command;
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
+
+use crate::clause::{arm_label, ordered};
 use crate::figure::{Figure, brief_odds};
 use crate::finding;
 use crate::grid::{Cell, ColumnKind, Grid, arms_in_order, comparison_cells, median_cells};
 use crate::layout::TableLayout;
-use crate::text::quoted;
+use crate::text::{gathered, quoted};
 
 /// For each counter a row for each command: its median, how many times as many as the reference's, and the answer.
 pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
@@ -29,7 +31,7 @@ pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
         let rows = keys.iter().filter_map(|&key| {
             let is_of_arm = |point: &&PointSummary| (point.variant.as_str(), &point.at) == key;
             let point = of_metric.points.iter().find(is_of_arm)?;
-            let Figure { value, range } = median_cells(point, layout);
+            let Figure { value, range, .. } = median_cells(point, layout);
             let [ratio, interval, answer] = comparison_cells(&of_metric, key);
             Some([arm_label(key.0, key.1), value, range, ratio, interval, answer])
         });
@@ -56,29 +58,27 @@ fn of_counter(outcome: &Outcome, metric: &str) -> Outcome {
 }
 
 fn is_by(claim: &ClaimResult, metric: &str) -> bool {
-    matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { measure, .. }] if measure.metric == metric)
+    ordered(claim).is_some_and(|(measure, ..)| measure.metric == metric)
 }
 
 /// What was not counted, and why; and how sure the answers are. Names are marked.
 pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
-    let Some(claim) = outcome.claims.iter().find(|claim| !claim.counters.is_empty()) else { return Vec::new() };
-    let mut missing: Vec<(String, Vec<String>)> = Vec::new();
-    for counter in claim.counters.iter().filter(|counter| counter.verdict == Verdict::Unavailable) {
-        let [TestSpec::Versus { measure, .. }] = counter.asked.tests.as_slice() else { continue };
+    let counters = || outcome.claims.iter().flat_map(|claim| &claim.counters);
+    let missing = counters().filter(|counter| counter.verdict == Verdict::Unavailable).filter_map(|counter| {
         let why = counter.reasons.iter().map(finding::reason).collect::<Vec<_>>().join("; ");
-        let name = quoted(&measure.metric);
-        match missing.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, names)) => names.push(name),
-            None => missing.push((why, vec![name])),
-        }
-    }
-    let missing = missing.into_iter().map(|(why, names)| format!("Not counted here: {} ({why}).", names.join(", ")));
-    let is_answered = claim.counters.iter().any(|counter| counter.trials > 0);
-    let beside = is_answered.then(|| {
+        ordered(counter).map(|(measure, ..)| (why, quoted(&measure.metric)))
+    });
+    let missing = gathered(missing).into_iter().map(|(why, mut names)| {
+        // Each of several comparisons lacks the same.
+        let mut known = BTreeSet::new();
+        names.retain(|name| known.insert(name.clone()));
+        format!("Not counted here: {} ({why}).", names.join(", "))
+    });
+    let beside = counters().find(|counter| counter.trials > 0).map(|counter| {
         format!(
-            "Counters are compared in the same trials, outside of the run's error: each answer alone is wrong with a chance of \
-             at most {}.",
-            brief_odds(claim.error)
+            "Counters are compared in the same trials, outside of the run's error: each answer alone is wrong with a \
+             chance of at most {}.",
+            brief_odds(counter.error)
         )
     });
     missing.chain(beside).collect()

@@ -2,6 +2,7 @@
 //! needs them. A number is written so that it reads back as the same double, an infinite one as `inf`;
 //! what is not known is empty. Names stand as they are: this is for programs.
 
+use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 
 use crate::finding;
@@ -13,24 +14,12 @@ pub fn outcome(outcome: &Outcome) -> String {
         "experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit\n",
     );
     for point in &outcome.points {
-        text += &record(&point_fields(point));
+        let PointSummary { experiment, variant, at, metric, unit, n, censored, limit, .. } = point;
+        let PointSummary { median, median_low: low, median_high: high, p90, p99, mean, std, min, max, .. } = point;
+        let arm: [&dyn Field; 6] = [experiment, variant, at, metric, &unit.symbol(), n];
+        text += &record(&[&arm[..], &[median, low, high, p90, p99, mean, std, min, max, censored, limit]].concat());
     }
     text
-}
-
-fn point_fields(point: &PointSummary) -> Vec<String> {
-    let PointSummary { median, median_low, median_high, p90, p99, mean, std, min, max, limit, .. } = point;
-    let mut fields = vec![
-        point.experiment.clone(),
-        point.variant.clone(),
-        point.at.to_string(),
-        point.metric.clone(),
-        point.unit.symbol().to_string(),
-        point.n.to_string(),
-    ];
-    fields.extend([median, median_low, median_high, p90, p99, mean, std, min, max].map(|value| number(*value)));
-    fields.extend([point.censored.to_string(), number(*limit)]);
-    fields
 }
 
 /// The run's claims and their verdicts.
@@ -40,62 +29,67 @@ pub fn claims(outcome: &Outcome) -> String {
          rate_claimed,error,ratio,ratio_low,ratio_high,log_e_holds,log_e_refuted,unlike\n",
     );
     for claim in &outcome.claims {
-        text += &record(&claim_fields(claim));
+        let ClaimResult { id, says, source, source_value, experiment, trials, successes, ties, .. } = claim;
+        let ClaimResult { rate, rate_low, rate_high, rate_claimed, error, ratio, ratio_low, ratio_high, .. } = claim;
+        let reason = finding::reasons(claim).unwrap_or_default();
+        let decision = claim.decision.map_or("", |decision| decision.word());
+        let asked: [&dyn Field; 5] = [id, says, source, source_value, experiment];
+        let came: [&dyn Field; 6] = [&claim.verdict.word(), &reason, &decision, trials, successes, ties];
+        let rates: [&dyn Field; 5] = [rate, rate_low, rate_high, rate_claimed, error];
+        let ratios: [&dyn Field; 5] = [ratio, ratio_low, ratio_high, &claim.log_e_holds, &claim.log_e_refuted];
+        let unlike = claim.unlike.iter().map(finding::unlike).collect::<Vec<_>>().join("; ");
+        text += &record(&[&asked[..], &came, &rates, &ratios, &[&unlike]].concat());
     }
     text
 }
 
-fn claim_fields(claim: &ClaimResult) -> Vec<String> {
-    let ClaimResult { rate, rate_low, rate_high, ratio, ratio_low, ratio_high, .. } = claim;
-    let ClaimResult { log_e_holds, log_e_refuted, .. } = claim;
-    let mut fields = vec![
-        claim.id.clone(),
-        claim.says.clone(),
-        claim.source.clone(),
-        claim.source_value.clone(),
-        claim.experiment.clone(),
-        claim.verdict.word().to_string(),
-        finding::reasons(claim).unwrap_or_default(),
-        claim.decision.map_or_else(String::new, |decision| decision.word().to_string()),
-    ];
-    fields.extend([claim.trials, claim.successes, claim.ties].map(|count| count.to_string()));
-    fields.extend([rate, rate_low, rate_high].map(|value| number(*value)));
-    fields.extend([claim.rate_claimed, claim.error].map(|value| number(Some(value))));
-    fields.extend([ratio, ratio_low, ratio_high, log_e_holds, log_e_refuted].map(|value| number(*value)));
-    fields.push(claim.unlike.iter().map(finding::unlike).collect::<Vec<_>>().join("; "));
-    fields
-}
-
 /// What `ascertain judge --format csv` prints.
 pub fn judgement(judgement: &Judgement) -> String {
-    let Judgement { log_level, log_e_holds, log_e_refuted, rate, rate_low, rate_high, .. } = judgement;
-    let Judgement { credible_low, credible_high, .. } = judgement;
-    let mut fields = vec![
-        judgement.verdict.word().to_string(),
-        judgement.trials.to_string(),
-        judgement.successes.to_string(),
-        judgement.method.clone(),
-    ];
-    fields.extend([judgement.rate_claimed, judgement.error].map(|value| number(Some(value))));
-    let numbers = [log_level, log_e_holds, log_e_refuted, rate, rate_low, rate_high, credible_low, credible_high];
-    fields.extend(numbers.map(|value| number(*value)));
+    let Judgement { verdict, trials, successes, method, rate_claimed, error, log_level, .. } = judgement;
+    let Judgement { log_e_holds, log_e_refuted, rate, rate_low, rate_high, .. } = judgement;
+    let asked: [&dyn Field; 6] = [&verdict.word(), trials, successes, method, rate_claimed, error];
+    let came: [&dyn Field; 6] = [log_level, log_e_holds, log_e_refuted, rate, rate_low, rate_high];
     format!(
         "verdict,trials,successes,method,rate_claimed,error,log_level,log_e_holds,log_e_refuted,rate,rate_low,\
          rate_high,credible_low,credible_high\n{}",
-        record(&fields)
+        record(&[&asked[..], &came, &[&judgement.credible_low, &judgement.credible_high]].concat())
     )
 }
 
+/// What may stand in a line.
+pub(crate) trait Field {
+    fn written(&self) -> String;
+}
+
 /// A line of fields, each quoted where it needs to be.
-pub(crate) fn record(fields: &[String]) -> String {
-    let fields: Vec<String> = fields.iter().map(|text| field(text)).collect();
-    fields.join(",") + "\n"
+pub(crate) fn record(fields: &[&dyn Field]) -> String {
+    let quoted = |field: &&dyn Field| match field.written() {
+        text if text.contains(['"', ',', '\n', '\r']) => format!("\"{}\"", text.replace('"', "\"\"")),
+        text => text,
+    };
+    fields.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
 }
 
-fn field(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+macro_rules! as_it_is {
+    ($($field:ty),*) => {
+        $(impl Field for $field {
+            fn written(&self) -> String {
+                self.to_string()
+            }
+        })*
+    };
 }
 
-pub(crate) fn number(value: Option<f64>) -> String {
-    value.filter(|value| !value.is_nan()).map_or_else(String::new, |value| value.to_string())
+as_it_is!(&str, String, Point, u64, usize);
+
+impl Field for f64 {
+    fn written(&self) -> String {
+        if self.is_nan() { String::new() } else { self.to_string() }
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn written(&self) -> String {
+        self.as_ref().map_or_else(String::new, Field::written)
+    }
 }

@@ -23,7 +23,10 @@ pub enum Error {
         reason: io::Error,
     },
     /// It can't be written.
-    #[error("can't write `{path}`: {reason}; what stood there before is untouched: {}, or name another file", way_out(.reason))]
+    #[error(
+        "can't write `{path}`: {reason}; what stood there before is untouched: {}, or name another file",
+        way_out(.reason)
+    )]
     Write {
         /// The file.
         path: PathBuf,
@@ -184,7 +187,7 @@ impl Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // A file left behind is hidden and escape_controls; there is nobody to tell.
+            // A file left behind is hidden and harmless; there is nobody to tell.
             let _ = fs::remove_file(path);
         }
     }

@@ -11,6 +11,8 @@ pub struct Figure {
     pub value: String,
     /// Its interval: `1.047 to 1.058`, `at least 1.047`, `at most 1.058` or `too few trials`.
     pub range: String,
+    /// The lower end, where it alone is known: `1.047`.
+    low_alone: Option<String>,
 }
 
 impl Figure {
@@ -46,9 +48,10 @@ impl Figure {
             });
             beside_mark(number, decimals, landmarks).map_or_else(|| Ok(write(number, decimals, landmarks)), Err)
         };
+        let mut low_alone = None;
         let range = match (low.map(end), high.map(end)) {
             (Some(Ok(low) | Err(low)), Some(Ok(high) | Err(high))) => format!("{low} to {high}"),
-            (Some(Ok(low)), None) => format!("at least {low}"),
+            (Some(Ok(low)), None) => format!("at least {}", low_alone.insert(low)),
             (None, Some(Ok(high))) => format!("at most {high}"),
             (Some(Err(end)), None) | (None, Some(Err(end))) => end,
             (None, None) => TOO_FEW.into(),
@@ -60,16 +63,24 @@ impl Figure {
         let of_value = |(decimals, value): (usize, f64)| on_its_side(value, decimals.max(least(value)), &within);
         let decimals = decimals.zip(value).map(of_value).or(decimals);
         let value = value.map_or_else(|| "-".into(), |value| write(value, decimals, &excluded));
-        Figure { value, range }
+        Figure { value, range, low_alone }
+    }
+
+    /// Words as they are.
+    pub(crate) fn said(value: String, range: String) -> Figure {
+        Figure { value, range, low_alone: None }
+    }
+
+    /// The same where all that is known above its lower end is said by these words: `1.917 to over 3 ms`.
+    pub(crate) fn up_to(self, above: &str) -> Figure {
+        let range = self.low_alone.map_or(self.range, |low| format!("{low} to {above}"));
+        Figure { value: self.value, range, low_alone: None }
     }
 
     /// A number that nothing bounds yet, in two significant digits: more would say what is not known.
     pub(crate) fn unbounded(value: Option<f64>) -> Figure {
         let written = |value: f64| write(value, Some(two_digits(value)), &[]);
-        Figure {
-            value: value.filter(|value| !value.is_nan()).map_or_else(|| "-".into(), written),
-            range: TOO_FEW.into(),
-        }
+        Figure::said(value.filter(|value| !value.is_nan()).map_or_else(|| "-".into(), written), TOO_FEW.into())
     }
 
     /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`. Zero has its ends' prefix.
@@ -87,8 +98,8 @@ impl Figure {
     }
 
     /// The same with the prefix that is given: its factor and its symbol. Ends that lie so far apart that they would be
-    /// unreadable in one unit, each have the prefix that `own` gives them, and three digits: `16.6 µs to 188 ms`. The least
-    /// and the greatest of many, which have no value between them, have three digits at least.
+    /// unreadable in one unit, each have the prefix that `own` gives them, and three digits: `16.6 µs to 188 ms`. The
+    /// least and the greatest of many, which have no value between them, have three digits at least.
     pub fn with_prefix(
         prefix: (f64, &str),
         own: &dyn Fn(f64) -> (f64, &'static str),

@@ -5,7 +5,7 @@ use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::Unit;
 
 use crate::outlook;
-use crate::text::escape_controls;
+use crate::text::{counted, escape_controls};
 
 /// Less than that was ended by something else than the time.
 const SLOW_NS: f64 = 10e9;
@@ -37,7 +37,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             "the time was up before it could be tried; give more with --max-time".to_string()
         }
         Reason::TooLong { needed_ns, trials } => {
-            let trials = if *trials > 0 { format!("{}, ", outlook::counted(*trials, false)) } else { String::new() };
+            let trials = if *trials > 0 { format!("{}, ", counted(*trials, "trial")) } else { String::new() };
             let needed = outlook::span(needed_ns / 1e9);
             format!("its shortest possible verdict takes {trials}{needed}; give more with --max-time")
         }
@@ -66,7 +66,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
             let are = if *trials == 1 { "is" } else { "are" };
             let longer = if *has_met_limit { "; a longer time limit would tell more" } else { "" };
             format!(
-                "{trials} of {all} trials {are} left open by what was cut off, which counts against either answer{longer}"
+                "{trials} of {all} trials {are} left open by what was cut off, which counts against either \
+                 answer{longer}"
             )
         }
         Reason::UnfinishedSet { trials, measured } => {
@@ -76,8 +77,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
     }
 }
 
-/// Why a claim has no verdict, with the arm that it is about before it where that does not name itself: "`sleep x` ended
-/// with exit code 1", not "sleep x: `sleep x` ended …". None where there is a verdict.
+/// Why a claim has no verdict, with the arm that it is about before it where that does not name itself: "`sleep x`
+/// ended with exit code 1", not "sleep x: `sleep x` ended …". None where there is a verdict.
 pub(crate) fn reasons(claim: &ClaimResult) -> Option<String> {
     all(claim.reasons.iter())
 }
@@ -154,10 +155,10 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             "whoever has used that up is stopped until the next period",
         ),
         Threat::Load { load_1m, cpus } => {
-            (format!("The load is {load_1m:.1} on {}", cpus_said(*cpus)), "other work competes for them")
+            (format!("The load is {load_1m:.1} on {}", counted(*cpus, "CPU")), "other work competes for them")
         }
         Threat::FewCpus { cpus } => {
-            (format!("Only {} may be used", cpus_said(*cpus)), "what is measured shares them with everything else")
+            (format!("Only {} may be used", counted(*cpus, "CPU")), "what is measured shares them with everything else")
         }
         Threat::CoarseClock { step_ns } => {
             (format!("The clock moves in steps of {step_ns} ns"), "shorter times can't be told")
@@ -170,12 +171,13 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
         }
         Threat::IgnoredFailures { arm, exit, trials, all } => {
             let code = exit.map_or_else(|| "an exit code other than 0".into(), |exit| format!("exit code {exit}"));
-            let fact = format!("`{arm}` ended with {code} in {}", of_trials(*trials, *all));
+            let fact = format!("`{arm}` ended with {code} in {trials} of {}", counted(*all, "trial"));
             (fact, "its times are those of a command that fails")
         }
         Threat::Stopped { arm, limit_ns, trials, all } => {
             let limit = Unit::Nanosecond.exact(*limit_ns);
-            let fact = format!("`{arm}` was stopped at its time limit of {limit} in {}", of_trials(*trials, *all));
+            let fact =
+                format!("`{arm}` was stopped at its time limit of {limit} in {trials} of {}", counted(*all, "trial"));
             (fact, "all that is known of those is that they take longer")
         }
         Threat::Said { words } => (words.trim_end_matches('.').to_string(), ""),
@@ -195,13 +197,4 @@ pub(crate) fn threat_fact(found: &Threat) -> String {
     let fact = escape_controls(&threat(found).0);
     let mut chars = fact.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
-}
-
-fn cpus_said(count: usize) -> String {
-    if count == 1 { "1 CPU".into() } else { format!("{count} CPUs") }
-}
-
-/// "2 of 6 trials".
-fn of_trials(count: usize, all: usize) -> String {
-    format!("{count} of {all} {}", if all == 1 { "trial" } else { "trials" })
 }

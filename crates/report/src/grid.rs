@@ -8,11 +8,11 @@ use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Te
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
-use crate::clause::{ClaimFigure, arm_label, rate_figure, ratio_figure};
+use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
 use crate::figure::Figure;
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::sentence::marked::capitalised;
+use crate::text::{capitalised, gathered};
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -166,10 +166,11 @@ pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
     match (figure, rate) {
         (Some(figure), _) if claim.asked.is_comparison() => Some(figure),
-        (_, Some(rate)) => Some(Figure {
-            value: median(claim).map_or_else(|| rate.value.clone(), |median| format!("{}, {median}", rate.value)),
-            range: rate.range_in_words(),
-        }),
+        (_, Some(rate)) => {
+            let range = rate.range_in_words();
+            let value = median(claim).map_or_else(|| rate.value.clone(), |median| format!("{}, {median}", rate.value));
+            Some(Figure::said(value, range))
+        }
         (figure, None) => figure,
     }
 }
@@ -194,45 +195,39 @@ pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     }
 }
 
+/// The word for a verdict on several claims: "2 hold".
+pub(crate) fn of_several(verdict: Verdict) -> &'static str {
+    if verdict == Verdict::Holds { "hold" } else { verdict.word() }
+}
+
 /// Whether its trials were judged, with or without a result.
-fn is_judged(claim: &ClaimResult) -> bool {
+pub(crate) fn is_judged(claim: &ClaimResult) -> bool {
     matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided)
 }
 
 /// An arm's key in tables: where several metrics of it stand in one row.
 pub(crate) type ArmKey<'a> = (&'a str, &'a Point);
 
-/// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what else was
-/// measured, ratio and decision.
-/// `interval` is the heading of the ratio's.
+/// What is measured of commands and functions beside what they are compared by, and what its column is called.
+const OTHERS: [(&str, &str); 5] =
+    [("wall", "Wall"), ("user", "User"), ("system", "System"), ("memory_peak", "Memory"), ("throughput", "Throughput")];
+
+/// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what
+/// else was measured, ratio and decision. `interval` is the heading of the ratio's.
 pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
-    let judged = outcome.claims.iter().find_map(|claim| match claim.asked.tests.as_slice() {
-        [TestSpec::Versus { measure, .. }] if claim.asked.judging == Judging::Order => Some(measure),
-        _ => None,
-    });
+    let judged = outcome.claims.iter().find_map(ordered).map(|(measure, ..)| measure);
     let amount = judged.and_then(Amount::of);
-    let others = [("wall", "Wall"), ("user", "User"), ("system", "System"), ("memory_peak", "Memory")];
-    let others = others.into_iter().chain([("throughput", "Throughput")]);
     // The one that it is about has the first columns.
     let is_first = |metric: &str| judged.map_or("wall", |measure| &measure.metric) == metric;
-    let others: Vec<(&str, &str)> = others.filter(|(metric, _)| !is_first(metric)).collect();
+    let others: Vec<(&str, &str)> = OTHERS.into_iter().filter(|(metric, _)| !is_first(metric)).collect();
     let heading = amount.as_ref().map_or_else(|| "Median".into(), |amount| format!("Median {}", amount.noun()));
     let times_as = amount.as_ref().map_or_else(|| "Times as fast".into(), |amount| capitalised(amount.times_as()));
-    let mut columns = vec![
-        (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose),
-        (&*heading, ColumnKind::Number),
-        ("95 % interval", ColumnKind::Number),
-        ("Min to max", ColumnKind::Number),
-        ("Mean ± σ", ColumnKind::Number),
-    ];
-    columns.extend(others.iter().map(|(_, heading)| (*heading, ColumnKind::Number)));
-    columns.extend([
-        ("Trials", ColumnKind::Number),
-        (&*times_as, ColumnKind::Number),
-        (interval, ColumnKind::Number),
-        ("Answer", ColumnKind::Word),
-    ]);
+    let numbers = [&heading, "95 % interval", "Min to max", "Mean ± σ"].into_iter();
+    let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", &times_as, interval]);
+    let mut columns = vec![(if are_commands { "Command" } else { "Function" }, ColumnKind::Prose)];
+    columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
+    columns.push(("Answer", ColumnKind::Word));
     let mut grid = Grid::new(&columns)
         .stacking(&["95 % interval", "System", interval])
         .stacking_at(2, &["Min to max", "Mean ± σ", "Memory"]);
@@ -275,17 +270,15 @@ fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
     let PointSummary { median, min, max, .. } = *point;
     let own = |end| layout.prefix(point.unit, end);
     let prefix = own(median.or(min).unwrap_or(0.0));
-    let Figure { value, range } = median_cells(point, layout);
+    let Figure { value, range, .. } = median_cells(point, layout);
+    let all = Figure::with_prefix(prefix, &own, None, min, max);
     let range_of_all = match (min, max) {
         (Some(min), Some(max)) if point.unit.is_count(min) && point.unit.is_count(max) && prefix.0 == 1.0 => {
             format!("{min} to {max}")
         }
-        _ => Figure::with_prefix(prefix, &own, None, min, max).range,
-    };
-    let range_of_all = match (min, max) {
-        (None, None) if point.censored > 0 => over_limit(point),
-        (_, None) => to_seen(point, range_of_all),
-        _ => range_of_all,
+        (None, None) if point.censored > 0 => over(point.unit, point.limit),
+        (_, None) if point.censored > 0 => all.up_to(&over(point.unit, point.seen.or(point.limit))).range,
+        _ => all.range,
     };
     [value, range, range_of_all]
 }
@@ -303,37 +296,25 @@ pub(crate) fn median_cells(point: &PointSummary, layout: &TableLayout) -> Figure
 }
 
 /// The median with its interval, where those that met their time limit are known to be above it.
-fn censored(point: &PointSummary, Figure { value, range }: Figure) -> Figure {
-    let value = if point.median.is_none() && point.censored > 0 { over_limit(point) } else { value };
-    let range = match (point.median, point.median_low, point.median_high) {
-        (None, ..) if point.censored > 0 => format!("stopped in {} of {}", point.censored, point.n),
-        (_, Some(_), None) => to_limit(point, range),
-        _ => range,
-    };
-    Figure { value, range }
-}
-
-/// "1.917 to over 3 ms" for "at least 1.917", where what is above was stopped.
-fn to_limit(point: &PointSummary, range: String) -> String {
-    let low = range.strip_prefix("at least ").filter(|_| point.censored > 0);
-    low.map(|low| format!("{low} to {}", over_limit(point))).unwrap_or(range)
-}
-
-/// The same of a range up to the most that was seen.
-fn to_seen(point: &PointSummary, range: String) -> String {
-    to_limit(&PointSummary { limit: point.seen.or(point.limit), ..point.clone() }, range)
+fn censored(point: &PointSummary, figure: Figure) -> Figure {
+    let over = || over(point.unit, point.limit);
+    match point.median {
+        _ if point.censored == 0 => figure,
+        None => Figure::said(over(), format!("stopped in {} of {}", point.censored, point.n)),
+        Some(_) => figure.up_to(&over()),
+    }
 }
 
 /// "over 3 ms": all that is known of a time that met its limit.
-fn over_limit(point: &PointSummary) -> String {
-    match point.limit {
+fn over(unit: Unit, limit: Option<f64>) -> String {
+    match limit {
         None => "unknown".into(),
         // An exit code.
         Some(0.0) => "stopped".into(),
         Some(limit) => {
             // A limit is a round number; what had gone by is not.
-            let exact = point.unit.exact(limit);
-            format!("over {}", if exact.len() <= "20.25 ms".len() { exact } else { point.unit.human(limit) })
+            let exact = unit.exact(limit);
+            format!("over {}", if exact.len() <= "20.25 ms".len() { exact } else { unit.human(limit) })
         }
     }
 }
@@ -365,8 +346,8 @@ pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>,
 pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     let is_key = |arm: &Arm| (arm.variant.as_str(), &arm.point) == key;
     let is_left_out = outcome.left_out.iter().any(|arm| (arm.variant.as_str(), &arm.at) == key);
-    let versus = outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Order).filter_map(|claim| {
-        let [TestSpec::Versus { candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let versus = outcome.claims.iter().filter_map(|claim| {
+        let (_, candidate, baseline) = ordered(claim)?;
         (is_key(candidate) || is_key(baseline)).then_some((claim, is_key(candidate)))
     });
     let mut versus: Vec<(&ClaimResult, bool)> = versus.collect();
@@ -393,13 +374,8 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
 /// A table for each experiment: its heading, which says what all of its arms share, and a row for each
 /// arm, with the first metric's interval and tail, and the median of the others.
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
-    let mut tables: Vec<(&str, Vec<&PointSummary>)> = Vec::new();
-    for point in outcome.points.iter().filter(|point| point.n > 0) {
-        match tables.iter_mut().find(|(experiment, _)| *experiment == point.experiment) {
-            Some((_, points)) => points.push(point),
-            None => tables.push((&point.experiment, vec![point])),
-        }
-    }
+    let points = outcome.points.iter().filter(|point| point.n > 0);
+    let tables = gathered(points.map(|point| (point.experiment.as_str(), point)));
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
 }
 
@@ -415,13 +391,9 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             metrics.push(&point.metric);
         }
     }
-    let mut columns = vec![("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose), ("Trials", ColumnKind::Number)];
-    columns.extend([
-        (metrics[0], ColumnKind::Number),
-        ("95 % interval", ColumnKind::Number),
-        ("p99", ColumnKind::Number),
-    ]);
-    columns.extend(metrics[1..].iter().map(|metric| (*metric, ColumnKind::Number)));
+    let numbers = ["Trials", metrics[0], "95 % interval", "p99"].into_iter().chain(metrics[1..].iter().copied());
+    let mut columns = vec![("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose)];
+    columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
     let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]).with_extras_from(5);
     let mut arms: Vec<ArmKey> = points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
     let mut seen = BTreeSet::new();
@@ -471,7 +443,7 @@ fn median_figure(point: &PointSummary) -> Figure {
 pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
     match value {
         Some(value) => point.unit.human(value),
-        None if point.limit.is_some() => over_limit(point),
+        None if point.limit.is_some() => over(point.unit, point.limit),
         None => "-".into(),
     }
 }

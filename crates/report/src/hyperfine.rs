@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub use second::json;
 use serde::Serialize;
 
-use crate::csv::record;
+use crate::csv::{Field, record};
 use crate::json::object;
 use crate::layout::{Order, TableLayout, TimeUnit};
 use crate::markdown::{code_cell, row};
@@ -128,16 +128,17 @@ pub fn csv(commands: &[CommandTimes]) -> String {
             names.push(name);
         }
     }
-    let columns = ["command", "mean", "stddev", "median", "user", "system", "min", "max"];
-    let mut heading: Vec<String> = columns.map(str::to_string).into();
-    heading.extend(names.iter().map(|name| format!("parameter_{name}")));
+    let named: Vec<String> = names.iter().map(|name| format!("parameter_{name}")).collect();
+    let mut heading: Vec<&dyn Field> =
+        vec![&"command", &"mean", &"stddev", &"median", &"user", &"system", &"min", &"max"];
+    heading.extend(named.iter().map(|name| name as &dyn Field));
     let mut text = record(&heading);
     for entry in commands.iter().map(Entry::of) {
-        let Entry { mean, stddev, median, user, system, min, max, parameters, .. } = entry;
-        let numbers = [mean, stddev.unwrap_or(0.0), median, user, system, min, max];
-        let mut fields = vec![entry.command.to_string()];
-        fields.extend(numbers.map(|value| if value.is_nan() { String::new() } else { value.to_string() }));
-        fields.extend(names.iter().map(|name| parameters.get(name).unwrap_or(&"").to_string()));
+        let Entry { command, mean, stddev, median, user, system, min, max, parameters, .. } = &entry;
+        let stddev = stddev.unwrap_or(0.0);
+        let levels: Vec<Option<&str>> = names.iter().map(|name| parameters.get(name).copied()).collect();
+        let mut fields: Vec<&dyn Field> = vec![command, mean, &stddev, median, user, system, min, max];
+        fields.extend(levels.iter().map(|level| level as &dyn Field));
         text += &record(&fields);
     }
     text

@@ -1,7 +1,7 @@
 //! JSON: one object, with `null` for what is not known.
 //!
-//! Where a run says why something is so (`reason`, `unlike`, `threats`) there are sentences, for people, and beside them
-//! (`reason_codes` and so on) the same as data: a `code` each, with its figures.
+//! Where a run says why something is so (`reason`, `unlike`, `threats`) there are sentences, for people, and beside
+//! them (`reason_codes` and so on) the same as data: a `code` each, with its figures.
 //!
 //! What lies above the `limit` where observations were cut off is not known and `null`; `censored` says how many were.
 

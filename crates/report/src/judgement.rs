@@ -34,8 +34,8 @@ pub struct Judgement {
     pub log_e_refuted: Option<f64>,
     /// S/N.
     pub rate: Option<f64>,
-    /// The lower end of the rate's confidence sequence, that of the method. By the mixture each end is wrong with a chance
-    /// of at most `error`, both together with at most twice that; by CSM both together with at most `error`.
+    /// The lower end of the rate's confidence sequence, that of the method. By the mixture each end is wrong with a
+    /// chance of at most `error`, both together with at most twice that; by CSM both together with at most `error`.
     pub rate_low: Option<f64>,
     /// The upper end of the rate's confidence sequence.
     pub rate_high: Option<f64>,

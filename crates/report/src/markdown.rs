@@ -10,7 +10,7 @@ use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::judgement::Judgement;
 use crate::layout::TableLayout;
 use crate::sentence::{left_out, marked};
-use crate::text::{NAME_END, NAME_START, escape_controls, quoted, with_names};
+use crate::text::{NAME_END, NAME_START, escape_controls, parted, quoted, with_names};
 
 /// A run: the commands that were compared, or else the claims and the points of each experiment; where it has no room
 /// in a table, the sentence of each claim; then what to be careful about.
@@ -35,8 +35,7 @@ pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     parts.extend(left_out::unsaid(outcome).iter().map(|sentence| paragraph(sentence)));
     let careful = |threat: &Threat| paragraph(&with_names(&format!("Careful: {}", finding::threat_sentence(threat))));
     parts.extend(outcome.threats.iter().map(careful));
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
+    parted(parts)
 }
 
 fn compares(outcome: &Outcome) -> bool {

@@ -5,6 +5,8 @@ use ascertain_engine::outcome::Verdict;
 use ascertain_engine::run::Outlook;
 use ascertain_engine::unit::Unit;
 
+use crate::text::counted;
+
 /// More than a year is no limit.
 const ENDLESS_S: f64 = 3e7;
 
@@ -45,16 +47,14 @@ pub(crate) fn needed(least: &Least) -> String {
         Some(Verdict::Refuted) => " to refute it",
         Some(_) => " to say that it holds",
     };
-    let trials = counted(least.trials, least.verdict.is_none());
+    let trials = counted(least.trials, noun(least));
     let are = if least.trials == 1 { "is" } else { "are" };
     let about = least.takes_ns.map_or_else(String::new, |takes_ns| format!(", about {}", span(takes_ns / 1e9)));
     format!("at least {trials} {are} needed{to_say}{about}")
 }
 
-/// "13 pairs", "1 trial".
-pub(crate) fn counted(trials: u64, is_pairs: bool) -> String {
-    let noun = if is_pairs { "pair" } else { "trial" };
-    format!("{trials} {noun}{}", if trials == 1 { "" } else { "s" })
+fn noun(least: &Least) -> &'static str {
+    if least.verdict.is_none() { "pair" } else { "trial" }
 }
 
 /// "`--max-time 2min`, or `--error 0.05` (7 pairs)".
@@ -62,34 +62,18 @@ pub(crate) fn ways_out(least: &Least) -> String {
     let time = least.takes_ns.map_or("TIME".into(), |takes_ns| allowance(takes_ns / 1e9));
     let time = format!("`--max-time {time}`");
     match least.at_error {
-        Some(at) => format!("{time}, or `--error {}` ({})", at.error, counted(at.trials, least.verdict.is_none())),
+        Some(at) => format!("{time}, or `--error {}` ({})", at.error, counted(at.trials, noun(least))),
         None => time,
     }
 }
 
 /// A time to give for what takes that long, as an option has it: a round one, with some room.
 fn allowance(seconds: f64) -> String {
-    const ROUND: [(f64, &str); 16] = [
-        (10.0, "10s"),
-        (15.0, "15s"),
-        (20.0, "20s"),
-        (30.0, "30s"),
-        (45.0, "45s"),
-        (60.0, "1min"),
-        (90.0, "90s"),
-        (120.0, "2min"),
-        (180.0, "3min"),
-        (240.0, "4min"),
-        (300.0, "5min"),
-        (450.0, "8min"),
-        (600.0, "10min"),
-        (900.0, "15min"),
-        (1200.0, "20min"),
-        (1800.0, "30min"),
-    ];
+    const ROUND_S: [u32; 16] = [10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 480, 600, 900, 1200, 1800];
     let wanted = 1.25 * seconds;
-    match ROUND.iter().find(|(round, _)| wanted <= *round) {
-        Some((_, option)) => (*option).into(),
+    match ROUND_S.into_iter().find(|round| wanted <= f64::from(*round)) {
+        Some(round) if round % 60 == 0 => format!("{}min", round / 60),
+        Some(round) => format!("{round}s"),
         None => format!("{}h", (wanted / 1800.0).ceil() / 2.0),
     }
 }

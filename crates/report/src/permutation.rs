@@ -4,12 +4,12 @@ use ascertain_engine::unit::{Unit, significant};
 use ascertain_permute::{Alternative, Comparison, Decision, End};
 use serde::Serialize;
 
+use crate::csv::{self, Field};
 use crate::figure::{Figure, brief_odds, odds};
 use crate::grid::{Cell, ColumnKind, Grid};
-use crate::sentence::marked::capitalised;
 use crate::terminal::Style;
-use crate::text::{plain, quoted};
-use crate::{csv, json, markdown};
+use crate::text::{capitalised, counted, plain, quoted};
+use crate::{json, markdown};
 
 /// The version of what `--format json` prints.
 pub const SCHEMA: &str = "ascertain.permute/1";
@@ -99,26 +99,22 @@ pub fn json(permutation: &Permutation) -> String {
 
 /// A line a sample, each with the whole conclusion before it.
 pub fn csv(permutation: &Permutation) -> String {
-    let Permutation { error, p_anytime, log_wealth, p, p_low, p_high, .. } = permutation;
-    let number = |value: f64| csv::number(Some(value));
-    let words = [permutation.decision.word(), permutation.end.word(), &permutation.method, &permutation.statistic];
-    let mut fields: Vec<String> = words.map(str::to_string).to_vec();
-    fields.extend([permutation.comparison.word(), permutation.alternative.word()].map(str::to_string));
-    fields.extend([permutation.shift, permutation.scale, permutation.alpha].map(number));
-    fields.extend([csv::number(*error), permutation.unit.symbol().to_string(), permutation.samples.len().to_string()]);
-    fields.extend([permutation.observed, permutation.expected].map(number));
-    fields.extend([permutation.shuffles, permutation.exceedances].map(|count| count.to_string()));
-    fields.extend([p_anytime, log_wealth, p, p_low, p_high].map(|value| csv::number(*value)));
-    fields.extend([permutation.seed, permutation.elapsed_ns].map(|count| count.to_string()));
-    let line = |sample: &SampleSummary| {
-        let SampleSummary { name, heading, n, value } = sample;
-        let of_sample = [name.clone(), heading.clone().unwrap_or_default(), n.to_string(), number(*value)];
-        csv::record(&[&fields[..], &of_sample].concat())
+    let Permutation { method, statistic, shift, scale, alpha, error, samples, observed, expected, .. } = permutation;
+    let Permutation { shuffles, exceedances, p_anytime, log_wealth, p, p_low, p_high, seed, elapsed_ns, .. } =
+        permutation;
+    let (decision, end) = (permutation.decision.word(), permutation.end.word());
+    let (comparison, alternative) = (permutation.comparison.word(), permutation.alternative.word());
+    let (unit, count) = (permutation.unit.symbol(), samples.len());
+    let asked: [&dyn Field; 9] = [&decision, &end, method, statistic, &comparison, &alternative, shift, scale, alpha];
+    let seen: [&dyn Field; 7] = [error, &unit, &count, observed, expected, shuffles, exceedances];
+    let said: [&dyn Field; 7] = [p_anytime, log_wealth, p, p_low, p_high, seed, elapsed_ns];
+    let line = |SampleSummary { name, heading, n, value }: &SampleSummary| {
+        csv::record(&[&asked[..], &seen, &said, &[name, heading, n, value]].concat())
     };
     format!(
         "decision,end,method,statistic,comparison,alternative,shift,scale,alpha,error,unit,samples,observed,expected,\
          shuffles,exceedances,p_anytime,log_wealth,p,p_low,p_high,seed,elapsed_ns,sample,heading,n,value\n{}",
-        permutation.samples.iter().map(line).collect::<String>()
+        samples.iter().map(line).collect::<String>()
     )
 }
 
@@ -137,21 +133,22 @@ impl Permutation {
         let chance_or_null = if self.is_plain() { "chance" } else { "the null hypothesis" };
         match (self.decision, self.error) {
             (Decision::Different, None) => format!(
-                "Different: {seen}, and {reshuffles}, so {chance_or_null} is no explanation, wrong with a chance of at most \
-                 {}.",
+                "Different: {seen}, and {reshuffles}, so {chance_or_null} is no explanation, wrong with a chance of \
+                 at most {}.",
                 odds(self.alpha)
             ),
             (Decision::Different, Some(error)) => format!(
-                "Different: {seen}, and {reshuffles}, so the p-value is below {alpha}, wrong with a chance of at most {}.",
+                "Different: {seen}, and {reshuffles}, so the p-value is below {alpha}, wrong with a chance of at most \
+                 {}.",
                 odds(error)
             ),
             (Decision::NotShown, None) => format!(
-                "Not shown: {seen}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}; that is no proof \
-                 that it does."
+                "Not shown: {seen}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}; that \
+                 is no proof that it does."
             ),
             (Decision::NotShown, Some(error)) => format!(
-                "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha}, wrong with a chance of at most {}; \
-                 that is no proof that {chance_or_null} explains it.",
+                "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha}, wrong with a chance of at \
+                 most {}; that is no proof that {chance_or_null} explains it.",
                 odds(error)
             ),
             (Decision::Undecided, _) => {
@@ -240,14 +237,13 @@ impl Permutation {
     fn reshuffles(&self) -> String {
         let (count, all) = (self.exceedances, self.shuffles);
         let share = if count == 0 { "none".to_string() } else { count.to_string() };
-        let reshuffles = if all == 1 { "reshuffle" } else { "reshuffles" };
         let as_much = match self.alternative {
             Alternative::Greater => "came out as high",
             Alternative::Less => "came out as low",
             Alternative::TwoSided if self.is_plain() => "differed as much",
             Alternative::TwoSided => "came out as far from the null hypothesis",
         };
-        format!("{share} of {all} {reshuffles} {as_much}")
+        format!("{share} of {} {as_much}", counted(all, "reshuffle"))
     }
 
     /// Whether the null hypothesis is "one distribution".

@@ -118,9 +118,9 @@ impl PowerAnalysis {
         };
         let (by_80, by_95) = (by(at.trials_80), by(at.trials_95));
         format!(
-            "{opening}, the answer is {holds} with a chance of {says_holds}, {refuted} with {says_refuted}, and undecided \
-             with {undecided}. It takes {} {trials} on average, {by_80} to have it with a chance of 80 %, {by_95} with one of \
-             95 %.",
+            "{opening}, the answer is {holds} with a chance of {says_holds}, {refuted} with {says_refuted}, and \
+             undecided with {undecided}. It takes {} {trials} on average, {by_80} to have it with a chance of 80 %, \
+             {by_95} with one of 95 %.",
             rough_count(at.expected_trials)
         )
     }
@@ -258,12 +258,8 @@ pub fn json(analysis: &PowerAnalysis) -> String {
 pub fn csv(analysis: &PowerAnalysis) -> String {
     let mut lines = String::from("true_rate,holds,refuted,undecided,expected_trials,trials_80,trials_95\n");
     for at in &analysis.rates {
-        let numbers = [at.true_rate, at.holds, at.refuted, at.undecided, at.expected_trials];
-        let mut fields: Vec<String> = numbers.iter().map(f64::to_string).collect();
-        fields.extend(
-            [at.trials_80, at.trials_95].map(|count| count.map_or_else(String::new, |count| count.to_string())),
-        );
-        lines += &record(&fields);
+        let PowerAt { true_rate, holds, refuted, undecided, expected_trials, trials_80, trials_95 } = at;
+        lines += &record(&[true_rate, holds, refuted, undecided, expected_trials, trials_80, trials_95]);
     }
     lines
 }

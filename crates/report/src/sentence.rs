@@ -6,8 +6,7 @@
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::Better;
-use ascertain_engine::outcome::{Basis, ClaimResult, ClaimSpec, LeftOut, Measure, Outcome, TestSpec};
-use ascertain_engine::plan::Plan;
+use ascertain_engine::outcome::{Basis, ClaimResult, ClaimSpec, Measure, Outcome, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use crate::clause::{Clause, arm_label};
@@ -40,8 +39,8 @@ pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     claims.iter().any(stopped).then_some(OVERSHOOT)
 }
 
-const OVERSHOOT: &str = "A ratio whose trials ended with the verdict is on average a little too far on the verdict's side, since \
-                         that comes sooner where it happens to be.";
+const OVERSHOOT: &str = "A ratio whose trials ended with the verdict is on average a little too far on the verdict's \
+                         side, since that comes sooner where it happens to be.";
 
 /// What speaks against the trials being alike and what that means for the reader; `None` where nothing
 /// does.
@@ -49,8 +48,8 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
     marked::warning(claim).as_deref().map(plain)
 }
 
-/// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its arms,
-/// and how often it must be true.
+/// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its
+/// arms, and how often it must be true.
 ///
 /// ```text
 /// test: `kahan (accumulators=4)` is at least 8 times as fast as `naive (accumulators=1)`
@@ -110,9 +109,4 @@ fn judged(asked: &ClaimSpec, rate: f64) -> String {
 /// ```
 pub fn left_out(outcome: &Outcome) -> Vec<String> {
     left_out::of_outcome(outcome).iter().map(|sentence| plain(sentence)).collect()
-}
-
-/// The same of what this machine can't measure of a plan, before anything is measured.
-pub fn unavailable(left_out: &[LeftOut], plan: &Plan) -> Vec<String> {
-    left_out::of_plan(left_out, plan).iter().map(|sentence| plain(sentence)).collect()
 }

@@ -3,8 +3,8 @@
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::outcome::{ClaimResult, TestSpec};
 
-/// What was measured by what was claimed: 1 just as claimed, above 1 the claim is kept with something to spare. Of a claim
-/// on a ratio these are ratios, of any other the odds of success. Ends are infinite where nothing bounds them.
+/// What was measured by what was claimed: 1 just as claimed, above 1 the claim is kept with something to spare. Of a
+/// claim on a ratio these are ratios, of any other the odds of success. Ends are infinite where nothing bounds them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
     pub value: f64,

@@ -20,7 +20,7 @@ use crate::grid::{self, Column, ColumnKind, Grid};
 use crate::judgement::Judgement;
 use crate::layout::TableLayout;
 use crate::sentence::{self, marked};
-use crate::text::{NO_BREAK, plain, shortened, unbroken_quantities};
+use crate::text::{NO_BREAK, counted, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
 pub use claims::{Shown, checked};
 #[cfg(feature = "html")]
@@ -78,8 +78,8 @@ impl Style {
         self.drawn(&sheet) + &left_out
     }
 
-    /// A table of many rows without the last of the columns that it can do without, as many as it takes for the others to
-    /// stand side by side, and the headings of those.
+    /// A table of many rows without the last of the columns that it can do without, as many as it takes for the others
+    /// to stand side by side, and the headings of those.
     fn narrowed(self, sheet: Sheet) -> (Sheet, Vec<String>) {
         let fits = |sheet: &Sheet| sheet.least_width(COMFORTABLE_PROSE, 0) <= usize::from(self.columns());
         let can_go = |column: &SheetColumn| column.is_extra;
@@ -193,8 +193,8 @@ impl Style {
     }
 }
 
-/// The text in lines of at most so many columns. A word that is longer stays whole, since an id or a path that is broken
-/// can't be copied; the terminal shows what is left of it on its next line.
+/// The text in lines of at most so many columns. A word that is longer stays whole, since an id or a path that is
+/// broken can't be copied; the terminal shows what is left of it on its next line.
 fn wrapped(text: &str, columns: u16) -> String {
     let text = unbroken_quantities(&escape_controls(text));
     let mut lines = vec![String::new()];
@@ -319,24 +319,13 @@ pub fn check_table(outcome: &Outcome, style: &Style) -> String {
     }
 }
 
-/// "2 hold, 1 refuted."
+/// "3 claims: 2 hold, 1 refuted."
 fn tally(claims: &[ClaimResult]) -> String {
-    let verdicts = [
-        (Verdict::Holds, "hold"),
-        (Verdict::Refuted, "refuted"),
-        (Verdict::Undecided, "undecided"),
-        (Verdict::Unavailable, "unavailable"),
-        (Verdict::Failed, "failed"),
-        (Verdict::Deferred, "deferred"),
-    ];
-    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
-    let counted = verdicts.map(|(verdict, word)| (count(verdict), word));
-    let parts = counted.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
-    let all = match claims.len() {
-        1 => "1 claim".into(),
-        n => format!("{n} claims"),
-    };
-    format!("{all}: {}.", parts.collect::<Vec<_>>().join(", "))
+    let said = Verdict::ALL.into_iter().filter_map(|verdict| {
+        let count = claims.iter().filter(|claim| claim.verdict == verdict).count();
+        (count > 0).then(|| format!("{count} {}", grid::of_several(verdict)))
+    });
+    format!("{}: {}.", counted(claims.len(), "claim"), said.collect::<Vec<_>>().join(", "))
 }
 
 /// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user
@@ -346,12 +335,11 @@ pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> 
     style.table(&grid::compared(outcome, layout, "Interval"))
 }
 
-/// What was counted of each command beside that, how it compares with the reference's, and what could not be counted; empty
-/// where nothing was asked for.
+/// What was counted of each command beside that, how it compares with the reference's, and what could not be counted;
+/// empty where nothing was asked for.
 pub fn counters_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
     let notes: String = counters::notes(outcome).iter().map(|note| style.paragraph(&plain(note))).collect();
-    let parts = [style.table(&counters::grid(outcome, layout)), notes];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    parted([style.table(&counters::grid(outcome, layout)), notes])
 }
 
 /// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was
@@ -360,8 +348,7 @@ pub fn points_table(outcome: &Outcome, style: &Style) -> String {
     let tables = grid::points(outcome);
     let tables: Vec<String> =
         tables.iter().map(|(heading, grid)| format!("{}{}", style.paragraph(heading), style.table(grid))).collect();
-    let parts = tables.into_iter().chain([left_out(outcome, style)]);
-    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    parted(tables.into_iter().chain([left_out(outcome, style)]))
 }
 
 /// What was asked for and not measured to the end, a paragraph a reason.

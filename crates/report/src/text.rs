@@ -1,7 +1,10 @@
 //! Text that others chose (names, commands, reasons), made harmless to show.
 
+use std::fmt::Display;
+
 pub use ascertain_plot::escape_controls;
 pub(crate) use ascertain_plot::is_harmless;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// [`escape_controls`] of text that has lines, for standard error: ends of lines stay.
 pub fn escape_controls_in_lines(text: &str) -> String {
@@ -14,7 +17,7 @@ pub(crate) const NAME_START: char = '\u{1}';
 /// And where it ends.
 pub(crate) const NAME_END: char = '\u{2}';
 
-/// A name in a sentence: escape_controls, and marked as a name.
+/// A name in a sentence: made harmless, and marked as a name.
 pub(crate) fn quoted(name: &str) -> String {
     format!("{NAME_START}{}{NAME_END}", escape_controls(name))
 }
@@ -66,6 +69,49 @@ pub(crate) fn plain(sentence: &str) -> String {
 pub(crate) fn ended(text: &str) -> String {
     let text = escape_controls(text.trim());
     if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
+}
+
+/// The text with its first letter as a sentence begins.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// "1 pair", "13 pairs".
+pub(crate) fn counted(count: impl Display + From<u8> + PartialEq, noun: &str) -> String {
+    let ending = if count == 1.into() { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
+/// What there is of these, with an empty line between.
+pub(crate) fn parted(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// What has the same key together, in the order in which keys come.
+pub(crate) fn gathered<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
+/// The text in so many columns: as much of it as fits before what says that there is more.
+pub(crate) fn cut(text: &str, columns: usize, ellipsis: char) -> String {
+    if text.width() <= columns {
+        return text.to_string();
+    }
+    let mut used = 1;
+    let fits = |char: &char| {
+        used += char.width().unwrap_or(0);
+        used <= columns
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    format!("{}{ellipsis}", kept.trim_end())
 }
 
 /// A space at which no line ends.
@@ -156,6 +202,14 @@ mod tests {
     #[test]
     fn thousands_stand_apart() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_text_is_cut_where_it_must() {
+        assert_eq!(cut("naive", 5, '…'), "naive");
+        assert_eq!(cut("naively", 5, '~'), "naiv~");
+        assert_eq!(cut("a 数数数", 5, '…'), "a 数…");
+        assert_eq!(cut("", 0, '…'), "");
     }
 
     #[test]

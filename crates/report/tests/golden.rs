@@ -14,6 +14,18 @@ fn widest(text: &str) -> usize {
     text.lines().map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
+/// Whichever of several comparisons has them.
+#[test]
+fn counters_of_a_later_comparison_are_told_of() {
+    let mut run = common::counted_commands("wall", Unit::Nanosecond);
+    let mut first = run.claims[0].clone();
+    first.counters.retain(|counter| counter.verdict == Verdict::Unavailable);
+    run.claims.insert(0, first);
+    let text = markdown::outcome(&run, &TableLayout::default());
+    assert_eq!(text.matches("Not counted here: `cycles` (").count(), 1, "{text}");
+    assert!(text.contains("Counters are compared in the same trials"), "{text}");
+}
+
 #[test]
 fn terminal_tables_fit_their_width() {
     let (check, compare, slo, many) = (common::check(), common::compare(), common::slo(), common::many());
@@ -170,7 +182,8 @@ fn every_claim_has_its_sentence() {
     compare_with_golden("sentences.txt", &text);
 }
 
-/// A function that once took ten thousand times as long has digits and units for each number, and not those of the greatest.
+/// A function that once took ten thousand times as long has digits and units for each number, and not those of the
+/// greatest.
 #[test]
 fn numbers_far_apart_have_digits_of_their_own() {
     let mut functions = common::functions();

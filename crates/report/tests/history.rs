@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use ascertain_engine::experiment::{Better, Point};
-use ascertain_engine::outcome::Decision;
+use ascertain_engine::outcome::{Decision, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::history::comparison::{
     self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, Estimate, RunComparison,
@@ -207,6 +207,18 @@ fn history_for_programs() {
     compare_with_golden("history-prune.json", &prune::json(&pruning(true)));
     compare_with_golden("history-prune.csv", &prune::csv(&pruning(true)));
     compare_with_golden("history-prune.md", &prune::markdown(&pruning(true)));
+}
+
+/// What the model can answer, the list can tell.
+#[test]
+fn every_answer_is_told() {
+    let decisions = [Decision::Faster, Decision::Slower, Decision::Same, Decision::NotSlower, Decision::NotFaster];
+    let words = decisions.map(Decision::word).into_iter().chain(Verdict::ALL.map(Verdict::word));
+    for word in words {
+        let runs = vec![listed(IDS[0], RunState::Finished, &["ascertain", "compare"], &[(word, 1)])];
+        let told = list::csv(&RunList { runs, ..run_list() });
+        assert!(told.contains(&format!(",1 {word},")), "{told}");
+    }
 }
 
 #[test]

@@ -445,6 +445,19 @@ fn an_open_claim_says_why_it_is_open() {
 }
 
 #[test]
+fn what_was_cut_off_neither_succeeded_nor_failed() {
+    let mut open = common::slo();
+    let claim = &mut open.claims[0];
+    (claim.trials, claim.successes, claim.ties, claim.unknown) = (100, 90, 0, 7);
+    claim.rate = Some(0.9);
+    let page = html::page(&[run(open, &["slo"])]);
+    let [missed, left] = ["refuted\">3</b> where it was not", "undecided\">7</b> left open"];
+    assert!(page.contains(missed) && page.contains(left), "{page}");
+    assert!(page.contains("true in 90 of 100 trials, 7 left open"), "{page}");
+    assert!(page.contains("90 of 100 trials succeeded and 3 failed, 7 were left open"), "{page}");
+}
+
+#[test]
 fn nothing_is_fetched() {
     let page = html::page(&[check()]);
     assert!(page.contains("default-src &#39;none&#39;") && !page.contains("@import"));

@@ -262,7 +262,8 @@ proptest! {
             prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", text);
         }
         for line in texts[..6].iter().flat_map(|text| text.lines()).filter(|_| width >= 60) {
-            // A word alone stays whole, however long it is: beside the headings of a record there are 40 columns for it.
+            // A word alone stays whole, however long it is: beside the headings of a record there are 40 columns for
+            // it.
             let is_long = line.split(' ').any(|word| word.width() > 40);
             prop_assert!(line.width() <= width || is_long, "{:?} at {}", line, width);
         }

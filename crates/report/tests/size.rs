@@ -8,9 +8,9 @@ use ascertain_engine::recorded;
 use ascertain_report::html;
 use shapes::many_claims;
 
-/// As many claims as `check` has, with as many trials as they take on a noisy machine: 4.3 kB for each, all of its pictures
-/// with it, are 636 kB. A fifth of `check`'s have no chance in them and no picture, and its twelve experiments come to some
-/// 200 kB.
+/// As many claims as `check` has, with as many trials as they take on a noisy machine: 4.3 kB for each, all of its
+/// pictures with it, are 636 kB. A fifth of `check`'s have no chance in them and no picture, and its twelve experiments
+/// come to some 200 kB.
 #[test]
 fn a_page_of_many_claims_is_small() {
     const CLAIMS: usize = 148;

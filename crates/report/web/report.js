@@ -3,6 +3,14 @@
   const $ = (selector, within = document) => within.querySelector(selector);
   const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
   const rows = $$(".row"), groups = $$(".group"), tools = $(".tools[role]");
+  // Somebody may have typed it: `#100%` is none that can be decoded.
+  const fragment = () => {
+    try {
+      return decodeURIComponent(location.hash.slice(1));
+    } catch {
+      return location.hash.slice(1);
+    }
+  };
 
   // What is closed has its pictures packed: `html/pack.rs` says how. They are unpacked once, when the first is wanted.
   let parts;
@@ -81,6 +89,7 @@
     differences.onchange();
   }
 
+  addEventListener("hashchange", reveal);
   if (!tools) return reveal();
   tools.hidden = false;
   const [input, sort, all, output] = ["[type=search]", "select", ".all", "output"].map((part) => $(part, tools));
@@ -137,7 +146,7 @@
 
   // An address is a claim's, or what is searched for.
   function reveal() {
-    const address = decodeURIComponent(location.hash.slice(1)), target = document.getElementById(address);
+    const address = fragment(), target = document.getElementById(address);
     if (!target && tools && address.includes("=")) {
       const asked = new URLSearchParams(location.hash.slice(1));
       input.value = asked.get("q") ?? "";
@@ -155,13 +164,12 @@
     target.open = true;
     target.scrollIntoView();
   }
-  addEventListener("hashchange", reveal);
   addEventListener("resize", size);
   size();
   reveal();
   document.addEventListener("toggle", ({ target }) => {
     if (!target.matches(".row")) return;
-    const isFinding = location.hash.includes("=") && !document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const isFinding = location.hash.includes("=") && !document.getElementById(fragment());
     if (!isFinding) write(target.open ? target.id : "");
   }, true);
 

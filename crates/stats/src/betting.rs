@@ -1,10 +1,11 @@
 //! Sequential Monte Carlo tests by betting: is a p-value that can only be sampled at most `α`?
 //!
-//! A statistic of the data as they are is compared with the same statistic of data that the null hypothesis holds for just as
-//! likely, such as a permutation of them. Whether a sample is at least as extreme as the data (an *exceedance*) is a trial
-//! that succeeds at the rate `p`, the p-value. Under the null hypothesis `p` itself is uniform on (0, 1), or larger where
-//! there are ties. So the outcomes seen there are a mixture of coins over all `p`, and the bet that `p` is uniform on (0, c)
-//! instead multiplies its wealth by the ratio of the two likelihoods. After `t` samples with `L` exceedances that is
+//! A statistic of the data as they are is compared with the same statistic of data that the null hypothesis holds for
+//! just as likely, such as a permutation of them. Whether a sample is at least as extreme as the data (an *exceedance*)
+//! is a trial that succeeds at the rate `p`, the p-value. Under the null hypothesis `p` itself is uniform on (0, 1), or
+//! larger where there are ties. So the outcomes seen there are a mixture of coins over all `p`, and the bet that `p` is
+//! uniform on (0, c) instead multiplies its wealth by the ratio of the two likelihoods. After `t` samples with `L`
+//! exceedances that is
 //!
 //! ```text
 //!          (1/c) ∫₀^c p^L (1−p)^(t−L) dp     P(Beta(L+1, t−L+1) ≤ c)     1 − B(L; t+1, c)
@@ -12,10 +13,10 @@
 //!             ∫₀^1 p^L (1−p)^(t−L) dp                  c                        c
 //! ```
 //!
-//! with `B` the binomial distribution function. Under the null hypothesis the wealth can't be expected to grow (the next
-//! sample exceeds with probability at least `(L+1)/(t+2)`, and an exceedance never gains), so that it *ever* reaches `1/α`
-//! with probability at most `α`, however often one looks. It tends to `1/c` where `p < c` and to 0 where `p > c`, which is
-//! why `c` has to be a little less than `α`.
+//! with `B` the binomial distribution function. Under the null hypothesis the wealth can't be expected to grow (the
+//! next sample exceeds with probability at least `(L+1)/(t+2)`, and an exceedance never gains), so that it *ever*
+//! reaches `1/α` with probability at most `α`, however often one looks. It tends to `1/c` where `p < c` and to 0 where
+//! `p > c`, which is why `c` has to be a little less than `α`.
 //!
 //! Fischer and Ramdas, *Sequential Monte Carlo testing by betting*, 2024; the bet is their binomial mixture strategy.
 
@@ -51,9 +52,9 @@ pub enum BettingDecision {
 ///
 /// # Guarantee
 ///
-/// If the null hypothesis is true, it is ever rejected with probability at most `α`, and [`p_value`](Self::p_value) is ever
-/// at most `x` with probability at most `x`, whoever looks and whenever they stop. The data and the samples must be
-/// exchangeable under the null hypothesis, as random permutations of the data are, and ties count as exceedances.
+/// If the null hypothesis is true, it is ever rejected with probability at most `α`, and [`p_value`](Self::p_value) is
+/// ever at most `x` with probability at most `x`, whoever looks and whenever they stop. The data and the samples must
+/// be exchangeable under the null hypothesis, as random permutations of the data are, and ties count as exceedances.
 ///
 /// ```
 /// use ascertain_stats::{BettingDecision, BettingTest};
@@ -133,7 +134,8 @@ impl BettingTest {
 
     /// The anytime-valid p-value: one over the greatest wealth so far, at most 1 and rounded up.
     ///
-    /// As the wealth is at most `1/c`, it is never below 0.9 `α`: this bet answers whether `p ≤ α`, not how small `p` is.
+    /// As the wealth is at most `1/c`, it is never below 0.9 `α`: this bet answers whether `p ≤ α`, not how small `p`
+    /// is.
     pub fn p_value(&self) -> f64 {
         let log_peak = self.log_peak.max(self.log_wealth());
         (libm::exp(-log_peak) * (1.0 + 4.0 * f64::EPSILON)).min(1.0)
@@ -169,7 +171,8 @@ impl BettingTest {
     }
 }
 
-/// The natural logarithm of a [`BettingTest`]'s wealth after a tally of samples and exceedances, never above the exact value.
+/// The natural logarithm of a [`BettingTest`]'s wealth after a tally of samples and exceedances, never above the exact
+/// value.
 ///
 /// # Errors
 /// [`Error::ErrorProbability`] and those of [`Tally::new`].

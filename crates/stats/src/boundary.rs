@@ -1,20 +1,20 @@
 //! The boundary of an e-process, kept so that most outcomes need no evaluation.
 //!
-//! After `f` unfavourable outcomes let `x(f)` be the number of favourable ones, not necessarily whole, at which `ln e` reaches
-//! its threshold, which is above zero. Three facts about `ln e`, the logarithm of an integral of
+//! After `f` unfavourable outcomes let `x(f)` be the number of favourable ones, not necessarily whole, at which `ln e`
+//! reaches its threshold, which is above zero. Three facts about `ln e`, the logarithm of an integral of
 //! `exp(s·α − f·β)` over a distribution of `(α, β) ≥ 0` ([`crate::log_e_holds`]):
 //!
 //! * it is convex in the two counts, so the tallies below the threshold are a convex set and `x` is concave;
-//! * where favourable outcomes are no more frequent than the null's rate `p` has them, no likelihood ratio in it is above 1:
-//!   `x(f) ≥ f·p/(1−p)`;
+//! * where favourable outcomes are no more frequent than the null's rate `p` has them, no likelihood ratio in it is
+//!   above 1: `x(f) ≥ f·p/(1−p)`;
 //! * so the slope of `x`, which never rises, is never below `p/(1−p)`, or `x` would fall below that line in the end.
 //!
-//! One known point below the boundary therefore bounds all of it from there on, by a line of slope `p/(1−p)`, and two known
-//! points bound it between them, by their chord. A judge compares the count of favourable outcomes with that bound as of
-//! some time ago, which is an integer; where that is reached, with the bound; where that is, it evaluates and draws the bound
-//! anew. Far from the boundary a point found roughly will do. Where the bound is met again soon, as by a tally that keeps
-//! close to the boundary, a chord is drawn, over so many unfavourable outcomes `√f` that the boundary hardly bends between.
-//! The decision itself is always an evaluation.
+//! One known point below the boundary therefore bounds all of it from there on, by a line of slope `p/(1−p)`, and two
+//! known points bound it between them, by their chord. A judge compares the count of favourable outcomes with that
+//! bound as of some time ago, which is an integer; where that is reached, with the bound; where that is, it evaluates
+//! and draws the bound anew. Far from the boundary a point found roughly will do. Where the bound is met again soon, as
+//! by a tally that keeps close to the boundary, a chord is drawn, over so many unfavourable outcomes `√f` that the
+//! boundary hardly bends between. The decision itself is always an evaluation.
 
 use crate::Tally;
 use crate::eprocess::Mixture;
@@ -43,7 +43,8 @@ pub(crate) struct Boundary {
     bound: Bound,
 }
 
-/// What the boundary is not below, from `from` unfavourable outcomes on: a chord until `until`, then a line of that slope.
+/// What the boundary is not below, from `from` unfavourable outcomes on: a chord until `until`, then a line of that
+/// slope.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     from: u64,

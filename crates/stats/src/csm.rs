@@ -16,14 +16,14 @@ const PADDING: f64 = 8e-15;
 
 /// The level of Robbins' criterion, `ln[C(n,s) p^s (1−p)^(n−s) (n+1)]`, never below the exact value.
 ///
-/// `tally` holds `n` trials and `s` successes; `rate` is `p`, the double as given. NaN where the rate is not within (0, 1),
-/// or the tally has more successes than trials or more than 2^53 trials.
+/// `tally` holds `n` trials and `s` successes; `rate` is `p`, the double as given. NaN where the rate is not within (0,
+/// 1), or the tally has more successes than trials or more than 2^53 trials.
 ///
-/// If trials succeed with probability `p`, each given the past, the chance that the level ever gets down to `ln ε` is at
-/// most `ε` however often one looks (Robbins, *Statistical Methods Related to the Law of the Iterated Logarithm*, 1970;
-/// Lai, *On Confidence Sequences*, 1976). So a level that low says that the rate is not `p`, and then the observed
-/// rate lies on the true rate's side of `p` but for a chance of `ε` (Ding, Gandy and Hahn, *A simple method for
-/// implementing Monte Carlo tests*, 2020). At `s = n p` the level is never below 0.
+/// If trials succeed with probability `p`, each given the past, the chance that the level ever gets down to `ln ε` is
+/// at most `ε` however often one looks (Robbins, *Statistical Methods Related to the Law of the Iterated Logarithm*,
+/// 1970; Lai, *On Confidence Sequences*, 1976). So a level that low says that the rate is not `p`, and then the
+/// observed rate lies on the true rate's side of `p` but for a chance of `ε` (Ding, Gandy and Hahn, *A simple method
+/// for implementing Monte Carlo tests*, 2020). At `s = n p` the level is never below 0.
 ///
 /// Up to 10^6 trials: Robbins' two bounds of the factorial, each rounding in the safe direction, and a compensated
 /// summation that rounds up. That is above the exact value by less than `1/(144 k²)` for each of the two counts `k`, of
@@ -49,9 +49,9 @@ pub fn log_level(tally: Tally, rate: f64) -> f64 {
 
 /// The verdict of the confidence sequence method on "the rate is at least `rate`", if the tally allows one.
 ///
-/// It is there when [`log_level`] is at most `ln error`: *holds* when the observed rate is above `rate`, *refuted* when it
-/// is below. A caller that looks after every trial and keeps the first verdict is wrong with probability at most `error`.
-/// The method is stateless and a later tally may be above the level again: latching is the caller's.
+/// It is there when [`log_level`] is at most `ln error`: *holds* when the observed rate is above `rate`, *refuted* when
+/// it is below. A caller that looks after every trial and keeps the first verdict is wrong with probability at most
+/// `error`. The method is stateless and a later tally may be above the level again: latching is the caller's.
 ///
 /// # Errors
 ///
@@ -161,10 +161,11 @@ const FURTHEST: f64 = 700.0;
 /// The log-odds of an end are found to this much, to the outside.
 const STEP: f64 = 1e-12;
 
-/// The rates that the confidence sequence method does not reject at this tally: where [`log_level`] is above `ln error`.
+/// The rates that the confidence sequence method does not reject at this tally: where [`log_level`] is above
+/// `ln error`.
 ///
-/// Outside of it [`csm_verdict`](crate::csm_verdict) says *holds* (below) or *refuted* (above): verdict and interval are one
-/// event. Ends are rounded outward; one that nothing bounds is 0 or 1.
+/// Outside of it [`csm_verdict`](crate::csm_verdict) says *holds* (below) or *refuted* (above): verdict and interval
+/// are one event. Ends are rounded outward; one that nothing bounds is 0 or 1.
 ///
 /// # Guarantee
 ///

@@ -32,8 +32,8 @@ const ASYMPTOTIC: [f64; 7] =
 
 /// The remainder of Stirling's formula, `δ(n) = ln Γ(n+1) − [½ ln(2πn) + n ln n − n]`, for real `n > 0`; NaN below 0.
 ///
-/// The error is at most `1e-15 · max(1, δ(n))`, and at most 1e-16 from `n = 1` on. It falls from infinity at 0 by way of
-/// `δ(1) = 0.081` to `1/(12n)`. Non-integer arguments are those of Beta distributions.
+/// The error is at most `1e-15 · max(1, δ(n))`, and at most 1e-16 from `n = 1` on. It falls from infinity at 0 by way
+/// of `δ(1) = 0.081` to `1/(12n)`. Non-integer arguments are those of Beta distributions.
 ///
 /// From 12 on by the asymptotic series; below by steps of `δ(n) − δ(n+1) = (n+½) ln(1+1/n) − 1`.
 ///
@@ -128,8 +128,8 @@ pub fn excess(trials: f64, successes: f64, rate: f64) -> f64 {
 
 /// The binomial deviance `bd0(x, np) + bd0(y, n(1−p))`, which is `n · KL(x/n ‖ p)`, where `n = x + y`.
 ///
-/// `x` successes and `y` failures need not be whole; `0 < p < 1`; `excess` is `x − np` ([`excess`]). The relative error is
-/// at most 3e-15, given that those of `x`, `y` and the excess are at most 2^-52.
+/// `x` successes and `y` failures need not be whole; `0 < p < 1`; `excess` is `x − np` ([`excess`]). The relative error
+/// is at most 3e-15, given that those of `x`, `y` and the excess are at most 2^-52.
 ///
 /// ```
 /// # use ascertain_stats::{binomial_deviance, excess};

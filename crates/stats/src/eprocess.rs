@@ -11,22 +11,23 @@
 //! ```
 //!
 //! where `U` is the upper tail of a Beta distribution relative to `p₀^a (1−p₀)^b`. Against "at least p₀" success and
-//! failure change places. No `r` serves everywhere: with `r = 100` alone a rate far from p₀ takes long, with `r = 1` one
-//! near it does. The mixture costs at most ln 3 against the best of the three.
+//! failure change places. No `r` serves everywhere: with `r = 100` alone a rate far from p₀ takes long, with `r = 1`
+//! one near it does. The mixture costs at most ln 3 against the best of the three.
 //!
 //! # Guarantee
 //!
-//! Where the rate of each trial given the past is at most p₀, `e` is a non-negative supermartingale that starts at 1, so
-//! by Ville's inequality the chance that it *ever* reaches 1/ε is at most ε, however often one looks. Looking only now and
-//! then, or at batches, does no harm.
+//! Where the rate of each trial given the past is at most p₀, `e` is a non-negative supermartingale that starts at 1,
+//! so by Ville's inequality the chance that it *ever* reaches 1/ε is at most ε, however often one looks. Looking only
+//! now and then, or at batches, does no harm.
 //!
 //! Robbins, *Statistical methods related to the law of the iterated logarithm*, 1970; Howard, Ramdas, McAuliffe and
-//! Sekhon, *Time-uniform, nonparametric, nonasymptotic confidence sequences*, 2021 (the one-sided beta-binomial mixture).
+//! Sekhon, *Time-uniform, nonparametric, nonasymptotic confidence sequences*, 2021 (the one-sided beta-binomial
+//! mixture).
 //!
 //! # Shape
 //!
-//! `ln e` is the logarithm of an integral of `exp(s·α + f·β)` with `α ≥ 0 ≥ β`, so it rises with each success, falls with
-//! each failure, and is convex in `(s, f)`.
+//! `ln e` is the logarithm of an integral of `exp(s·α + f·β)` with `α ≥ 0 ≥ β`, so it rises with each success, falls
+//! with each failure, and is convex in `(s, f)`.
 
 use crate::Tally;
 use crate::error::check_rate;
@@ -45,9 +46,9 @@ const RELATIVE_PADDING: f64 = 8e-15;
 /// The natural logarithm of the e-value against "the true rate is at most `rate`", never above the exact value.
 ///
 /// At least `ln(1/ε)` means: that rate is rejected at error ε, so "the rate is at least `rate`" holds. See the
-/// [guarantee](crate#guarantee): one may look after every trial. The result is at most `4e-11 + 2e-14·|result|` below the
-/// exact value for the double `rate`, up to 2^53 trials; it is NaN where the rate is not within (0, 1) or the tally has more
-/// successes than trials.
+/// [guarantee](crate#guarantee): one may look after every trial. The result is at most `4e-11 + 2e-14·|result|` below
+/// the exact value for the double `rate`, up to 2^53 trials; it is NaN where the rate is not within (0, 1) or the tally
+/// has more successes than trials.
 ///
 /// ```
 /// use ascertain_stats::{Tally, log_e_holds};
@@ -167,8 +168,9 @@ fn log_mean_exp(logs: [f64; 3]) -> f64 {
 
 /// The evidence that each trial is expected to add, `KL(true_rate ‖ rate)` in nats, where `0 ln 0 = 0`.
 ///
-/// No test that is wrong with probability at most ε decides in fewer than about `ln(1/ε) / KL` trials (Wald); the mixture
-/// here stays within 1.4 of it wherever it is 13 or more. NaN unless `rate` is within (0, 1) and `true_rate` within [0, 1].
+/// No test that is wrong with probability at most ε decides in fewer than about `ln(1/ε) / KL` trials (Wald); the
+/// mixture here stays within 1.4 of it wherever it is 13 or more. NaN unless `rate` is within (0, 1) and `true_rate`
+/// within [0, 1].
 ///
 /// ```
 /// use ascertain_stats::expected_growth;

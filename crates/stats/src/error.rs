@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A rate that is not strictly between 0 and 1: a single failure refutes "always", and nothing refutes "at least 0".
+    /// A rate that is not strictly between 0 and 1: a single failure refutes "always", and nothing refutes "at least
+    /// 0".
     #[error(
         "the rate must lie strictly between 0 and 1, but is {rate}: write 99 % as 0.99, and \"always\" as a rate just below 1, such as 0.999"
     )]

@@ -15,8 +15,8 @@
 //! * where that is slow, near the centre of a narrow distribution and for few successes at a tiny rate, the second form
 //!   by Gauss–Legendre quadrature with 32 nodes a panel.
 //!
-//! Where `e > 0` the upper tail is the larger one, and it is the whole less the scaled lower tail `U(b, a, q)`. The whole,
-//! `B(a,b) / (p^a q^b)`, is computed in Loader's deviance form ([`crate::stirling_remainder`]).
+//! Where `e > 0` the upper tail is the larger one, and it is the whole less the scaled lower tail `U(b, a, q)`. The
+//! whole, `B(a,b) / (p^a q^b)`, is computed in Loader's deviance form ([`crate::stirling_remainder`]).
 //!
 //! The error of each logarithm is at most `1e-12 + 4e-15·D`, with `D` the deviance `(a+b)·KL(a/(a+b) ‖ p)`, for sums
 //! `a+b` up to 2^53 and rates down to 1e-15 on either side; the tests compare it with 50 digits.

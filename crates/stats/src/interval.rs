@@ -45,18 +45,18 @@ const FURTHEST: f64 = 700.0;
 /// The rates that one look at this tally does not reject: outside of it the e-process has reached its threshold.
 ///
 /// Below `low` the e-process against "at most p" is at least `1/error_low` ([`log_e_holds`](crate::log_e_holds)), above
-/// `high` the one against "at least p" at least `1/error_high`. So a [`Judge`](crate::Judge) with these errors says *holds*
-/// at exactly the rates below the interval and *refuted* at those above it: verdict and interval are one event. Both ends are
-/// rounded outward, by less than 1e-12 of `min(p, 1−p)` or, if that is more, to the next double. An end that
-/// nothing bounds is 0 or 1.
+/// `high` the one against "at least p" at least `1/error_high`. So a [`Judge`](crate::Judge) with these errors says
+/// *holds* at exactly the rates below the interval and *refuted* at those above it: verdict and interval are one event.
+/// Both ends are rounded outward, by less than 1e-12 of `min(p, 1−p)` or, if that is more, to the next double. An end
+/// that nothing bounds is 0 or 1.
 ///
-/// The e-value falls as the rate that it speaks against rises towards the observed share (checked on a grid in the tests),
-/// so that the rates which are not rejected are an interval.
+/// The e-value falls as the rate that it speaks against rises towards the observed share (checked on a grid in the
+/// tests), so that the rates which are not rejected are an interval.
 ///
 /// # Guarantee
 ///
-/// The chance that the true rate is *ever* below `low` is at most `error_low`, and above `high`, `error_high`, however often
-/// one looks. Howard, Ramdas, McAuliffe and Sekhon 2021.
+/// The chance that the true rate is *ever* below `low` is at most `error_low`, and above `high`, `error_high`, however
+/// often one looks. Howard, Ramdas, McAuliffe and Sekhon 2021.
 ///
 /// # Errors
 /// [`Error::ErrorProbability`] and those of [`Tally::new`].
@@ -76,8 +76,8 @@ pub fn rate_interval(tally: Tally, error_low: f64, error_high: f64) -> Result<In
 
 /// A running [`rate_interval`]: the intersection of those at every look so far.
 ///
-/// As each is valid at all looks at once, so is what they have in common. It never grows, and may become empty: then no one
-/// rate fits all of the trials, they are not alike.
+/// As each is valid at all looks at once, so is what they have in common. It never grows, and may become empty: then no
+/// one rate fits all of the trials, they are not alike.
 ///
 /// ```
 /// use ascertain_stats::{RateSequence, Tally};
@@ -166,14 +166,14 @@ const PADDING: f64 = 2e-13;
 
 /// The equal-tailed credible interval of a rate: the quantiles `error/2` and `1 − error/2` of Beta(s+1, f+1).
 ///
-/// That is the posterior of a uniform prior. Each end is rounded outward, with an error of at most 1e-12 of `min(x, 1−x)` or,
-/// if that is more, of one unit in the last place of the double.
+/// That is the posterior of a uniform prior. Each end is rounded outward, with an error of at most 1e-12 of
+/// `min(x, 1−x)` or, if that is more, of one unit in the last place of the double.
 ///
 /// It says what to believe of the rate after this one look, and is outside of any error budget: unlike a
 /// [`rate_interval`](crate::rate_interval) it does not allow for looking again and again.
 ///
-/// Newton's method on the log-odds, on which the logarithm of a Beta's distribution function is concave: its steps approach
-/// the quantile from one side without overshooting.
+/// Newton's method on the log-odds, on which the logarithm of a Beta's distribution function is concave: its steps
+/// approach the quantile from one side without overshooting.
 ///
 /// # Errors
 /// [`Error::ErrorProbability`] and those of [`Tally::new`].

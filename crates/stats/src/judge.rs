@@ -34,28 +34,30 @@ impl Verdict {
 
 /// A running test of "the true rate is at least `rate`", to be looked at as often as one likes.
 ///
-/// Two e-processes run side by side, [`log_e_holds`](crate::log_e_holds) and [`log_e_refuted`](crate::log_e_refuted). The
-/// first that reaches `ln(1/error)` of its direction decides, and a verdict latches: it is not taken back, and
-/// [`Judge::decided_at`] is its tally. Both cannot reach it at once, as only one of them can be above zero. The other one
-/// goes on: where it rejects later what the verdict says, [`Judge::contradicted`] is true, for the trials are not alike.
+/// Two e-processes run side by side, [`log_e_holds`](crate::log_e_holds) and [`log_e_refuted`](crate::log_e_refuted).
+/// The first that reaches `ln(1/error)` of its direction decides, and a verdict latches: it is not taken back, and
+/// [`Judge::decided_at`] is its tally. Both cannot reach it at once, as only one of them can be above zero. The other
+/// one goes on: where it rejects later what the verdict says, [`Judge::contradicted`] is true, for the trials are not
+/// alike.
 ///
 /// # Guarantee
 ///
 /// If the true rate is at most `rate`, the verdict is ever *holds* with probability at most `error_holds`; if it is at
 /// least `rate`, ever *refuted* with probability at most `error_refuted`. No true rate (but `rate` itself, where only
-/// *refuted* would be wrong) falls under both, so each direction has the full error. Trials need not be alike: it suffices
-/// that the rate of each, given the past, is on that side of `rate`.
+/// *refuted* would be wrong) falls under both, so each direction has the full error. Trials need not be alike: it
+/// suffices that the rate of each, given the past, is on that side of `rate`.
 ///
 /// # Unknown outcomes
 ///
 /// A trial that was cut off before its outcome was known counts against both directions: as a failure for *holds*, as a
-/// success for *refuted*. Whatever the outcome would have been, neither e-value is greater than it would have been then, so
-/// that the guarantee stays; and cutting trials off can bring no verdict about.
+/// success for *refuted*. Whatever the outcome would have been, neither e-value is greater than it would have been
+/// then, so that the guarantee stays; and cutting trials off can bring no verdict about.
 ///
 /// # Speed
 ///
-/// The judge keeps its boundary and evaluates the e-processes only where it may be reached, which changes no verdict and no
-/// trial at which it falls. An outcome costs a few nanoseconds, and a few tens in a stream that keeps close to the boundary.
+/// The judge keeps its boundary and evaluates the e-processes only where it may be reached, which changes no verdict
+/// and no trial at which it falls. An outcome costs a few nanoseconds, and a few tens in a stream that keeps close to
+/// the boundary.
 ///
 /// ```
 /// use ascertain_stats::{Judge, Verdict};
@@ -137,8 +139,8 @@ impl Judge {
     /// Counts a batch of outcomes and looks once, after it. The verdict so far, which latches.
     ///
     /// For outcomes that are exchangeable only as whole batches, such as a reshuffled sample of requests, or where only
-    /// their sum is known. May decide later than [`Judge::observe`] would have. A batch with more successes than trials is
-    /// no tally and gets no verdict. What is unknown of a batch is counted before it, by [`Judge::observe_unknown`].
+    /// their sum is known. May decide later than [`Judge::observe`] would have. A batch with more successes than trials
+    /// is no tally and gets no verdict. What is unknown of a batch is counted before it, by [`Judge::observe_unknown`].
     pub fn observe_batch(&mut self, batch: Tally) -> Option<Verdict> {
         self.tally += batch;
         if (Tally { trials: self.tally.trials.saturating_add(self.unknown), ..self.tally }).checked().is_err() {
@@ -206,8 +208,8 @@ impl Judge {
         self.decision.as_ref().map(|decision| decision.verdict)
     }
 
-    /// Whether there is a verdict that later trials contradict, and always will: what it rejects has since been confirmed at
-    /// the other direction's error. The trials are not alike, and no one rate fits all of them.
+    /// Whether there is a verdict that later trials contradict, and always will: what it rejects has since been
+    /// confirmed at the other direction's error. The trials are not alike, and no one rate fits all of them.
     ///
     /// With a margin that takes more than the other end: "above 97 %" is not contradicted by "below 99 %".
     pub fn contradicted(&self) -> bool {
@@ -234,7 +236,8 @@ impl Judge {
         self.rate
     }
 
-    /// `ln e` for *holds* at the present tally, as [`log_e_holds`](crate::log_e_holds), with what is unknown as failures.
+    /// `ln e` for *holds* at the present tally, as [`log_e_holds`](crate::log_e_holds), with what is unknown as
+    /// failures.
     pub fn log_e_holds(&self) -> f64 {
         let (successes, failures) = self.counts(Verdict::Holds);
         self.holds.mixture().log_e(successes as f64, failures as f64)
@@ -255,7 +258,8 @@ impl Judge {
 
 /// The verdict at this tally: one look at what a [`Judge`] would say there, if it had none before.
 ///
-/// As it may be repeated while a count grows, with the same guarantee, this is the test for scripts that count themselves.
+/// As it may be repeated while a count grows, with the same guarantee, this is the test for scripts that count
+/// themselves.
 ///
 /// # Errors
 /// [`Error::Rate`], [`Error::ErrorProbability`], and those of [`Tally::new`].

@@ -27,9 +27,9 @@
 //!
 //! # Guarantee
 //!
-//! All but the credible interval are valid at every trial at once: the chance that a verdict or an interval is *ever* wrong
-//! is at most its error, whoever looks and whenever they stop. That is exact arithmetic's guarantee and survives rounding:
-//! each bound is rounded to the safe side.
+//! All but the credible interval are valid at every trial at once: the chance that a verdict or an interval is *ever*
+//! wrong is at most its error, whoever looks and whenever they stop. That is exact arithmetic's guarantee and survives
+//! rounding: each bound is rounded to the safe side.
 //!
 //! This crate is probability only: no input or output, clock, threads or random numbers.
 

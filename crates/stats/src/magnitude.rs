@@ -2,11 +2,12 @@
 //!
 //! # The bet
 //!
-//! Let D be the logarithm of how many times as long the reference took as the candidate, in one pair. The size of D may be
-//! looked at before its sign: a pair that differs by about as much as the effect that one has come to expect says more than
-//! one that a burst of other work has torn apart. So there is a predictive density m of D given the pairs so far, a mixture
-//! of components that lean towards D > 0. A share `m(D) / (m(D) + m(−D))` of the wealth is put on the sign that D turns out
-//! to have, the rest on the other. Bets are settled at even odds, so that the wealth is multiplied by
+//! Let D be the logarithm of how many times as long the reference took as the candidate, in one pair. The size of D may
+//! be looked at before its sign: a pair that differs by about as much as the effect that one has come to expect says
+//! more than one that a burst of other work has torn apart. So there is a predictive density m of D given the pairs so
+//! far, a mixture of components that lean towards D > 0. A share `m(D) / (m(D) + m(−D))` of the wealth is put on the
+//! sign that D turns out to have, the rest on the other. Bets are settled at even odds, so that the wealth is
+//! multiplied by
 //!
 //! ```text
 //! F = 2 m(D) / (m(D) + m(−D)).
@@ -16,41 +17,41 @@
 //!
 //! # Guarantee
 //!
-//! Where the two do not differ and the order within each pair is drawn by a coin, D and −D are equally likely given |D| and
-//! all that went before. As m is settled by what went before, the mean of F is then
+//! Where the two do not differ and the order within each pair is drawn by a coin, D and −D are equally likely given |D|
+//! and all that went before. As m is settled by what went before, the mean of F is then
 //!
 //! ```text
 //! ½ · 2 m(D) / (m(D) + m(−D)) + ½ · 2 m(−D) / (m(−D) + m(D)) = 1,
 //! ```
 //!
-//! whatever |D| is and however it came about: by bursts, by drift, or by an adversary who knows the bet. The wealth is a
-//! non-negative martingale that starts at 1, and the chance that it *ever* reaches 1/ε is at most ε (Ville 1939). The
+//! whatever |D| is and however it came about: by bursts, by drift, or by an adversary who knows the bet. The wealth is
+//! a non-negative martingale that starts at 1, and the chance that it *ever* reaches 1/ε is at most ε (Ville 1939). The
 //! components need not describe the noise; they only decide how soon a true difference is found. Nor need |D| be all of
 //! the size: any function of the two times that stays the same when they change places will do in its stead, such as a
 //! size that is cut off, as it is here at 5.3, or one with a time-out's limit in the place of its time.
 //!
 //! That signs are fair coins given the sizes, under symmetry, is Efron's premise, *Student's t-test under symmetry
-//! conditions*, 1969, and, for processes, de la Peña's, *A general class of exponential inequalities for martingales and
-//! ratios*, 1999. Ramdas, Ruf, Larsson and Koolen, *Admissible anytime-valid sequential inference must rely on nonnegative
-//! martingales*, 2020, treat symmetry as a case of their theorem; Vovk and Wang, *Nonparametric e-tests of symmetry*, 2022,
-//! compare some such tests. A mixture over what is not known is Robbins' method (*Statistical methods related to the law
-//! of the iterated logarithm*, 1970).
+//! conditions*, 1969, and, for processes, de la Peña's, *A general class of exponential inequalities for martingales
+//! and ratios*, 1999. Ramdas, Ruf, Larsson and Koolen, *Admissible anytime-valid sequential inference must rely on
+//! nonnegative martingales*, 2020, treat symmetry as a case of their theorem; Vovk and Wang, *Nonparametric e-tests of
+//! symmetry*, 2022, compare some such tests. A mixture over what is not known is Robbins' method (*Statistical methods
+//! related to the law of the iterated logarithm*, 1970).
 //!
 //! # The components
 //!
-//! Each is a shape of noise together with a way to lean. Noise is Student's t with 5 degrees of freedom, one of [`SCALES`]
-//! wide, and, as times have outliers, a share of Cauchy's distribution several times as wide ([`TAILS`]). A component leans
-//! by a shift of so many scales ([`SHIFTS`]), or by signs that are positive at one of [`RATES`] whatever the size. Sizes then
-//! are those of noise around 0 or, half each, around plus and minus the greatest shift: as where whoever comes second is
-//! slower by much the same each time, or a clock is coarse.
+//! Each is a shape of noise together with a way to lean. Noise is Student's t with 5 degrees of freedom, one of
+//! [`SCALES`] wide, and, as times have outliers, a share of Cauchy's distribution several times as wide ([`TAILS`]). A
+//! component leans by a shift of so many scales ([`SHIFTS`]), or by signs that are positive at one of [`RATES`]
+//! whatever the size. Sizes then are those of noise around 0 or, half each, around plus and minus the greatest shift:
+//! as where whoever comes second is slower by much the same each time, or a clock is coarse.
 //!
-//! After each pair the weights are updated by Bayes' rule, and a little of them returns to the prior: noise changes, and
-//! what was of no use may be later (the *fixed share* of Herbster and Warmuth, *Tracking the best expert*, 1998).
+//! After each pair the weights are updated by Bayes' rule, and a little of them returns to the prior: noise changes,
+//! and what was of no use may be later (the *fixed share* of Herbster and Warmuth, *Tracking the best expert*, 1998).
 //!
 //! # Rounding
 //!
-//! Any weights are a valid way to bet, so that their rounding does no harm. Only a factor must not be above what it is for
-//! the weights and the D that are held: its logarithm is padded, by more than the sums can be wrong by.
+//! Any weights are a valid way to bet, so that their rounding does no harm. Only a factor must not be above what it is
+//! for the weights and the D that are held: its logarithm is padded, by more than the sums can be wrong by.
 
 /// The widths of the noise: from 10⁻⁴, each 1.9 times the one before, to 1.5.
 const SCALES: [f64; 16] = {
@@ -104,8 +105,9 @@ const GREATEST_SIZE: f64 = SHIFTS[SHIFTS.len() - 1] * SCALES[SCALES.len() - 1];
 ///
 /// For Student's t with ν degrees of freedom, shifted by δ scales, it is `((ν + (z+δ)²) / (ν + (z−δ)²))^((ν+1)/2)` at `z`
 /// scales. That is greatest at `z² = ν + δ²`, where it is `((z+δ)²/ν)^((ν+1)/2)`: here 1607.5, with δ = 3.5 and ν = 5.
-/// Cauchy's part has ν = 1 and, as it is wide, a smaller δ; a rate of 0.95 makes it 19. The ratio of two sums is never beyond
-/// the greatest nor below the least ratio of their terms (the mediant inequality), so this bounds components and m alike.
+/// Cauchy's part has ν = 1 and, as it is wide, a smaller δ; a rate of 0.95 makes it 19. The ratio of two sums is never
+/// beyond the greatest nor below the least ratio of their terms (the mediant inequality), so this bounds components and
+/// m alike.
 const GREATEST_ODDS: f64 = 1608.0;
 
 /// More than the logarithm of a factor can be wrong by: two sums of some 150 additions in a row, of terms that are
@@ -153,7 +155,8 @@ impl MagnitudeBet {
         wrong.settle(&self.away, &self.towards);
     }
 
-    /// Takes from both what a log-ratio that is not known can have cost them at most; they bet on as if it had not been.
+    /// Takes from both what a log-ratio that is not known can have cost them at most; they bet on as if it had not
+    /// been.
     ///
     /// That is the least factor, `2/(1 + odds)`. A gambler who had taken the true factor and had then bet on like this
     /// would have at least as much, and bets by the past alone, whoever chose which log-ratios are not known and why.

@@ -6,20 +6,22 @@ use std::ops::{Deref, DerefMut};
 
 /// A running test of "the true rate is at least `rate`", give or take a `margin`.
 ///
-/// A [`Judge`] whose two directions have rates of their own: *holds* when "at most `rate − margin`" is rejected, *refuted*
-/// when "at least `rate + margin`" is. Everything else is the judge's, which this dereferences to. Where the true rate is
-/// within the margin either verdict is right, and one comes: as no rate is on the wrong side of both, one of the e-processes
-/// grows without bound. That is what the margin buys; a plain judge at its own rate may go on for ever.
+/// A [`Judge`] whose two directions have rates of their own: *holds* when "at most `rate − margin`" is rejected,
+/// *refuted* when "at least `rate + margin`" is. Everything else is the judge's, which this dereferences to. Where the
+/// true rate is within the margin either verdict is right, and one comes: as no rate is on the wrong side of both, one
+/// of the e-processes grows without bound. That is what the margin buys; a plain judge at its own rate may go on for
+/// ever.
 ///
 /// # Guarantee and the split of the error
 ///
-/// A verdict is wrong where it says *holds* and the true rate is at most `rate − margin`, or *refuted* and it is at least
-/// `rate + margin`. No true rate is both, so each direction has the full `error` and the chance of any wrong verdict is at
-/// most `error`. (A union bound, such as a third of the error for each of two thresholds and for an interval, is needed only
-/// where an interval is read off the same budget. [`RateSequence`](crate::RateSequence) has errors of its own.)
+/// A verdict is wrong where it says *holds* and the true rate is at most `rate − margin`, or *refuted* and it is at
+/// least `rate + margin`. No true rate is both, so each direction has the full `error` and the chance of any wrong
+/// verdict is at most `error`. (A union bound, such as a third of the error for each of two thresholds and for an
+/// interval, is needed only where an interval is read off the same budget. [`RateSequence`](crate::RateSequence) has
+/// errors of its own.)
 ///
-/// Both ends are the doubles `rate - margin` and `rate + margin`. Where one batch rejects both, either verdict is right, and
-/// *holds* is given if the share of successes is at least `rate`.
+/// Both ends are the doubles `rate - margin` and `rate + margin`. Where one batch rejects both, either verdict is
+/// right, and *holds* is given if the share of successes is at least `rate`.
 ///
 /// ```
 /// use ascertain_stats::{MarginJudge, Tally, Verdict};
@@ -38,8 +40,8 @@ impl MarginJudge {
     /// A judge of "at least `rate`, give or take `margin`" that is wrong with probability at most `error`.
     ///
     /// # Errors
-    /// [`Error::Rate`], [`Error::ErrorProbability`], and [`Error::Margin`] where the margin is not above zero or an end is
-    /// not strictly between 0 and 1.
+    /// [`Error::Rate`], [`Error::ErrorProbability`], and [`Error::Margin`] where the margin is not above zero or an end
+    /// is not strictly between 0 and 1.
     pub fn new(rate: f64, margin: f64, error: f64) -> Result<MarginJudge, Error> {
         check_rate(rate)?;
         check_error(error)?;

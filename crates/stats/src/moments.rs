@@ -5,10 +5,10 @@ use crate::double_double::DoubleDouble;
 /// The count, mean, variance, least and greatest of a stream of values.
 ///
 /// Values are summed as their distance from the first one, and that distance squared, both to about 106 bits. So a
-/// small spread on a large offset, such as nanoseconds since an epoch, costs no digits: up to 10^8 values the mean is off
-/// by at most a unit in its last place, and the variance by a relative 1e-14, wherever the first value lies. (Welford's
-/// recurrence in doubles no longer moves its mean there.) A merge keeps this, so threads and workers may each have their
-/// own. Taking in a value costs some 30 operations and no division.
+/// small spread on a large offset, such as nanoseconds since an epoch, costs no digits: up to 10^8 values the mean is
+/// off by at most a unit in its last place, and the variance by a relative 1e-14, wherever the first value lies.
+/// (Welford's recurrence in doubles no longer moves its mean there.) A merge keeps this, so threads and workers may
+/// each have their own. Taking in a value costs some 30 operations and no division.
 ///
 /// An infinity (a time-out) makes the mean infinite and the variance NaN. A NaN makes both NaN and is left out of the
 /// extremes. Squares of distances must stay within a double's range: between 1e-140 and 1e150 for a distance.

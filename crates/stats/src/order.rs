@@ -11,45 +11,46 @@ const SIGN_SHARE: f64 = 0.25;
 /// More than the logarithm of the mixture of two can be wrong by where it is small.
 const PADDING: f64 = 1e-14;
 
-/// Of log-ratios that are all alike these convince soonest, the one or the other by how many it takes: somewhat beyond the
-/// narrowest noise that is thought of.
+/// Of log-ratios that are all alike these convince soonest, the one or the other by how many it takes: somewhat beyond
+/// the narrowest noise that is thought of.
 const SOONEST: [f64; 2] = [2.42e-4, 3.75e-4];
 
 /// A running test of which of two is faster, to be looked at as often as one likes.
 ///
 /// It takes in, pair by pair, `ln(reference's time / candidate's time)`: [`Verdict::Holds`] says that the candidate is
-/// faster, [`Verdict::Refuted`] that it is slower. A [`Judge`](crate::Judge) of "at least half" could do that by counting who
-/// won; this one looks at how far apart the two were as well, and mostly needs fewer pairs (the crate's README.md has a
-/// table). In each direction
+/// faster, [`Verdict::Refuted`] that it is slower. A [`Judge`](crate::Judge) of "at least half" could do that by
+/// counting who won; this one looks at how far apart the two were as well, and mostly needs fewer pairs (the crate's
+/// README.md has a table). In each direction
 ///
 /// ```text
 /// e = ¾ · (wealth from betting on each sign, given the size and the past) + ¼ · (e-value of the signs alone)
 /// ```
 ///
-/// where the latter is that of [`log_e_holds`](crate::log_e_holds) at a rate of ½. The bet on magnitudes learns from the
-/// pairs so far how wide the noise is, how heavy its tails are, and how far it is shifted. A verdict falls at the first
-/// pair at which e is at least 1/error of its direction and most of the pairs so far agree with it; it latches.
+/// where the latter is that of [`log_e_holds`](crate::log_e_holds) at a rate of ½. The bet on magnitudes learns from
+/// the pairs so far how wide the noise is, how heavy its tails are, and how far it is shifted. A verdict falls at the
+/// first pair at which e is at least 1/error of its direction and most of the pairs so far agree with it; it latches.
 ///
 /// # Guarantee
 ///
-/// Where the two do not differ and a coin decides for each pair which is measured first, a log-ratio is as likely as its
-/// opposite, given its size and all that went before. Then the chance that the verdict is ever *faster* is at most
-/// `error_faster`, and ever *slower*, `error_slower`, whatever the noise, its drift and its dependence: nothing is assumed
-/// of how log-ratios are distributed. For, given the size, each sign is a fair coin, and how much of the wealth is put on
-/// either side was settled before it fell. So the wealth is a non-negative martingale that starts at 1, and ever reaches
-/// 1/ε with a chance of at most ε (Ville's inequality); a mixture of two such is one too. The source of the bet,
-/// `magnitude.rs`, has the proof in full and where it comes from.
+/// Where the two do not differ and a coin decides for each pair which is measured first, a log-ratio is as likely as
+/// its opposite, given its size and all that went before. Then the chance that the verdict is ever *faster* is at most
+/// `error_faster`, and ever *slower*, `error_slower`, whatever the noise, its drift and its dependence: nothing is
+/// assumed of how log-ratios are distributed. For, given the size, each sign is a fair coin, and how much of the wealth
+/// is put on either side was settled before it fell. So the wealth is a non-negative martingale that starts at 1, and
+/// ever reaches 1/ε with a chance of at most ε (Ville's inequality); a mixture of two such is one too. The source of
+/// the bet, `magnitude.rs`, has the proof in full and where it comes from.
 ///
-/// What is rejected is that a log-ratio is as likely as its opposite. That the winner "wins more often" is as certain only
-/// where [`OrderJudge::sign_alone`] is true; otherwise most of the pairs seen agree with the verdict, and no more is said.
+/// What is rejected is that a log-ratio is as likely as its opposite. That the winner "wins more often" is as certain
+/// only where [`OrderJudge::sign_alone`] is true; otherwise most of the pairs seen agree with the verdict, and no more
+/// is said.
 ///
 /// # Ties, time-outs and unknown pairs
 ///
-/// A tie (0) changes neither e-value. Infinite log-ratios are allowed; sizes beyond 5.3, a factor of 200, count as that.
-/// Where one of the two timed out, its limit may stand for its time: the sign is right, and the size still is one that
-/// stays the same when the two change places. Where not even the sign is known, as the pair was cut off, it counts against
-/// both directions (NaN, or [`OrderJudge::observe_unknown`]): as lost for the signs, and for the magnitudes by 1/805, which
-/// is less than any log-ratio's factor.
+/// A tie (0) changes neither e-value. Infinite log-ratios are allowed; sizes beyond 5.3, a factor of 200, count as
+/// that. Where one of the two timed out, its limit may stand for its time: the sign is right, and the size still is one
+/// that stays the same when the two change places. Where not even the sign is known, as the pair was cut off, it counts
+/// against both directions (NaN, or [`OrderJudge::observe_unknown`]): as lost for the signs, and for the magnitudes by
+/// 1/805, which is less than any log-ratio's factor.
 ///
 /// # Cost
 ///
@@ -105,7 +106,8 @@ impl OrderJudge {
         })
     }
 
-    /// Takes in `ln(reference's time / candidate's time)` of a pair: 0 is a tie, NaN an unknown pair. The verdict so far.
+    /// Takes in `ln(reference's time / candidate's time)` of a pair: 0 is a tie, NaN an unknown pair. The verdict so
+    /// far.
     pub fn observe(&mut self, log_ratio: f64) -> Option<Verdict> {
         if log_ratio.is_nan() {
             return self.observe_unknown();
@@ -219,8 +221,9 @@ impl OrderJudge {
         self.unknown
     }
 
-    /// Whether there is a verdict that later pairs contradict: the other direction has reached its threshold since, which
-    /// stays so, or of all pairs so far most disagree. The pairs are not alike, and the verdict is none to be told.
+    /// Whether there is a verdict that later pairs contradict: the other direction has reached its threshold since,
+    /// which stays so, or of all pairs so far most disagree. The pairs are not alike, and the verdict is none to be
+    /// told.
     pub fn contradicted(&self) -> bool {
         self.decision.is_some_and(|decision| {
             let (favourable, against) = decision.verdict.direction().counts(self.tally);
@@ -244,11 +247,11 @@ impl OrderJudge {
     }
 }
 
-/// The fewest pairs after which an [`OrderJudge`] gives a verdict, ties left out: one wins all of them, each by as much,
-/// whichever difference is the soonest.
+/// The fewest pairs after which an [`OrderJudge`] gives a verdict, ties left out: one wins all of them, each by as
+/// much, whichever difference is the soonest.
 ///
-/// Found by having a judge look at such runs. Other differences take up to four more. `u64::MAX` where an argument is not
-/// strictly between 0 and 1.
+/// Found by having a judge look at such runs. Other differences take up to four more. `u64::MAX` where an argument is
+/// not strictly between 0 and 1.
 ///
 /// ```
 /// use ascertain_stats::{OrderJudge, soonest_order_verdict, soonest_verdict};

@@ -22,9 +22,9 @@ pub struct Power {
 
 /// What a judge like `judge`, from scratch, does in at most `max_trials` trials that succeed at `true_rate`.
 ///
-/// By dynamic programming over the tallies that are still undecided, so exact but for rounding: no simulation. The judge
-/// looks after every trial. Takes time in proportion to `max_trials` times the distance of the two boundaries, which is of
-/// the order of `√max_trials`. A [`MarginJudge`](crate::MarginJudge) is a judge too.
+/// By dynamic programming over the tallies that are still undecided, so exact but for rounding: no simulation. The
+/// judge looks after every trial. Takes time in proportion to `max_trials` times the distance of the two boundaries,
+/// which is of the order of `√max_trials`. A [`MarginJudge`](crate::MarginJudge) is a judge too.
 ///
 /// # Errors
 /// [`Error::Rate`], where the true rate is not strictly between 0 and 1.

@@ -8,9 +8,9 @@ use crate::{Error, Tally};
 /// The quantile `q` of values in ascending order, `0 ≤ q ≤ 1`; none without values or for another `q`.
 ///
 /// Interpolates linearly between the two values around position `q · (n − 1)`, counted from 0: type 7 of Hyndman and
-/// Fan, *Sample Quantiles in Statistical Packages*, 1996, which is also what NumPy, R and most spreadsheets do by default.
-/// An infinite neighbour makes an infinite quantile, unless the position hits the finite value exactly; between both
-/// infinities it is NaN. The values are expected in order ([`f64::total_cmp`]) and free of NaN.
+/// Fan, *Sample Quantiles in Statistical Packages*, 1996, which is also what NumPy, R and most spreadsheets do by
+/// default. An infinite neighbour makes an infinite quantile, unless the position hits the finite value exactly;
+/// between both infinities it is NaN. The values are expected in order ([`f64::total_cmp`]) and free of NaN.
 ///
 /// ```
 /// use ascertain_stats::quantile_sorted;
@@ -79,17 +79,17 @@ impl QuantileRanks {
 ///
 /// A `q`-quantile Q has `P(X < Q) ≤ q ≤ P(X ≤ Q)`. If Q were below the value of rank `k` (from 1), at most `k−1` of the
 /// values would be at or below it, though each is with a rate of at least `q`: `low` is the greatest rank at which the
-/// e-process against "at least q" rejects that ([`log_e_refuted`](crate::log_e_refuted)). If Q were above the value of rank
-/// `k`, at least `k` values would be strictly below it, though each is with a rate of at most `q`: `high` is the least rank at
-/// which the e-process against "at most q" rejects that ([`log_e_holds`](crate::log_e_holds)). With strictly below on one
-/// side and at or below on the other, ties and discrete values do no harm.
+/// e-process against "at least q" rejects that ([`log_e_refuted`](crate::log_e_refuted)). If Q were above the value of
+/// rank `k`, at least `k` values would be strictly below it, though each is with a rate of at most `q`: `high` is the
+/// least rank at which the e-process against "at most q" rejects that ([`log_e_holds`](crate::log_e_holds)). With
+/// strictly below on one side and at or below on the other, ties and discrete values do no harm.
 ///
 /// # Guarantee
 ///
-/// For values that are alike, the chance that the quantile is *ever* below its low end is at most `error_low`, and above its
-/// high end `error_high`, however often one looks; so the running intersection of the intervals is valid too. Howard and
-/// Ramdas, *Sequential estimation of quantiles with applications to A/B testing and best-arm identification*, 2022, by the
-/// mixture used here throughout.
+/// For values that are alike, the chance that the quantile is *ever* below its low end is at most `error_low`, and
+/// above its high end `error_high`, however often one looks; so the running intersection of the intervals is valid too.
+/// Howard and Ramdas, *Sequential estimation of quantiles with applications to A/B testing and best-arm
+/// identification*, 2022, by the mixture used here throughout.
 ///
 /// # Errors
 /// [`Error::Quantile`], [`Error::ErrorProbability`] and [`Error::TooManyTrials`].

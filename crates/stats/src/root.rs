@@ -17,7 +17,8 @@ pub(crate) struct Search {
     pub step: f64,
 }
 
-/// The greatest `low + k·step` up to the limit at which the increasing function `f` is below zero; the limit if it is there.
+/// The greatest `low + k·step` up to the limit at which the increasing function `f` is below zero; the limit if it is
+/// there.
 ///
 /// Walks from the guess until the sign changes, then takes secants (the Illinois variant of false position), with a
 /// bisection wherever three of them have not halved the bracket.

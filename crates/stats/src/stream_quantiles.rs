@@ -15,8 +15,8 @@ type Octave = Box<[u64; BUCKETS_PER_OCTAVE]>;
 ///
 /// [`quantile`](Self::quantile) is within 2^-10, less than 0.1 %, of the value that a sort of all values would give,
 /// however many there are and in whatever order they came; the least and the greatest value are exact. Zero,
-/// negative and infinite values are fine; values nearer to 0 than 2.3e-308 are kept to 2.2e-311. A merge is exact, as if
-/// one stream had taken in all values.
+/// negative and infinite values are fine; values nearer to 0 than 2.3e-308 are kept to 2.2e-311. A merge is exact, as
+/// if one stream had taken in all values.
 ///
 /// Memory is 4 KiB for each power of two that the values touch: 60 KiB for times between a microsecond and 30
 /// milliseconds, 17 MB for every double there is. The bucket is read off the bits of the value, without a logarithm.
@@ -105,8 +105,8 @@ impl StreamQuantiles {
     /// The quantile `q`: the least value that at least a share `q` of all values does not exceed, within
     /// [`RELATIVE_ERROR`](Self::RELATIVE_ERROR). None without values and for a `q` outside of [0, 1].
     ///
-    /// That is the value of rank `⌈q n⌉` in ascending order, the first for `q = 0`: type 1 of Hyndman and Fan, which does
-    /// not interpolate.
+    /// That is the value of rank `⌈q n⌉` in ascending order, the first for `q = 0`: type 1 of Hyndman and Fan, which
+    /// does not interpolate.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let (min, max) = self.extremes?;
         if !(0.0..=1.0).contains(&q) {

@@ -7,8 +7,8 @@ fn tally(trials: u64, successes: u64) -> Tally {
     Tally { trials, successes }
 }
 
-/// The exact probability that someone who looks after each of `trials` trials that succeed at `rate` ever gets a verdict
-/// about that same rate: all of them are false.
+/// The exact probability that someone who looks after each of `trials` trials that succeed at `rate` ever gets a
+/// verdict about that same rate: all of them are false.
 ///
 /// Holds the probability of each number of successes among the runs that have no verdict yet. The level has one peak in
 /// the successes, so verdicts take runs away from both ends.

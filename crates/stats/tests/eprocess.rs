@@ -55,8 +55,8 @@ proptest! {
         }
     }
 
-    /// Against a higher rate there is less evidence, as far as that rate is below the observed share: on this rests that the
-    /// rates which are not rejected are an interval.
+    /// Against a higher rate there is less evidence, as far as that rate is below the observed share: on this rests
+    /// that the rates which are not rejected are an interval.
     #[test]
     fn evidence_falls_towards_the_observed_share(counts in tallies(), places in prop::collection::vec(0.0..1.0f64, 2)) {
         if counts.successes == 0 {

@@ -1,5 +1,5 @@
-//! Where two do not differ, one is called faster at most as often as said, whatever the machine does: 3,000 runs each of
-//! hostile streams, looked at after every pair.
+//! Where two do not differ, one is called faster at most as often as said, whatever the machine does: 3,000 runs each
+//! of hostile streams, looked at after every pair.
 
 use ascertain_stats::OrderJudge;
 use rand::{RngExt, SeedableRng};
@@ -10,8 +10,8 @@ const RUNS: u64 = 3000;
 /// What a machine does in one run: the size of the next pair's log-ratio, given all that went before.
 type Machine<'a> = Box<dyn FnMut(&OrderJudge, &mut Random) -> f64 + 'a>;
 
-/// Counts runs of so many pairs with a verdict, at total errors of 0.05 and 0.001. A coin deals the sign of each pair out;
-/// what `cut_off` says of it is not told to the judge.
+/// Counts runs of so many pairs with a verdict, at total errors of 0.05 and 0.001. A coin deals the sign of each pair
+/// out; what `cut_off` says of it is not told to the judge.
 fn false_verdicts(machine: impl Fn(&mut Random) -> Machine<'static>, pairs: u64, cut_off: fn(f64) -> bool) -> [u64; 2] {
     let is_decided = |run: u64, error: f64| {
         let mut random = Random::seed_from_u64(run);

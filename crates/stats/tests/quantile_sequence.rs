@@ -67,7 +67,8 @@ fn p99_of_ten_thousand_values_is_narrower_than_by_robbins() {
     }
 }
 
-/// Under continuous looking, for values with many ties: the median of a die is 3, 4 and all between, the quantile at 0.9 is 6.
+/// Under continuous looking, for values with many ties: the median of a die is 3, 4 and all between, the quantile at
+/// 0.9 is 6.
 #[test]
 fn ties_do_no_harm() {
     let error: f64 = 0.05;

@@ -1,5 +1,5 @@
-//! Settings that threads read all the time and one replaces now and then, without a lock or a fence on the readers' side,
-//! and a ring that hands over what they saw.
+//! Settings that threads read all the time and one replaces now and then, without a lock or a fence on the readers'
+//! side, and a ring that hands over what they saw.
 #![allow(clippy::print_stdout)]
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Barriers: that they are some, that tickets pass, and what is said of those that are missing. In a process of its own,
-//! for it registers with membarrier(2), and its children forbid that.
+//! Barriers: that they are some, that tickets pass, and what is said of those that are missing. In a process of its
+//! own, for it registers with membarrier(2), and its children forbid that.
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 
@@ -129,8 +129,8 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
     assert_eq!(barrier.method(), first.unwrap_or(Method::Interrupts));
 }
 
-/// The light side is a fence here, so that the litmus above, whose light side is none, does not apply; and of two fences each
-/// could be either side.
+/// The light side is a fence here, so that the litmus above, whose light side is none, does not apply; and of two
+/// fences each could be either side.
 #[test]
 fn fences_are_a_barrier() {
     fn is_one(barrier: impl Barrier) -> bool {
@@ -265,8 +265,8 @@ fn without_membarrier_pinning_has_fences() {
     });
 }
 
-/// What was offered before is refused now: going on would free what is read. So each way to a heavy side makes the call,
-/// which no litmus could show of one that takes milliseconds.
+/// What was offered before is refused now: going on would free what is read. So each way to a heavy side makes the
+/// call, which no litmus could show of one that takes milliseconds.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]

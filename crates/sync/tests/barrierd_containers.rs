@@ -1,6 +1,6 @@
 //! Whether a wait ends only when each CPU was interrupted, also in a container, which has files of its own over the
-//! kernel's. In a process of its own, some of whose threads have mounts of their own. Needs root, and a kernel that loads
-//! programs.
+//! kernel's. In a process of its own, some of whose threads have mounts of their own. Needs root, and a kernel that
+//! loads programs.
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 

@@ -1,5 +1,5 @@
-//! The daemon itself, where this machine and user can have one. In a process of its own: a child made by fork(2) holds its
-//! sockets and locks.
+//! The daemon itself, where this machine and user can have one. In a process of its own: a child made by fork(2) holds
+//! its sockets and locks.
 #![cfg(all(feature = "daemon", target_os = "linux"))]
 #![allow(missing_docs)]
 

@@ -23,10 +23,10 @@ const ROUNDS: usize = 10_000;
 /// Where others keep the CPUs busy each round takes milliseconds: then fewer will do.
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// A thread writes its turn and takes a timestamp, again and again. In each round the caller has an interrupt, as the kernel's
-/// program notes it, and reads which turn it is. A timestamp from before that interrupt, with a turn that is not seen after
-/// it, would pass too early. How many rounds had one. As in `missed_rounds`, stores that wait for their lines delay
-/// the turn's.
+/// A thread writes its turn and takes a timestamp, again and again. In each round the caller has an interrupt, as the
+/// kernel's program notes it, and reads which turn it is. A timestamp from before that interrupt, with a turn that is
+/// not seen after it, would pass too early. How many rounds had one. As in `missed_rounds`, stores that wait for their
+/// lines delay the turn's.
 fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     fake: &Fake,
     cpu: u32,
@@ -96,8 +96,8 @@ fn no_timestamp_is_taken_before_what_was_written_is_seen() {
     }
 }
 
-/// The control: what a timestamp is, without its fence. It is a few rounds or thousands, as the threads and their lines happen
-/// to lie; none in four runs of ten where others kept both CPUs busy.
+/// The control: what a timestamp is, without its fence. It is a few rounds or thousands, as the threads and their lines
+/// happen to lie; none in four runs of ten where others kept both CPUs busy.
 #[test]
 fn without_a_fence_a_timestamp_is_taken_too_early() {
     must_show(100, || {

@@ -81,7 +81,8 @@ fn a_stranger_is_not_trusted() {
     assert!(matches!(of_oneself, Err(Error::NotADaemon { .. })), "{of_oneself:?}");
 }
 
-/// In a user namespace that has no number for them, all users are shown by the same one: the caller itself, and who listens.
+/// In a user namespace that has no number for them, all users are shown by the same one: the caller itself, and who
+/// listens.
 #[test]
 fn whoever_has_no_number_here_is_not_trusted() {
     let Some(folder) = folder_for_all() else { return };
@@ -94,7 +95,10 @@ fn whoever_has_no_number_here_is_not_trusted() {
             return true;
         }
         let nobody = Some(privileges::effective_user());
-        let is_anybody = |opened| matches!(opened, Err(Error::Stranger { uid, is_anybody, .. }) if is_anybody && Some(uid) == nobody);
+        let is_anybody = |opened| match opened {
+            Err(Error::Stranger { uid, is_anybody, .. }) => is_anybody && Some(uid) == nobody,
+            _ => false,
+        };
         nobody == privileges::overflow_user() && is_anybody(Client::open(path(&folder)))
     });
 }

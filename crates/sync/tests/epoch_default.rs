@@ -1,5 +1,5 @@
-//! The default collector: pinning without a handle, and what is left of it when a thread ends. In a process of its own, of
-//! which there is one such collector, for what waits there is counted.
+//! The default collector: pinning without a handle, and what is left of it when a thread ends. In a process of its own,
+//! of which there is one such collector, for what waits there is counted.
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs)]
 

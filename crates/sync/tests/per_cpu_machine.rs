@@ -1,5 +1,5 @@
-//! Data of a CPU's own, on machines and in threads where sequences are missing, and what is lost without them. In a process
-//! of its own, which is also started anew without sequences.
+//! Data of a CPU's own, on machines and in threads where sequences are missing, and what is lost without them. In a
+//! process of its own, which is also started anew without sequences.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(any(miri, model = "loom", model = "tso"))))]
 #![allow(missing_docs)]
 
@@ -170,8 +170,8 @@ fn a_stopped_stack_is_refused_to_sequences() {
     assert_eq!((push(), pop(), stacks.len(cpu)), (Outcome::Done, true, 1));
 }
 
-/// Where the kernel can't stop sequences on other CPUs, `revoke` says so. Which also shows that it asks: a store that was
-/// under way is too rare for a test to meet.
+/// Where the kernel can't stop sequences on other CPUs, `revoke` says so. Which also shows that it asks: a store that
+/// was under way is too rare for a test to meet.
 #[test]
 fn a_revocation_that_the_kernel_forbids_is_an_error() {
     let Some(lock) = or_left_out(Lock::with_method(Method::Restartable)) else { return };

@@ -1,5 +1,5 @@
-//! A child made by fork(2) while a thread of its parent's, which it does not have, was freeing or advancing. In a process of
-//! its own, whose other threads hold no locks.
+//! A child made by fork(2) while a thread of its parent's, which it does not have, was freeing or advancing. In a
+//! process of its own, whose other threads hold no locks.
 #![cfg(all(unix, not(any(miri, model = "loom", model = "tso"))))]
 #![allow(missing_docs)]
 

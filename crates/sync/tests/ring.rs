@@ -93,7 +93,6 @@ fn simple<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     ring(capacity)
 }
 
-/// Everything that was taken becomes room, also what was popped between: no more, no less.
 /// An iterator need not know whether it has any.
 #[test]
 fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
@@ -104,6 +103,7 @@ fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
     assert_eq!(consumer.pop_batch(2).collect::<Vec<_>>(), [1, 3]);
 }
 
+/// Everything that was taken becomes room, also what was popped between: no more, no less.
 #[test]
 fn a_forgotten_batch_is_told_of_later() {
     fn check<C: EventCount>() {

@@ -196,8 +196,8 @@ impl Program {
         imp::run(self.0.as_fd(), None)
     }
 
-    /// Interrupts that CPU and runs the program there, and returns when it ran; false if the CPU is offline, or the machine
-    /// has none of that number, for which the kernel says `ENXIO`.
+    /// Interrupts that CPU and runs the program there, and returns when it ran; false if the CPU is offline, or the
+    /// machine has none of that number, for which the kernel says `ENXIO`.
     ///
     /// # Errors
     /// `EINVAL` from kernels before 5.10. Whatever it is, it does not say that the CPU is offline.

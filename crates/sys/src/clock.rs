@@ -42,8 +42,8 @@ pub fn thread_cpu_ns() -> u64 {
 
 /// What one of the two clocks says, which every Unix that this crate compiles for has.
 ///
-/// The C library's call, for it may be called at any time: in a signal's handler, and in the copy of a process with threads.
-/// rustix is as fast, but looks for the kernel's function when it is first called, for which it may allocate.
+/// The C library's call, for it may be called at any time: in a signal's handler, and in the copy of a process with
+/// threads. rustix is as fast, but looks for the kernel's function when it is first called, for which it may allocate.
 #[inline]
 fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -7,9 +7,9 @@
 //! int64_t ascertain_name(const input *in, size_t in_count, output *out, size_t out_count)
 //! ```
 //!
-//! so that one wrapper calls them all; and it has the compiler note in the object what the two types are, which is compared
-//! with the caller's before any call. That a function reads and writes no more than it is told that there is, no
-//! compiler looks after: a source is part of this program, as its other code is.
+//! so that one wrapper calls them all; and it has the compiler note in the object what the two types are, which is
+//! compared with the caller's before any call. That a function reads and writes no more than it is told that there is,
+//! no compiler looks after: a source is part of this program, as its other code is.
 //!
 //! ```no_run
 //! use ascertain_sys::compiled::{Language, Source, compile};
@@ -50,8 +50,8 @@ pub enum Language {
 pub struct Source {
     /// Its language.
     pub language: Language,
-    /// The code, with functions defined as the [module](self) says. It is part of this program: what it does with memory
-    /// is this program's doing.
+    /// The code, with functions defined as the [module](self) says. It is part of this program: what it does with
+    /// memory is this program's doing.
     pub text: &'static str,
     /// The compiler's command: `gcc`, `clang++`. At first the machine's own, `cc` or `c++`.
     pub compiler: String,
@@ -260,8 +260,8 @@ impl Library {
         Ok(NonNull::new(unsafe { libc::dlsym(self.0.handle.as_ptr(), text.as_ptr()) }))
     }
 
-    /// The shared object, for tools that read machine code, also in other processes; there for as long as the library is,
-    /// on Linux. It has no name of its own any more.
+    /// The shared object, for tools that read machine code, also in other processes; there for as long as the library
+    /// is, on Linux. It has no name of its own any more.
     pub fn object(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.object.as_raw_fd()).into()
     }
@@ -292,8 +292,8 @@ pub struct Function<I, O> {
 impl<I: Plain, O: Plain> Function<I, O> {
     /// Calls it. What the slices hold and what the result means is the function's affair.
     pub fn call(&self, input: &[I], output: &mut [O]) -> i64 {
-        // SAFETY: both slices are alive, of the lengths given and of the types that the function is for, of which any bits
-        // are a value. That it keeps to them is a matter of its source, which is part of this program.
+        // SAFETY: both slices are alive, of the lengths given and of the types that the function is for, of which any
+        // bits are a value. That it keeps to them is a matter of its source, which is part of this program.
         unsafe { (self.pointer)(input.as_ptr(), input.len(), output.as_mut_ptr(), output.len()) }
     }
 

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 
 /// The CPU that the calling thread runs on, or did a moment ago.
 ///
-/// By the C library, which may have it where the kernel keeps it for restartable sequences: a load. rustix asks the kernel's
-/// page (here 2.0 ns instead of 1.3), or on aarch64 the kernel.
+/// By the C library, which may have it where the kernel keeps it for restartable sequences: a load. rustix asks the
+/// kernel's page (here 2.0 ns instead of 1.3), or on aarch64 the kernel.
 #[cfg(target_os = "linux")]
 #[inline]
 #[must_use]
@@ -31,9 +31,9 @@ pub fn possible() -> io::Result<u32> {
     last.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// The ranges of a list of CPUs as the kernel writes it, such as `0-3,8`. None where any part of it is not understood: a CPU
-/// that is overlooked would count as one that is not there. Nor is a list ever empty, and its end is a line's: else it was
-/// cut.
+/// The ranges of a list of CPUs as the kernel writes it, such as `0-3,8`. None where any part of it is not understood:
+/// a CPU that is overlooked would count as one that is not there. Nor is a list ever empty, and its end is a line's:
+/// else it was cut.
 #[cfg(any(target_os = "linux", feature = "measuring"))]
 pub(crate) fn parse_list(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
     let range = |range: &str| {

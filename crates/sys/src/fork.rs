@@ -1,11 +1,13 @@
 //! Telling a child made by fork(2) from its parent.
 
-/// A number that this process keeps, and that none of its ancestors had. Threads and locks that memory speaks of are this
-/// process's own only if it was the same when they came to be: a child has its parent's memory, and none of its threads.
+/// A number that this process keeps, and that none of its ancestors had. Threads and locks that memory speaks of are
+/// this process's own only if it was the same when they came to be: a child has its parent's memory, and none of its
+/// threads.
 ///
 /// The process's number would not do: a child in a namespace of its own may have its parent's (both are 1). Costs two
-/// loads. Children that share the parent's memory (vfork(2)) count as the parent; on kernels before Linux 4.14 so do those that
-/// the C library did not make (a bare `clone`). Where the system is not Linux it is the process's number for all that.
+/// loads. Children that share the parent's memory (vfork(2)) count as the parent; on kernels before Linux 4.14 so do
+/// those that the C library did not make (a bare `clone`). Where the system is not Linux it is the process's number for
+/// all that.
 ///
 /// ```
 /// assert_eq!(ascertain_sys::fork::generation(), ascertain_sys::fork::generation());
@@ -52,8 +54,8 @@ mod imp {
         }
     }
 
-    /// What the C library calls in a child, after what others had it call who came before: for kernels, and emulators, that
-    /// wipe nothing. Elsewhere the child may have its number by then, and keeps it.
+    /// What the C library calls in a child, after what others had it call who came before: for kernels, and emulators,
+    /// that wipe nothing. Elsewhere the child may have its number by then, and keeps it.
     extern "C" fn wipe() {
         // SAFETY: as in `generation`.
         if let Some(page) = unsafe { PAGE.load(Relaxed).as_ref() }
@@ -68,8 +70,8 @@ mod imp {
         if !known.is_null() {
             return known;
         }
-        // SAFETY: it stores to an atomic, which is allowed in a child. Twice does no harm; nor does not at all, where the
-        // kernel wipes the page.
+        // SAFETY: it stores to an atomic, which is allowed in a child. Twice does no harm; nor does not at all, where
+        // the kernel wipes the page.
         unsafe { libc::pthread_atfork(None, None, Some(wipe)) };
         let new = wiped().unwrap_or((&raw const NOT_WIPED).cast_mut());
         match PAGE.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
@@ -86,8 +88,8 @@ mod imp {
 
     /// Made whole, and zeros in each child.
     fn wiped() -> Option<*mut Page> {
-        // SAFETY: the kernel chooses where, so that nothing of ours is replaced. The page is zeros, of which atomics may
-        // consist, and is unmapped where nobody has it.
+        // SAFETY: the kernel chooses where, so that nothing of ours is replaced. The page is zeros, of which atomics
+        // may consist, and is unmapped where nobody has it.
         unsafe {
             let page =
                 mm::mmap_anonymous(ptr::null_mut(), BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)

@@ -109,9 +109,9 @@ pub fn wake_fd() -> Option<BorrowedFd<'static>> {
 }
 
 fn handle(signal: libc::c_int) -> Result<(), Error> {
-    // SAFETY: `sigaction` is plain data, for which zeros are valid: default action, no flags, and an empty mask on every
-    // Unix. The pointers are to locals. `on_signal` has the signature that an action without SA_SIGINFO needs, does only
-    // what is allowed in a signal handler (see there), and lives as long as the program.
+    // SAFETY: `sigaction` is plain data, for which zeros are valid: default action, no flags, and an empty mask on
+    // every Unix. The pointers are to locals. `on_signal` has the signature that an action without SA_SIGINFO needs,
+    // does only what is allowed in a signal handler (see there), and lives as long as the program.
     unsafe {
         let (mut old, mut new): (libc::sigaction, libc::sigaction) = (mem::zeroed(), mem::zeroed());
         if libc::sigaction(signal, ptr::null(), &raw mut old) != 0 {

@@ -1,7 +1,8 @@
 //! What this machine is and can do: clocks, processes, signals, CPUs.
 //!
 //! The one crate that makes system calls by hand, where rustix lacks them or does worse; `unsafe` code is here, in the
-//! numeric crate and in that of synchronization. It knows nothing of experiments, claims or statistics, prints nothing, and can be used alone.
+//! numeric crate and in that of synchronization. It knows nothing of experiments, claims or statistics, prints nothing,
+//! and can be used alone.
 //!
 //! - [`clock`]: monotonic time, the clock's step and what a reading costs
 //! - [`process`]: commands started without a shell, with the kernel's own account of each

@@ -106,14 +106,14 @@ impl AsFd for Shared {
     }
 }
 
-/// The beginning of a file, to which a few words are written without a call of the kernel's. They are in the file also after
-/// this process was killed; not after a crash of the machine, unless the kernel had written them by then.
+/// The beginning of a file, to which a few words are written without a call of the kernel's. They are in the file also
+/// after this process was killed; not after a crash of the machine, unless the kernel had written them by then.
 #[derive(Debug)]
 pub struct Journal(Pages);
 
 impl Journal {
-    /// The first `bytes` of the file, which it must have. Whoever makes the file shorter ends this process (SIGBUS) with its
-    /// next access: a file of one's own.
+    /// The first `bytes` of the file, which it must have. Whoever makes the file shorter ends this process (SIGBUS)
+    /// with its next access: a file of one's own.
     ///
     /// # Errors
     /// As the kernel says: some file systems have no shared mappings.
@@ -202,7 +202,8 @@ impl Pages {
 
     #[inline]
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: in the mapping and aligned, says `at`; pages hold plain numbers, which nobody accesses but as atomics.
+        // SAFETY: in the mapping and aligned, says `at`; pages hold plain numbers, which nobody accesses but as
+        // atomics.
         unsafe { &*self.at(offset, size_of::<u64>()).cast() }
     }
 

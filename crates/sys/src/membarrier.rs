@@ -81,7 +81,8 @@ fn membarrier(command: c_int) -> io::Result<c_int> {
     membarrier_on(command, None)
 }
 
-/// Not by rustix, which does not say why the kernel can't tell what it knows: that it has no such call, or a filter forbids it.
+/// Not by rustix, which does not say why the kernel can't tell what it knows: that it has no such call, or a filter
+/// forbids it.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn membarrier_on(command: c_int, cpu: Option<usize>) -> io::Result<c_int> {
     const FLAG_CPU: c_int = 1 << 0;

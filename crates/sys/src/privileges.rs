@@ -22,9 +22,9 @@ pub fn effective_user() -> u32 {
     process::geteuid().as_raw()
 }
 
-/// The user that the kernel shows in place of each one who has no number in this user namespace: it stands for any number
-/// of strangers. [`NOBODY`], unless somebody said otherwise (`/proc/sys/kernel/overflowuid`). None where each user has a
-/// number, as in the first of all namespaces: there nobody is a user like any other.
+/// The user that the kernel shows in place of each one who has no number in this user namespace: it stands for any
+/// number of strangers. [`NOBODY`], unless somebody said otherwise (`/proc/sys/kernel/overflowuid`). None where each
+/// user has a number, as in the first of all namespaces: there nobody is a user like any other.
 #[must_use]
 pub fn overflow_user() -> Option<u32> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What tests of these crates share: the one way to do without what the machine, or the user, does not have, and inputs that
-//! a fuzzer has found, given to its target again. It is here so that a package's tests need nothing but packages.
+//! What tests of these crates share: the one way to do without what the machine, or the user, does not have, and inputs
+//! that a fuzzer has found, given to its target again. It is here so that a package's tests need nothing but packages.
 
 use std::fmt::Display;
 use std::fs::{self, File};

@@ -44,7 +44,8 @@ fn code_is_compiled_called_and_removed() {
     for language in [Language::C, Language::Cpp] {
         let library = match compile(&Source::new(language, DOUBLE)) {
             Ok(library) => library,
-            // No compiler; temporary files where no code may be loaded from; a static program with musl, which loads nothing.
+            // No compiler; temporary files where no code may be loaded from; a static program with musl, which loads
+            // nothing.
             Err(error) if is_unavailable(&error) => {
                 left_out(error);
                 continue;

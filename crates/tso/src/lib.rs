@@ -7,15 +7,15 @@
 //! - [`heavy`], the barrier of somebody else: it empties all buffers;
 //! - time: it passes when a sleep times out, and no store stays in a buffer for a second of it, for the processor is
 //!   interrupted more often than that;
-//! - [`Futex`], and [`Atomic::add_unlocked`], the addition to memory in one instruction without LOCK: interrupts, and so
-//!   the two above, come before or after it, never between its load and its store.
+//! - [`Futex`], and [`Atomic::add_unlocked`], the addition to memory in one instruction without LOCK: interrupts, and
+//!   so the two above, come before or after it, never between its load and its store.
 //!
 //! [`explore`] runs a closure under every order of these steps that could make a difference, by running it again and
 //! again from the start, its threads as coroutines on one of the host's. Orders that differ only in steps that have
-//! nothing to do with one another are run once: sleep sets (Godefroid, 1996). Nor is a state explored again in which memory,
-//! buffers and clock are as before, and each thread has seen the same. An execution fails when something
-//! panics, when all threads wait for one another (a lost wake-up), when something is used after it was dropped, or
-//! when it has no end. The failure tells what happened step by step.
+//! nothing to do with one another are run once: sleep sets (Godefroid, 1996). Nor is a state explored again in which
+//! memory, buffers and clock are as before, and each thread has seen the same. An execution fails when something
+//! panics, when all threads wait for one another (a lost wake-up), when something is used after it was dropped, or when
+//! it has no end. The failure tells what happened step by step.
 //!
 //! It checks what the processor does, not what the compiler may do: an access is where it was written, and its
 //! `Ordering` matters only where it makes another instruction of it (a sequentially consistent store is an exchange).
@@ -23,8 +23,8 @@
 //!
 //! The program must be the same whenever it is run: no addresses, clocks or random numbers may decide what it does.
 //! Loops that wait must call [`spin_loop`] or [`thread::yield_now`], which return when memory has changed.
-//! What is local to a thread of the host is shared by all threads of a model, and what threads share by other means than
-//! the types here must not decide what they do.
+//! What is local to a thread of the host is shared by all threads of a model, and what threads share by other means
+//! than the types here must not decide what they do.
 //!
 //! ```
 //! use std::sync::Arc;

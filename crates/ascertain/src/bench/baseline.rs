@@ -1,7 +1,7 @@
 //! Baselines: recorded runs that keep a name.
 //!
-//! A baseline is a run's folder like any other, but named `GROUP@NAME`: so `ascertain history` knows it by that name, never
-//! takes it for the latest run, and never prunes it.
+//! A baseline is a run's folder like any other, but named `GROUP@NAME`: so `ascertain history` knows it by that name,
+//! never takes it for the latest run, and never prunes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

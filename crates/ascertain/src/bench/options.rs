@@ -11,6 +11,8 @@ use ascertain_report::exports::{ExportFormat, FORMATS};
 use lexopt::prelude::*;
 use regex_lite::Regex;
 
+use crate::arguments::{count, duration, positive_share, share};
+
 pub(super) const HELP: &str = "\
 Measures functions against each other; the first of each group is the reference.
 
@@ -48,28 +50,7 @@ without one, all are measured.
 Exit codes: 0 done; 2 usage; 4 no function passes the filter; 5 a wrong answer; 130 interrupted.
 ";
 
-const KNOWN: [&str; 20] = [
-    "margin",
-    "error",
-    "precision",
-    "max-time",
-    "max-trials",
-    "seed",
-    "format",
-    "evidence",
-    "no-evidence",
-    "list",
-    "test",
-    "bench",
-    "exact",
-    "skip",
-    "baseline",
-    "save-baseline",
-    "ignored",
-    "include-ignored",
-    "nocapture",
-    "help",
-];
+const SHARED: &str = "an export can't share standard output with what --format asks for: name a file";
 
 /// Functions that are equal to the letter may truly differ by that much: see [`super`].
 const MARGIN: f64 = 0.01;
@@ -180,13 +161,16 @@ impl Options {
                 Long("no-evidence") => options.no_evidence = true,
                 Long("format") => options.format = parser.value()?.parse_with(format)?,
                 Long("seed") => options.config.seed = parser.value()?.parse()?,
-                Long("max-trials") => options.config.max_trials = Some(parser.value()?.parse_with(at_least_one)?),
+                Long("max-trials") => options.config.max_trials = Some(parser.value()?.parse_with(count)?),
                 Long("max-time") => options.config.max_time = parser.value()?.parse_with(duration)?,
                 Long("error") => options.config.error = parser.value()?.parse_with(share)?,
-                Long("precision") => options.config.precision = Some(parser.value()?.parse_with(share)?),
+                Long("precision") => options.config.precision = Some(parser.value()?.parse_with(positive_share)?),
                 Long("margin") => options.config.margin = parser.value()?.parse_with(margin)?,
                 other => match export(&other) {
-                    Some(kind) => options.exports.push((kind, parser.value()?.into())),
+                    Some(kind) => match parser.value()? {
+                        dash if dash == "-" => return Err(SHARED.into()),
+                        file => options.exports.push((kind, file.into())),
+                    },
                     None => return Err(unknown(&other)),
                 },
             }
@@ -208,6 +192,12 @@ fn export(argument: &lexopt::Arg) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|kind| matches!(argument, Long(name) if *name == kind.option))
 }
 
+/// The options that lines of the help begin with; exports are a list of their own.
+fn known() -> impl Iterator<Item = &'static str> {
+    let lines = HELP.lines().filter_map(|line| line.trim_start().trim_start_matches("-h, ").strip_prefix("--"));
+    lines.filter_map(|line| line.split(' ').next()).filter(|option| *option != "export-KIND")
+}
+
 fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
     let name = match argument {
         Long(name) => format!("--{name}"),
@@ -215,10 +205,9 @@ fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
         Value(value) => value.to_string_lossy().into_owned(),
     };
     let exports = FORMATS.iter().map(|kind| kind.option);
-    let near = nearest(name.trim_start_matches('-'), KNOWN.into_iter().chain(exports));
+    let near = nearest(name.trim_start_matches('-'), known().chain(exports));
     let hint = near.map_or_else(String::new, |near| format!("; did you mean `--{near}`?"));
-    let known = KNOWN.map(|known| format!("--{known}")).join(", ");
-    format!("there is no option `{name}`{hint}; there are {known}").into()
+    format!("there is no option `{name}`{hint}; there are --{}", known().collect::<Vec<_>>().join(", --")).into()
 }
 
 fn format(text: &str) -> Result<Format, String> {
@@ -241,31 +230,11 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-fn at_least_one(text: &str) -> Result<u64, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "it is a whole number from 1 on".into())
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let ns = parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())?;
-    match ns {
-        ns if ns > 0.0 => Ok(Duration::from_nanos(ns as u64)),
-        _ => Err("it is a time such as 10s".into()),
-    }
-}
-
-/// Strictly between 0 and 1.
-fn share(text: &str) -> Result<f64, String> {
-    let share = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
-    if share > 0.0 && share < 1.0 { Ok(share) } else { Err("it is strictly between 0 and 1".into()) }
-}
-
 /// No margin where it is 0.
 fn margin(text: &str) -> Result<Option<f64>, String> {
-    let margin = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
-    match margin {
-        0.0 => Ok(None),
-        margin if margin > 0.0 && margin < 1.0 => Ok(Some(margin)),
-        _ => Err("it is from 0 to below 100 %".into()),
+    match parse_quantity(text, Unit::One) {
+        Ok(0.0) => Ok(None),
+        _ => positive_share(text).map(Some),
     }
 }
 
@@ -318,22 +287,37 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_option_and_the_way_out() {
+    fn baselines_are_recorded_runs() {
         for (arguments, message) in [
-            (&["--formt", "json"][..], "there is no option `--formt`; did you mean `--format`?; there are --margin,"),
-            (&["-x"], "`-x`"),
-            (&["--export-junt", "x"], "did you mean `--export-junit`?"),
-            (&["--format", "xml"], "table, json, csv or markdown"),
-            (&["--margin", "-1%"], "from 0 to below 100 %"),
-            (&["--error", "1"], "strictly between 0 and 1"),
-            (&["--max-time", "0s"], "a time such as 10s"),
-            (&["--max-time", "5"], "write it in ns"),
-            (&["--max-trials", "0"], "a whole number from 1 on"),
-            (&["--seed"], "missing argument"),
-            (&["--save-baseline", ""], "a name, such as main"),
+            (&["--save-baseline", ""][..], "a name, such as main"),
             (&["--baseline", "main", "--no-evidence"], "a recorded run: leave --no-evidence out"),
             (&["--no-evidence", "--save-baseline", "main"], "a recorded run: leave --no-evidence out"),
             (&["--baseline", "main", "--format", "csv"], "take json, markdown or table"),
+        ] {
+            let error = read(arguments).unwrap_err();
+            let message = if cfg!(feature = "recorded") { message } else { "need the feature `recorded`" };
+            assert!(error.contains(message), "{arguments:?}: {error}");
+        }
+        assert_eq!(read(&["--baseline", "main"]).is_ok(), cfg!(feature = "recorded"));
+    }
+
+    #[test]
+    fn mistakes_name_the_option_and_the_way_out() {
+        for (arguments, message) in [
+            (
+                &["--formt", "json"][..],
+                "there is no option `--formt`; did you mean `--format`?; there are --exact, --skip,",
+            ),
+            (&["-x"], "`-x`"),
+            (&["--export-junt", "x"], "did you mean `--export-junit`?"),
+            (&["--export-junit", "-"], "can't share standard output"),
+            (&["--format", "xml"], "table, json, csv or markdown"),
+            (&["--margin", "-1%"], "not above 0 and below 100 %"),
+            (&["--error", "1"], "strictly between 0 and 1"),
+            (&["--max-time", "0s"], "give one such as 30s"),
+            (&["--max-time", "5"], "write it in ns"),
+            (&["--max-trials", "0"], "a whole number from 1"),
+            (&["--seed"], "missing argument"),
         ] {
             let error = read(arguments).unwrap_err();
             assert!(error.contains(message), "{arguments:?}: {error}");
@@ -341,10 +325,12 @@ mod tests {
     }
 
     #[test]
-    fn the_help_names_every_option() {
-        for option in KNOWN {
-            assert!(HELP.contains(&format!("--{option}")), "{option}");
+    fn the_help_names_options_that_there_are_and_every_export() {
+        for option in known() {
+            let said = read(&[&format!("--{option}"), "1"]).err().unwrap_or_default();
+            assert!(!said.contains("there is no option"), "{said}");
         }
+        assert_eq!(known().count(), 18);
         let kinds = FORMATS.iter().filter_map(|kind| kind.option.strip_prefix("export-"));
         assert!(kinds.into_iter().all(|kind| HELP.contains(kind)));
     }

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use crate::error::Error;
 use crate::runs::Loaded;
 
-/// The medians and verdicts of two runs' folders side by side, and what differs in machine, version and options. Nothing is
-/// concluded of a difference: trials are paired within a run, not between runs.
+/// The medians and verdicts of two runs' folders side by side, and what differs in machine, version and options.
+/// Nothing is concluded of a difference: trials are paired within a run, not between runs.
 ///
 /// # Errors
 /// When one of them can't be read.

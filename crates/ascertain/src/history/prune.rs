@@ -12,9 +12,9 @@ use ascertain_sys::clock;
 use crate::error::Error;
 use crate::runs;
 
-/// Deletes runs below a folder that neither of the two would keep: being among the latest so many, or younger than that.
-/// Whole folders, and only such as have the name that a run is given and a `run.json`; a run that is being written stays.
-/// A dry run says what would be deleted, and deletes nothing.
+/// Deletes runs below a folder that neither of the two would keep: being among the latest so many, or younger than
+/// that. Whole folders, and only such as have the name that a run is given and a `run.json`; a run that is being
+/// written stays. A dry run says what would be deleted, and deletes nothing.
 ///
 /// # Errors
 /// When there are no runs, or they can't be listed.

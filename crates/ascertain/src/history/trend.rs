@@ -279,8 +279,8 @@ fn medians(points: &[PointSummary], experiment: &str, metric: &str) -> Vec<ArmFi
     of_metric.map(figure).collect()
 }
 
-/// How many times better the candidate is than the baseline in the same trial, at each point that both have; and how many
-/// trials have no ratio, since a value is zero or below.
+/// How many times better the candidate is than the baseline in the same trial, at each point that both have; and how
+/// many trials have no ratio, since a value is zero or below.
 fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &VariantPair) -> (Vec<ArmFigure>, usize) {
     let of = |variant: &str| {
         let found: Vec<&Series> = series

@@ -8,12 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
+use ascertain::Ending;
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_sync::barrierd::{Client, CpuStatus, DEFAULT_PATH, Daemon, Error, PERIOD_MAX, Status};
 use ascertain_sys::interrupt;
 use serde_json::{Value, json};
 
-use crate::exit::Code;
 use crate::options::{Display, Format};
 use crate::output;
 
@@ -52,7 +52,7 @@ fn period(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     if matches!(args.display.format, Format::Csv | Format::Markdown) {
         bail!("`barrierd` prints a table or --format json");
     }
@@ -67,9 +67,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     match done.as_ref().err().and_then(|error| error.downcast_ref::<Error>()) {
         Some(error) if error.is_unavailable() || matches!(error, Error::NotRunning { .. }) => {
             output::note(&format!("error: {error}"));
-            Ok(Code::Nothing)
+            Ok(Ending::Nothing)
         }
-        _ => done.map(|()| Code::Done),
+        _ => done.map(|()| Ending::Done),
     }
 }
 
@@ -137,7 +137,10 @@ fn print(reading: &Reading, display: &Display) -> anyhow::Result<()> {
 impl Reading {
     fn json(&self) -> Value {
         let Status { pid, virtual_time, beats, period_ns, cpu_time_ns, ref cpus } = self.status;
-        let cpu = |cpu: &CpuStatus| json!({ "cpu": cpu.cpu, "idle": cpu.is_idle, "interrupts": cpu.interrupts, "age_ns": cpu.age_ns });
+        let cpu = |status: &CpuStatus| {
+            let CpuStatus { cpu, is_idle, interrupts, age_ns } = status;
+            json!({ "cpu": cpu, "idle": is_idle, "interrupts": interrupts, "age_ns": age_ns })
+        };
         json!({
             "schema": "ascertain.barrierd/1",
             "path": self.place,
@@ -205,9 +208,11 @@ barrierd at /run/b: process 77, 42 heartbeats (every 250.0 µs at most), 3.000 m
 
     #[test]
     fn barrierd_status_for_programs() {
-        let cpus = r#"[{"cpu":0,"idle":false,"interrupts":1234,"age_ns":1250000},{"cpu":1,"idle":true,"interrupts":0,"age_ns":null}]"#;
-        let expected = format!(
-            r#"{{"schema":"ascertain.barrierd/1","path":"/run/b","pid":77,"virtual_time":1234,"beats":42,"period_ns":250000,"cpu_time_ns":3000000,"barrier_ns":null,"cpus":{cpus}}}"#
+        let expected = concat!(
+            r#"{"schema":"ascertain.barrierd/1","path":"/run/b","pid":77,"virtual_time":1234,"beats":42,"#,
+            r#""period_ns":250000,"cpu_time_ns":3000000,"barrier_ns":null,"cpus":["#,
+            r#"{"cpu":0,"idle":false,"interrupts":1234,"age_ns":1250000},"#,
+            r#"{"cpu":1,"idle":true,"interrupts":0,"age_ns":null}]}"#,
         );
         assert_eq!(reading().json().to_string(), expected);
     }

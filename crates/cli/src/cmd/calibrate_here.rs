@@ -2,13 +2,13 @@
 
 use anyhow::bail;
 use ascertain::Done;
+use ascertain::Ending;
 pub use ascertain::calibrate_here::USE_CASE;
 use ascertain::calibrate_here::{self, CalibrateHere};
 use ascertain_report::{calibration, sentence, terminal};
 
 use super::commands::command_line;
 use super::compare;
-use crate::exit::Code;
 use crate::options::{Common, Display, Format};
 use crate::{output, session};
 
@@ -25,7 +25,7 @@ pub struct Args {
     command: Vec<String>,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let display = &args.common.display;
     if matches!(display.format, Format::Csv | Format::Markdown) {
         bail!("`calibrate-here` prints sentences or --format json");
@@ -33,7 +33,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     session::carry_out(args.request().plan()?, &args.common)
 }
 
-/// What it says of this machine; in CSV and Markdown, which a run that goes on may be asked for, what the comparison says.
+/// What it says of this machine; in CSV and Markdown, which a run that goes on may be asked for, what the comparison
+/// says.
 pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     let outcome = &done.run.outcome;
     if done.run.target_failed {

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 pub use ascertain::check::USE_CASE;
 use ascertain::check::{self, Check};
-use ascertain::{Done, Request};
+use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::outcome::Verdict;
 use ascertain_report::terminal::{self, Shown};
 
-use crate::exit::{self, Code, FailOn};
-use crate::options::{Common, Display};
+use crate::exit::{FAIL_ON, fail_on};
+use crate::options::{Common, Display, one_of};
 use crate::output;
 use crate::session::{self, Printed};
 
@@ -22,25 +22,26 @@ pub struct Args {
     /// Files of claims
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only claims whose id contains this; or, where it is a verdict, print only claims of it: `--only refuted,undecided`
+    /// Only claims whose id contains this; or, where it is a verdict, print only claims of it: `--only
+    /// refuted,undecided`
     #[arg(long, value_name = "TEXT", value_delimiter = ',')]
     only: Vec<String>,
     /// Print each verdict as a sentence, however many there are, and a table of all claims
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing. For the shipped claims: nothing
-    #[arg(long, value_enum, value_delimiter = ',', help_heading = "Judging")]
-    fail_on: Option<Vec<FailOn>>,
+    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', help_heading = "Judging")]
+    fail_on: Option<Vec<Option<GatedVerdict>>>,
     #[command(flatten)]
     common: Common,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let (shown, ids) = args.only();
     let check = args.check(&ids)?;
     if check.claims.claims.is_empty() {
         output::note(&format!("no claim's id contains {}", ids.join(" or ")));
-        return Ok(Code::Nothing);
+        return Ok(Ending::Nothing);
     }
     let (request, plan) = check.plan();
     session::carry_out((Request { shown, ..request }, plan), &args.common)
@@ -81,8 +82,8 @@ impl Args {
         Request { fail_on: self.gates(), ..Request::new(USE_CASE) }
     }
 
-    fn gates(&self) -> Vec<ascertain::GatedVerdict> {
+    fn gates(&self) -> Vec<GatedVerdict> {
         let own = if self.files.is_empty() { Vec::new() } else { Check::FAIL_ON.to_vec() };
-        self.fail_on.as_deref().map_or(own, exit::fail_on)
+        self.fail_on.as_deref().map_or(own, fail_on)
     }
 }

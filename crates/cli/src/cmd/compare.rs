@@ -3,20 +3,18 @@
 use anyhow::bail;
 use ascertain::compare::Compare;
 pub use ascertain::compare::USE_CASE;
-use ascertain::{Done, Request};
+use ascertain::{Done, Ending, Request};
 use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::{ClaimResult, Gate, Verdict};
-use ascertain_engine::plan::Plan;
+use ascertain_engine::plan::{Config, Plan};
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
 use ascertain_report::terminal;
 use ascertain_sys::perf::Counter;
-use clap::ValueEnum;
 
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
-use crate::exit::Code;
-use crate::options::{Color, Common, Display, count, positive_share};
+use crate::options::{Color, Common, Display, Word, count, one_of, positive_share};
 use crate::output;
 use crate::session::{self, Printed};
 
@@ -46,7 +44,8 @@ pub struct Args {
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_parser = ignored,
           default_missing_value = "all-non-zero", help_heading = "Commands")]
     ignore_failure: Option<OnFailure>,
-    /// What is compared: `wall`, `user`, `system`, `memory_peak`, or a counter such as `page_faults`; the others stay in the table
+    /// What is compared: `wall`, `user`, `system`, `memory_peak`, or a counter such as `page_faults`; the others stay
+    /// in the table
     #[arg(long, value_name = "METRIC", default_value = "wall", help_heading = "Judging")]
     metric: String,
     /// Take exactly so many trials, whatever is decided
@@ -63,95 +62,65 @@ pub struct Args {
     #[arg(long, value_name = "P", value_parser = positive_share, help_heading = "Judging")]
     precision: Option<f64>,
     /// Exit with 1 when a command is proven to be so, with 3 when that can't be excluded
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Judging")]
-    fail_if: Option<FailIf>,
+    #[arg(long, value_parser = one_of(GATES), value_name = "WHAT", help_heading = "Judging")]
+    pub fail_if: Option<Gate>,
     /// In which order tables have the commands, also exported ones
-    #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::Command, help_heading = "Output")]
-    sort: Sort,
+    #[arg(long, value_parser = one_of(ORDERS), value_name = "BY", default_value = "command", help_heading = "Output")]
+    sort: Order,
     /// The unit of times in tables, also exported ones [default: whichever fits]
-    #[arg(
-        short = 'u',
-        long,
-        value_enum,
-        value_name = "UNIT",
-        hide_possible_values = true,
-        help_heading = "Output",
-        long_help = "The unit of times in tables, also exported ones: microsecond, millisecond or second [default: whichever fits]"
-    )]
-    time_unit: Option<Unit>,
+    #[arg(short = 'u', long, value_parser = one_of(UNITS), value_name = "UNIT", help_heading = "Output")]
+    time_unit: Option<TimeUnit>,
     /// Show the mean and the standard deviation too, as hyperfine does
     #[arg(long, help_heading = "Output")]
     mean: bool,
-    /// Count instructions, cycles, cache and branch misses, page faults, context switches and migrations between CPUs of
-    /// each command and all that it starts, and compare them too
+    /// Count instructions, cycles, cache and branch misses, page faults, context switches and migrations between CPUs
+    /// of each command and all that it starts, and compare them too
     #[arg(long, help_heading = "Output")]
     counters: bool,
     /// Draw the medians below the table
     #[arg(long, help_heading = "Output")]
     plot: bool,
     /// hyperfine's word for --color and -q: basic, nocolor, color, full, none
-    #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, help_heading = "Output")]
-    style: Option<OutputStyle>,
+    #[arg(long, value_parser = one_of(STYLES), value_name = "STYLE", hide_possible_values = true,
+          help_heading = "Output")]
+    style: Option<Restyle>,
     #[command(flatten)]
     common: Common,
 }
 
-/// hyperfine's words; whether there is progress is for the terminal to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OutputStyle {
-    Auto,
-    Basic,
-    Nocolor,
-    Color,
-    Full,
-    None,
-}
+/// What hyperfine's style does here; whether there is progress is for the terminal to say.
+type Restyle = fn(&mut Display);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Sort {
-    /// As they are given.
-    #[value(alias = "auto")]
-    Command,
-    /// By their medians.
-    #[value(alias = "mean-time")]
-    Time,
-}
+const STYLES: &[Word<Restyle>] = &[
+    (&["auto"], "As the terminal can", |_| {}),
+    (&["basic"], "No colours", |display| display.color = Color::Never),
+    (&["nocolor"], "No colours", |display| display.color = Color::Never),
+    (&["color"], "Colours", |display| display.color = Color::Always),
+    (&["full"], "Colours", |display| display.color = Color::Always),
+    (&["none"], "No table and no progress", |display| display.quiet = true),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Unit {
-    #[value(alias = "us")]
-    Microsecond,
-    #[value(alias = "ms")]
-    Millisecond,
-    #[value(alias = "s")]
-    Second,
-}
+const ORDERS: &[Word<Order>] = &[
+    (&["command", "auto"], "As they are given", Order::Given),
+    (&["time", "mean-time"], "By their medians", Order::Time),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FailIf {
-    /// Slower than the reference; with --margin, by more than that.
-    Slower,
-    /// Faster than the reference; with --margin, by more than that.
-    Faster,
-}
+const UNITS: &[Word<TimeUnit>] = &[
+    (&["microsecond", "us"], "µs", TimeUnit::Microsecond),
+    (&["millisecond", "ms"], "ms", TimeUnit::Millisecond),
+    (&["second", "s"], "s", TimeUnit::Second),
+];
 
-impl From<FailIf> for Gate {
-    fn from(fail_if: FailIf) -> Gate {
-        match fail_if {
-            FailIf::Slower => Gate::Slower,
-            FailIf::Faster => Gate::Faster,
-        }
-    }
-}
+const GATES: &[Word<Gate>] = &[
+    (&["slower"], "Slower than the reference; with --margin, by more than that", Gate::Slower),
+    (&["faster"], "Faster than the reference; with --margin, by more than that", Gate::Faster),
+];
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let mut common = args.common.clone();
     let display = &mut common.display;
-    match args.style {
-        None | Some(OutputStyle::Auto) => {}
-        Some(OutputStyle::Basic | OutputStyle::Nocolor) => display.color = Color::Never,
-        Some(OutputStyle::Color | OutputStyle::Full) => display.color = Color::Always,
-        Some(OutputStyle::None) => display.quiet = true,
+    if let Some(restyle) = args.style {
+        restyle(display);
     }
     output::note_undrawn(args.plot, display);
     let asked = args.request()?;
@@ -175,14 +144,11 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     let outcome = &run.outcome;
     // hyperfine goes on until it has as many.
     let fewest = outcome.points.iter().map(|point| point.n).min().unwrap_or(0);
-    match plan.config.table_trials.filter(|_| plan.config.exact_trials.is_none()) {
-        Some(wanted) if fewest < wanted && !display.quiet && !outcome.interrupted && !run.target_failed => {
-            let most = plan.config.max_trials.filter(|most| *most <= fewest);
-            if most.is_none() {
-                output::note(&format!("{wanted} trials were wanted and {fewest} taken: --max-time allows more"));
-            }
-        }
-        _ => {}
+    let Config { table_trials, exact_trials, max_trials, .. } = plan.config;
+    let wanted = table_trials.filter(|wanted| fewest < *wanted && exact_trials.is_none());
+    let is_short = max_trials.is_none_or(|most| most > fewest) && !outcome.interrupted && !run.target_failed;
+    if let (true, Some(wanted)) = (is_short && !display.quiet, wanted) {
+        output::note(&format!("{wanted} trials were wanted and {fewest} taken: --max-time allows more"));
     }
     session::print(done, display, &Printed { asks_verdicts: false, has_report: false }, |_, style| {
         // A claim that failed has said why.
@@ -216,7 +182,7 @@ impl Args {
             warmup: self.starting.warmup,
             margin: self.margin,
             precision: self.precision,
-            gate: self.gate(),
+            gate: self.fail_if,
             layout: self.layout(),
             plot: self.plot,
             terms: session::terms(&self.common),
@@ -230,29 +196,13 @@ impl Args {
         Request { layout: self.layout(), plot: self.plot, ..Request::new(USE_CASE) }
     }
 
-    /// What comparisons end for as soon as it is settled.
-    pub fn gate(&self) -> Option<Gate> {
-        self.fail_if.map(Gate::from)
-    }
-
     fn layout(&self) -> TableLayout {
-        TableLayout {
-            order: match self.sort {
-                Sort::Command => Order::Given,
-                Sort::Time => Order::Time,
-            },
-            time_unit: self.time_unit.map(|unit| match unit {
-                Unit::Microsecond => TimeUnit::Microsecond,
-                Unit::Millisecond => TimeUnit::Millisecond,
-                Unit::Second => TimeUnit::Second,
-            }),
-            mean: self.mean,
-        }
+        TableLayout { order: self.sort, time_unit: self.time_unit, mean: self.mean }
     }
 }
 
-/// The commands, the reference first. Where an option is given for each combination with the parameters, each combination
-/// is a command of its own.
+/// The commands, the reference first. Where an option is given for each combination with the parameters, each
+/// combination is a command of its own.
 fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
     let Args { starting, names, .. } = args;
     let (shell, commands) = starting.shell_and_commands(&args.commands)?;

@@ -1,9 +1,9 @@
 //! `ascertain completions`.
 
+use ascertain::Ending;
 use clap::CommandFactory;
 use clap::builder::PossibleValuesParser;
 
-use crate::exit::Code;
 use crate::output;
 
 /// Print a completion script for a shell; in bash and zsh it knows experiments and claims too
@@ -13,7 +13,7 @@ pub struct Args {
     shell: clap_complete::Shell,
 }
 
-pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
+pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Ending> {
     let experiments = || ascertain_experiments::registry().iter().map(|experiment| &*experiment.spec().id);
     // Clap wants names that stay, and this process ends after it has printed them.
     let claims = ascertain_experiments::shipped_claims()?.claims.into_iter().map(|claim| &*claim.id.leak());
@@ -26,5 +26,5 @@ pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "ascertain", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
-    Ok(Code::Done)
+    Ok(Ending::Done)
 }

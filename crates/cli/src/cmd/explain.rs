@@ -1,6 +1,7 @@
 //! `ascertain explain`.
 
 use anyhow::bail;
+use ascertain::Ending;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::Spec;
 use ascertain_engine::names::suggestion;
@@ -10,7 +11,6 @@ use ascertain_report::terminal::{Style, prose};
 use serde_json::{Value, json};
 
 use crate::cmd::run;
-use crate::exit::Code;
 use crate::options::{Display, Format};
 use crate::output;
 
@@ -26,45 +26,40 @@ pub struct Args {
     display: Display,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let claims = ascertain_experiments::shipped_claims()?.claims;
     let experiments = ascertain_experiments::registry();
     let style = output::style(&args.display);
-    let is_json = match args.display.format {
-        Format::Json => true,
-        Format::Table => false,
-        Format::Csv | Format::Markdown => bail!("`explain` prints text or --format json"),
+    let (kind, json, text) = if let Some(found) = experiments.iter().find(|found| found.spec().id == args.id) {
+        of_experiment(found.spec(), &claims, &style)
+    } else if let Some(claim) = claims.iter().find(|claim| claim.id == args.id) {
+        of_claim(claim, run::find(&claim.experiment)?.spec(), &style)
+    } else {
+        let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
+        let hint = suggestion(&args.id, known).unwrap_or_else(|| "; see `ascertain list`".into());
+        bail!("there is no experiment and no claim `{}`{hint}", args.id)
     };
-    let print_json =
-        |kind: &str, value: Value| output::print(&format!("{:#}\n", json!({ "schema": SCHEMA, kind: value })));
-    if let Some(experiment) = experiments.iter().find(|experiment| experiment.spec().id == args.id) {
-        let about: Vec<&Claim> = claims.iter().filter(|claim| claim.experiment == args.id).collect();
-        if is_json {
-            let claims: Vec<Value> = about.iter().map(|claim| json!({ "id": claim.id, "says": claim.says })).collect();
-            let readme = &experiment.spec().readme;
-            print_json("experiment", json!({ "id": args.id, "readme": readme, "claims": claims }))?;
-            return Ok(Code::Done);
-        }
-        let mut text = prose(&experiment.spec().readme, &style);
-        text += if about.is_empty() { "" } else { "\nShipped claims\n\n" };
-        text.extend(about.iter().map(|claim| style.item(&format!("{}: {}", claim.id, claim.says))));
-        output::print(&text)?;
-        return Ok(Code::Done);
+    match args.display.format {
+        Format::Json => output::print(&format!("{:#}\n", json!({ "schema": SCHEMA, kind: json })))?,
+        Format::Table => output::print(&text)?,
+        Format::Csv | Format::Markdown => bail!("`explain` prints text or --format json"),
     }
-    if let Some(claim) = claims.iter().find(|claim| claim.id == args.id) {
-        let spec = run::find(&claim.experiment)?.spec();
-        match is_json {
-            true => print_json("claim", as_json(claim, spec))?,
-            false => output::print(&explain(claim, spec, &style))?,
-        }
-        return Ok(Code::Done);
-    }
-    let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
-    let hint = suggestion(&args.id, known).unwrap_or_else(|| "; see `ascertain list`".into());
-    bail!("there is no experiment and no claim `{}`{hint}", args.id)
+    Ok(Ending::Done)
 }
 
-fn explain(claim: &Claim, spec: &Spec, style: &Style) -> String {
+/// What it is, and what is said of it to programs and to people.
+type Explanation = (&'static str, Value, String);
+
+fn of_experiment(spec: &Spec, claims: &[Claim], style: &Style) -> Explanation {
+    let about = || claims.iter().filter(|claim| claim.experiment == spec.id);
+    let json: Vec<Value> = about().map(|claim| json!({ "id": claim.id, "says": claim.says })).collect();
+    let mut text = prose(&spec.readme, style);
+    text += if json.is_empty() { "" } else { "\nShipped claims\n\n" };
+    text.extend(about().map(|claim| style.item(&format!("{}: {}", claim.id, claim.says))));
+    ("experiment", json!({ "id": spec.id, "readme": spec.readme, "claims": json }), text)
+}
+
+fn of_claim(claim: &Claim, spec: &Spec, style: &Style) -> Explanation {
     let mut text = format!("{}\n\n{}", claim.id, style.paragraph(&claim.says));
     let source = ascertain_experiments::source_title(&claim.source).unwrap_or_else(|| claim.source.clone());
     let parts = [
@@ -76,15 +71,12 @@ fn explain(claim: &Claim, spec: &Spec, style: &Style) -> String {
     for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
         text += &format!("\n{}", style.paragraph(&format!("{name}: {}", value.trim())));
     }
+    let asked = ClaimSpec::of(claim, claim.margin, spec);
     text.push_str(&format!("\nexperiment: {}\n", spec.id));
-    for line in sentence::test(&ClaimSpec::of(claim, claim.margin, spec), claim.rate) {
+    for line in sentence::test(&asked, claim.rate) {
         text.push_str(&format!("{line}\n"));
     }
-    text
-}
-
-fn as_json(claim: &Claim, spec: &Spec) -> Value {
-    json!({
+    let json = json!({
         "id": claim.id,
         "says": claim.says,
         "source": claim.source,
@@ -94,6 +86,7 @@ fn as_json(claim: &Claim, spec: &Spec) -> Value {
         "restated": claim.restated.trim(),
         "experiment": spec.id,
         "rate": claim.rate,
-        "asked": ClaimSpec::of(claim, claim.margin, spec),
-    })
+        "asked": asked,
+    });
+    ("claim", json, text)
 }

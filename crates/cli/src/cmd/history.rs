@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain::history::{self, TrendRequest};
-use ascertain::{Error, runs};
+use ascertain::{Ending, Error, runs};
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::history::{comparison, list, prune, trend};
 
-use crate::exit::Code;
 use crate::options::{Display, count, duration};
 use crate::{exports, output};
 
@@ -119,7 +118,7 @@ struct PruneArgs {
     shared: Shared,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let done = match &args.command {
         None => list_runs(&args.list),
         Some(Subcommand::List(args)) => list_runs(args),
@@ -128,11 +127,11 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         Some(Subcommand::Prune(args)) => prune_runs(args),
     };
     match done {
-        Ok(()) => Ok(Code::Done),
+        Ok(()) => Ok(Ending::Done),
         Err(error) => match error.downcast_ref() {
             Some(nothing @ Error::NoRun { .. }) => {
                 output::note(&nothing.to_string());
-                Ok(Code::Nothing)
+                Ok(Ending::Nothing)
             }
             _ => Err(error),
         },

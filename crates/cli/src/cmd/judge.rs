@@ -1,13 +1,13 @@
 //! `ascertain judge`: the stateless test, for scripts that count for themselves.
 
-use ascertain::judge::{self, Judge};
+use ascertain::judge::{Judge, Method, judge};
+use ascertain::{Ending, GatedVerdict};
 use ascertain_engine::outcome::Verdict;
 use ascertain_report::{csv, json, markdown, terminal};
 use ascertain_stats::Tally;
-use clap::ValueEnum;
 
-use crate::exit::{Code, FailOn};
-use crate::options::{Display, share};
+use crate::exit::FAIL_ON;
+use crate::options::{Display, Word, one_of, share};
 use crate::output;
 
 /// Judge a count of successes that exists: `ascertain judge 3972/4000 --at-least 98%`
@@ -26,23 +26,23 @@ pub struct Args {
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share)]
     error: f64,
     /// The sequential test, whose interval is shown
-    #[arg(long, value_enum, default_value_t = Method::Mixture)]
+    #[arg(long, value_parser = one_of(METHODS), default_value = "mixture")]
     method: Method,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "refuted,undecided")]
-    fail_on: Vec<FailOn>,
+    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "refuted,undecided")]
+    fail_on: Vec<Option<GatedVerdict>>,
     #[command(flatten)]
     display: Display,
 }
 
-/// The sequential test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Method {
-    /// Mixture of beta-binomial e-processes: needs the fewest trials.
-    Mixture,
-    /// Robbins' confidence sequence method. It has all of the error; the source's driver gives it half.
-    Csm,
-}
+const METHODS: &[Word<Method>] = &[
+    (&["mixture"], "Mixture of beta-binomial e-processes: needs the fewest trials", Method::Mixture),
+    (
+        &["csm"],
+        "Robbins' confidence sequence method. It has all of the error; the source's driver gives it half",
+        Method::Csm,
+    ),
+];
 
 fn tally(text: &str) -> Result<Tally, String> {
     let (successes, trials) = text.split_once('/').ok_or("write S/N, such as 3972/4000")?;
@@ -50,17 +50,14 @@ fn tally(text: &str) -> Result<Tally, String> {
     Tally::new(number(trials)?, number(successes)?).map_err(|error| error.to_string())
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
-    let method = match args.method {
-        Method::Mixture => judge::Method::Mixture,
-        Method::Csm => judge::Method::Csm,
-    };
-    let judgement = judge::judge(&Judge { tally: args.tally, at_least: args.at_least, error: args.error, method })?;
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
+    let Args { tally, at_least, error, method, .. } = *args;
+    let judgement = judge(&Judge { tally, at_least, error, method })?;
     let formats = [json::judgement, csv::judgement, markdown::judgement];
     output::formatted(&judgement, &args.display, formats, terminal::judgement)?;
     Ok(match judgement.verdict {
-        Verdict::Refuted if args.fail_on.contains(&FailOn::Refuted) => Code::GateFailed,
-        Verdict::Undecided if args.fail_on.contains(&FailOn::Undecided) => Code::Undecided,
-        _ => Code::Done,
+        Verdict::Refuted if args.fail_on.contains(&Some(GatedVerdict::Refuted)) => Ending::GateFailed,
+        Verdict::Undecided if args.fail_on.contains(&Some(GatedVerdict::Undecided)) => Ending::Undecided,
+        _ => Ending::Done,
     })
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::bail;
+use ascertain::Ending;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::memory;
@@ -10,7 +11,6 @@ use ascertain_sys::machine::{self, Machine};
 use serde_json::{Value, json};
 
 use crate::cmd::run;
-use crate::exit::Code;
 use crate::options::{Display, Format};
 use crate::output;
 
@@ -27,7 +27,7 @@ pub struct Args {
     display: Display,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let machine = machine::describe();
     let claims = ascertain_experiments::shipped_claims()?.claims;
     let named = args.experiments.iter().map(|id| run::find(id)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -53,7 +53,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         }
         Format::Table => output::print(&listed(chosen).iter().map(Listed::text).collect::<Vec<_>>().join("\n"))?,
     }
-    Ok(Code::Done)
+    Ok(Ending::Done)
 }
 
 /// An experiment with its variants, and why this machine can't measure some of them.

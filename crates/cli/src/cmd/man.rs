@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use ascertain::Ending;
 use ascertain_report::export;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::exit::{CODES, Code};
+use crate::exit::meanings;
 use crate::output;
 
 /// Print the manual page, or write one for each subcommand
@@ -21,19 +22,19 @@ pub struct Args {
     dir: Option<PathBuf>,
 }
 
-pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Code> {
+pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Ending> {
     let mut command = C::command().disable_help_subcommand(true);
     command.build();
     let Some(dir) = &args.dir else {
         output::print(&page(&command)?)?;
-        return Ok(Code::Done);
+        return Ok(Ending::Done);
     };
     std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     for command in with_subcommands(&command) {
         let path = dir.join(Man::new(command.clone()).get_filename());
         export::write(&path, &page(command)?)?;
     }
-    Ok(Code::Done)
+    Ok(Ending::Done)
 }
 
 /// A command and all below it.
@@ -73,7 +74,7 @@ fn page(command: &Command) -> anyhow::Result<String> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
-    let codes = CODES.map(|(code, meaning)| (code.number().to_string(), meaning));
+    let codes = meanings().map(|(code, meaning)| (code.to_string(), meaning));
     section("EXIT STATUS", codes.iter().map(|(code, meaning)| (code.as_str(), *meaning))).to_writer(&mut page)?;
     if name == command.get_name() {
         section("FILES", FILES.iter().copied()).to_writer(&mut page)?;

@@ -17,13 +17,11 @@ mod power;
 pub mod report;
 mod resume;
 mod run;
-mod sizes;
 mod slo;
 
-use ascertain::Done;
+use ascertain::{Done, Ending};
 use clap::{CommandFactory, Subcommand};
 
-use crate::exit::Code;
 use crate::options::Display;
 
 /// In the order of `--help`.
@@ -49,7 +47,7 @@ pub enum Command {
 
 impl Command {
     /// Does it; `C` is the whole command line.
-    pub fn execute<C: CommandFactory>(&self) -> anyhow::Result<Code> {
+    pub fn execute<C: CommandFactory>(&self) -> anyhow::Result<Ending> {
         match self {
             Command::Compare(args) => compare::execute(args),
             Command::Slo(args) => slo::execute(args),

@@ -9,10 +9,12 @@ use ascertain_engine::experiment::{Accepts, Factor, Level, Point};
 #[derive(clap::Args, Clone, Debug)]
 pub struct Parameters {
     /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated; `\,` is a comma in one
-    #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["VAR", "VALUES"], help_heading = "Commands")]
+    #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["VAR", "VALUES"],
+          help_heading = "Commands")]
     parameter_list: Vec<String>,
     /// A parameter from MIN to MAX
-    #[arg(short = 'P', long, num_args = 3, allow_hyphen_values = true, value_names = ["VAR", "MIN", "MAX"], help_heading = "Commands")]
+    #[arg(short = 'P', long, num_args = 3, allow_hyphen_values = true, value_names = ["VAR", "MIN", "MAX"],
+          help_heading = "Commands")]
     parameter_scan: Vec<String>,
     /// The step of the last --parameter-scan
     #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", help_heading = "Commands")]
@@ -74,11 +76,17 @@ fn values(list: &str) -> Vec<String> {
     values
 }
 
+/// The digits behind the point of a number, also of one with an exponent: `1.5e-3` has four.
+fn decimals(text: &str) -> usize {
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let behind = digits.split_once('.').map_or(0, |(_, behind)| behind.len() as i64);
+    // With more than that, none is in range.
+    behind.saturating_sub(exponent.parse().unwrap_or(0)).clamp(0, 400) as usize
+}
+
 /// The numbers from `min` to `max` by `step`, with as many decimals as these have.
 fn scan_levels(min: &str, max: &str, step: &str) -> anyhow::Result<Vec<Level>> {
-    let texts = [min, max, step];
-    let decimals = texts.map(|text| text.split_once('.').map_or(0, |(_, decimals)| decimals.len())).into_iter().max();
-    let decimals = decimals.unwrap_or(0);
+    let decimals = decimals(min).max(decimals(max)).max(decimals(step));
     // In units of the last decimal, so that no step is rounded.
     let whole = |text: &str| {
         let number: f64 = text.parse().with_context(|| format!("`{text}` is not a number"))?;
@@ -125,6 +133,10 @@ mod tests {
         assert_eq!(texts("1", "5", "2"), ["1", "3", "5"]);
         assert_eq!(texts("0.1", "0.4", "0.1"), ["0.1", "0.2", "0.3", "0.4"]);
         assert_eq!(texts("-1", "1", "1"), ["-1", "0", "1"]);
+        assert_eq!(texts("0", "1", "5e-1"), ["0.0", "0.5", "1.0"]);
+        assert_eq!(texts("1e3", "1.5E3", "2.5e2"), ["1000", "1250", "1500"]);
+        assert!(scan_levels("0", "1", "1e-99999999999999999999").is_err());
+        assert!(scan_levels("0", "1", "1e-9223372036854775808").is_err());
         assert!(scan_levels("2", "1", "1").is_err());
         assert!(scan_levels("1", "2", "0").is_err());
         assert!(scan_levels("x", "2", "1").is_err());

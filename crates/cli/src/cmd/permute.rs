@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use ascertain::Ending;
 use ascertain::permute::{
     Alternative, Budget, Comparison, Decision, End, HeadedSample, Method, Null, Permute, Question, Sample, Statistic,
     permute,
@@ -19,20 +20,18 @@ use ascertain_report::permutation;
 use ascertain_report::progress::Line;
 use ascertain_report::terminal::escape_controls;
 use ascertain_sys::interrupt::{self, Stop};
-use clap::ValueEnum;
 
-use crate::exit::Code;
-use crate::options::{Display, count, duration, share};
+use crate::options::{Display, Word, count, duration, one_of, share};
 use crate::{output, session};
 
 /// Test whether samples that exist already differ by more than chance: `ascertain permute A.csv B.csv`
 ///
-/// Deals the values out anew, again and again, and counts how often the samples then differ as much as they do: exact for
-/// every distribution, if the values are independent. It stops as soon as that is decided.
+/// Deals the values out anew, again and again, and counts how often the samples then differ as much as they do: exact
+/// for every distribution, if the values are independent. It stops as soon as that is decided.
 ///
 /// A sample is a CSV file or one of a number a line, `-` for standard input, or with --metric an arm of a recorded run:
-/// RUN or RUN:ARM, where RUN is a run's folder or its name below the folder of runs. Differences are the second sample's
-/// less the first's.
+/// RUN or RUN:ARM, where RUN is a run's folder or its name below the folder of runs. Differences are the second
+/// sample's less the first's.
 #[derive(clap::Args)]
 pub struct Args {
     /// The samples, two or more: files, `FILE:COLUMN` for a column of one, or with --metric arms of runs
@@ -42,11 +41,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "mean")]
     statistic: Statistic,
     /// How it is compared
-    #[arg(long, value_enum, default_value_t = By::Difference)]
-    by: By,
+    #[arg(long, value_parser = one_of(COMPARISONS), default_value = "difference")]
+    by: Comparison,
     /// Which differences count against chance
-    #[arg(long, value_enum, default_value_t = Side::TwoSided)]
-    alternative: Side,
+    #[arg(long, value_parser = one_of(ALTERNATIVES), default_value = "two-sided")]
+    alternative: Alternative,
     /// The null hypothesis is that the second sample is as the first plus this
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     shift: Option<String>,
@@ -66,8 +65,8 @@ pub struct Args {
     #[arg(long, value_name = "A", default_value = "0.05", value_parser = share, help_heading = "Judging")]
     alpha: f64,
     /// The sequential test
-    #[arg(long, value_enum, default_value_t = Test::Betting, help_heading = "Judging")]
-    method: Test,
+    #[arg(long, value_parser = one_of(METHODS), default_value = "betting", help_heading = "Judging")]
+    method: MethodOf,
     /// With --method csm: the chance that the p-value is put on the wrong side of alpha
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share, help_heading = "Judging")]
     error: f64,
@@ -81,49 +80,42 @@ pub struct Args {
     #[arg(long, value_name = "N", help_heading = "Judging")]
     seed: Option<u64>,
     /// Exit with 1 when the samples are called different, and with 3 when it is undecided
-    #[arg(long, value_enum)]
-    fail_if: Option<FailIf>,
+    #[arg(long, value_parser = one_of(FAIL_IF))]
+    fail_if: Option<Decision>,
     #[command(flatten)]
     display: Display,
 }
 
-/// How statistics are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
-    /// The second's less the first's; of several, the greatest less the least.
-    Difference,
-    /// The second's divided by the first's; of several, the greatest by the least. For positive values.
-    Ratio,
-}
+const COMPARISONS: &[Word<Comparison>] = &[
+    (&["difference"], "The second's less the first's; of several, the greatest less the least", Comparison::Difference),
+    (
+        &["ratio"],
+        "The second's divided by the first's; of several, the greatest by the least. For positive values",
+        Comparison::Ratio,
+    ),
+];
 
-/// Which differences count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Side {
-    /// Both ways.
-    TwoSided,
-    /// The second sample's is greater.
-    Greater,
-    /// The second sample's is less.
-    Less,
-}
+const ALTERNATIVES: &[Word<Alternative>] = &[
+    (&["two-sided"], "Both ways", Alternative::TwoSided),
+    (&["greater"], "The second sample's is greater", Alternative::Greater),
+    (&["less"], "The second sample's is less", Alternative::Less),
+];
 
-/// The sequential test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Test {
-    /// Decides at alpha, by betting: needs the fewest reshuffles.
-    Betting,
-    /// Says on which side of alpha the p-value is, with its interval: the confidence sequence method.
-    Csm,
-}
+/// The sequential test with this alpha and this error.
+type MethodOf = fn(f64, f64) -> Method;
 
-/// What fails a gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FailIf {
-    /// The samples differ by more than chance.
-    Different,
-}
+const METHODS: &[Word<MethodOf>] = &[
+    (&["betting"], "Decides at alpha, by betting: needs the fewest reshuffles", |alpha, _| Method::Betting { alpha }),
+    (
+        &["csm"],
+        "Says on which side of alpha the p-value is, with its interval: the confidence sequence method",
+        |alpha, error| Method::Csm { alpha, error },
+    ),
+];
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+const FAIL_IF: &[Word<Decision>] = &[(&["different"], "The samples differ by more than chance", Decision::Different)];
+
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let (samples, unit) = match &args.metric {
         Some(metric) => recorded(&args.samples, metric)?,
         None => (from_files(args)?, Unit::One),
@@ -131,21 +123,11 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let shift = args.shift.as_deref().map(|shift| parse_quantity(shift, unit)).transpose().context("--shift")?;
     let question = Question {
         statistic: args.statistic,
-        comparison: match args.by {
-            By::Difference => Comparison::Difference,
-            By::Ratio => Comparison::Ratio,
-        },
-        alternative: match args.alternative {
-            Side::TwoSided => Alternative::TwoSided,
-            Side::Greater => Alternative::Greater,
-            Side::Less => Alternative::Less,
-        },
+        comparison: args.by,
+        alternative: args.alternative,
         null: Null { shift: shift.unwrap_or(0.0), scale: args.scale },
     };
-    let method = match args.method {
-        Test::Betting => Method::Betting { alpha: args.alpha },
-        Test::Csm => Method::Csm { alpha: args.alpha, error: args.error },
-    };
+    let method = (args.method)(args.alpha, args.error);
     let budget = Budget { max_shuffles: args.max_shuffles, max_time: args.max_time };
     let asked = Permute { samples, unit, question, method, budget, seed: session::seed(args.seed) };
     interrupt::install().context("Ctrl-C can't be caught")?;
@@ -162,15 +144,15 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     let formats = [permutation::json, permutation::csv, permutation::markdown];
     output::formatted(&permutation, &args.display, formats, permutation::terminal)?;
     Ok(match (permutation.end, permutation.decision, args.fail_if) {
-        (End::Interrupted, ..) => Code::Interrupted,
-        (_, Decision::Different, Some(FailIf::Different)) => Code::GateFailed,
-        (_, Decision::Undecided, Some(FailIf::Different)) => Code::Undecided,
-        _ => Code::Done,
+        (End::Interrupted, ..) => Ending::Interrupted,
+        (_, decision, Some(failing)) if decision == failing => Ending::GateFailed,
+        (_, Decision::Undecided, Some(_)) => Ending::Undecided,
+        _ => Ending::Done,
     })
 }
 
-/// The file, and the column of it that is meant, by its heading or its number: `A.csv:wall`. A name that is a file's own may
-/// have a colon.
+/// The file, and the column of it that is meant, by its heading or its number: `A.csv:wall`. A name that is a file's
+/// own may have a colon.
 fn with_column(sample: &str) -> (&str, Option<&str>) {
     match sample.rsplit_once(':') {
         Some((file, column)) if !Path::new(sample).exists() && (file == "-" || Path::new(file).is_file()) => {
@@ -255,14 +237,15 @@ fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<HeadedSam
     let runs: HashSet<&str> = read.iter().map(|sample| sample.run_id.as_str()).collect();
     if runs.len() > 1 {
         output::note(
-            "note: the state of the machine differs from run to run, and successive trials of a run are not independent, which \
-             this test assumes: what it calls different may be that alone; measure both in one run, as by `ascertain compare`",
+            "note: the state of the machine differs from run to run, and successive trials of a run are not \
+             independent, which this test assumes: what it calls different may be that alone; measure both in one \
+             run, as by `ascertain compare`",
         );
     }
     if runs.len() < read.len() {
         output::note(
-            "note: arms of one run were measured in turn, trial by trial, so that what disturbed the machine disturbed both; \
-             the run's own verdict knows that, and is the better one",
+            "note: arms of one run were measured in turn, trial by trial, so that what disturbed the machine \
+             disturbed both; the run's own verdict knows that, and is the better one",
         );
     }
     let is_one_run = runs.len() == 1;

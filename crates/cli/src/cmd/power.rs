@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use ascertain::Ending;
 use ascertain::power::{Power, Question, power as analyse};
 use ascertain_report::power;
 use ascertain_report::progress::Line;
 
-use crate::exit::Code;
 use crate::options::{Display, positive_share, share};
 use crate::{exports, output};
 
@@ -59,7 +59,7 @@ fn true_rate(text: &str) -> Result<f64, String> {
 /// Who waits longer than that is told.
 const LONG_S: f64 = 5.0;
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let Args { margin, two_sided, error, max_trials, .. } = *args;
     // Clap lets one of the two be asked.
     let at_least = |rate| Question::AtLeast { rate, margin, two_sided };
@@ -77,5 +77,5 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     if exports::write_svg(args.svg.as_deref(), || analysis.plot())? {
         output::formatted(&analysis, &args.display, [power::json, power::csv, power::markdown], power::table)?;
     }
-    Ok(Code::Done)
+    Ok(Ending::Done)
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use ascertain::Ending;
 use ascertain::names::among;
 use ascertain::runs;
 use ascertain_engine::evidence;
@@ -10,7 +11,6 @@ use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_report::plot::{Plot, svg};
 use ascertain_report::{export, html};
 
-use crate::exit::Code;
 use crate::output;
 
 /// Of several runs, unless another file is asked for.
@@ -40,7 +40,7 @@ pub struct Args {
     evidence: Option<PathBuf>,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
     let folders = match args.runs.as_slice() {
         [] => vec![runs::find(None, &below)?],
@@ -64,7 +64,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         }
         (None, _) => put(&args.output.clone().unwrap_or_else(|| SEVERAL.into()), &html::page(&read))?,
     }
-    Ok(Code::Done)
+    Ok(Ending::Done)
 }
 
 /// Writes the report of a run that has just ended into its folder.

@@ -4,17 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
-use ascertain::resume::Continue;
-use ascertain::{Request, RunContext, runs};
+use ascertain::{Continue, Ending, GatedVerdict, Request, RunContext, runs};
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::run::Observer;
 use ascertain_sys::interrupt::Stop;
 
 use super::{check, compare, run, slo};
-use crate::exit::{self, Code, FailOn};
+use crate::exit::{FAIL_ON, fail_on};
 use crate::exports::Exports;
-use crate::options::{Display, duration};
+use crate::options::{Display, count, duration, one_of};
 use crate::{output, session};
 
 /// Go on with a run from its evidence: what is undecided is measured further
@@ -30,11 +29,11 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
     /// Trials of each lane in all; without it, as many as the run had
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     max_trials: Option<u64>,
     /// Verdicts that fail, instead of those that the run said: refuted (exit code 1), undecided (3), nothing
-    #[arg(long, value_enum, value_delimiter = ',')]
-    fail_on: Option<Vec<FailOn>>,
+    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',')]
+    fail_on: Option<Vec<Option<GatedVerdict>>>,
     /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     evidence: Option<PathBuf>,
@@ -47,7 +46,7 @@ pub struct Args {
     exports: Exports,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let below = args.evidence.clone().unwrap_or_else(evidence::runs_folder);
     let folder = match &args.run {
         Some(run) => runs::find(Some(run), &below)?,
@@ -63,7 +62,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
         let registry = ascertain_experiments::registry();
         let context =
             RunContext { registry, evidence: None, command_line: Vec::new(), stop: Stop::default(), observer };
-        let fail_on = args.fail_on.as_deref().map(exit::fail_on);
+        let fail_on = args.fail_on.as_deref().map(fail_on);
         let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
         Ok(going_on.carry_out(request, context)?)
     };
@@ -74,24 +73,20 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
 /// understand leaves no gate.
 fn of_first_version(header: &Header) -> (Request, Option<Gate>) {
     let line = &header.command_line;
-    let without_gate = |use_case| {
-        output::note("the command line of this run is not one of this version: no gate is taken from it");
-        Request::new(use_case)
-    };
-    let request = match header.plan.commands.first().map(|set| set.id.as_str()) {
-        Some(compare::USE_CASE) => match options::<compare::Args>(line) {
-            Some(args) => return (args.without_plan(), args.gate()),
-            None => without_gate(compare::USE_CASE),
-        },
-        Some(slo::USE_CASE) => {
-            options(line).map_or_else(|| without_gate(slo::USE_CASE), |args: slo::Args| args.without_plan())
+    let (use_case, found) = match header.plan.commands.first().map(|set| set.id.as_str()) {
+        Some(compare::USE_CASE) => {
+            (compare::USE_CASE, options(line).map(|args: compare::Args| (args.without_plan(), args.fail_if)))
         }
+        Some(slo::USE_CASE) => (slo::USE_CASE, options(line).map(|args: slo::Args| (args.without_plan(), None))),
         _ if header.plan.tables.is_empty() => {
-            options(line).map_or_else(|| without_gate(check::USE_CASE), |args: check::Args| args.without_plan())
+            (check::USE_CASE, options(line).map(|args: check::Args| (args.without_plan(), None)))
         }
-        _ => options(line).map_or_else(|| without_gate(run::USE_CASE), |args: run::Args| args.without_plan()),
+        _ => (run::USE_CASE, options(line).map(|args: run::Args| (args.without_plan(), None))),
     };
-    (request, None)
+    found.unwrap_or_else(|| {
+        output::note("the command line of this run is not one of this version: no gate is taken from it");
+        (Request::new(use_case), None)
+    })
 }
 
 /// The options of a subcommand in a recorded command line: `["ascertain", "compare", "--fail-if", …]`.

@@ -1,21 +1,22 @@
 //! `ascertain run`.
 
 use std::collections::BTreeSet;
+use std::slice;
 
 use anyhow::bail;
 use ascertain::experiments::Experiments;
 pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
-use ascertain::{Done, Request};
+use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
+use ascertain_engine::memory::{self, Shortage};
 use ascertain_engine::plan::Table;
 use ascertain_report::terminal::{self, Shown};
-use ascertain_sys::machine;
+use ascertain_sys::machine::{self, Machine};
 
-use crate::cmd::sizes;
-use crate::exit::{self, Code, FailOn};
-use crate::options::{Common, Display, count};
+use crate::exit::{FAIL_ON, fail_on};
+use crate::options::{Common, Display, count, one_of};
 use crate::output;
 use crate::session::{self, Printed};
 
@@ -28,15 +29,17 @@ pub struct Args {
     /// The experiments; `ascertain list` names them
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
-    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; claims about other levels are not judged. What is
-    /// given of one factor several times is taken together, and a size that takes more than half of the memory is an error
+    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; claims about other levels are not judged.
+    /// What is given of one factor several times is taken together, and a size that takes more than half of the memory
+    /// is an error
     #[arg(long, value_name = "FACTOR=LEVELS")]
     at: Vec<String>,
     /// Only these variants; claims that need others are not judged
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
     /// Trials of each table
-    #[arg(short, long, value_name = "N", default_value_t = TABLE_TRIALS, value_parser = count, help_heading = "Judging")]
+    #[arg(short, long, value_name = "N", default_value_t = TABLE_TRIALS, value_parser = count,
+          help_heading = "Judging")]
     trials: u64,
     /// Do not judge the shipped claims
     #[arg(long, help_heading = "Judging")]
@@ -45,13 +48,14 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "nothing", help_heading = "Judging")]
-    fail_on: Vec<FailOn>,
+    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "nothing",
+          help_heading = "Judging")]
+    fail_on: Vec<Option<GatedVerdict>>,
     #[command(flatten)]
     common: Common,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let chosen = args.experiments.iter().map(|id| find(id)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
     check_names(&chosen, args)?;
@@ -63,8 +67,13 @@ pub fn execute(args: &Args) -> anyhow::Result<Code> {
     if !args.common.display.quiet {
         said.iter().for_each(|sentence| output::note(sentence));
     }
-    let fail_on = exit::fail_on(&args.fail_on);
-    let experiments = Experiments { tables, trials: args.trials, claims, fail_on, terms: session::terms(&args.common) };
+    let experiments = Experiments {
+        tables,
+        trials: args.trials,
+        claims,
+        fail_on: fail_on(&args.fail_on),
+        terms: session::terms(&args.common),
+    };
     let (request, plan) = experiments.plan(args.experiments.len());
     let shown = Shown { all: args.all, ..Shown::default() };
     session::carry_out((Request { shown, ..request }, plan), &args.common)
@@ -84,7 +93,7 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
 impl Args {
     /// What a run of the first version was asked for beside its plan.
     pub fn without_plan(&self) -> Request {
-        Request { fail_on: exit::fail_on(&self.fail_on), ..Request::new(USE_CASE) }
+        Request { fail_on: fail_on(&self.fail_on), ..Request::new(USE_CASE) }
     }
 
     /// Takes away what has none of the variants that are asked for, and the claims that need others or are about other
@@ -210,7 +219,65 @@ fn check_sizes(chosen: &[&dyn Experiment], tables: &[Table], args: &Args) -> any
     let given: Vec<&str> = args.at.iter().filter_map(|at| Some(at.split_once('=')?.0)).collect();
     let arms =
         chosen.iter().zip(tables).flat_map(|(experiment, table)| table.arms.iter().map(move |arm| (experiment, arm)));
-    arms.into_iter().try_for_each(|(experiment, arm)| sizes::check(*experiment, arm, &given, &machine))
+    arms.into_iter().try_for_each(|(experiment, arm)| check_size(*experiment, arm, &given, &machine))
+}
+
+/// Refuses an arm that the levels in `given`, which are factors' names, make too large for the machine.
+fn check_size(experiment: &dyn Experiment, arm: &Arm, given: &[&str], machine: &Machine) -> anyhow::Result<()> {
+    let sizes = Sizes { experiment, arm, machine };
+    let Err(shortage) = sizes.fits(arm) else { return Ok(()) };
+    // Not what was asked for, but what the experiment does anyway: this machine lacks the memory for it.
+    let Some((factor, level)) = sizes.too_large(given) else { return Ok(()) };
+    let name = &factor.name;
+    let way_out = match sizes.largest(factor) {
+        Some(largest) => format!("the largest that fits is {name}={largest}"),
+        None if sizes.fits(&sizes.with(factor, factor.default.clone())).is_ok() => {
+            format!("{name}={} fits", factor.default)
+        }
+        None => "take less of everything that --at names".into(),
+    };
+    bail!("--at {name}={level}: `{}` at {} {shortage}; {way_out}", experiment.spec().id, arm.point)
+}
+
+struct Sizes<'a> {
+    experiment: &'a dyn Experiment,
+    arm: &'a Arm,
+    machine: &'a Machine,
+}
+
+impl<'a> Sizes<'a> {
+    fn bytes(&self, arm: &Arm) -> u64 {
+        self.experiment.memory_bytes(slice::from_ref(arm))
+    }
+
+    fn fits(&self, arm: &Arm) -> Result<(), Shortage> {
+        memory::has_room(self.bytes(arm), self.machine)
+    }
+
+    fn with(&self, factor: &Factor, level: impl Into<Level>) -> Arm {
+        Arm { point: self.arm.point.clone().with(&factor.name, level), ..self.arm.clone() }
+    }
+
+    /// The factor that was given and would be smaller by default; of several, the one that would need the least then.
+    fn too_large(&self, given: &[&str]) -> Option<(&'a Factor, &'a Level)> {
+        let factors = self.experiment.spec().factors.iter().filter(|factor| given.contains(&factor.name.as_str()));
+        let by_default = factors.map(|factor| (self.bytes(&self.with(factor, factor.default.clone())), factor));
+        let smaller = by_default.filter(|(bytes, _)| *bytes < self.bytes(self.arm));
+        let (_, factor) = smaller.min_by_key(|(bytes, _)| *bytes)?;
+        Some((factor, self.arm.point.get(&factor.name)?))
+    }
+
+    /// The largest whole number that fits.
+    fn largest(&self, factor: &Factor) -> Option<u64> {
+        let Accepts::Integers { min, max } = factor.accepts else { return None };
+        let fits = |level: u64| self.fits(&self.with(factor, level)).is_ok();
+        let (mut fitting, mut too_large) = (min, max);
+        while fitting + 1 < too_large {
+            let middle = fitting + (too_large - fitting) / 2;
+            *if fits(middle) { &mut fitting } else { &mut too_large } = middle;
+        }
+        fits(fitting).then_some(fitting)
+    }
 }
 
 /// A factor or variant that none of the experiments has is a mistake.

@@ -6,15 +6,15 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use ascertain::slo::Slo;
 pub use ascertain::slo::USE_CASE;
-use ascertain::{Done, Request};
+use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::command::{CommandSet, OnFailure};
 use ascertain_engine::plan::Plan;
 use ascertain_report::terminal;
 use ascertain_sys::process;
 
 use super::commands::{Starting, command_line, is_shell};
-use crate::exit::{self, Code, FailOn};
-use crate::options::{Common, Display, duration, share};
+use crate::exit::{FAIL_ON, fail_on};
+use crate::options::{Common, Display, duration, one_of, share};
 use crate::output;
 use crate::session::{self, Printed};
 
@@ -27,7 +27,8 @@ pub struct Args {
     /// The share of observations that must succeed: `99%`
     #[arg(long, value_name = "SHARE", value_parser = share)]
     at_least: f64,
-    /// A success takes at most that long: `200ms`. What takes ten times as long is stopped, unless --time-limit says when
+    /// A success takes at most that long: `200ms`. What takes ten times as long is stopped, unless --time-limit says
+    /// when
     #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
     /// What else a success is: comparisons of wall, user, system, memory_peak or exit, such as
@@ -47,8 +48,9 @@ pub struct Args {
     #[arg(long, value_name = "D", value_parser = share, help_heading = "Judging")]
     margin: Option<f64>,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "refuted,undecided", help_heading = "Judging")]
-    fail_on: Vec<FailOn>,
+    #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "refuted,undecided",
+          help_heading = "Judging")]
+    fail_on: Vec<Option<GatedVerdict>>,
     /// Draw the rate, and the quantiles of what is bounded, below the table
     #[arg(long, help_heading = "Output")]
     plot: bool,
@@ -61,7 +63,7 @@ pub struct Args {
     command: Vec<String>,
 }
 
-pub fn execute(args: &Args) -> anyhow::Result<Code> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     output::note_undrawn(args.plot, &args.common.display);
     session::carry_out(args.request()?, &args.common)
 }
@@ -78,7 +80,7 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
 impl Args {
     /// What a run of the first version was asked for beside its plan.
     pub fn without_plan(&self) -> Request {
-        Request { fail_on: exit::fail_on(&self.fail_on), plot: self.plot, ..Request::new(USE_CASE) }
+        Request { fail_on: fail_on(&self.fail_on), plot: self.plot, ..Request::new(USE_CASE) }
     }
 
     /// What is asked for.
@@ -93,7 +95,7 @@ impl Args {
             spread: self.spread,
             margin: self.margin,
             warmup: self.starting.warmup,
-            fail_on: exit::fail_on(&self.fail_on),
+            fail_on: fail_on(&self.fail_on),
             plot: self.plot,
             terms: session::terms(&self.common),
         };

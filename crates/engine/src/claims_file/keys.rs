@@ -1,5 +1,5 @@
-//! The keys of a `[[claim]]`, the form of each, and what it goes with: the one table that reading, messages and the JSON
-//! schema follow. And a claim's values by key, checked against it.
+//! The keys of a `[[claim]]`, the form of each, and what it goes with: the one table that reading, messages and the
+//! JSON schema follow. And a claim's values by key, checked against it.
 
 use std::time::Duration;
 

@@ -38,8 +38,8 @@ impl ClaimsFile {
 /// Reads a claims file. `path` is what messages call it; nothing is read from there.
 ///
 /// # Errors
-/// All mistakes of the file together. Where the TOML itself is broken, only what breaks it: the rest can't be told from what
-/// the break made of it; and of a file without claims, where each line is broken, the first alone.
+/// All mistakes of the file together. Where the TOML itself is broken, only what breaks it: the rest can't be told from
+/// what the break made of it; and of a file without claims, where each line is broken, the first alone.
 ///
 /// ```
 /// use std::path::Path;

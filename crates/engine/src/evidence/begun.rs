@@ -1,7 +1,7 @@
 //! Which trial has been begun, so that a killed run can't have lost a slow one: the file `begun` in its folder.
 //!
-//! The page is mapped: where the disk is full and the file system writes elsewhere what is written over (copy on write), a
-//! store to it may end the process.
+//! The page is mapped: where the disk is full and the file system writes elsewhere what is written over (copy on
+//! write), a store to it may end the process.
 //!
 //! Its first page holds numbers: one more than the trial's, how many arms it has, and which. They are stored through a
 //! mapping, which costs a few nanoseconds a trial and outlives the process. Behind the page is a line for each arm.
@@ -27,8 +27,8 @@ const BEGUN: &str = "begun";
 const PAGE_BYTES: usize = 4096;
 const WORD_BYTES: usize = 8;
 
-/// The file while its run goes on. Where it can't be had (a file system without shared mappings, a system without this) a
-/// kill may lose the trial that it comes in.
+/// The file while its run goes on. Where it can't be had (a file system without shared mappings, a system without this)
+/// a kill may lose the trial that it comes in.
 pub(super) struct Begun(#[cfg(target_os = "linux")] Option<(File, Journal)>);
 
 /// An arm as its line has it.

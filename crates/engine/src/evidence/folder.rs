@@ -1,4 +1,5 @@
-//! Where runs are kept, what they and their files are called, `run.json`, and what tells a damaged file from a whole one.
+//! Where runs are kept, what they and their files are called, `run.json`, and what tells a damaged file from a whole
+//! one.
 
 use std::env;
 use std::ffi::OsString;

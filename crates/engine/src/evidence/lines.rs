@@ -35,8 +35,8 @@ pub struct Row {
     pub key: String,
     /// When, since the measurement began, in nanoseconds.
     pub offset_ns: u64,
-    /// The value in `unit`. One that was cut off is what had been seen by then, or infinite where that was not noted; what
-    /// is not a number, or negative infinity, or was lost is read as NaN.
+    /// The value in `unit`. One that was cut off is what had been seen by then, or infinite where that was not noted;
+    /// what is not a number, or negative infinity, or was lost is read as NaN.
     pub value: f64,
     /// The value's unit.
     pub unit: Unit,

@@ -8,8 +8,9 @@
 //! | `begun` | which trial has been begun | while the run goes on |
 //!
 //! `run.json` and `trials.parquet` appear by renaming, so they are never seen half-written. A run that
-//! is killed loses at most its last tenth of a second, and of trials that take longer than 0.1 ms only the last. A machine that crashes loses what its kernel had not written
-//! yet: syncing to disk while measuring would disturb what is measured.
+//! is killed loses at most its last tenth of a second, and of trials that take longer than 0.1 ms only the last. A
+//! machine that crashes loses what its kernel had not written yet: syncing to disk while measuring would disturb what
+//! is measured.
 //!
 //! # Columns
 //!
@@ -36,9 +37,9 @@
 //! | `worker` | text | who measured; empty for the machine in `run.json` |
 //!
 //! What met its time limit is `censored` there, and so is what was being measured when a signal came; whatever else the
-//! trial was to hold is `lost` then. A killed run says at the end of its lines, once it is continued, which trials had been
-//! begun and not recorded: all of them are lost. Earlier versions recorded what met its limit as `null` in JSON and infinite in Parquet. Any
-//! other `null` is a value that is not a number.
+//! trial was to hold is `lost` then. A killed run says at the end of its lines, once it is continued, which trials had
+//! been begun and not recorded: all of them are lost. Earlier versions recorded what met its limit as `null` in JSON
+//! and infinite in Parquet. Any other `null` is a value that is not a number.
 //!
 //! `run.json` has a checksum of each, so that a damaged file is not taken for data: the rows are read from
 //! `trials.parquet`, else from `trials.jsonl`, and where that was changed or is gone too it is an error. One

@@ -77,8 +77,8 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
     Ok((trials, whole_end, lost))
 }
 
-/// Earlier versions did not record which lane measured, nor where a command was cut off: at its time limit, with no exit
-/// code yet.
+/// Earlier versions did not record which lane measured, nor where a command was cut off: at its time limit, with no
+/// exit code yet.
 fn adapt(trials: &mut Trials, header: &Header) {
     if header.grouping() == Grouping::ByMachine {
         trials.forget_lanes();

@@ -11,7 +11,7 @@ use crate::experiment::{Arm, Better, Reduce};
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
 
-/// The rows of a run's whole trials, column by column. SeriesKey are kept once, not a row.
+/// The rows of a run's whole trials, column by column. Keys are kept once, not with each row.
 #[derive(Debug, Default)]
 pub struct Trials {
     /// In the order in which they began.
@@ -318,8 +318,8 @@ impl Series {
         (Cow::Owned(trials), Cow::Owned(values))
     }
 
-    /// How many times better this arm's number is than a baseline's in each trial that has both, as far as it is known; and
-    /// how many such trials have numbers of zero or below, of which there is no ratio.
+    /// How many times better this arm's number is than a baseline's in each trial that has both, as far as it is known;
+    /// and how many such trials have numbers of zero or below, of which there is no ratio.
     pub fn ratios_to(&self, baseline: &Series, reduce: Reduce, better: Better) -> (Values, usize) {
         let numbers = |series: &Series| {
             let (trials, values) = series.by_trial(reduce);

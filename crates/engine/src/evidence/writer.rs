@@ -72,15 +72,16 @@ impl Writer {
         }
     }
 
-    /// Takes up a run again, after its last whole trial: what a kill left of the one behind is cut off. Those that had been
-    /// begun by then and were not recorded are recorded as lost, so that a kill can't be used to drop the slow ones.
+    /// Takes up a run again, after its last whole trial: what a kill left of the one behind is cut off. Those that had
+    /// been begun by then and were not recorded are recorded as lost, so that a kill can't be used to drop the slow
+    /// ones.
     ///
     /// # Errors
     /// When another process is writing to the run, its files are missing, of another version or not what
     /// Ascertain writes, or rows were lost or changed since it ended: nothing is changed then.
     pub fn resume(run: &Path) -> Result<(Writer, Recorded), Error> {
         let path = run.join(LINES);
-        // Asked first, since a run that can't be read is more to the point than one that can't be written.
+        // Read first: that a run can't be read is more to the point than that it can't be written.
         Lines::open(run)?;
         let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
         lock(&lines, run)?;
@@ -140,7 +141,8 @@ impl Writer {
         self.rows.write_to(&mut self.lines).map_err(Error::write(&self.run.join(LINES)))
     }
 
-    /// Ends the run: writes what is left, the outcome, and the Parquet file where there is to be one. Gives the run's folder.
+    /// Ends the run: writes what is left, the outcome, and the Parquet file where there is to be one. Gives the run's
+    /// folder.
     ///
     /// # Errors
     /// When something can't be written. What was recorded before stays readable.
@@ -164,7 +166,8 @@ impl Writer {
     }
 }
 
-/// Records the trials that a killed run had begun and not recorded, from a number on: all that is known of them is that.
+/// Records the trials that a killed run had begun and not recorded, from a number on: all that is known of them is
+/// that.
 fn write_lost(run: &Path, header: &Header, mut lines: &File, lost: &BegunTrial, from: u64) -> Result<(), Error> {
     let Some(spec) = header.experiments.iter().find(|spec| spec.id == lost.experiment) else { return Ok(()) };
     let samples: Vec<Sample> = (0..spec.metrics.len()).map(Sample::lost).collect();

@@ -15,7 +15,8 @@ pub trait Experiment {
     /// The experiment as plain data.
     fn spec(&self) -> &Spec;
 
-    /// Whether this machine can measure the arm, its [memory](Self::memory_bytes) aside: any can, unless this says why not.
+    /// Whether this machine can measure the arm, its [memory](Self::memory_bytes) aside: any can, unless this says why
+    /// not.
     ///
     /// # Errors
     /// The reason why not, for people: "needs AVX-512 (avx512f)".
@@ -23,8 +24,8 @@ pub trait Experiment {
         Ok(())
     }
 
-    /// Whether this machine can show a metric (its index) of an arm that it can measure: a claim that speaks of one that
-    /// it can't is unavailable, and the arm's other metrics are measured all the same.
+    /// Whether this machine can show a metric (its index) of an arm that it can measure: a claim that speaks of one
+    /// that it can't is unavailable, and the arm's other metrics are measured all the same.
     ///
     /// # Errors
     /// The reason why not, for people: "two levels need four CPUs, and only 2 may be used".

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::TargetError;
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
 
@@ -48,6 +49,13 @@ pub struct Variant {
     pub name: String,
     /// A line about it.
     pub about: String,
+}
+
+impl From<(&str, &str)> for Variant {
+    /// Of its name and a line about it.
+    fn from((name, about): (&str, &str)) -> Variant {
+        Variant { name: name.into(), about: about.into() }
+    }
 }
 
 /// A picture of an experiment, as data, so that a report needs no code of the experiment's.
@@ -160,6 +168,15 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// The level of a factor that has whole numbers.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn integer(&self, factor: &str) -> Result<u64, TargetError> {
+        let level = self.point.get(factor).and_then(Level::integer);
+        level.ok_or_else(|| TargetError::Failed(format!("{self}: {factor} is a whole number")))
+    }
+
     /// Whether the variant is a command line in which this factor's level stands.
     pub fn shows(&self, factor: &str) -> bool {
         self.variant.contains(&format!("{{{factor}}}"))
@@ -319,6 +336,11 @@ impl Metric {
     /// A metric whose trial has one value.
     pub fn new(name: &str, about: &str, unit: Unit, better: Better) -> Metric {
         Metric { name: name.into(), about: about.into(), unit, better, reduce: Reduce::Value }
+    }
+
+    /// A time, of which less is better.
+    pub fn time(name: &str, about: &str) -> Metric {
+        Metric::new(name, about, Unit::Nanosecond, Better::Lower)
     }
 }
 

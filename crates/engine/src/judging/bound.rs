@@ -42,7 +42,8 @@ pub(crate) struct BoundTests {
     tests: Vec<BoundTest>,
     /// The slots of all arms.
     pub slots: Slots,
-    /// The conditions of all predicates, as people write them: an exit that must be 0 without being spoken of comes first.
+    /// The conditions of all predicates, as people write them: an exit that must be 0 without being spoken of comes
+    /// first.
     pub conditions: Vec<String>,
 }
 
@@ -118,7 +119,8 @@ impl BoundTests {
         BoundTests { tests, slots, conditions }
     }
 
-    /// Whether the trial ended with the candidate rather than the baseline, where they are two arms and it was one of them.
+    /// Whether the trial ended with the candidate rather than the baseline, where they are two arms and it was one of
+    /// them.
     pub fn candidate_is_last(&self, trial: &TrialValues) -> Option<bool> {
         let [BoundTest::Versus { candidate, baseline, .. }] = self.tests.as_slice() else { return None };
         let last = trial.last.filter(|last| [candidate, baseline].contains(&last))?;
@@ -145,8 +147,8 @@ impl BoundTests {
                     let values = trial.of(*slot);
                     let seen_exit = exit.as_ref().map(|exit| values[exit.metric()]);
                     let is_stopped = seen_exit.is_some_and(|exit| exit.value().is_none() && exit != Bounds::UNKNOWN);
-                    // It was stopped. Whether it would have succeeded in the time that the predicate gives it, which may be
-                    // more, is for the time to say; where it gives none, the limit is what there was.
+                    // It was stopped. Whether it would have succeeded in the time that the predicate gives it, which
+                    // may be more, is for the time to say; where it gives none, the limit is what there was.
                     let open = exit.as_ref().map(Exit::metric).filter(|_| is_stopped && *is_timed);
                     let exit_is_fine = match exit {
                         _ if open.is_some() || seen_exit == Some(Bounds::UNKNOWN) => None,
@@ -188,8 +190,8 @@ fn statistic(scale: Scale, better: Better, candidate: Bounds, baseline: Bounds) 
     })
 }
 
-/// A ratio that says no more than who is better, of which one may be zero: two zeros are as good as each other, and what is
-/// above zero is beyond any multiple of it. None of values below zero.
+/// A ratio that says no more than who is better, of which one may be zero: two zeros are as good as each other, and
+/// what is above zero is beyond any multiple of it. None of values below zero.
 fn order(better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
     const ALL_OR_NOTHING: Bounds = Bounds { low: 0.0, high: f64::INFINITY };
     let (worse, best) = match better {

@@ -313,8 +313,8 @@ impl ClaimJudge {
         trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// What the verdict takes that most trials so far speak for, where a trial takes so long; before the first, what it takes
-    /// to uphold the claim.
+    /// What the verdict takes that most trials so far speak for, where a trial takes so long; before the first, what it
+    /// takes to uphold the claim.
     pub fn least(&self, trial_ns: Option<f64>) -> Least {
         let Outcomes { known, unknown } = self.seen();
         let is_upheld = known.successes as f64 >= self.claim.rate * (known.trials + unknown) as f64;
@@ -486,8 +486,8 @@ impl ClaimJudge {
         path.map(|path| path.finish(seen, self.answer.is_some(), || self.rule.log_e())).unwrap_or_default()
     }
 
-    /// The answer, whatever closed the claim later, unless later trials contradict it: then they are not alike, and there
-    /// is none.
+    /// The answer, whatever closed the claim later, unless later trials contradict it: then they are not alike, and
+    /// there is none.
     fn standing_answer(&self) -> Option<Answer> {
         let (answer, _) = self.answer?;
         (!self.rule.contradicts(answer, self.seen().known, self.paired.as_ref())).then_some(answer)

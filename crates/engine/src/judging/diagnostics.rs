@@ -26,7 +26,8 @@ impl Diagnostics {
         self.outcome = Some(success);
     }
 
-    /// The trial whose outcome was pushed, if it had one, ended with the candidate, or with the baseline, or with neither.
+    /// The trial whose outcome was pushed, if it had one, ended with the candidate, or with the baseline, or with
+    /// neither.
     pub fn end_trial(&mut self, candidate_is_last: Option<bool>) {
         let outcome = self.outcome.take();
         if let (Some(success), Some(candidate)) = (outcome, self.candidate_was_last) {

@@ -1,4 +1,5 @@
-//! How outcomes become an answer: the sequential tests, and the interval of the paired statistic that some read it from.
+//! How outcomes become an answer: the sequential tests, and the interval of the paired statistic that some read it
+//! from.
 
 use ascertain_stats::{self as stats, Judge, MarginJudge, OrderJudge, Tally, quantile_ranks};
 
@@ -72,7 +73,8 @@ impl Rule {
         })
     }
 
-    /// Takes in outcomes that are looked at together, and the ratio if it is of one pair. The answer, once they give one.
+    /// Takes in outcomes that are looked at together, and the ratio if it is of one pair. The answer, once they give
+    /// one.
     pub fn observe(&mut self, outcomes: Outcomes, ratio: Option<Bounds>) -> Option<Answer> {
         let Outcomes { known, unknown } = outcomes;
         let verdict = match self {
@@ -100,8 +102,8 @@ impl Rule {
     }
 
     /// Whether what came after an answer contradicts it: the other one crossed its threshold as well, or the share of
-    /// all trials is on the other side. Of an answer from the ratio's interval: the median of all trials lies elsewhere,
-    /// whatever those were that were cut off.
+    /// all trials is on the other side. Of an answer from the ratio's interval: the median of all trials lies
+    /// elsewhere, whatever those were that were cut off.
     pub fn contradicts(&self, answer: Answer, known: Tally, paired: Option<&Paired>) -> bool {
         let share = known.successes as f64 / known.trials.max(1) as f64;
         let is_beyond = |rate: f64, margin: f64| match answer {
@@ -177,8 +179,8 @@ fn observe(judge: &mut Judge, Outcomes { known, unknown }: Outcomes) -> Option<s
     }
 }
 
-/// The logarithm of a ratio that is known to be above 1, or below. Where one of two was stopped at the limit that both have,
-/// it is that of the times as far as they were seen, which treats the two alike.
+/// The logarithm of a ratio that is known to be above 1, or below. Where one of two was stopped at the limit that both
+/// have, it is that of the times as far as they were seen, which treats the two alike.
 fn log_ratio(ratio: Bounds) -> f64 {
     if ratio.low > 1.0 { ratio.low.ln() } else { ratio.high.ln() }
 }

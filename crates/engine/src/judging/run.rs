@@ -7,6 +7,7 @@ use ascertain_sys::clock;
 use super::bound::TrialValues;
 use super::{ClaimJudge, Closed};
 use crate::block::{Block, End, Slots, TrialRecord};
+use crate::claim::Judging;
 use crate::evidence::Writer;
 use crate::experiment::{Arm, Experiment, TargetError};
 use crate::finding::Reason;
@@ -100,8 +101,13 @@ impl<'a> RunJudge<'a> {
         self.lanes[lane].claims.iter().map(|&claim| &self.claims[claim]).filter(|judge| judge.is_open())
     }
 
-    /// The slots that the lane's next trial holds: what open claims need, and what the table does. Known before the order is
-    /// drawn.
+    /// Whether it is comparisons that are judged, whose trials are pairs.
+    pub fn is_comparison(&self) -> bool {
+        !self.claims.is_empty() && self.claims.iter().all(|judge| judge.claim.judging == Judging::Order)
+    }
+
+    /// The slots that the lane's next trial holds: what open claims need, and what the table does. Known before the
+    /// order is drawn.
     pub fn wanted(&self, lane: usize) -> Slots {
         let claims = self.open_claims(lane).fold(Slots::default(), |slots, judge| slots.union(judge.slots()));
         let lane = &self.lanes[lane];
@@ -143,7 +149,8 @@ impl<'a> RunJudge<'a> {
         block
     }
 
-    /// Takes a record into account, in the evidence too, unless it has come before or is of no trial that was asked for.
+    /// Takes a record into account, in the evidence too, unless it has come before or is of no trial that was asked
+    /// for.
     pub fn take(&mut self, record: &TrialRecord, mut evidence: Option<&mut Writer>) {
         match self.issued.iter().position(|(block, _)| Some(*block) == record.block) {
             None => return,
@@ -196,8 +203,8 @@ impl<'a> RunJudge<'a> {
         lane.trials += 1;
         self.values.clear();
         self.values.resize(lane.arms.len() * metrics.len(), Bounds::NONE);
-        // Of an arm that is measured alone nothing may have been learnt when a signal came early. Of several, who had come
-        // first had been, which is what the coin is for.
+        // Of an arm that is measured alone nothing may have been learnt when a signal came early. Of several, who had
+        // come first had been, which is what the coin is for.
         let (mut is_interrupted, mut says_nothing) = (false, record.measured.len() == 1);
         for arm in &record.measured {
             let row = &mut self.values[arm.slot * metrics.len()..][..metrics.len()];

@@ -19,17 +19,18 @@ pub struct Column {
 /// Reads a column of numbers: CSV with quotes as RFC 4180 has them, or one number a line.
 ///
 /// Fields are separated by commas or, where the first line has none, by semicolons or tabs. The first line is a heading
-/// if none of its fields is a number, or if `column` is a field of it that is none. `column` is a heading, or a column's
-/// number from 1; it may be left out where there is one column. Blank lines say nothing. `file` is the file's name for
-/// errors.
+/// if none of its fields is a number, or if `column` is a field of it that is none. `column` is a heading, or a
+/// column's number from 1; it may be left out where there is one column. Blank lines say nothing. `file` is the file's
+/// name for errors.
 ///
 /// The file is read once, in pieces; memory is needed for the numbers alone, 8 bytes each. More than `most` of them are
 /// an error, since a pipe may have no end, and so are as many bytes of blank lines in a row.
 ///
 /// # Errors
-/// When the file can't be read, is no text, has no numbers, more than `most` or more than memory holds, has several columns
-/// of which none is named, or several of the name, or more than 65,536, has lines with more or fewer fields than the first, a quote that is not closed, or a field of the
-/// column that is empty, no number or not finite: with the line and the column.
+/// When the file can't be read, is no text, has no numbers, more than `most` or more than memory holds, has several
+/// columns of which none is named, or several of the name, or more than 65,536, has lines with more or fewer fields
+/// than the first, a quote that is not closed, or a field of the column that is empty, no number or not finite: with
+/// the line and the column.
 ///
 /// ```
 /// use ascertain_engine::samples::read_column;

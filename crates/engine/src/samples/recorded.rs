@@ -25,13 +25,13 @@ pub struct RecordedSample {
     pub faults: Vec<String>,
 }
 
-/// Reads the values of a metric of an arm from a run's folder. `arm` is an arm as tables show it, or its variant where no
-/// other arm has it; it may be left out where the run has one arm with this metric. Values with keys (curves, matrices) are
-/// left aside.
+/// Reads the values of a metric of an arm from a run's folder. `arm` is an arm as tables show it, or its variant where
+/// no other arm has it; it may be left out where the run has one arm with this metric. Values with keys (curves,
+/// matrices) are left aside.
 ///
 /// # Errors
-/// When the run can't be read or rows of it are missing, has no such metric or arm or several such arms, or an observation
-/// has no finite value: one that was cut off, or failed.
+/// When the run can't be read or rows of it are missing, has no such metric or arm or several such arms, or an
+/// observation has no finite value: one that was cut off, or failed.
 pub fn read_recorded(run: &Path, arm: Option<&str>, metric: &str) -> Result<RecordedSample, Error> {
     let wrong = |problem: String| Error::Run { run: run.display().to_string(), problem };
     let header = read_header(run)?;

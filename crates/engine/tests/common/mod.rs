@@ -3,14 +3,13 @@
 
 use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::experiment::{
-    Arm, ArmId, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial,
+    Arm, ArmId, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial,
     Unavailable, Variant,
 };
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::predicate::Predicate;
 use ascertain_engine::run::{Recording, Silent, run};
-use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 /// What an arm answers in a trial.
@@ -35,7 +34,7 @@ impl Scripted {
         let spec = Spec {
             id: "scripted".into(),
             variants: variants.collect(),
-            metrics: vec![Metric::new("time", "", Unit::Nanosecond, Better::Lower)],
+            metrics: vec![Metric::time("time", "")],
             ..Spec::default()
         };
         Scripted { spec, script, is_right: |_| true, missing: &[], hidden: &[], bytes_each: 0 }

@@ -91,8 +91,8 @@ fn read_rows(run: &Path, bytes: &[u8]) {
     }
 }
 
-/// The golden run, without its rows and what it came to.
-/// `run.json` of a run that has rows: what is read is kept as it is, and the rows can be judged again, or why not is said.
+/// `run.json` of a run that has rows: what is read is kept as it is, and the rows can be judged again, or why not is
+/// said.
 pub fn headers(bytes: &[u8]) {
     thread_local!(static RUN: TempDir = killed_run());
     RUN.with(|run| {
@@ -115,6 +115,7 @@ pub fn headers(bytes: &[u8]) {
     });
 }
 
+/// The golden run, without its rows and what it came to.
 fn killed_run() -> TempDir {
     let header: Header = serde_json::from_slice(include_bytes!("../golden/evidence/run.json")).unwrap();
     let header = Header { outcome: None, lines_bytes: None, lines_checksum: None, parquet_checksum: None, ..header };

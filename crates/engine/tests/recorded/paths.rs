@@ -20,8 +20,8 @@ fn chance(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     })
 }
 
-/// What the path says that claim came to, by a route of its own: the rates that are rejected, or none where order is judged,
-/// and how many trials a look has.
+/// What the path says that claim came to, by a route of its own: the rates that are rejected, or none where order is
+/// judged, and how many trials a look has.
 fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: Option<(f64, f64)>, look_every: u64, error: f64) {
     assert_eq!((path.trials.len(), path.successes.len()), (result.trials as usize, result.trials as usize));
     assert_eq!(path.successes.iter().filter(|success| success.is_none()).count() as u64, result.ties);

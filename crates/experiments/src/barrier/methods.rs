@@ -1,16 +1,17 @@
 //! The ways to wait for every CPU.
 
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::sync::LazyLock;
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ascertain_sys::mapping::Shootdown;
-use ascertain_sys::{clock, membarrier};
+use ascertain_sys::{clock, membarrier, privileges};
 
-use super::daemon::Connection;
-use super::limit::Asked;
-use super::program::Counted;
+use super::daemon::{Connection, Counted};
 
 /// Barriers take milliseconds; who waits that long has met something else.
 pub const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -33,7 +34,7 @@ pub enum Method {
 
 /// Whether this machine has it; if not, why.
 pub fn is_available(variant: &str) -> Result<(), String> {
-    let supported = |is_supported: std::io::Result<bool>| match is_supported {
+    let supported = |is_supported: io::Result<bool>| match is_supported {
         Ok(true) => Ok(()),
         Ok(false) => Err("the kernel does not have it, or not with nohz_full".to_owned()),
         Err(error) => Err(format!("membarrier(2): {error}")),
@@ -88,7 +89,7 @@ impl Method {
 
     /// Returns when every CPU has passed.
     pub fn wait(&mut self) -> Result<(), String> {
-        let said = |error: std::io::Error| error.to_string();
+        let said = |error: io::Error| error.to_string();
         match self {
             Self::Heartbeat(daemon) => {
                 let client = &daemon.client;
@@ -153,4 +154,55 @@ fn look_again(has_passed: impl Fn() -> bool, ask: impl Fn() -> bool) -> Result<(
         thread::sleep(Duration::from_nanos(PAUSE_MIN_NS.max(gone_ns / 10)));
     }
     Ok(())
+}
+
+/// What a daemon can't do without: somebody else is asked, and tells. A thread that answers whenever it is asked over a
+/// socket, as the daemon is, and comes before others as the daemon does. It tells by a word that the asker looks at
+/// without a pause.
+pub struct Asked {
+    socket: UnixStream,
+    asked: u64,
+    answered: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Asked {
+    pub fn new() -> io::Result<Self> {
+        let (socket, mut theirs) = UnixStream::pair()?;
+        let answered = Arc::new(AtomicU64::new(0));
+        let answers = Arc::clone(&answered);
+        let serve = move || {
+            // It works without, only later. Whoever sees no answer says so.
+            let _ = privileges::run_in_real_time();
+            while theirs.read_exact(&mut [0]).is_ok() {
+                answers.fetch_add(1, Ordering::Release);
+            }
+        };
+        let thread = thread::Builder::new().name("asked".into()).spawn(serve)?;
+        Ok(Self { socket, asked: 0, answered, thread: Some(thread) })
+    }
+
+    /// Returns when the other thread has told.
+    pub fn wait(&mut self) -> Result<(), String> {
+        self.socket.write_all(&[0]).map_err(|error| error.to_string())?;
+        self.asked += 1;
+        let start_ns = clock::now_ns();
+        while self.answered.load(Ordering::Acquire) != self.asked {
+            std::hint::spin_loop();
+            if clock::now_ns() - start_ns > WAIT_MAX.as_nanos() as u64 {
+                return Err(format!("the thread that was asked did not answer for {WAIT_MAX:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        // The thread's reading ends then.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }

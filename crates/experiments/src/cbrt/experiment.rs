@@ -1,55 +1,57 @@
-//! The experiment as data: every method of `numeric::cbrt`, over the length of the numbers.
+//! Integer cube roots: the methods that TCP's congestion control went through, and exact ones, over the length of the
+//! numbers, which are the same for every method.
 
+use std::rc::Rc;
 use std::sync::LazyLock;
 
+use ascertain_engine::batch::{self, Timed};
+use ascertain_engine::black_box;
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
 };
 use ascertain_engine::unit::Unit;
-use ascertain_numeric::cbrt::VARIANTS;
-
-use super::session;
+use ascertain_numeric::cbrt::{VARIANTS, Variant};
+use ascertain_sys::clock;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Integer cube roots.
 pub struct Cbrt;
 
-pub(super) const TIME: usize = 0;
-pub(super) const MAX: usize = 1;
-pub(super) const STD: usize = 2;
-pub(super) const LATENCY: usize = 3;
-pub(super) const ERROR_PERCENT: usize = 4;
-pub(super) const WORST: usize = 5;
-pub(super) const SIZE: usize = 6;
+const TIME: usize = 0;
+const MAX: usize = 1;
+const STD: usize = 2;
+const LATENCY: usize = 3;
+const ERROR_PERCENT: usize = 4;
+const WORST: usize = 5;
+const SIZE: usize = 6;
 
-static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let variants = VARIANTS.iter().map(|v| Variant { name: v.name.into(), about: v.about.into() });
-    let lower = |name: &str, about: &str, unit| Metric::new(name, about, unit, Better::Lower);
-    Spec {
-        id: "cbrt".into(),
-        title: "Integer cube roots: speed, error and size of every method".into(),
-        readme: include_str!("README.md").into(),
-        variants: variants.collect(),
-        factors: vec![Factor::new(
-            "bits",
-            "the numbers are random and below two to that power",
-            40,
-            Accepts::Integers { min: 1, max: 64 },
-        )],
-        metrics: vec![
-            lower("time", "time of a root among independent ones: the mean of a batch", Unit::Nanosecond),
-            lower("max", "time of a root in the slowest of 32 groups of 64 numbers", Unit::Nanosecond),
-            lower("std", "standard deviation of that over the groups", Unit::Nanosecond),
-            lower("latency", "time of a root that the next one waits for: the mean of a batch", Unit::Nanosecond),
-            lower(
-                "error_percent",
-                "100 times the mean of |root − ∛x| / ∛x over the numbers that the seed draws",
-                Unit::One,
-            ),
-            lower("worst", "greatest |root − ⌊∛x⌋| of these numbers", Unit::One),
-            lower("size", "machine code of one root, without tables and library calls", Unit::Byte),
-        ],
-        plots: Vec::new(),
-    }
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "cbrt".into(),
+    title: "Integer cube roots: speed, error and size of every method".into(),
+    readme: include_str!("README.md").into(),
+    variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
+    factors: vec![Factor::new(
+        "bits",
+        "the numbers are random and below two to that power",
+        40,
+        Accepts::Integers { min: 1, max: 64 },
+    )],
+    metrics: vec![
+        Metric::time("time", "time of a root among independent ones: the mean of a batch"),
+        Metric::time("max", "time of a root in the slowest of 32 groups of 64 numbers"),
+        Metric::time("std", "standard deviation of that over the groups"),
+        Metric::time("latency", "time of a root that the next one waits for: the mean of a batch"),
+        Metric::new(
+            "error_percent",
+            "100 times the mean of |root − ∛x| / ∛x over the numbers that the seed draws",
+            Unit::One,
+            Better::Lower,
+        ),
+        Metric::new("worst", "greatest |root − ⌊∛x⌋| of these numbers", Unit::One, Better::Lower),
+        Metric::new("size", "machine code of one root, without tables and library calls", Unit::Byte, Better::Lower),
+    ],
+    plots: Vec::new(),
 });
 
 impl Experiment for Cbrt {
@@ -57,7 +59,120 @@ impl Experiment for Cbrt {
         &SPEC
     }
 
+    /// Draws the numbers, and finds how many rounds of them are a batch.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        session::open(arms, setup)
+        let mut targets = arms.iter().map(|arm| target(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
+        let iterations = batch::iterations(targets.iter_mut().map(|target| &mut target.time));
+        Ok(Box::new(Targets { targets, iterations }))
+    }
+}
+
+/// Roots in a batch's inner loop: numbers and roots fit in L1d, and no branch predictor learns them.
+const NUMBERS: usize = 2_048;
+/// Numbers whose roots are timed together for the spread: one root alone is shorter than a step of the clock …
+const GROUP: usize = 64;
+/// … so often, one after the other.
+const ROUNDS: usize = 16;
+
+struct Target {
+    variant: &'static Variant,
+    numbers: Rc<[u64]>,
+    time: Timed<'static>,
+    latency: Option<Timed<'static>>,
+    error_percent: f64,
+    worst: f64,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+    iterations: u64,
+}
+
+fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
+    let variant = VARIANTS.iter().find(|variant| variant.name == arm.variant);
+    let bits = arm.integer("bits").ok().filter(|bits| (1..=64).contains(bits));
+    let (Some(variant), Some(bits)) = (variant, bits) else {
+        return Err(TargetError::Failed(format!("{arm}: no such method, or bits is not 1 to 64")));
+    };
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let numbers: Rc<[u64]> = (0..NUMBERS).map(|_| rng.random::<u64>() >> (64 - bits)).collect();
+    let mut roots = vec![0; NUMBERS];
+    variant.each(&numbers, &mut roots);
+    let (error_percent, worst) = errors(&numbers, &roots);
+    let (independent, chained) = (Rc::clone(&numbers), Rc::clone(&numbers));
+    let time = batch::timed(move || {
+        variant.each(black_box(&independent), &mut roots);
+        black_box(&roots);
+    });
+    let has_chain = variant.chain(&[1]).is_some();
+    let latency = has_chain.then(|| batch::timed(move || variant.chain(black_box(&chained))));
+    Ok(Target { variant, numbers, time, latency, error_percent, worst })
+}
+
+/// The mean relative distance to the true root, in percent, and the greatest distance to the rounded one.
+fn errors(numbers: &[u64], roots: &[u32]) -> (f64, f64) {
+    let positive = || numbers.iter().zip(roots).filter(|(number, _)| **number > 0);
+    let relative = |(number, root): (&u64, &u32)| {
+        let exact = (*number as f64).cbrt();
+        (f64::from(*root) - exact).abs() / exact
+    };
+    let rounded = |number: u64| ascertain_numeric::cbrt::cbrt_u64(number);
+    let worst = positive().map(|(number, root)| root.abs_diff(rounded(*number))).max().unwrap_or(0);
+    (100.0 * positive().map(relative).sum::<f64>() / positive().count().max(1) as f64, f64::from(worst))
+}
+
+/// The greatest time of a root in a group, and the standard deviation over the groups.
+fn spread_ns(variant: &Variant, numbers: &[u64]) -> (f64, f64) {
+    let mut roots = [0; GROUP];
+    let mut time_ns = |group: &[u64]| {
+        let start_ns = clock::now_ns();
+        for _ in 0..ROUNDS {
+            variant.each(black_box(group), &mut roots);
+            black_box(&roots);
+        }
+        (clock::now_ns() - start_ns) as f64 / (ROUNDS * GROUP) as f64
+    };
+    let times_ns: Vec<f64> = numbers.chunks_exact(GROUP).map(&mut time_ns).collect();
+    let mean_ns = times_ns.iter().sum::<f64>() / times_ns.len() as f64;
+    let squares = times_ns.iter().map(|time_ns| (time_ns - mean_ns).powi(2)).sum::<f64>();
+    (times_ns.iter().fold(0.0, |most, time_ns| time_ns.max(most)), (squares / (times_ns.len() - 1) as f64).sqrt())
+}
+
+impl Session for Targets {
+    /// An exact method's root is held against its neighbours' cubes; an approximation may be off by half.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let Target { variant, numbers, .. } = &self.targets[arm];
+        let mut roots = vec![0; numbers.len()];
+        variant.each(numbers, &mut roots);
+        for (&number, &root) in numbers.iter().zip(&roots) {
+            let [below, above] = [u128::from(root).pow(3), (u128::from(root) + 1).pow(3)];
+            let number = u128::from(number);
+            let is_right = match variant.is_exact {
+                true => below <= number && number < above,
+                false => below <= 4 * number + 4 && number <= 8 * above,
+            };
+            if !is_right {
+                return Err(TargetError::WrongAnswer(format!("{root} for the cube root of {number}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &mut self.targets[arm];
+        let roots = (self.iterations * NUMBERS as u64) as f64;
+        out.push(TIME, (target.time)(self.iterations) as f64 / roots);
+        if let Some(latency) = &mut target.latency {
+            out.push(LATENCY, latency(self.iterations) as f64 / roots);
+        }
+        let (max_ns, std_ns) = spread_ns(target.variant, &target.numbers);
+        out.push(MAX, max_ns);
+        out.push(STD, std_ns);
+        out.push(ERROR_PERCENT, target.error_percent);
+        out.push(WORST, target.worst);
+        if let Some(bytes) = target.variant.code_bytes() {
+            out.push(SIZE, bytes as f64);
+        }
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use ascertain_engine::experiment::{TargetError, Unavailable};
 
-use super::experiment::PEER;
+use super::PEER;
 
 /// Where the tool is.
 pub fn path() -> Result<PathBuf, Unavailable> {

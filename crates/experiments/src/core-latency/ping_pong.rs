@@ -1,7 +1,9 @@
-//! A message to and fro between two threads, each tied to its CPU.
+//! A message to and fro between two threads, each tied to its CPU; and threads that keep CPUs busy meanwhile.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::hint::spin_loop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ascertain_sys::{affinity, clock};
@@ -19,7 +21,8 @@ pub enum Means {
 const ROUND_TRIPS: u64 = 50;
 /// Windows of a pair: the median is right while fewer than half of them are interrupted.
 const WINDOWS: usize = 201;
-/// Where the CPUs are so busy that both threads rarely run at once, fewer windows will do, if it takes longer than this …
+/// Where the CPUs are so busy that both threads rarely run at once, fewer windows will do, if it takes longer than this
+/// …
 const LIMIT: Duration = Duration::from_secs(1);
 /// … but not fewer than this.
 const LEAST_WINDOWS: usize = 11;
@@ -141,6 +144,41 @@ fn wait(mut look: impl FnMut() -> Result<u64, u64>) -> bool {
         }
         if looks.is_multiple_of(PATIENCE) {
             thread::yield_now();
+        }
+    }
+}
+
+/// Threads that do nothing but keep CPUs busy, until it is dropped.
+pub struct Load {
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    /// So many threads on each of the CPUs.
+    pub fn begin(per_cpu: usize, cpus: &[usize]) -> Load {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let one = |cpu: usize| {
+            let is_over = Arc::clone(&is_over);
+            thread::spawn(move || {
+                // Anywhere is a load too.
+                _ = affinity::pin_current_thread(cpu);
+                while !is_over.load(Ordering::Relaxed) {
+                    spin_loop();
+                }
+            })
+        };
+        let threads = cpus.iter().flat_map(|&cpu| (0..per_cpu).map(move |_| cpu)).map(one).collect();
+        Load { is_over, threads }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // It can't have panicked.
+            _ = thread.join();
         }
     }
 }

@@ -33,8 +33,8 @@ impl Topology {
         Topology(cpus.iter().map(|&cpu| shared(cpu)).collect())
     }
 
-    /// How far apart two CPUs are: how many of the things that CPUs can share these two don't. None where the kernel does
-    /// not tell.
+    /// How far apart two CPUs are: how many of the things that CPUs can share these two don't. None where the kernel
+    /// does not tell.
     pub fn distance(&self, [a, b]: [usize; 2]) -> Option<usize> {
         let of = |wanted: usize| self.0.iter().find(|(cpu, _)| *cpu == wanted).map(|(_, shared)| shared);
         let (a, b) = (of(a)?, of(b)?);

@@ -1,7 +1,9 @@
 //! Peers in C and C++: the C library's, the C++ library's, and {fmt} where it is installed.
 
 use ascertain_engine::experiment::Unavailable;
-use ascertain_sys::compiled::{Function, Language, Source, compile};
+use ascertain_sys::compiled::{Function, Language, Source};
+
+use crate::compiled;
 
 const LIBC: &str = r#"
 #include <inttypes.h>
@@ -75,24 +77,21 @@ ASCERTAIN(each, uint64_t, uint8_t) {
 }
 "#;
 
-/// A peer's function, or why there is none.
-pub type Compiled = Result<Function<u64, u8>, Unavailable>;
-
 /// The function of a peer by its variant's name: it writes one value after the other to the front of the output.
-pub fn function(variant: &str) -> Option<Compiled> {
-    let source = match variant {
-        "libc" => Source::new(Language::C, LIBC),
-        "to-chars" => Source::new(Language::Cpp, TO_CHARS).options(&["-O3", "-march=native", "-std=c++17"]),
-        "stringstream" => Source::new(Language::Cpp, STRINGSTREAM),
-        "fmt" => Source::new(Language::Cpp, FMT).options(&["-O3", "-march=native", "-std=c++17"]),
-        _ => return None,
+///
+/// # Errors
+/// What this machine lacks for it.
+pub fn function(variant: &str) -> Result<Function<u64, u8>, Unavailable> {
+    let (source, needs) = match variant {
+        "libc" => (Source::new(Language::C, LIBC), "a C compiler"),
+        "to-chars" => (cpp17(TO_CHARS), "a C++17 compiler"),
+        "stringstream" => (Source::new(Language::Cpp, STRINGSTREAM), "a C++ compiler"),
+        "fmt" => (cpp17(FMT), "a C++ compiler and {fmt} (Debian: libfmt-dev)"),
+        _ => return Err(Unavailable::other("there is no such variant")),
     };
-    let needs = match variant {
-        "fmt" => "needs a C++ compiler and {fmt} (Debian: libfmt-dev)",
-        "to-chars" => "needs a C++17 compiler",
-        "stringstream" => "needs a C++ compiler",
-        _ => "needs a C compiler",
-    };
-    let function = compile(&source).and_then(|library| library.function("each"));
-    Some(function.map_err(|error| Unavailable::other(format!("{needs}: {error}"))))
+    compiled::function(&source, "each", needs)
+}
+
+fn cpp17(text: &'static str) -> Source {
+    Source::new(Language::Cpp, text).options(&["-O3", "-march=native", "-std=c++17"])
 }

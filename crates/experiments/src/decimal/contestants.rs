@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::rc::Rc;
 
 use ascertain_engine::black_box;
 use ascertain_engine::experiment::Unavailable;
 use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
 
-use super::{compiled, limits};
+use super::compiled;
 
 /// Writes the values, one after the other into the same bytes or all in a column, and returns how many bytes they
 /// are together without delimiters.
@@ -54,7 +54,7 @@ pub struct Contestant {
 /// What this machine lacks for it.
 pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
     if let Some(ours) = VARIANTS.iter().find(|ours| ours.name == variant) {
-        ours.is_available().map_err(|feature| Unavailable::Feature { feature: feature.to_string() })?;
+        ours.is_available().map_err(Unavailable::feature)?;
         let each = move |values: &[u64], buffer: &mut [u8; 20]| ours.each(values, buffer).unwrap_or(0);
         return Ok(Contestant { code_bytes: ours.code_bytes(), ..to_the_front(each) });
     }
@@ -88,28 +88,16 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
         "radix-10-reversed" => one_by_one(historical::radix_10_reversed),
         "radix-100" => one_by_one(historical::radix_100),
         "radix-100-fixed" => one_by_one(historical::radix_100_fixed),
-        "store" => limits::one_by_one(),
-        "column-store" => limits::column(),
+        "store" => stored(),
+        "column-store" => stored_in_column(),
         "nothing" => Contestant { lines: None, ..one_by_one(|value, _| 0..(value & 1) as usize) },
         _ => {
-            let function = compiled_function(variant)?;
+            let function = compiled::function(variant)?;
             to_the_front(move |values, buffer: &mut [u8; 32]| function.call(values, buffer) as usize)
         }
     };
     // Of the historical ones alone it is known; their functions have their names.
     Ok(Contestant { code_bytes: historical::code_bytes(&variant.replace('-', "_")), ..contestant })
-}
-
-fn compiled_function(variant: &str) -> compiled::Compiled {
-    /// What is compiled lasts as long as the program: a run asks several times.
-    static COMPILED: Mutex<BTreeMap<String, compiled::Compiled>> = Mutex::new(BTreeMap::new());
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = compiled.get(variant) {
-        return known.clone();
-    }
-    let function = compiled::function(variant).unwrap_or_else(|| Err(Unavailable::other("there is no such variant")));
-    compiled.insert(variant.to_string(), function.clone());
-    function
 }
 
 /// One who writes each value to the front of the same bytes, by itself.
@@ -161,6 +149,124 @@ fn line(text: &[u8], lines: &mut Vec<u8>) {
     lines.push(b'\n');
 }
 
+/// What of each text is stored by who has it ready, whatever its length: the longest, and of a column with a delimiter
+/// behind it and to a whole word.
+const LONGEST: usize = 20;
+const LONGEST_LINE: usize = 24;
+
+/// Texts that are ready, stored again: what whoever writes them can't beat.
+struct Ready {
+    /// Each with a delimiter behind it, and at the end as much as is stored at once.
+    lines: String,
+    /// Of each with its delimiter.
+    lengths: Vec<u8>,
+}
+
+impl Ready {
+    fn new(values: &[u64]) -> Rc<Self> {
+        let (mut lines, mut lengths) = (String::new(), Vec::new());
+        for value in values {
+            let line = format!("{value}\n");
+            lengths.push(line.len() as u8);
+            lines += &line;
+        }
+        lines.push_str(&" ".repeat(LONGEST_LINE));
+        Rc::new(Self { lines, lengths })
+    }
+}
+
+/// Makes them when it first sees the numbers, which stay where they are and what they are while they are measured.
+fn ready() -> impl FnMut(&[u64]) -> Rc<Ready> {
+    let mut known = BTreeMap::new();
+    move |values| Rc::clone(known.entry((values.as_ptr().addr(), values.len())).or_insert_with(|| Ready::new(values)))
+}
+
+fn of_ready(each: Each) -> Contestant {
+    let lines: Lines = Box::new(|values, lines| {
+        let ready = Ready::new(values);
+        lines.extend_from_slice(&ready.lines.as_bytes()[..ready.lines.len() - LONGEST_LINE]);
+    });
+    Contestant { each, lines: Some(lines), code_bytes: None }
+}
+
+/// Each text to the same bytes.
+fn stored() -> Contestant {
+    let (mut ready, mut buffer) = (ready(), [0; LONGEST]);
+    of_ready(Box::new(move |values| store(&ready(values), &mut buffer) - values.len()))
+}
+
+/// All texts behind one another.
+fn stored_in_column() -> Contestant {
+    let (mut ready, mut column) = (ready(), Vec::new());
+    of_ready(Box::new(move |values| {
+        let ready = ready(values);
+        column.resize(ready.lines.len(), 0);
+        store_in_column(&ready, &mut column) - values.len()
+    }))
+}
+
+fn store(Ready { lines, lengths }: &Ready, buffer: &mut [u8; LONGEST]) -> usize {
+    let mut start = 0;
+    for length in lengths {
+        let Some(text) = lines.as_bytes()[start..].first_chunk() else { break };
+        *buffer = *text;
+        black_box(&mut *buffer);
+        start += usize::from(*length);
+    }
+    start
+}
+
+fn store_in_column(Ready { lines, lengths }: &Ready, column: &mut [u8]) -> usize {
+    let mut start = 0;
+    for length in lengths {
+        let (from, to) = (lines.as_bytes()[start..].first_chunk(), column[start..].first_chunk_mut());
+        let (Some(text), Some(room)) = (from, to) else { break };
+        let (text, room): (&[u8; LONGEST_LINE], &mut [u8; LONGEST_LINE]) = (text, room);
+        *room = *text;
+        start += usize::from(*length);
+    }
+    black_box(column);
+    start
+}
+
+impl Contestant {
+    /// Checks the texts of these numbers and of every digit count's edges, and that what is timed writes as much.
+    ///
+    /// # Errors
+    /// The first number whose text is another.
+    pub fn check(&mut self, numbers: &[u64]) -> Result<(), String> {
+        let Some(lines) = &mut self.lines else { return Ok(()) };
+        for numbers in [&edges(), numbers] {
+            let expected: String = numbers.iter().map(|number| format!("{number}\n")).collect();
+            let mut seen = Vec::new();
+            lines(numbers, &mut seen);
+            if seen != expected.as_bytes() {
+                return Err(first_difference(&expected, &String::from_utf8_lossy(&seen)));
+            }
+            let (bytes, length) = ((self.each)(numbers), expected.len() - numbers.len());
+            if bytes != length {
+                return Err(format!("{bytes} bytes of text instead of {length}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The least and the greatest number of each digit count, and what is beside them.
+fn edges() -> Vec<u64> {
+    let powers = (0..20).map(|k| 10_u64.pow(k));
+    powers.flat_map(|power| [power - 1, power, power + 1]).chain([u64::MAX - 1, u64::MAX]).collect()
+}
+
+fn first_difference(expected: &str, seen: &str) -> String {
+    let mut seen = seen.lines();
+    let differs = expected.lines().map(|expected| (expected, seen.next().unwrap_or("nothing")));
+    match differs.into_iter().find(|(expected, seen)| expected != seen) {
+        Some((expected, seen)) => format!("{seen:?} instead of {expected}"),
+        None => "more lines than numbers".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +274,31 @@ mod tests {
     #[test]
     fn an_unknown_decimal_variant() {
         assert!(contestant("roman").is_err());
+    }
+
+    #[test]
+    fn everybody_that_this_machine_has_is_right() {
+        for name in VARIANTS.iter().map(|ours| ours.name).chain(OTHERS.map(|(name, _)| name)) {
+            if let Ok(mut contestant) = contestant(name) {
+                assert_eq!(contestant.check(&[7, 77, 1 << 40]), Ok(()), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_text_is_named() {
+        let mut wrong = contestant("std").unwrap();
+        wrong.lines = Some(Box::new(|numbers, lines| {
+            for number in numbers {
+                lines.extend(format!("{}\n", number.saturating_sub(number / 1_001)).bytes());
+            }
+        }));
+        assert_eq!(wrong.check(&[]), Err(r#""1000" instead of 1001"#.into()));
+        let mut wrong = contestant("std").unwrap();
+        wrong.each = Box::new(|_| 3);
+        assert!(wrong.check(&[]).unwrap_err().contains("3 bytes of text"));
+        let mut silent = contestant("std").unwrap();
+        silent.lines = Some(Box::new(|_, _| {}));
+        assert_eq!(silent.check(&[]), Err(r#""nothing" instead of 0"#.into()));
     }
 }

@@ -1,42 +1,50 @@
-//! The experiment as data: everybody who writes integers, over distributions.
+//! Integers to text: ours, the libraries that people use, and the methods that the source compares, over distributions.
+//! All write the same numbers.
 
+mod compiled;
+pub(super) mod contestants;
+
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use ascertain_engine::batch::{self, Timed};
+use ascertain_engine::black_box;
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
-    Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Level, Metric, Plot, Samples, Session, Setup, Spec, TargetError,
+    Trial, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_numeric::decimal::VARIANTS;
+use ascertain_sys::clock;
 use ascertain_sys::machine::Machine;
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{contestants, distribution, session};
+use contestants::{Contestant, contestant};
 
 /// Integers to text.
 pub struct Decimal;
 
-pub(super) const TIME: usize = 0;
-pub(super) const SPREAD: usize = 1;
-pub(super) const SIZE: usize = 2;
+const TIME: usize = 0;
+const SPREAD: usize = 1;
+const SIZE: usize = 2;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let ours = VARIANTS.iter().map(|v| (v.name, v.about));
     let variants = ours.chain(contestants::OTHERS);
-    let names: Vec<Level> = distribution::NAMES.map(Level::from).to_vec();
-    let digits = std::iter::once(distribution::ANY.into()).chain((1..=20).map(Level::Integer)).collect();
+    let names: Vec<Level> = DISTRIBUTIONS.map(Level::from).to_vec();
+    let digits = std::iter::once(ANY.into()).chain((1..=20).map(Level::Integer)).collect();
     Spec {
         id: "decimal".into(),
         title: "Integers to decimal text: libraries and methods on six distributions".into(),
         readme: include_str!("README.md").into(),
-        variants: variants.map(|(name, about)| Variant { name: name.into(), about: about.into() }).collect(),
+        variants: variants.map(Variant::from).collect(),
         factors: vec![
             Factor::new("distribution", "how the 64-bit numbers are drawn", "skewed", Accepts::OneOf(names)),
-            Factor::new("digits", "only those of so many digits", distribution::ANY, Accepts::OneOf(digits)),
+            Factor::new("digits", "only those of so many digits", ANY, Accepts::OneOf(digits)),
         ],
         metrics: vec![
-            Metric::new("time", "time of one number: the mean of a batch", Unit::Nanosecond, Better::Lower),
+            Metric::time("time", "time of one number: the mean of a batch"),
             Metric::new("spread", "the slowest digit count's time over the fastest's", Unit::One, Better::Lower),
             Metric::new("size", "machine code of one call, without tables", Unit::Byte, Better::Lower),
         ],
@@ -51,22 +59,159 @@ impl Experiment for Decimal {
 
     /// Each variant on the source's six distributions.
     fn table_arms(&self) -> Vec<Arm> {
-        let of_variant = |variant: &Variant| distribution::NAMES.map(|name| at_distribution(&variant.name, name));
+        let of_variant = |variant: &Variant| DISTRIBUTIONS.map(|name| at_distribution(&variant.name, name));
         SPEC.variants.iter().flat_map(of_variant).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        if distribution::draw(arm, &mut Xoshiro256PlusPlus::seed_from_u64(0)).is_none() {
+        if draw(arm, &mut Xoshiro256PlusPlus::seed_from_u64(0)).is_none() {
             return Err(Unavailable::other("needs numbers with so many digits, which the distribution lacks"));
         }
-        contestants::contestant(&arm.variant).map(|_| ())
+        contestant(&arm.variant).map(drop)
     }
 
+    /// Draws the numbers, and finds how many rounds of them are a batch.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        session::open(arms, setup)
+        let mut targets = arms.iter().map(|arm| target(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
+        let mut batches: Vec<Timed> = targets.iter_mut().map(Target::batch).collect();
+        let iterations = batch::iterations(&mut batches);
+        drop(batches);
+        Ok(Box::new(Targets { targets, iterations }))
     }
 }
 
 fn at_distribution(variant: &str, distribution: &str) -> Arm {
     Arm { variant: variant.into(), point: SPEC.default_point().with("distribution", distribution) }
+}
+
+/// The source's six, by their names.
+const DISTRIBUTIONS: [&str; 6] = ["powers-of-ten", "skewed", "below-256k", "below-20", "100-to-199", "unix-time"];
+/// The level of `digits` that leaves a distribution as it is.
+const ANY: &str = "any";
+/// Draws until one has the digits: what has none in so many is taken not to have any.
+const MOST_DRAWS: u32 = 1_000_000;
+
+/// A value of the arm's distribution with as many digits as the arm says; `None` where there is no such one.
+fn draw(arm: &Arm, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
+    let name = arm.point.get("distribution")?.to_string();
+    let digits = arm.point.get("digits").and_then(Level::integer);
+    let has_digits = |value: &u64| digits.is_none_or(|digits| digit_count(*value) == digits);
+    let draws = (0..MOST_DRAWS).map(|_| value(&name, rng));
+    draws.take_while(Option::is_some).flatten().find(has_digits)
+}
+
+fn digit_count(value: u64) -> u64 {
+    u64::from(value.checked_ilog10().unwrap_or(0)) + 1
+}
+
+fn value(distribution: &str, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
+    Some(match distribution {
+        "powers-of-ten" => 10_u64.pow(rng.random_range(2..=8)),
+        // 2 to the power of a uniform number below 64.
+        "skewed" => (64.0 * rng.random::<f64>()).exp2() as u64,
+        "below-256k" => rng.random_range(0..256 << 10),
+        "below-20" => rng.random_range(0..20),
+        "100-to-199" => rng.random_range(100..200),
+        // A million seconds on either side of a day in 2014.
+        "unix-time" => rng.random_range(1_404_000_000..1_406_000_000),
+        _ => return None,
+    })
+}
+
+/// As many as the source's.
+const NUMBERS: usize = 10_000;
+/// A digit count is timed alone where so many numbers have it …
+const LEAST_OF_A_LENGTH: usize = 100;
+/// … so often, of which the least counts: interruptions only ever add.
+const ROUNDS: usize = 3;
+
+struct Target {
+    numbers: Vec<u64>,
+    /// The numbers by their digit counts, those that enough of them have.
+    by_length: Vec<Vec<u64>>,
+    contestant: Contestant,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+    iterations: u64,
+}
+
+fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
+    let failed = |reason: String| TargetError::Failed(format!("{arm}: {reason}"));
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let numbers: Option<Vec<u64>> = (0..NUMBERS).map(|_| draw(arm, &mut rng)).collect();
+    let numbers = numbers.ok_or_else(|| failed("there are no such numbers".into()))?;
+    let mut by_length: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for &number in &numbers {
+        by_length.entry(number.checked_ilog10().unwrap_or(0)).or_default().push(number);
+    }
+    let by_length = by_length.into_values().filter(|numbers| numbers.len() >= LEAST_OF_A_LENGTH).collect();
+    let contestant = contestant(&arm.variant).map_err(|error| failed(error.to_string()))?;
+    Ok(Target { numbers, by_length, contestant })
+}
+
+impl Target {
+    /// All numbers, as they were drawn.
+    fn batch(&mut self) -> Timed<'_> {
+        let Target { numbers, contestant, .. } = self;
+        batch::timed(|| (contestant.each)(black_box(numbers)))
+    }
+
+    /// The time of a number of the digit count that takes longest, over that of the one that takes the least.
+    fn spread(&mut self) -> f64 {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for numbers in &self.by_length {
+            let mut round_ns = || {
+                let start_ns = clock::now_ns();
+                black_box((self.contestant.each)(black_box(numbers)));
+                clock::now_ns() - start_ns
+            };
+            let least_ns = (0..ROUNDS).map(|_| round_ns()).min().unwrap_or(0);
+            let time = least_ns.max(1) as f64 / numbers.len() as f64;
+            (least, most) = (least.min(time), most.max(time));
+        }
+        most / least
+    }
+}
+
+impl Session for Targets {
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let target = &mut self.targets[arm];
+        target.contestant.check(&target.numbers).map_err(TargetError::WrongAnswer)
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &mut self.targets[arm];
+        let numbers = (self.iterations * NUMBERS as u64) as f64;
+        out.push(TIME, target.batch()(self.iterations) as f64 / numbers);
+        out.push(SPREAD, target.spread());
+        if let Some(bytes) = target.contestant.code_bytes {
+            out.push(SIZE, bytes as f64);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ascertain_engine::experiment::Point;
+
+    use super::*;
+
+    #[test]
+    fn as_many_digits_as_asked_for() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut drawn = |distribution: &str, digits: Level| {
+            let point = Point::default().with("distribution", distribution).with("digits", digits);
+            draw(&Arm { variant: String::new(), point }, &mut rng)
+        };
+        for digits in 1..=20 {
+            let value = drawn("skewed", digits.into()).unwrap();
+            assert_eq!(value.to_string().len() as u64, digits);
+        }
+        assert!(drawn("below-20", ANY.into()).unwrap() < 20);
+        assert_eq!(drawn("below-20", 3.into()), None, "none of them has three");
+        assert_eq!(drawn("roman", ANY.into()), None);
+    }
 }

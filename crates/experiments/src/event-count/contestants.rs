@@ -7,7 +7,7 @@ use ascertain_sync::event_count::{Awaitable, EventCount, MultiProducer, OneWord,
 use ascertain_sync::ring::{Consumer, Producer, ring};
 use event_listener::{Event, Listener};
 
-use super::tasks::{Tasks, tasks};
+use super::waiters::{Tasks, tasks};
 
 /// Items of the ring, all of them in L1d.
 pub const ITEMS: u64 = 1_024;

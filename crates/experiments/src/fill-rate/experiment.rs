@@ -1,16 +1,16 @@
-//! The experiment: draws and throws as variants, bins and capacity as factors.
+//! Balls into bins: how full is a row of bins when its first bin is full? Two ways to sample the same distribution:
+//! throwing the balls, and drawing the outcome.
 
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial, Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Gamma, Poisson};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-use super::{drawn, thrown};
 
 /// Balls into bins.
 pub struct FillRate;
@@ -18,26 +18,23 @@ pub struct FillRate;
 const FILL_RATE: usize = 0;
 const TIME: usize = 1;
 
-static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let variant = |name: &str, about: &str| Variant { name: name.into(), about: about.into() };
-    Spec {
-        id: "fill-rate".into(),
-        title: "How full a row of bins is when its first bin is full".into(),
-        readme: include_str!("README.md").into(),
-        variants: vec![
-            variant("drawn", "the outcome drawn exactly, in time proportional to the bins"),
-            variant("thrown", "every ball thrown, in time proportional to the balls"),
-        ],
-        factors: vec![
-            Factor::new("bins", "number of bins", 1000, Accepts::Integers { min: 1, max: 1_000_000 }),
-            Factor::new("capacity", "balls that fit in a bin", 30_000, Accepts::Integers { min: 1, max: 100_000_000 }),
-        ],
-        plots: Vec::new(),
-        metrics: vec![
-            Metric::new("fill_rate", "share of all room in use when the first bin is full", Unit::One, Better::Higher),
-            Metric::new("time", "time to sample one fill rate", Unit::Nanosecond, Better::Lower),
-        ],
-    }
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "fill-rate".into(),
+    title: "How full a row of bins is when its first bin is full".into(),
+    readme: include_str!("README.md").into(),
+    variants: vec![
+        ("drawn", "the outcome drawn exactly, in time proportional to the bins").into(),
+        ("thrown", "every ball thrown, in time proportional to the balls").into(),
+    ],
+    factors: vec![
+        Factor::new("bins", "number of bins", 1000, Accepts::Integers { min: 1, max: 1_000_000 }),
+        Factor::new("capacity", "balls that fit in a bin", 30_000, Accepts::Integers { min: 1, max: 100_000_000 }),
+    ],
+    plots: Vec::new(),
+    metrics: vec![
+        Metric::new("fill_rate", "share of all room in use when the first bin is full", Unit::One, Better::Higher),
+        Metric::time("time", "time to sample one fill rate"),
+    ],
 });
 
 impl Experiment for FillRate {
@@ -46,38 +43,35 @@ impl Experiment for FillRate {
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        let rows = arms.iter().map(|arm| {
-            let level = |factor: &str| arm.point.get(factor).and_then(|level| level.integer());
-            match (level("bins"), level("capacity")) {
-                (Some(bins), Some(capacity)) => Ok(Row { bins, capacity, drawn: arm.variant == "drawn" }),
-                _ => Err(TargetError::Failed(format!("{arm}: bins and capacity are whole numbers"))),
-            }
-        });
-        Ok(Box::new(Rows { rows: rows.collect::<Result<_, _>>()? }))
+        let row = |arm: &Arm| {
+            let sample = if arm.variant == "drawn" { drawn } else { thrown };
+            Ok(Row { bins: arm.integer("bins")?, capacity: arm.integer("capacity")?, sample })
+        };
+        Ok(Box::new(Rows(arms.iter().map(row).collect::<Result<_, TargetError>>()?)))
     }
 }
 
 struct Row {
     bins: u64,
     capacity: u64,
-    drawn: bool,
+    sample: Sample,
 }
 
-struct Rows {
-    rows: Vec<Row>,
-}
+struct Rows(Vec<Row>);
+
+/// Draws the fill rate of so many bins of that capacity.
+type Sample = fn(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64;
 
 impl Session for Rows {
     /// There is no one right answer: the method's mean is held against throwing, at a size where that
     /// is quick, with seeds of its own.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         const SAMPLES: u64 = 200;
-        let sample = if self.rows[arm].drawn { drawn::<Xoshiro256PlusPlus> } else { thrown::<Xoshiro256PlusPlus> };
-        let mean = |sample: fn(u64, u64, &mut Xoshiro256PlusPlus) -> f64, seed| {
+        let mean = |sample: Sample, seed| {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
             (0..SAMPLES).map(|_| sample(8, 32, &mut rng)).sum::<f64>() / SAMPLES as f64
         };
-        let (seen, expected) = (mean(sample, 1), mean(thrown, 2));
+        let (seen, expected) = (mean(self.0[arm].sample, 1), mean(thrown, 2));
         // The standard deviation of one fill rate of 8 bins of 32 is 0.085: six of the difference's.
         if (seen - expected).abs() > 6.0 * 0.085 * (2.0 / SAMPLES as f64).sqrt() {
             return Err(TargetError::WrongAnswer(format!("mean fill rate {seen}, thrown {expected}")));
@@ -86,15 +80,107 @@ impl Session for Rows {
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let row = &self.rows[arm];
+        let Row { bins, capacity, sample } = self.0[arm];
         // Another stream for each arm: the arms of a trial are independent.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(trial.seed ^ (arm as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let start_ns = clock::now_ns();
-        let fill_rate =
-            if row.drawn { drawn(row.bins, row.capacity, &mut rng) } else { thrown(row.bins, row.capacity, &mut rng) };
+        let fill_rate = sample(bins, capacity, &mut rng);
         let elapsed_ns = clock::now_ns() - start_ns;
         out.push(FILL_RATE, fill_rate);
         out.push(TIME, elapsed_ns as f64);
         Ok(())
+    }
+}
+
+/// Throws balls at random into `bins` bins of `capacity` until one is full; the share of all room that
+/// is then in use. Takes time proportional to the balls: the reference.
+fn thrown(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64 {
+    let mut held = vec![0_u64; bins as usize];
+    let mut balls = 0_u64;
+    loop {
+        let bin = &mut held[rng.random_range(0..bins as usize)];
+        *bin += 1;
+        balls += 1;
+        if *bin == capacity {
+            return share(balls, bins, capacity);
+        }
+    }
+}
+
+/// Draws the same share in time proportional to the bins.
+///
+/// Let balls arrive at each bin as independent Poisson processes of rate one: which bin the next ball
+/// goes to is then uniform, as when they are thrown. A bin is full at a Gamma(capacity) time, and the
+/// first of these is when the row stops. Until then, a bin other than the first has received a
+/// Poisson(that time) number of balls, given that it is below the capacity.
+///
+/// # Panics
+/// When `bins` or `capacity` is zero.
+pub fn drawn(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64 {
+    let gamma = Gamma::new(capacity as f64, 1.0).expect("the capacity is positive");
+    let full_at = (0..bins).map(|_| gamma.sample(rng)).fold(f64::INFINITY, f64::min);
+    let arrivals = Poisson::new(full_at).expect("a Gamma time is positive and finite");
+    let others = (1..bins).map(|_| {
+        loop {
+            let balls: f64 = arrivals.sample(rng);
+            if balls < capacity as f64 {
+                break balls as u64;
+            }
+        }
+    });
+    share(capacity + others.sum::<u64>(), bins, capacity)
+}
+
+fn share(balls: u64, bins: u64, capacity: u64) -> f64 {
+    balls as f64 / (bins as f64 * capacity as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rng(seed: u64) -> Xoshiro256PlusPlus {
+        Xoshiro256PlusPlus::seed_from_u64(seed)
+    }
+
+    #[test]
+    fn one_bin_is_full_when_it_is_full() {
+        assert_eq!(drawn(1, 30, &mut rng(1)), 1.0);
+        assert_eq!(thrown(1, 30, &mut rng(1)), 1.0);
+    }
+
+    #[test]
+    fn bins_of_one_stop_at_the_first_ball() {
+        assert_eq!(drawn(10, 1, &mut rng(2)), 0.1);
+        assert_eq!(thrown(10, 1, &mut rng(2)), 0.1);
+    }
+
+    /// Two bins of two: the second ball joins the first half of the time (2 of 4), else the third ball
+    /// fills one (3 of 4).
+    #[test]
+    fn two_bins_of_two_are_a_fair_coin() {
+        for sample in [drawn as Sample, thrown] {
+            let mut rng = rng(3);
+            let draws = 40_000;
+            let low = (0..draws).filter(|_| sample(2, 2, &mut rng) == 0.5).count() as f64;
+            // Five standard deviations.
+            assert!((low / f64::from(draws) - 0.5).abs() < 5.0 * 0.5 / f64::from(draws).sqrt(), "{low}");
+        }
+    }
+
+    /// Drawn and thrown follow one distribution: Kolmogorov and Smirnov's distance of two samples.
+    #[test]
+    fn drawn_is_distributed_as_thrown() {
+        let (mut a, mut b) = (rng(4), rng(5));
+        let n = 4000;
+        let sorted = |values: &mut Vec<f64>| values.sort_by(f64::total_cmp);
+        let mut drawn: Vec<f64> = (0..n).map(|_| drawn(8, 40, &mut a)).collect();
+        let mut thrown: Vec<f64> = (0..n).map(|_| thrown(8, 40, &mut b)).collect();
+        sorted(&mut drawn);
+        sorted(&mut thrown);
+        let below = |values: &[f64], x: f64| values.partition_point(|&v| v <= x) as f64 / n as f64;
+        let distance = drawn.iter().map(|&x| (below(&drawn, x) - below(&thrown, x)).abs()).fold(0.0, f64::max);
+        // Exceeded once in 10^5 by samples of one distribution.
+        assert!(distance < 2.47 * (2.0 / n as f64).sqrt(), "{distance}");
     }
 }

@@ -1,25 +1,27 @@
-//! The experiment as data: writers of integers, over threads.
+//! Formatting over threads, each on a CPU of its own: who takes turns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Point, Session, Setup, Spec, TargetError, Unavailable,
-    Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Point, Samples, Session, Setup, Spec, TargetError,
+    Trial, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::affinity;
 use ascertain_sys::machine::Machine;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::super::decimal::contestants;
-use super::session;
+use crate::registry::decimal::contestants::{Contestant, contestant};
+use crate::threads::{AtOnce, at_once};
 
 /// Formatting over threads.
 pub struct FormatScaling;
 
-pub(super) const RATE: usize = 0;
-pub(super) const PER_THREAD: usize = 1;
-pub(super) const CPU_TIME: usize = 2;
+const RATE: usize = 0;
+const PER_THREAD: usize = 1;
+const CPU_TIME: usize = 2;
 
 /// The variants, which are `decimal`'s under their names there.
 const VARIANTS: [(&str, &str); 8] = [
@@ -37,7 +39,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "format-scaling".into(),
     title: "Formatting integers on several threads at once: who takes turns".into(),
     readme: include_str!("README.md").into(),
-    variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
+    variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "threads",
         "threads, each on a CPU of its own",
@@ -47,7 +49,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     metrics: vec![
         Metric::new("rate", "conversions a second of all threads, by the wall", Unit::PerSecond, Better::Higher),
         Metric::new("per_thread", "conversions a second of one thread", Unit::PerSecond, Better::Higher),
-        Metric::new("cpu_time", "CPU time of a conversion", Unit::Nanosecond, Better::Lower),
+        Metric::time("cpu_time", "CPU time of a conversion"),
     ],
     plots: vec![Plot::Sweep { metric: "rate".into(), factor: "threads".into(), footprints: Vec::new() }],
 });
@@ -66,19 +68,91 @@ impl Experiment for FormatScaling {
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        let (threads, cpus) = (threads(arm).unwrap_or(0), affinity::allowed().len());
+        let (threads, cpus) = (arm.integer("threads").unwrap_or(0), affinity::allowed().len());
         if threads > cpus as u64 {
             return Err(Unavailable::Cpus { needed: threads as usize, usable: cpus });
         }
-        contestants::contestant(&arm.variant).map(|_| ())
+        contestant(&arm.variant).map(drop)
     }
 
+    /// Draws the numbers (skewed: 2 to the power of a uniform number below 64), and finds each variant's rounds.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        session::open(arms, setup)
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
+        let numbers: Vec<u64> = (0..NUMBERS).map(|_| (64.0 * rng.random::<f64>()).exp2() as u64).collect();
+        let mut rounds: BTreeMap<&str, u64> = BTreeMap::new();
+        for arm in arms {
+            // Alone, so that all arms of a variant do the same work: as much as there was time for in the best of some
+            // tries.
+            let alone = Target { variant: arm.variant.clone(), threads: 1, rounds: 1 };
+            for _ in 0..5 {
+                let most = rounds.entry(&arm.variant).or_insert(1);
+                *most = (*most).max(WORK_NS / alone.convert(&numbers)?.wall_ns);
+            }
+        }
+        let target = |arm: &Arm| {
+            let threads = arm.integer("threads")? as usize;
+            Ok(Target { variant: arm.variant.clone(), threads, rounds: rounds[arm.variant.as_str()] })
+        };
+        Ok(Box::new(Targets { targets: arms.iter().map(target).collect::<Result<_, TargetError>>()?, numbers }))
     }
 }
 
-/// How many threads an arm has.
-pub(super) fn threads(arm: &Arm) -> Option<u64> {
-    arm.point.get("threads")?.integer()
+/// Numbers of a thread; their text is some 100 KB, written to the same few bytes.
+const NUMBERS: usize = 10_000;
+/// A thread's work lasts about as long as this, so that beginning together is a small part of it.
+const WORK_NS: u64 = 3_000_000;
+
+struct Target {
+    variant: String,
+    threads: usize,
+    rounds: u64,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+    numbers: Vec<u64>,
+}
+
+impl Target {
+    /// Each thread on its CPU; what is counted is bytes of text.
+    fn convert(&self, numbers: &[u64]) -> Result<AtOnce, TargetError> {
+        let cpus = affinity::allowed();
+        if cpus.len() < self.threads {
+            let (needed, usable) = (self.threads, cpus.len());
+            return Err(TargetError::Failed(Unavailable::Cpus { needed, usable }.to_string()));
+        }
+        let get_ready = |number: usize| {
+            affinity::pin_current_thread(cpus[number]).map_err(|error| error.to_string())?;
+            contestant(&self.variant).map_err(|error| error.to_string())
+        };
+        let work = |mut contestant: Contestant| (0..self.rounds).map(|_| (contestant.each)(numbers) as u64).sum();
+        at_once(self.threads, get_ready, work).map_err(TargetError::Failed)
+    }
+}
+
+impl Session for Targets {
+    /// The texts on one thread, and the bytes of those of all threads together.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let target = &self.targets[arm];
+        let mut alone = contestant(&target.variant).map_err(|error| TargetError::Failed(error.to_string()))?;
+        alone.check(&self.numbers).map_err(TargetError::WrongAnswer)?;
+        let once: u64 = self.numbers.iter().map(|number| number.to_string().len() as u64).sum();
+        let expected = once * target.threads as u64 * target.rounds;
+        let AtOnce { counted, .. } = target.convert(&self.numbers)?;
+        if counted != expected {
+            return Err(TargetError::WrongAnswer(format!("{counted} bytes of text instead of {expected}")));
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &self.targets[arm];
+        let AtOnce { wall_ns, cpu_ns, .. } = target.convert(&self.numbers)?;
+        let conversions = (NUMBERS as u64 * target.rounds * target.threads as u64) as f64;
+        let rate = conversions / wall_ns as f64 * 1e9;
+        out.push(RATE, rate);
+        out.push(PER_THREAD, rate / target.threads as f64);
+        out.push(CPU_TIME, cpu_ns as f64 / conversions);
+        Ok(())
+    }
 }

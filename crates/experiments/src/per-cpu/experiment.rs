@@ -1,23 +1,30 @@
-//! The experiment as data: counters, free lists and locks, over threads.
+//! Data of a CPU's own, against atomics, threads' own data and the allocator: over threads that begin together,
+//! wherever the kernel puts them.
+
+mod interruption;
+mod target;
 
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Samples, Session, Setup, Spec, TargetError, Trial,
+    Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
-use super::{interruption, session, target};
+use crate::threads::{AtOnce, at_once};
+
+use target::{Target, target};
 
 /// Data of a CPU's own.
 pub struct PerCpu;
 
-pub(super) const TIME: usize = 0;
-pub(super) const RATE: usize = 1;
-pub(super) const RESTARTS: usize = 2;
-pub(super) const SWITCHES_SEEN: usize = 3;
-pub(super) const INTERRUPTS_SEEN: usize = 4;
+const TIME: usize = 0;
+const RATE: usize = 1;
+const RESTARTS: usize = 2;
+const SWITCHES_SEEN: usize = 3;
+const INTERRUPTS_SEEN: usize = 4;
 
 const VARIANTS: [(&str, &str); 15] = [
     ("counter", "per_cpu::Counter by restartable sequences: add 1"),
@@ -41,7 +48,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "per-cpu".into(),
     title: "Data of a CPU's own, without atomic instructions".into(),
     readme: include_str!("README.md").into(),
-    variants: VARIANTS.iter().map(|(name, about)| Variant { name: (*name).into(), about: (*about).into() }).collect(),
+    variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "threads",
         "threads that do it at once, on whatever CPUs the kernel gives them",
@@ -49,7 +56,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Accepts::Integers { min: 1, max: 1_024 },
     )],
     metrics: vec![
-        Metric::new("time", "CPU time of one operation", Unit::Nanosecond, Better::Lower),
+        Metric::time("time", "CPU time of one operation"),
         Metric::new("rate", "operations a second of all threads, by the wall", Unit::PerSecond, Better::Higher),
         Metric::new("restarts", "sequences aborted for each time slice", Unit::One, Better::Lower),
         Metric::new("switches_seen", "share of the switches to other threads that GS shows", Unit::One, Better::Higher),
@@ -84,6 +91,78 @@ impl Experiment for PerCpu {
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        session::open(arms)
+        Ok(Box::new(Rows(arms.iter().map(Row::new).collect::<Result<_, _>>()?)))
+    }
+}
+
+/// Operations of each thread: the shortest take a nanosecond.
+const OPERATIONS: u64 = 200_000;
+
+struct Row {
+    what: What,
+    threads: usize,
+}
+
+enum What {
+    Repeated(Box<Target>),
+    Restarts,
+    NullGs,
+}
+
+struct Rows(Vec<Row>);
+
+impl Row {
+    fn new(arm: &Arm) -> Result<Row, TargetError> {
+        let what = match arm.variant.as_str() {
+            "restarts" => What::Restarts,
+            "null-gs" => What::NullGs,
+            variant => {
+                let target = target(variant).map_err(|error| TargetError::Failed(format!("{arm}: {error}")))?;
+                What::Repeated(Box::new(target))
+            }
+        };
+        Ok(Row { what, threads: arm.integer("threads")? as usize })
+    }
+}
+
+/// What is counted is what threads count for themselves.
+fn repeat(target: &Target, threads: usize) -> Result<AtOnce, TargetError> {
+    at_once(threads, |_| Ok(()), |()| target.run(OPERATIONS)).map_err(TargetError::Failed)
+}
+
+impl Session for Rows {
+    /// Each operation is counted once, however often threads were stopped in one.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let Row { what: What::Repeated(target), threads } = &self.0[arm] else { return Ok(()) };
+        let before = target.counted();
+        let own = repeat(target, *threads)?.counted;
+        if let (Some(before), Some(after)) = (before, target.counted()) {
+            let (seen, expected) = (after.wrapping_sub(before) + own, OPERATIONS * *threads as u64);
+            if seen != expected {
+                return Err(TargetError::WrongAnswer(format!("{seen} operations were counted instead of {expected}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let Row { what, threads } = &self.0[arm];
+        match what {
+            What::Repeated(target) => {
+                let AtOnce { wall_ns, cpu_ns, .. } = repeat(target, *threads)?;
+                let operations = (OPERATIONS * *threads as u64) as f64;
+                out.push(TIME, cpu_ns as f64 / operations);
+                out.push(RATE, operations / wall_ns as f64 * 1e9);
+            }
+            What::Restarts => out.push(RESTARTS, interruption::restarts(*threads)?),
+            What::NullGs => {
+                let seen = interruption::seen_by_null_gs()?;
+                out.push(SWITCHES_SEEN, seen.switches);
+                if let Some(interrupts) = seen.interrupts {
+                    out.push(INTERRUPTS_SEEN, interrupts);
+                }
+            }
+        }
+        Ok(())
     }
 }

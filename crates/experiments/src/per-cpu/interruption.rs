@@ -12,14 +12,14 @@ use ascertain_sys::{affinity, clock};
 
 const RESTARTS_NS: u64 = 10_000_000;
 const SLEEPS: u32 = 30;
-/// Some ticks of the kernel's timer, of which there are 100 to 1,000 a second; looked at in short turns, until the thread has
-/// had so much time on its CPU, or so much has gone by.
+/// Some ticks of the kernel's timer, of which there are 100 to 1,000 a second; looked at in short turns, until the
+/// thread has had so much time on its CPU, or so much has gone by.
 const INTERRUPTS_CPU_NS: u64 = 20_000_000;
 const INTERRUPTS_NS: u64 = 500_000_000;
 const TURN: Duration = Duration::from_millis(2);
 
 pub fn restarts_are_available() -> Result<(), Unavailable> {
-    Area::find().map(drop).map_err(|reason| Unavailable::other(reason.to_string()))
+    Area::find().map(drop).map_err(Unavailable::other)
 }
 
 /// Sequences aborted for each time slice, of threads that do nothing else for a while.
@@ -86,8 +86,9 @@ pub fn seen_by_null_gs() -> Result<Seen, TargetError> {
     seen.map_err(|error: io::Error| TargetError::Failed(error.to_string()))
 }
 
-/// The kernel counts the ticks of a CPU's timer, whoever runs on it: the thread's are taken to be as large a share of them
-/// as its time is of all. Other interrupts (to wake somebody, to change what is mapped) come for those who asked for them.
+/// The kernel counts the ticks of a CPU's timer, whoever runs on it: the thread's are taken to be as large a share of
+/// them as its time is of all. Other interrupts (to wake somebody, to change what is mapped) come for those who asked
+/// for them.
 fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
     let Some(before) = ticks(cpu) else { return Ok(None) };
     let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());

@@ -4,11 +4,13 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ascertain_engine::experiment::Unavailable;
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method};
-use ascertain_sys::compiled::{Function, Language, Library, Source, compile};
+use ascertain_sys::compiled::{Function, Language, Source};
+
+use crate::compiled;
 
 /// On cache lines of its own.
 #[derive(Default)]
@@ -45,10 +47,9 @@ fn add_own(own: &Cell<u64>, one: u64) {
 
 /// The variant of this name.
 pub fn target(variant: &str) -> Result<Target, Unavailable> {
-    let lacks = |reason: ascertain_sync::per_cpu::Unavailable| Unavailable::other(reason.to_string());
-    let counter = |method| Counter::with_method(method).map(Target::Counter).map_err(lacks);
+    let counter = |method| Counter::with_method(method).map(Target::Counter).map_err(Unavailable::other);
     // More than a thread holds at once; the stacks never run over.
-    let free_list = |method| FreeList::with_method(64, method).map(Target::FreeList).map_err(lacks);
+    let free_list = |method| FreeList::with_method(64, method).map(Target::FreeList).map_err(Unavailable::other);
     match variant {
         "counter" => counter(Method::Restartable),
         "counter-sharded" => counter(Method::Sharded),
@@ -59,16 +60,19 @@ pub fn target(variant: &str) -> Result<Target, Unavailable> {
         "free-list" => free_list(Method::Restartable),
         "free-list-sharded" => free_list(Method::Sharded),
         "box" => Ok(Target::Box),
-        "malloc" | "stack" => compiled(variant).map(Target::Compiled),
-        "lock" => Lock::with_method(Method::Restartable).map(Target::Lock).map_err(lacks),
+        "malloc" | "stack" => {
+            let source = Source::new(Language::C, IN_C).options(&["-O2"]);
+            compiled::function(&source, variant, "a C compiler").map(Target::Compiled)
+        }
+        "lock" => Lock::with_method(Method::Restartable).map(Target::Lock).map_err(Unavailable::other),
         "mutex" => Ok(Target::Mutex),
         _ => Err(Unavailable::other("there is no such variant")),
     }
 }
 
 impl Target {
-    /// Does it so many times on the calling thread; how many were counted in a place of the thread's own, if that is where
-    /// they are.
+    /// Does it so many times on the calling thread; how many were counted in a place of the thread's own, if that is
+    /// where they are.
     pub fn run(&self, operations: u64) -> u64 {
         let one = black_box(1_u64);
         let repeat = 0..operations;
@@ -131,8 +135,8 @@ fn commit(lock: &Lock, one: u64) -> Option<()> {
     held.store(0, held.load(0) + one).ok()
 }
 
-/// Loops that return how often they went round. The compiler knows what malloc and free do: what it can't see happens to
-/// the pointer in between. Nor can it see who looks at the stack, which therefore is in memory between two steps.
+/// Loops that return how often they went round. The compiler knows what malloc and free do: what it can't see happens
+/// to the pointer in between. Nor can it see who looks at the stack, which therefore is in memory between two steps.
 const IN_C: &str = r#"
 #include <stddef.h>
 #include <stdint.h>
@@ -162,12 +166,3 @@ ASCERTAIN(stack, uint64_t, uint64_t) {
     return own.length == 1 && own.items[0] == memory ? times : 0;
 }
 "#;
-
-fn compiled(name: &str) -> Result<Function<u64, u64>, Unavailable> {
-    static COMPILED: LazyLock<Result<Library, Unavailable>> = LazyLock::new(|| {
-        let compiled = compile(&Source::new(Language::C, IN_C).options(&["-O2"]));
-        compiled.map_err(|error| Unavailable::Program { program: "a C compiler".into(), error: error.to_string() })
-    });
-    let function = COMPILED.as_ref().map_err(Unavailable::clone)?.function(name);
-    function.map_err(|error| Unavailable::other(error.to_string()))
-}

@@ -1,13 +1,15 @@
 //! Everybody who protects what is read, behind one interface.
 
+use std::ptr::from_ref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use ascertain_engine::experiment::Unavailable;
-use ascertain_sync::barrier::{Barrier, Method, Visitor, choose};
+use ascertain_sync::barrier::{Barrier, Fences, Method, Visitor, choose};
 use ascertain_sync::epoch::Collector;
+use ascertain_sync::hazard::{Domain, Published};
 
-use super::{limits, ours, peers};
+use super::{ours, peers};
 
 pub const VARIANTS: [(&str, &str); 17] = [
     ("bare", "limit: a load, with nothing replaced: what reading costs anyway"),
@@ -60,12 +62,11 @@ pub trait Readers {
     /// Reads each object once, and returns the sum of what they hold.
     fn each(&mut self) -> usize;
 
-    /// What [`each`](Self::each) returns when it is right.
-    fn sum(&mut self) -> usize;
-
     /// Reads as many as there are, each where the one before leads to, and returns where the last leads to; none where
     /// an object can't be read without `unsafe`.
-    fn chain(&mut self) -> Option<usize>;
+    fn chain(&mut self) -> Option<usize> {
+        None
+    }
 
     /// What frees what is replaced, where that can be told.
     fn reclaimer(&mut self) -> Option<&mut dyn Reclaimer> {
@@ -120,7 +121,7 @@ fn ours(variant: &str) -> Option<(bool, Method)> {
 /// Whether this machine has the variant's barrier.
 pub fn is_available(variant: &str) -> Result<(), Unavailable> {
     let method = ours(variant).map_or(Method::Fences, |(_, method)| method);
-    method.is_available().map_err(|error| Unavailable::other(error.to_string()))
+    method.is_available().map_err(Unavailable::other)
 }
 
 /// The variant with a ring of objects: the first leads to `ring[0]`, and so on.
@@ -133,15 +134,15 @@ pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Una
         return Ok(choose(&[method], Ours { is_hazard, ring }));
     }
     Ok(match variant {
-        "bare" => Box::new(limits::Bare::new(ring)),
-        "announced" => Box::new(limits::Announced::new(ring)),
-        "haphazard" => Box::new(peers::Haphazard::new(ring)),
+        "bare" => Box::new(bare(ring)),
+        "announced" => Box::new(announced(ring)),
+        "haphazard" => Box::new(peers::haphazard(ring)),
         "epoch-default" => Box::new(ours::Epochs::new(ours::ThisThread, ring)),
         "crossbeam-epoch" => Box::new(peers::crossbeam_epoch_by_handle(ring)),
         "crossbeam-pin" => Box::new(peers::crossbeam_epoch_by_default(ring)),
         "seize" => Box::new(peers::Seize::new(ring)),
-        "arc" => Box::new(peers::Arcs::new(ring)),
-        "rwlock" => Box::new(peers::RwLocks::new(ring)),
+        "arc" => Box::new(peers::arcs(ring)),
+        "rwlock" => Box::new(peers::rw_locks(ring)),
         _ => return Err(Unavailable::other("there is no such variant")),
     })
 }
@@ -160,4 +161,62 @@ impl Visitor for Ours<'_> {
             false => Box::new(ours::Epochs::new(Collector::new(barrier).register(), self.ring)),
         }
     }
+}
+
+/// Objects that are only read, each by the same few steps.
+pub struct Read<T, F> {
+    objects: Vec<T>,
+    next: F,
+}
+
+impl<T, F: FnMut(&mut T) -> usize> Read<T, F> {
+    /// `next` reads an object: the index of the next one, or one that is none where that can't be told.
+    pub fn new(objects: impl Iterator<Item = T>, next: F) -> Self {
+        Self { objects: objects.collect(), next }
+    }
+}
+
+impl<T, F: FnMut(&mut T) -> usize> Readers for Read<T, F> {
+    fn each(&mut self) -> usize {
+        self.objects.iter_mut().map(&mut self.next).fold(0, usize::wrapping_add)
+    }
+
+    fn chain(&mut self) -> Option<usize> {
+        let Self { objects, next } = self;
+        (0..objects.len()).try_fold(0, |at, _| Some(next(objects.get_mut(at)?)))
+    }
+}
+
+/// Nobody replaces these objects.
+fn published(ring: &[usize]) -> impl Iterator<Item = Published<Object, Fences>> {
+    let (domain, dropped) = (Domain::new(Fences), Dropped::default());
+    ring.iter().map(move |&next| Published::new(dropped.object(next), &domain))
+}
+
+/// A load of the pointer and one of the object: what schemes are held against.
+fn bare(ring: &[usize]) -> impl Readers + use<> {
+    Read::new(published(ring), |object| object.get().next)
+}
+
+/// The same, and beside it the stores and the second load of a hazard pointer or a pin: without a fence, without asking
+/// whose they are, and without a way to go on where the second look shows something else.
+fn announced(ring: &[usize]) -> impl Readers + use<> {
+    // Each with its address, at which the second look is: the pointer itself is read only once.
+    let with_address = published(ring).map(|mut object| {
+        let address = from_ref(object.get()).addr();
+        (object, AtomicUsize::new(address))
+    });
+    let announced = AtomicUsize::new(0);
+    Read::new(with_address, move |(object, second_look)| {
+        let object = object.get();
+        let address = from_ref(object).addr();
+        announced.store(address, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if second_look.load(Ordering::Acquire) != address {
+            return usize::MAX;
+        }
+        let next = object.next;
+        announced.store(0, Ordering::Release);
+        next
+    })
 }

@@ -30,10 +30,6 @@ impl<B: Barrier> Readers for Hazards<B> {
         objects.iter().map(|published| published.load(hazard).next).sum()
     }
 
-    fn sum(&mut self) -> usize {
-        (0..self.objects.len()).sum()
-    }
-
     fn chain(&mut self) -> Option<usize> {
         let Self { objects, hazard, .. } = self;
         Some((0..objects.len()).fold(0, |at, _| objects[at].load(hazard).next))
@@ -143,10 +139,6 @@ impl<P: Participant> Readers for Epochs<P> {
     fn each(&mut self) -> usize {
         let Self { objects, participant, .. } = self;
         objects.iter().map(|published| published.load(&participant.pin()).next).sum()
-    }
-
-    fn sum(&mut self) -> usize {
-        (0..self.objects.len()).sum()
     }
 
     fn chain(&mut self) -> Option<usize> {

@@ -1,5 +1,5 @@
-//! Others' ways. Where only `unsafe` code may read an object by its pointer, as with two of them, its address says which it is
-//! of those in a row.
+//! Others' ways. Where only `unsafe` code may read an object by its pointer, as with two of them, its address says
+//! which it is of those in a row.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,40 +7,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 use haphazard::HazardPointer;
 use seize::Guard;
 
-use super::contestants::{Dropped, Object, Readers, Reclaimer};
+use super::contestants::{Dropped, Object, Read, Readers, Reclaimer};
 
-pub struct Haphazard {
-    objects: Vec<haphazard::AtomicPtr<Object>>,
-    hazard: HazardPointer<'static>,
-}
-
-impl Haphazard {
-    pub fn new(ring: &[usize]) -> Self {
-        let dropped = Dropped::default();
-        let objects = ring.iter().map(|&next| haphazard::AtomicPtr::from(Box::new(dropped.object(next)))).collect();
-        Self { objects, hazard: HazardPointer::new() }
-    }
+/// By one hazard pointer.
+pub fn haphazard(ring: &[usize]) -> impl Readers + use<> {
+    let (dropped, mut hazard) = (Dropped::default(), HazardPointer::new());
+    let objects = ring.iter().map(|&next| haphazard::AtomicPtr::from(Box::new(dropped.object(next))));
+    Read::new(objects, move |object: &mut haphazard::AtomicPtr<Object>| next(object.safe_load(&mut hazard)))
 }
 
 /// What a pointer that is never null leads to.
 fn next(object: Option<&Object>) -> usize {
     object.map_or(usize::MAX, |object| object.next)
-}
-
-impl Readers for Haphazard {
-    fn each(&mut self) -> usize {
-        let Self { objects, hazard } = self;
-        objects.iter().map(|object| next(object.safe_load(hazard))).sum()
-    }
-
-    fn sum(&mut self) -> usize {
-        (0..self.objects.len()).sum()
-    }
-
-    fn chain(&mut self) -> Option<usize> {
-        let Self { objects, hazard } = self;
-        Some((0..objects.len()).fold(0, |at, _| next(objects[at].safe_load(hazard))))
-    }
 }
 
 /// In a row.
@@ -94,14 +72,6 @@ impl<P: Fn() -> crossbeam_epoch::Guard> Readers for CrossbeamEpoch<P> {
         pointers.iter().map(read).sum()
     }
 
-    fn sum(&mut self) -> usize {
-        (0..self.objects.len()).sum()
-    }
-
-    fn chain(&mut self) -> Option<usize> {
-        None
-    }
-
     fn reclaimer(&mut self) -> Option<&mut dyn Reclaimer> {
         Some(self)
     }
@@ -121,7 +91,8 @@ impl<P: Fn() -> crossbeam_epoch::Guard> Reclaimer for CrossbeamEpoch<P> {
         self.defer();
     }
 
-    /// The new object is the one that is freed later: the old one could be had by `unsafe` code alone, and its pointer stays.
+    /// The new object is the one that is freed later: the old one could be had by `unsafe` code alone, and its pointer
+    /// stays.
     fn update(&mut self) {
         let guard = (self.pin)();
         let pointer = &self.pointers[0];
@@ -185,62 +156,16 @@ impl Readers for Seize {
         };
         pointers.iter().map(read).sum()
     }
-
-    fn sum(&mut self) -> usize {
-        (0..self.objects.len()).sum()
-    }
-
-    fn chain(&mut self) -> Option<usize> {
-        None
-    }
 }
 
-pub struct Arcs(Vec<Arc<Object>>);
-
-impl Arcs {
-    pub fn new(ring: &[usize]) -> Self {
-        let dropped = Dropped::default();
-        Self(ring.iter().map(|&next| Arc::new(dropped.object(next))).collect())
-    }
+pub fn arcs(ring: &[usize]) -> impl Readers + use<> {
+    let dropped = Dropped::default();
+    let objects = ring.iter().map(|&next| Arc::new(dropped.object(next)));
+    Read::new(objects, |object: &mut Arc<Object>| Arc::clone(object).next)
 }
 
-impl Readers for Arcs {
-    fn each(&mut self) -> usize {
-        self.0.iter().map(|object| Arc::clone(object).next).sum()
-    }
-
-    fn sum(&mut self) -> usize {
-        (0..self.0.len()).sum()
-    }
-
-    fn chain(&mut self) -> Option<usize> {
-        Some((0..self.0.len()).fold(0, |at, _| Arc::clone(&self.0[at]).next))
-    }
-}
-
-pub struct RwLocks(Vec<RwLock<Object>>);
-
-impl RwLocks {
-    pub fn new(ring: &[usize]) -> Self {
-        let dropped = Dropped::default();
-        Self(ring.iter().map(|&next| RwLock::new(dropped.object(next))).collect())
-    }
-}
-
-fn locked(object: &RwLock<Object>) -> usize {
-    object.read().unwrap_or_else(PoisonError::into_inner).next
-}
-
-impl Readers for RwLocks {
-    fn each(&mut self) -> usize {
-        self.0.iter().map(locked).sum()
-    }
-
-    fn sum(&mut self) -> usize {
-        (0..self.0.len()).sum()
-    }
-
-    fn chain(&mut self) -> Option<usize> {
-        Some((0..self.0.len()).fold(0, |at, _| locked(&self.0[at])))
-    }
+pub fn rw_locks(ring: &[usize]) -> impl Readers + use<> {
+    let dropped = Dropped::default();
+    let objects = ring.iter().map(|&next| RwLock::new(dropped.object(next)));
+    Read::new(objects, |object: &mut RwLock<Object>| object.read().unwrap_or_else(PoisonError::into_inner).next)
 }

@@ -1,11 +1,12 @@
-//! The experiment: rows drawn once, and reshuffled in each trial.
+//! The exact test by reshuffling: is the difference between two rows of bins due to chance? The rows are drawn once,
+//! and reshuffled in each trial.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial, Variant,
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_permute::{Alternative, Question, Reshuffles, Sample, Technique};
@@ -22,34 +23,26 @@ const EXCEEDS: usize = 0;
 const DIFFERENCE: usize = 1;
 const TIME: usize = 2;
 
-static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let variant = |name: &str, about: &str| Variant { name: name.into(), about: about.into() };
-    Spec {
-        id: "reshuffle".into(),
-        title: "Whether a difference of fill rates is due to chance".into(),
-        readme: include_str!("README.md").into(),
-        variants: vec![
-            variant("mask", "a random bit mask of fill rates that stay where they are"),
-            variant("shuffle", "the fill rates shuffled and split"),
-        ],
-        factors: vec![Factor::new(
-            "rows",
-            "rows of bins of each kind",
-            10_000,
-            Accepts::Integers { min: 2, max: 1_000_000 },
-        )],
-        plots: Vec::new(),
-        metrics: vec![
-            Metric::new(
-                "exceeds",
-                "1 where the reshuffle differs at least as much as the rows",
-                Unit::One,
-                Better::Lower,
-            ),
-            Metric::new("difference", "difference of mean fill rates in the reshuffle", Unit::One, Better::Lower),
-            Metric::new("time", "time for one reshuffle and its means", Unit::Nanosecond, Better::Lower),
-        ],
-    }
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "reshuffle".into(),
+    title: "Whether a difference of fill rates is due to chance".into(),
+    readme: include_str!("README.md").into(),
+    variants: vec![
+        ("mask", "a random bit mask of fill rates that stay where they are").into(),
+        ("shuffle", "the fill rates shuffled and split").into(),
+    ],
+    factors: vec![Factor::new(
+        "rows",
+        "rows of bins of each kind",
+        10_000,
+        Accepts::Integers { min: 2, max: 1_000_000 },
+    )],
+    plots: Vec::new(),
+    metrics: vec![
+        Metric::new("exceeds", "1 where the reshuffle differs at least as much as the rows", Unit::One, Better::Lower),
+        Metric::new("difference", "difference of mean fill rates in the reshuffle", Unit::One, Better::Lower),
+        Metric::time("time", "time for one reshuffle and its means"),
+    ],
 });
 
 impl Experiment for Reshuffle {
@@ -60,8 +53,7 @@ impl Experiment for Reshuffle {
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
         let mut drawn: BTreeMap<u64, Rc<[Sample; 2]>> = BTreeMap::new();
         let targets = arms.iter().zip(0..).map(|(arm, number)| {
-            let rows = arm.point.get("rows").and_then(|level| level.integer());
-            let rows = rows.ok_or_else(|| TargetError::Failed(format!("{arm}: rows is a whole number")))?;
+            let rows = arm.integer("rows")?;
             let samples = drawn.entry(rows).or_insert_with(|| Rc::new(fill_rates(rows as usize, setup.seed)));
             let technique = if arm.variant == "mask" { Technique::Mask } else { Technique::Shuffle };
             Target::new(samples, technique, stream(setup.seed, number))

@@ -1,14 +1,14 @@
 //! Everybody who sums: our variants, a crate, and a compiler that may reorder.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Mutex, PoisonError};
 
 use accurate::sum::OnlineExactSum;
 use accurate::traits::SumAccumulator;
 use ascertain_engine::experiment::Unavailable;
 use ascertain_numeric::sum::{self, Element};
-use ascertain_sys::compiled::{Function, Language, Library, Plain, Source, compile};
+use ascertain_sys::compiled::{Function, Language, Plain, Source};
+
+use crate::compiled;
 
 /// The plain calls, which take what is fastest on this machine of what has the same bits.
 pub const DEFAULTS: [(&str, &str); 3] = [
@@ -44,7 +44,6 @@ pub enum Contestant<T: 'static> {
 /// The contestant of this name, or why this machine hasn't got it. Only ours heed the number of accumulators, and of
 /// those neither the plain calls nor the dot products.
 pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<Contestant<T>, Unavailable> {
-    let lacks = |feature: &str| Unavailable::Feature { feature: feature.to_string() };
     match name {
         "default" => return Ok(Contestant::Sum(Rc::new(sum::sum::<T>))),
         "default-exact" => return Ok(Contestant::Sum(Rc::new(sum::exact::<T>))),
@@ -52,12 +51,12 @@ pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<C
         _ => {}
     }
     if let Some(variant) = T::DOT_VARIANTS.iter().find(|variant| variant.name == name) {
-        variant.is_available().map_err(lacks)?;
-        let function = variant.function().ok_or_else(|| lacks("another architecture"))?;
+        variant.is_available().map_err(Unavailable::feature)?;
+        let function = variant.function().ok_or_else(|| Unavailable::feature("another architecture"))?;
         return Ok(if variant.is_product { Contestant::Dot(function) } else { Contestant::LimitOfDot(function) });
     }
     if let Some(variant) = T::variant(name) {
-        variant.is_available().map_err(lacks)?;
+        variant.is_available().map_err(Unavailable::feature)?;
         let function = variant.function(accumulators).ok_or_else(|| {
             let known: Vec<String> = variant.accumulators.iter().map(u32::to_string).collect();
             Unavailable::other(format!("comes with {} accumulators", known.join(", ")))
@@ -120,19 +119,14 @@ LOOPS(float)
 LOOPS(double)
 ";
 
-/// The loop of this name, `c-[kahan-]fast-math-COMPILER`, compiled once for as long as the program runs.
+/// The loop of this name, `c-[kahan-]fast-math-COMPILER`.
 fn fast_math<T: Plain>(name: &str) -> Result<Function<T, f64>, Unavailable> {
-    static COMPILED: Mutex<BTreeMap<String, Result<Library, Unavailable>>> = Mutex::new(BTreeMap::new());
     let unknown = || Unavailable::other("there is no such variant");
     let (method, compiler) = name.strip_prefix("c-").and_then(|c| c.split_once("fast-math-")).ok_or_else(unknown)?;
     let method = if method.is_empty() { "naive" } else { "kahan" };
     let kind = if size_of::<T>() == 8 { "double" } else { "float" };
-    let missing =
-        |error: ascertain_sys::Error| Unavailable::Program { program: "a C compiler".into(), error: error.to_string() };
-    let anew = || compile(&Source::new(Language::C, TEXT).compiler(compiler).options(FAST_MATH)).map_err(missing);
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let library = compiled.entry(compiler.into()).or_insert_with(anew).clone()?;
-    library.function(&format!("{method}_{kind}")).map_err(missing)
+    let source = Source::new(Language::C, TEXT).compiler(compiler).options(FAST_MATH);
+    compiled::function(&source, &format!("{method}_{kind}"), "a C compiler")
 }
 
 #[cfg(test)]

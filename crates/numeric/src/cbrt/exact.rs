@@ -1,5 +1,5 @@
-//! The exact root: a table on the leading byte, and what one comparison takes off. The table is calculated when the crate
-//! is compiled.
+//! The exact root: a table on the leading byte, and what one comparison takes off. The table is calculated when the
+//! crate is compiled.
 //!
 //! A number is shifted left by a multiple of three, so that its leading byte is 32 to 255; there is an
 //! entry for each such byte. Within its interval the root is nearly a parabola, or, in fewer bits, a line.

@@ -1,4 +1,5 @@
-//! Digits on every machine: by arithmetic on packed numbers, and of numbers below a thousand, the commonest, from a table.
+//! Digits on every machine: by arithmetic on packed numbers, and of numbers below a thousand, the commonest, from a
+//! table.
 //!
 //! A number is halved by 10⁸, then 10⁴, 10² and 10; the halves of a stage sit side by side in one register and are
 //! divided together, by a multiplication and a shift. After Khuong and Wittrock's `an_itoa` (2017).

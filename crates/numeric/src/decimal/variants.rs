@@ -118,8 +118,8 @@ const EIGHT_AT_A_TIME: Column = Column::Avx512;
 #[cfg(not(target_arch = "x86_64"))]
 const EIGHT_AT_A_TIME: Column = Column::OneByOne;
 
-/// The variant whose instructions the plain calls take on this machine, `avx512` or `portable`; a number below 1,000 they
-/// take from a table. Whichever it is, the text is the same.
+/// The variant whose instructions the plain calls take on this machine, `avx512` or `portable`; a number below 1,000
+/// they take from a table. Whichever it is, the text is the same.
 pub fn chosen() -> &'static Variant {
     static CHOSEN: Once<&Variant> = Once::new();
     CHOSEN.get_or_init(|| first_that_runs(|requires| first_missing(requires).is_none()))

@@ -57,9 +57,9 @@ const PLAIN: &[&str] = &[];
 const AVX2: &[&str] = &["avx2", "fma"];
 const AVX512: &[&str] = &["avx512f"];
 
-/// The function for the number of coefficients, which the compiler unrolls, up to the fourth degree; beyond it the one for
-/// any number. The coefficients stay where they are: copies that are read in other pieces than they were written in make
-/// the CPU wait.
+/// The function for the number of coefficients, which the compiler unrolls, up to the fourth degree; beyond it the one
+/// for any number. The coefficients stay where they are: copies that are read in other pieces than they were written in
+/// make the CPU wait.
 macro_rules! by_length {
     ($coefficients:ident, $out:ident, $function:expr, beyond $of_any_degree:expr) => {
         match $coefficients {
@@ -175,8 +175,8 @@ pub const VARIANTS: &[Variant] = &[
 /// What [`fill`] takes, the first that the machine has.
 const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-neon", "direct"];
 
-/// The variant that [`fill`] takes on this machine: the first of `direct-avx512`, `direct-avx2`, `direct-neon` and `direct`
-/// that it has.
+/// The variant that [`fill`] takes on this machine: the first of `direct-avx512`, `direct-avx2`, `direct-neon` and
+/// `direct` that it has.
 pub fn chosen() -> &'static Variant {
     first_that_runs(|variant| variant.function().is_some())
 }

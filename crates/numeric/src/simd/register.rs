@@ -76,8 +76,20 @@ pub trait Register: Copy {
     }
 }
 
-/// Eight numbers in `PARTS` registers, the first numbers in the first: what is calculated in it is calculated in the order
-/// of an AVX-512 register, and has the same bits.
+/// A register's functions, which have the instructions of these CPU features, as whoever calls them promises.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! with_instructions {
+    ($features:literal $(unsafe fn $name:ident($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
+        $(#[inline]
+        #[target_feature(enable = $features)]
+        unsafe fn $name($($arguments)*) $(-> $result)? $body)*
+    };
+}
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(super) use with_instructions;
+
+/// Eight numbers in `PARTS` registers, the first numbers in the first: what is calculated in it is calculated in the
+/// order of an AVX-512 register, and has the same bits.
 #[derive(Clone, Copy)]
 pub struct Eight<V, const PARTS: usize>(pub [V; PARTS]);
 

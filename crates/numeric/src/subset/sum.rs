@@ -16,8 +16,8 @@ type Kernel = fn(&[[f64; BLOCK]], &[u64], &mut [f64; LANES]);
 /// The sum of the numbers whose bit is set: bit `i % 64` of word `i / 64` of the mask selects number `i`.
 ///
 /// Bits beyond the numbers are ignored, and 0 for a word that the mask does not have. What is not selected has no
-/// influence, not even an infinity or NaN. The sum of nothing is 0. Each term goes through at most [`additions`] roundings,
-/// so the error is at most that many times 2^-53 of the sum of the magnitudes.
+/// influence, not even an infinity or NaN. The sum of nothing is 0. Each term goes through at most [`additions`]
+/// roundings, so the error is at most that many times 2^-53 of the sum of the magnitudes.
 ///
 /// ```
 /// assert_eq!(ascertain_numeric::subset::sum(&[1.5, f64::NAN, 2.0], &[0b101]), 3.5);
@@ -84,7 +84,8 @@ fn portable(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
 mod tests {
     use super::*;
 
-    /// Every kernel that this machine has, on numbers of very different sizes and masks of every density: the same bits.
+    /// Every kernel that this machine has, on numbers of very different sizes and masks of every density: the same
+    /// bits.
     #[test]
     fn kernels_agree_to_the_last_bit() {
         let mut kernels: Vec<(&str, Kernel)> = vec![("chosen", kernel())];

@@ -68,8 +68,8 @@ where
     }
 }
 
-/// As [`accumulate`], of no more numbers than a register has: what they don't go to would add nothing, and merging it would
-/// be most of the work.
+/// As [`accumulate`], of no more numbers than a register has: what they don't go to would add nothing, and merging it
+/// would be most of the work.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.

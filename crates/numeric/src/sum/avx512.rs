@@ -61,7 +61,8 @@ struct UnitSums {
     /// Of the numbers in each half of a register.
     sums: [[__m512i; 2]; 2],
     about: [__m512; 2],
-    /// Greatest and least magnitude, as bits less one, so that a zero is the least to one and the greatest to the other.
+    /// Greatest and least magnitude, as bits less one, so that a zero is the least to one and the greatest to the
+    /// other.
     greatest: __m512i,
     least: __m512i,
 }

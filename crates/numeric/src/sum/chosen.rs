@@ -22,8 +22,8 @@ use alloc::vec::Vec;
 /// rounded by.
 ///
 /// The result has the same bits on every machine, in every run and wherever the slice lies: it is added up in a fixed
-/// order, by the instructions that do it fastest on this machine. The first call finds out which those are, in some 30 µs;
-/// [`chosen`](super::chosen()) tells. In another order of the numbers the last bit may be another;
+/// order, by the instructions that do it fastest on this machine. The first call finds out which those are, in some 30
+/// µs; [`chosen`](super::chosen()) tells. In another order of the numbers the last bit may be another;
 /// [`exact`](super::exact) gives the same bits in any order.
 ///
 /// NaN, infinities, signed zeros and sums that overflow only on the way give what
@@ -58,8 +58,8 @@ const DOTS: &[&str] = &["dot2-avx512", "dot2-avx2", "dot2-neon"];
 const PLAIN_DOT: &str = "dot2";
 
 /// The variant that [`sum`](super::sum()) takes on this machine, and with how many accumulators: the fastest of the
-/// `block-twosum` variants that it can run, with 1 accumulator for `f32` and 4 for `f64`. As all of them give the same bits,
-/// it does not matter to a result which it is.
+/// `block-twosum` variants that it can run, with 1 accumulator for `f32` and 4 for `f64`. As all of them give the same
+/// bits, it does not matter to a result which it is.
 ///
 /// ```
 /// use ascertain_numeric::sum::{Element, chosen, sum};
@@ -76,8 +76,8 @@ pub fn chosen<T: Element>() -> (&'static Variant<T>, u32) {
     (T::chosen().sum_variant().0, accumulators::<T>())
 }
 
-/// The variant that [`dot`](super::dot()) takes on this machine: the fastest of the `dot2` variants that it can run, all
-/// of which give the same bits.
+/// The variant that [`dot`](super::dot()) takes on this machine: the fastest of the `dot2` variants that it can run,
+/// all of which give the same bits.
 pub fn chosen_dot<T: Element>() -> &'static DotVariant<T> {
     T::chosen().dot_variant().0
 }

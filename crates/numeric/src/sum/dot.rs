@@ -16,12 +16,12 @@ use crate::simd::Register;
 
 /// Σ x·y of two slices of one length, as accurate as if it were calculated in twice the precision of the numbers and
 /// rounded once. For `f64` the error is at most u·|Σxy| + (2n·u)²·Σ|xy|, u = 2⁻⁵³, unless a product is below 2^−969,
-/// whose own error then underflows (by at most 2^−1074 each). Products of `f32` are exact in `f64`, and added plainly by
-/// fours: 3u·Σ|xy| more.
+/// whose own error then underflows (by at most 2^−1074 each). Products of `f32` are exact in `f64`, and added plainly
+/// by fours: 3u·Σ|xy| more.
 ///
 /// The result has the same bits on every machine, as that of [`sum()`](super::sum()) has, and the first call finds out
-/// which instructions are the fastest here; [`chosen_dot`](super::chosen_dot) tells. [`dot_of`](super::dot_of) gives the
-/// same bits in any order of the products.
+/// which instructions are the fastest here; [`chosen_dot`](super::chosen_dot) tells. [`dot_of`](super::dot_of) gives
+/// the same bits in any order of the products.
 ///
 /// A product beyond `f64::MAX` counts as an infinity; NaN and infinities give what [`exact`](super::exact) gives for
 /// the products. A result of zero is +0.0, as is that of nothing. Ogita, Rump and Oishi 2005, "Accurate sum and dot
@@ -188,8 +188,8 @@ unsafe fn push_part_products<V: Vector, T: Element>(
     }
 }
 
-/// The limit of [`Dot2`] of `f64`: its ten operations for each pair of registers, which wait for nothing. Not a dot product:
-/// the result is 0.
+/// The limit of [`Dot2`] of `f64`: its ten operations for each pair of registers, which wait for nothing. Not a dot
+/// product: the result is 0.
 #[cfg(target_arch = "x86_64")]
 pub struct LimitOfDot2;
 
@@ -274,8 +274,8 @@ pub struct DotVariant<T: 'static> {
     pub about: &'static str,
     /// The CPU features that it needs.
     pub requires: &'static [&'static str],
-    /// Whether its result is the dot product. It isn't where as much work is done that waits for nothing, to show what the
-    /// machine can do.
+    /// Whether its result is the dot product. It isn't where as much work is done that waits for nothing, to show what
+    /// the machine can do.
     pub is_product: bool,
     /// None where the architecture is another.
     kernel: Option<DotKernel<T>>,

@@ -112,7 +112,8 @@ pub trait Load: Copy + 'static {
     /// The CPU has the instructions of `V`, and `count` numbers are readable.
     unsafe fn load_partial<V: Vector>(from: *const Self, count: usize) -> V;
 
-    /// The sum of `BLOCK` registers at `from`; for `f32` unspecified where a number is not finite, which `poison` tells.
+    /// The sum of `BLOCK` registers at `from`; for `f32` unspecified where a number is not finite, which `poison`
+    /// tells.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`, and `BLOCK` × `V::LANES` numbers are readable.
@@ -123,42 +124,54 @@ pub trait Load: Copy + 'static {
     fn chosen() -> &'static Chosen<Self>;
 }
 
-impl Load for f32 {
-    const ONE: f32 = 1.0;
-    const SIGNIFICAND_BITS: i32 = f32::MANTISSA_DIGITS as i32;
+/// What the two types do alike, each by the loads of its own.
+macro_rules! alike {
+    ($number:ty as $signed:ty, $unsigned:ty: $exponents:ident, $load:ident, $load_partial:ident) => {
+        const ONE: $number = 1.0;
+        const SIGNIFICAND_BITS: i32 = <$number>::MANTISSA_DIGITS as i32;
 
-    #[inline(always)]
-    fn exponents(xs: &[f32]) -> Exponents {
-        // Plain loops over whole numbers, which the compiler turns into what the CPU has. Less one, so that a zero is
-        // the greatest to one and the least to the other.
-        let (mut greatest, mut least) = (-1_i32, u32::MAX);
-        for x in xs {
-            let less_one = x.abs().to_bits().wrapping_sub(1);
-            greatest = greatest.max(less_one.cast_signed());
-            least = least.min(less_one);
+        #[inline(always)]
+        fn exponents(xs: &[$number]) -> Exponents {
+            // Plain loops over whole numbers, which the compiler turns into what the CPU has. Less one, so that a zero
+            // is the greatest to one and the least to the other.
+            let (mut greatest, mut least) = (-1, <$unsigned>::MAX);
+            for x in xs {
+                let less_one = x.abs().to_bits().wrapping_sub(1);
+                greatest = <$signed>::max(greatest, less_one.cast_signed());
+                least = least.min(less_one);
+            }
+            Exponents::$exponents(greatest, least)
         }
-        Exponents::of_f32(greatest, least)
-    }
+
+        #[inline(always)]
+        unsafe fn load<V: Vector>(from: *const $number) -> V {
+            // SAFETY: the same contract.
+            unsafe { V::$load(from) }
+        }
+
+        #[inline(always)]
+        unsafe fn load_partial<V: Vector>(from: *const $number, count: usize) -> V {
+            // SAFETY: the same contract.
+            unsafe { V::$load_partial(from, count) }
+        }
+
+        fn chosen() -> &'static Chosen<$number> {
+            static CHOSEN: Chosen<$number> = Chosen::new();
+            &CHOSEN
+        }
+    };
+}
+
+impl Load for f32 {
+    const BLOCK: usize = 32;
+    const EXACT_PRODUCTS: bool = true;
+
+    alike!(f32 as i32, u32: of_f32, load_f32, load_partial_f32);
 
     #[inline(always)]
     unsafe fn sum_units<V: Vector>(xs: &[f32], unit: i32) -> Option<UnitSum> {
         // SAFETY: the same contract.
         unsafe { V::sum_units_f32(xs, unit) }
-    }
-
-    const BLOCK: usize = 32;
-    const EXACT_PRODUCTS: bool = true;
-
-    #[inline(always)]
-    unsafe fn load<V: Vector>(from: *const f32) -> V {
-        // SAFETY: the same contract.
-        unsafe { V::load_f32(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_partial<V: Vector>(from: *const f32, count: usize) -> V {
-        // SAFETY: the same contract.
-        unsafe { V::load_partial_f32(from, count) }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -167,54 +180,18 @@ impl Load for f32 {
         // SAFETY: the same contract.
         unsafe { V::sum_block_f32(from, poison) }
     }
-
-    fn chosen() -> &'static Chosen<f32> {
-        static CHOSEN: Chosen<f32> = Chosen::new();
-        &CHOSEN
-    }
 }
 
 impl Load for f64 {
-    const ONE: f64 = 1.0;
-    const SIGNIFICAND_BITS: i32 = f64::MANTISSA_DIGITS as i32;
-
-    #[inline(always)]
-    fn exponents(xs: &[f64]) -> Exponents {
-        // Plain loops over whole numbers, which the compiler turns into what the CPU has. Less one, so that a zero is
-        // the greatest to one and the least to the other.
-        let (mut greatest, mut least) = (-1_i64, u64::MAX);
-        for x in xs {
-            let less_one = x.abs().to_bits().wrapping_sub(1);
-            greatest = greatest.max(less_one.cast_signed());
-            least = least.min(less_one);
-        }
-        Exponents::of_f64(greatest, least)
-    }
-
     const BLOCK: usize = 1;
     const EXACT_PRODUCTS: bool = false;
 
-    #[inline(always)]
-    unsafe fn load<V: Vector>(from: *const f64) -> V {
-        // SAFETY: the same contract.
-        unsafe { V::load_f64(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_partial<V: Vector>(from: *const f64, count: usize) -> V {
-        // SAFETY: the same contract.
-        unsafe { V::load_partial_f64(from, count) }
-    }
+    alike!(f64 as i64, u64: of_f64, load_f64, load_partial_f64);
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn sum_block<V: Widen>(from: *const f64, _poison: &mut V::Poison) -> V {
         // SAFETY: the same contract.
         unsafe { V::load_f64(from) }
-    }
-
-    fn chosen() -> &'static Chosen<f64> {
-        static CHOSEN: Chosen<f64> = Chosen::new();
-        &CHOSEN
     }
 }

@@ -51,8 +51,8 @@ mod timed {
     /// Rounds in which each candidate is timed once.
     const ROUNDS: core::ops::RangeInclusive<u32> = 5..=40;
 
-    /// The candidate with the shortest of its times, which are taken by turns, so that what slows the machine slows all. Those
-    /// that come first are taken unless another is faster by more than clocks err.
+    /// The candidate with the shortest of its times, which are taken by turns, so that what slows the machine slows
+    /// all. Those that come first are taken unless another is faster by more than clocks err.
     fn fastest<C: Copy>(candidates: &[C], mut time_ns: impl FnMut(C) -> u64) -> C {
         let mut shortest_ns = vec![u64::MAX; candidates.len()];
         let mut all_ns = 0_u64;

@@ -1,4 +1,5 @@
-//! Every variant: a method with an instruction set, by name. A new one is a line in [`variants`], and a method under `method`.
+//! Every variant: a method with an instruction set, by name. A new one is a line in [`variants`], and a method under
+//! `method`.
 
 use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
 use super::element::Element;

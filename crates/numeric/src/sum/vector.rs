@@ -15,8 +15,8 @@ pub trait Vector: Register {
     /// On which units the exact subtractions of a loop run best.
     type Subtraction: Subtract<Self::Part>;
 
-    /// Its parts, the first numbers in the first. A loop that takes one after the other has fewer numbers under way than
-    /// one that does each operation for all, and they have to fit into the CPU's registers.
+    /// Its parts, the first numbers in the first. A loop that takes one after the other has fewer numbers under way
+    /// than one that does each operation for all, and they have to fit into the CPU's registers.
     fn parts(&mut self) -> &mut [Self::Part];
 
     /// The sum of all numbers (at most 4,096) in units of 2^unit (−127 to 126), of which each should be a whole number,

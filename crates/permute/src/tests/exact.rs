@@ -224,8 +224,8 @@ proptest! {
         prop_assert_eq!(exceedances(&given, &asked, technique), exact, "{:?} {:?} {:?}", given, asked, technique);
     }
 
-    /// Numbers of any size side by side, some of them alike or opposite: what the bounds decide is what exact arithmetic
-    /// says, which the test above holds against whole numbers.
+    /// Numbers of any size side by side, some of them alike or opposite: what the bounds decide is what exact
+    /// arithmetic says, which the test above holds against whole numbers.
     #[test]
     fn bounds_are_never_wrong(
         values in vec((1_u64..1 << 53, -150..150_i32, any::<bool>()), 8),

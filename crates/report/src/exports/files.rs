@@ -28,73 +28,42 @@ pub struct ExportFormat {
 
 /// Every kind.
 pub const FORMATS: &[ExportFormat] = &[
+    kind("export-json", "Write what was measured as hyperfine's JSON, in the form of its version 2", |r| {
+        hyperfine::json(&r.command_times(), &r.outcome.machine)
+    }),
+    kind("export-json-1", "The same in the form of its versions 1", |r| hyperfine::json_1(&r.command_times())),
+    kind("export-csv", "Write the times as hyperfine's CSV", |r| hyperfine::csv(&r.command_times())),
+    kind("export-markdown", "Write the times as hyperfine's Markdown table", |r| {
+        hyperfine::markdown(&r.command_times(), r.purpose.layout)
+    }),
+    kind("export-asciidoc", "Write the times as hyperfine's AsciiDoc table", |r| {
+        hyperfine::asciidoc(&r.command_times(), r.purpose.layout)
+    }),
+    kind("export-orgmode", "Write the times as hyperfine's org-mode table", |r| {
+        hyperfine::orgmode(&r.command_times(), r.purpose.layout)
+    }),
+    kind("export-junit", "Write JUnit XML for CI servers: a test case for each claim", junit::write),
     ExportFormat {
-        option: "export-json",
-        about: "Write what was measured as hyperfine's JSON, in the form of its version 2",
-        is_added: false,
-        write: |r| hyperfine::json(&r.command_times(), &r.outcome.machine),
-    },
-    ExportFormat {
-        option: "export-json-1",
-        about: "The same in the form of its versions 1",
-        is_added: false,
-        write: |r| hyperfine::json_1(&r.command_times()),
-    },
-    ExportFormat {
-        option: "export-csv",
-        about: "Write the times as hyperfine's CSV",
-        is_added: false,
-        write: |r| hyperfine::csv(&r.command_times()),
-    },
-    ExportFormat {
-        option: "export-markdown",
-        about: "Write the times as hyperfine's Markdown table",
-        is_added: false,
-        write: |r| hyperfine::markdown(&r.command_times(), r.purpose.layout),
-    },
-    ExportFormat {
-        option: "export-asciidoc",
-        about: "Write the times as hyperfine's AsciiDoc table",
-        is_added: false,
-        write: |r| hyperfine::asciidoc(&r.command_times(), r.purpose.layout),
-    },
-    ExportFormat {
-        option: "export-orgmode",
-        about: "Write the times as hyperfine's org-mode table",
-        is_added: false,
-        write: |r| hyperfine::orgmode(&r.command_times(), r.purpose.layout),
-    },
-    ExportFormat {
-        option: "export-junit",
-        about: "Write JUnit XML for CI servers: a test case for each claim",
-        is_added: false,
-        write: junit::write,
-    },
-    ExportFormat {
-        option: "export-github",
-        about: "Add a job summary for GitHub to FILE, \"$GITHUB_STEP_SUMMARY\" there; what stands in it is kept",
         is_added: true,
-        write: github::summary,
+        ..kind(
+            "export-github",
+            "Add a job summary for GitHub to FILE, \"$GITHUB_STEP_SUMMARY\" there; what stands in it is kept",
+            github::summary,
+        )
     },
-    ExportFormat {
-        option: "export-bencher",
-        about: "Write Bencher Metric Format: medians with intervals",
-        is_added: false,
-        write: bencher::write,
-    },
-    ExportFormat {
-        option: "export-go",
-        about: "Write the Go benchmark format, for benchstat: a line for each trial",
-        is_added: false,
-        write: go::write,
-    },
-    ExportFormat {
-        option: "export-google-benchmark",
-        about: "Write Google Benchmark's JSON, for its compare.py: a repetition for each trial",
-        is_added: false,
-        write: google_benchmark::write,
-    },
+    kind("export-bencher", "Write Bencher Metric Format: medians with intervals", bencher::write),
+    kind("export-go", "Write the Go benchmark format, for benchstat: a line for each trial", go::write),
+    kind(
+        "export-google-benchmark",
+        "Write Google Benchmark's JSON, for its compare.py: a repetition for each trial",
+        google_benchmark::write,
+    ),
 ];
+
+/// A kind that takes the place of what stands in the file.
+const fn kind(option: &'static str, about: &'static str, write: fn(&Results) -> String) -> ExportFormat {
+    ExportFormat { option, about, is_added: false, write }
+}
 
 /// Files are written anew at most this often.
 const EVERY_NS: u64 = 2_000_000_000;

@@ -82,9 +82,9 @@ fn cut_lines(text: &str, most_bytes: usize) -> String {
     format!("{kept}\n… and {} more lines, which GitHub would not show.\n", rest.lines().count())
 }
 
-/// `--annotate github`: a workflow command for each claim that failed, and for each that came to no verdict
-/// in its time, with its place where it has one; of a comparison without `--fail-if` that is a notice. GitHub makes annotations of the first ten of each kind: the
-/// tenth says how many more there are.
+/// `--annotate github`: a workflow command for each claim that failed, and for each that came to no verdict in its
+/// time, with its place where it has one; of a comparison without `--fail-if` that is a notice. GitHub makes
+/// annotations of the first ten of each kind: the tenth says how many more there are.
 ///
 /// GitHub's runner reads them from standard output and standard error alike.
 pub fn annotations(results: &Results) -> String {

@@ -58,8 +58,8 @@ fn configuration(outcome: &Outcome) -> String {
     format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
 }
 
-/// A line for each trial. A metric that was observed less often than others is missing from the last lines, and what was
-/// cut off from its own.
+/// A line for each trial. A metric that was observed less often than others is missing from the last lines, and what
+/// was cut off from its own.
 fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     let trials = arm.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let line = |trial: usize| {
@@ -77,8 +77,8 @@ fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     stopped.into_iter().chain(thinned(trials).map(line)).collect()
 }
 
-/// The times that are zero in some trial of some arm. benchstat turns `ns` into `sec`, but leaves a zero alone, which is
-/// the same in both and would have a table of its own: these are written in seconds, of every arm.
+/// The times that are zero in some trial of some arm. benchstat turns `ns` into `sec`, but leaves a zero alone, which
+/// is the same in both and would have a table of its own: these are written in seconds, of every arm.
 fn with_zeros<'a>(arms: &[ArmResults<'a>]) -> BTreeSet<&'a str> {
     let metrics = arms.iter().flat_map(|arm| &arm.metrics);
     metrics.filter(|(_, values)| values.contains(&0.0)).map(|(point, _)| point.metric.as_str()).collect()

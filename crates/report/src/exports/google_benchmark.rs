@@ -8,6 +8,7 @@
 
 use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::unit::Unit;
+use ascertain_sys::machine::Cache;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -54,7 +55,10 @@ pub(super) fn write(results: &Results) -> String {
 
 fn context(results: &Results) -> Value {
     let machine = &results.outcome.machine;
-    let cache = |cache: &ascertain_sys::machine::Cache| json!({ "type": cache.kind, "level": cache.level, "size": cache.size_bytes, "num_sharing": cache.shared_by });
+    let cache = |cache: &Cache| {
+        let (size, sharing) = (cache.size_bytes, cache.shared_by);
+        json!({ "type": cache.kind, "level": cache.level, "size": size, "num_sharing": sharing })
+    };
     json!({
         "executable": "ascertain",
         "num_cpus": machine.cpus_allowed,

@@ -164,7 +164,7 @@ pub(super) fn thinned(count: usize) -> impl Iterator<Item = usize> {
     (0..kept).map(move |index| index * count / kept)
 }
 
-/// UniqueNames that nobody has taken: one that comes again gets a number, as `go test` does it.
+/// Names that nobody has taken: one that comes again gets a number, as `go test` does it.
 #[derive(Default)]
 pub(super) struct UniqueNames(HashMap<String, u32>);
 

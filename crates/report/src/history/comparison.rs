@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::list::RunState;
 use super::words::{minute, of_place};
 use crate::clause::{ClaimFigure, arm_label};
-use crate::csv::{number, record};
+use crate::csv::{Field, record};
 use crate::figure::Figure;
 use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::terminal::Style;
-use crate::text::{command_line, plain, quoted};
+use crate::text::{command_line, parted, plain, quoted};
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`RunComparison`] in JSON.
@@ -96,6 +96,10 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    fn fields(&self) -> [&dyn Field; 4] {
+        [&self.n, &self.median, &self.low, &self.high]
+    }
+
     /// As people read it, in a unit.
     pub(super) fn figure(&self, unit: Unit) -> Figure {
         match unit {
@@ -161,8 +165,8 @@ impl ClaimSide {
 }
 
 /// What every reader of such a table must know.
-const NO_VERDICT: &str = "Trials are paired within a run, not between runs: what differs between the medians may be the \
-                          machine's doing, so the last column describes and nothing is concluded of it. To know, \
+const NO_VERDICT: &str = "Trials are paired within a run, not between runs: what differs between the medians may be \
+                          the machine's doing, so the last column describes and nothing is concluded of it. To know, \
                           measure both in one run: commands by ascertain compare, functions side by side in one bench.";
 
 impl RunComparison {
@@ -249,36 +253,25 @@ impl RunComparison {
         let claims = self.unmatched_claims.iter().zip(1..).filter_map(|(names, run)| said("Judged", names, run));
         points.chain(claims).collect()
     }
+
+    /// All of it, with what stands between sentences of one kind.
+    fn drawn(&self, gap: &str, said: &dyn Fn(&str) -> String, table: &dyn Fn(&Grid) -> String) -> String {
+        let all =
+            |sentences: Vec<String>| sentences.iter().map(|sentence| said(sentence)).collect::<Vec<_>>().join(gap);
+        let note = if self.points.is_empty() { "Nothing was measured in both." } else { NO_VERDICT };
+        let (differences, points, claims) = (table(&self.differences()), table(&self.points()), table(&self.claims()));
+        parted([all(self.opening()), differences, points, said(note), claims, all(self.unmatched())])
+    }
 }
 
 /// Both runs, what differs, what both measured and judged, and what only one did.
 pub fn table(comparison: &RunComparison, style: &Style) -> String {
-    let paragraphs = |sentences: Vec<String>| -> String {
-        sentences.iter().map(|sentence| style.paragraph(&plain(sentence))).collect()
-    };
-    let note = if comparison.points.is_empty() { "Nothing was measured in both." } else { NO_VERDICT };
-    let parts = [
-        paragraphs(comparison.opening()),
-        style.table(&comparison.differences()),
-        style.table(&comparison.points()),
-        style.paragraph(note),
-        style.table(&comparison.claims()),
-        paragraphs(comparison.unmatched()),
-    ];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    comparison.drawn("", &|sentence| style.paragraph(&plain(sentence)), &|grid| style.table(grid))
 }
 
 /// The same.
 pub fn markdown(comparison: &RunComparison) -> String {
-    let paragraphs = |sentences: Vec<String>| sentences.iter().map(|sentence| markdown::paragraph(sentence)).collect();
-    let note = if comparison.points.is_empty() { "Nothing was measured in both." } else { NO_VERDICT };
-    let mut parts: Vec<String> = paragraphs(comparison.opening());
-    parts.push(markdown::table(&comparison.differences()));
-    parts.push(markdown::table(&comparison.points()));
-    parts.push(markdown::paragraph(note));
-    parts.push(markdown::table(&comparison.claims()));
-    parts.extend::<Vec<String>>(paragraphs(comparison.unmatched()));
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    comparison.drawn("\n", &markdown::paragraph, &markdown::table)
 }
 
 /// The comparison as one object.
@@ -296,19 +289,9 @@ pub fn csv(comparison: &RunComparison) -> String {
     }
     lines += ",ratio\n";
     for point in &comparison.points {
-        let mut fields = vec![
-            point.experiment.clone(),
-            point.variant.clone(),
-            point.at.to_string(),
-            point.metric.clone(),
-            point.unit.symbol().to_string(),
-        ];
-        for Estimate { n, median, low, high } in point.estimates {
-            fields.push(n.to_string());
-            fields.extend([median, low, high].map(number));
-        }
-        fields.push(number(point.ratio));
-        lines += &record(&fields);
+        let ComparedPoint { experiment, variant, at, metric, unit, estimates: [first, second], ratio, .. } = point;
+        let arm: [&dyn Field; 5] = [experiment, variant, at, metric, &unit.symbol()];
+        lines += &record(&[&arm[..], &first.fields(), &second.fields(), &[ratio]].concat());
     }
     lines
 }

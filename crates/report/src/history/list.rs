@@ -6,11 +6,11 @@ use ascertain_engine::recorded::State;
 use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
-use super::words::{minute, shortened};
+use super::words::minute;
 use crate::csv::record;
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::terminal::Style;
-use crate::text::command_line;
+use crate::text::{command_line, counted, cut, escape_controls};
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`RunList`] in JSON.
@@ -89,28 +89,30 @@ impl RunState {
     }
 }
 
-/// More characters of a command line than this are left out.
-const COMMAND_CHARACTERS: usize = 60;
+/// More columns of a command line than this are left out.
+const COMMAND_COLUMNS: usize = 60;
 
-/// The answers in the order in which they are told, and their plurals.
-const ANSWERS: [(&str, &str); 9] = [
-    ("holds", "hold"),
-    ("refuted", "refuted"),
-    ("faster", "faster"),
-    ("slower", "slower"),
-    ("same", "same"),
-    ("undecided", "undecided"),
-    ("unavailable", "unavailable"),
-    ("failed", "failed"),
-    ("deferred", "deferred"),
+/// The answers in the order in which they are told.
+const ANSWERS: [&str; 11] = [
+    "holds",
+    "refuted",
+    "faster",
+    "slower",
+    "same",
+    "not slower",
+    "not faster",
+    "undecided",
+    "unavailable",
+    "failed",
+    "deferred",
 ];
 
 impl ListedRun {
     /// "7 hold, 3 refuted".
     fn claims(&self) -> String {
-        let counted = ANSWERS.iter().filter_map(|(word, plural)| {
-            let count = self.claims.get(*word).filter(|count| **count > 0)?;
-            Some(format!("{count} {}", if *count == 1 { word } else { plural }))
+        let counted = ANSWERS.into_iter().filter_map(|word| {
+            let count = *self.claims.get(word).filter(|count| **count > 0)?;
+            Some(format!("{count} {}", if count > 1 && word == "holds" { "hold" } else { word }))
         });
         counted.collect::<Vec<_>>().join(", ")
     }
@@ -130,7 +132,7 @@ impl RunList {
         for run in &self.runs {
             let said = match &run.reason {
                 Some(reason) => Cell::Text(reason.clone()),
-                None => Cell::Code(shortened(&command_line(&run.command_line), COMMAND_CHARACTERS)),
+                None => Cell::Code(cut(&escape_controls(&command_line(&run.command_line)), COMMAND_COLUMNS, '…')),
             };
             grid.rows.push(vec![
                 Cell::Code(run.id.clone()),
@@ -146,10 +148,10 @@ impl RunList {
 
     /// How many there are, and how many of them are shown.
     fn sentence(&self) -> String {
-        let runs = if self.count == 1 { "run" } else { "runs" };
+        let runs = counted(self.count, "run");
         match self.runs.len() as u64 {
-            shown if shown == self.count => format!("{} {runs} in {}.", self.count, self.folder),
-            shown => format!("The latest {shown} of {} {runs} in {}.", self.count, self.folder),
+            shown if shown == self.count => format!("{runs} in {}.", self.folder),
+            shown => format!("The latest {shown} of {runs} in {}.", self.folder),
         }
     }
 }
@@ -174,13 +176,13 @@ pub fn csv(list: &RunList) -> String {
     let mut lines = String::from("id,started,command_line,state,reason,claims,bytes\n");
     for run in &list.runs {
         lines += &record(&[
-            run.id.clone(),
-            run.started.clone().unwrap_or_default(),
-            command_line(&run.command_line),
-            run.state.word().to_string(),
-            run.reason.clone().unwrap_or_default(),
-            run.claims(),
-            run.bytes.to_string(),
+            &run.id,
+            &run.started,
+            &command_line(&run.command_line),
+            &run.state.word(),
+            &run.reason,
+            &run.claims(),
+            &run.bytes,
         ]);
     }
     lines

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::csv::record;
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::terminal::Style;
+use crate::text::{counted, parted};
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`Pruning`] in JSON.
@@ -66,8 +67,7 @@ impl Pruning {
     }
 
     fn sentence(&self) -> String {
-        let runs = |count: usize| if count == 1 { "1 run".to_string() } else { format!("{count} runs") };
-        let (removed, bytes) = (runs(self.removed.len()), Unit::Byte.human(self.removed_bytes as f64));
+        let (removed, bytes) = (counted(self.removed.len(), "run"), Unit::Byte.human(self.removed_bytes as f64));
         let said = match (self.removed.len(), self.dry_run) {
             (0, _) => "Nothing to delete".to_string(),
             (1, true) => format!("{removed} of {bytes} would be deleted"),
@@ -76,22 +76,18 @@ impl Pruning {
             (_, false) => format!("Deleted {removed} of {bytes} together"),
         };
         let verb = if self.kept == 1 { "stays" } else { "stay" };
-        format!("{said}; {} {verb} in {}.", runs(self.kept as usize), self.folder)
+        format!("{said}; {} {verb} in {}.", counted(self.kept, "run"), self.folder)
     }
 }
 
 /// The runs that go, and what that makes.
 pub fn table(pruning: &Pruning, style: &Style) -> String {
-    let table = style.table(&pruning.grid());
-    let gap = if table.is_empty() { "" } else { "\n" };
-    format!("{table}{gap}{}", style.paragraph(&pruning.sentence()))
+    parted([style.table(&pruning.grid()), style.paragraph(&pruning.sentence())])
 }
 
 /// The same.
 pub fn markdown(pruning: &Pruning) -> String {
-    let table = markdown::table(&pruning.grid());
-    let gap = if table.is_empty() { "" } else { "\n" };
-    format!("{table}{gap}{}", markdown::paragraph(&pruning.sentence()))
+    parted([markdown::table(&pruning.grid()), markdown::paragraph(&pruning.sentence())])
 }
 
 /// All as one object.
@@ -101,8 +97,7 @@ pub fn json(pruning: &Pruning) -> String {
 
 /// A line for each run that goes or is spared; the reason of one that goes is empty.
 pub fn csv(pruning: &Pruning) -> String {
-    let gone = pruning.removed.iter().map(|run| [run.id.clone(), run.bytes.to_string(), String::new()]);
-    let spared = pruning.spared.iter().map(|run| [run.id.clone(), String::new(), run.reason.clone()]);
-    let lines = gone.chain(spared).map(|fields| record(&fields));
-    "id,bytes,spared_because\n".to_string() + &lines.collect::<String>()
+    let gone = pruning.removed.iter().map(|PrunedRun { id, bytes }| record(&[id, bytes, &""]));
+    let spared = pruning.spared.iter().map(|SparedRun { id, reason }| record(&[id, &"", reason]));
+    "id,bytes,spared_because\n".to_string() + &gone.chain(spared).collect::<String>()
 }

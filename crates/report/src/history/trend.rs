@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::comparison::Estimate;
 use super::words::minute;
 use crate::clause::arm_label;
-use crate::csv::{number, record};
+use crate::csv::{Field, record};
 use crate::figure::Figure;
 use crate::grid::{Cell, ColumnKind, Grid, own_levels, shared_levels};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which, text};
@@ -140,7 +140,7 @@ impl Trend {
         .stacking(&["Started (UTC)", "95 % interval"]);
         for line in &self.lines {
             for (index, run) in line.runs.iter().enumerate() {
-                let Figure { value, range } = run.estimate.figure(self.unit);
+                let Figure { value, range, .. } = run.estimate.figure(self.unit);
                 let label = if index == 0 { self.label(line) } else { String::new() };
                 grid.rows.push(vec![
                     Cell::Code(label),
@@ -238,13 +238,10 @@ pub fn csv(trend: &Trend) -> String {
         String::from("experiment,metric,unit,variant,at,run_id,started,machine,n,median,median_low,median_high\n");
     for line in &trend.lines {
         for run in &line.runs {
-            let Estimate { n, median, low, high } = run.estimate;
-            let mut fields: Vec<String> = [&trend.experiment, &trend.metric].map(String::clone).into();
-            fields.extend([trend.unit.symbol().to_string(), line.variant.clone(), line.at.to_string()]);
-            fields.extend([&run.run_id, &run.started, &run.machine].map(String::clone));
-            fields.push(n.to_string());
-            fields.extend([median, low, high].map(number));
-            lines += &record(&fields);
+            let Trend { experiment, metric, unit, .. } = trend;
+            let TrendPoint { run_id, started, machine, estimate: Estimate { n, median, low, high } } = run;
+            let arm: [&dyn Field; 5] = [experiment, metric, &unit.symbol(), &line.variant, &line.at];
+            lines += &record(&[&arm[..], &[run_id, started, machine, n, median, low, high]].concat());
         }
     }
     lines

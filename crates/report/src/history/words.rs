@@ -1,21 +1,10 @@
 //! Pieces of text that several tables of the history have.
 
-use crate::text::escape_controls;
-
 /// `2026-11-21T09:30:12.000Z` to the minute: `2026-11-21 09:30`.
 pub(super) fn minute(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(11..16)) {
         (Some(date), Some(time)) => format!("{date} {time}"),
         _ => rfc3339.to_string(),
-    }
-}
-
-/// At most so many characters; where some are left out, the last says so.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    let text = escape_controls(text);
-    match text.char_indices().nth(most) {
-        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
-        None => text,
     }
 }
 
@@ -58,10 +47,8 @@ mod tests {
     }
 
     #[test]
-    fn times_and_commands_are_shortened() {
+    fn times_are_to_the_minute() {
         assert_eq!(minute("2026-11-21T09:30:12.000Z"), "2026-11-21 09:30");
         assert_eq!(minute("then"), "then");
-        assert_eq!(shortened("äöü", 3), "äöü");
-        assert_eq!(shortened("äöüß", 3), "äö…");
     }
 }

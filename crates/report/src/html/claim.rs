@@ -9,13 +9,13 @@ use super::mark::{SharedAxis, squares};
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
-use crate::clause::{ClaimFigure, Clause, compared_names, rate_figure};
+use crate::clause::{ClaimFigure, Clause, compared_names, ordered, rate_figure};
 use crate::figure::{brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
 use crate::sentence::{marked, overshoot};
 use crate::standing::distance;
-use crate::text::{grouped, quoted};
+use crate::text::{capitalised, grouped, quoted};
 
 /// A claim as the template draws it.
 pub(super) struct ClaimView {
@@ -98,8 +98,8 @@ pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &m
     anchors.into_iter().enumerate().map(view).collect()
 }
 
-/// Where claims are found on the page: under their own ids, where those can be addresses that nothing else has. All of the
-/// page's own are without a point.
+/// Where claims are found on the page: under their own ids, where those can be addresses that nothing else has. All of
+/// the page's own are without a point.
 pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
     let is_address = |id: &str| {
         let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.[]=,+:".contains(c));
@@ -114,15 +114,14 @@ pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
 
 /// The figure of a claim here and its range, without what it is a figure of, which is in the sentence.
 pub(super) fn here(claim: &ClaimResult) -> (String, String) {
-    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    let figure = grid::judged(claim).filter(|_| is_judged);
+    let figure = grid::judged(claim).filter(|_| grid::is_judged(claim));
     figure.map_or_else(Default::default, |figure| (figure.value, figure.range))
 }
 
 /// The claim as its author put it, or else what it asks.
 pub(super) fn heading(claim: &ClaimResult) -> Html {
-    match (claim.asked.judging, claim.asked.tests.as_slice()) {
-        (Judging::Order, [TestSpec::Versus { candidate, baseline, .. }]) => {
+    match ordered(claim) {
+        Some((_, candidate, baseline)) => {
             let (candidate, baseline) = compared_names(candidate, baseline);
             Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
         }
@@ -141,7 +140,7 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
 /// The sentence, where there is more to say than the verdict that stands beside it.
 pub(super) fn sentence(claim: &ClaimResult) -> String {
     let said = marked::beside_verdict(claim);
-    if said.is_empty() { marked::claim(claim) } else { marked::capitalised(&said) }
+    if said.is_empty() { marked::claim(claim) } else { capitalised(&said) }
 }
 
 /// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its
@@ -168,8 +167,10 @@ fn counts(claim: &ClaimResult) -> String {
         1 => ", 1 tie".into(),
         ties => format!(", {} ties", grouped(ties)),
     };
+    let open = if claim.unknown > 0 { format!(", {} left open", grouped(claim.unknown)) } else { String::new() };
     let done = if claim.asked.judging == Judging::Order { "won" } else { "true in" };
-    format!("{done} {} of {} {noun}{ties}", grouped(claim.successes), grouped(claim.trials.saturating_sub(claim.ties)))
+    let counted = claim.trials.saturating_sub(claim.ties);
+    format!("{done} {} of {} {noun}{ties}{open}", grouped(claim.successes), grouped(counted))
 }
 
 /// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".
@@ -236,20 +237,22 @@ fn reach(claim: &ClaimResult, state: State) -> String {
              often than it loses”, this is not exact by randomisation. It is about this machine while it was measured."
         }
         (_, Judging::Order) if claim.interferes => {
-            "The verdict takes it that nothing which lasts belongs to one of the two, so that the coin that drew each trial's \
-             order decides its outcome where they do not differ. Here what a trial ended with shows in the next one: \
-             let --prepare bring the machine into one state before each observation."
+            "The verdict takes it that nothing which lasts belongs to one of the two, so that the coin that drew each \
+             trial's order decides its outcome where they do not differ. Here what a trial ended with shows in the \
+             next one: let --prepare bring the machine into one state before each observation."
         }
         (_, Judging::Order) if claim.basis == Some(Basis::Magnitudes) => {
-            "The two differ, and the one that the answer prefers wins more of these pairs, or wins by more. A coin drew the order \
-             in each trial, so that they differ, and which way, is exact, whatever else the machine did; that it wins more \
-             often, the count of the pairs that gave the verdict does not show. How big the difference is, the ratio’s interval says, for trials that \
-             are alike. That it will be so on another day or another machine is your inference."
+            "The two differ, and the one that the answer prefers wins more of these pairs, or wins by more. A coin \
+             drew the order in each trial, so that they differ, and which way, is exact, whatever else the machine \
+             did; that it wins more often, the count of the pairs that gave the verdict does not show. How big the \
+             difference is, the ratio’s interval says, for trials that are alike. That it will be so on another day \
+             or another machine is your inference."
         }
         (_, Judging::Order) => {
-            "The answer says which of the two wins more often than it loses. A coin drew the order in each trial, so for the trials \
-             measured this is exact, whatever else the machine did. How big the difference is, the ratio’s interval \
-             says, for trials that are alike. That it will be so on another day or another machine is your inference."
+            "The answer says which of the two wins more often than it loses. A coin drew the order in each trial, so \
+             for the trials measured this is exact, whatever else the machine did. How big the difference is, the \
+             ratio’s interval says, for trials that are alike. That it will be so on another day or another machine \
+             is your inference."
         }
         (_, Judging::Rate) => {
             "The verdict is about the average rate over the trials measured, and for that it is valid whether or not \

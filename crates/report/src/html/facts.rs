@@ -7,7 +7,7 @@ use ascertain_sys::machine::{Cache, Machine};
 
 use super::markup::Html;
 use crate::figure::odds;
-use crate::text::grouped;
+use crate::text::{counted, grouped};
 
 /// A name and what is known under it.
 pub(super) struct Fact {
@@ -52,7 +52,7 @@ pub(super) fn moment(rfc3339: &str) -> String {
 /// The machine in a few words: what a figure can't do without.
 pub(super) fn in_short(machine: &Machine) -> String {
     let virtualisation = machine.virtualisation.as_ref().map(|hypervisor| format!("virtual machine ({hypervisor})"));
-    let parts = [machine.cpu_model.clone(), cpus(machine.cpus_allowed), machine.kernel.clone()];
+    let parts = [machine.cpu_model.clone(), counted(machine.cpus_allowed, "CPU"), machine.kernel.clone()];
     joined(parts.map(Some).into_iter().chain([virtualisation]))
 }
 
@@ -86,18 +86,14 @@ pub(super) fn notice(state: State) -> Option<&'static str> {
 
 fn cpu(machine: &Machine) -> String {
     let allowed = match (machine.cpus_allowed, machine.cpus_online) {
-        (allowed, online) if allowed == online => cpus(online),
-        (allowed, online) => format!("{allowed} of {}", cpus(online)),
+        (allowed, online) if allowed == online => counted(online, "CPU"),
+        (allowed, online) => format!("{allowed} of {}", counted(online, "CPU")),
     };
     let quota = machine.cpu_quota.map(|quota| format!("a quota of {quota} CPUs’ time"));
     let governor = machine.governor.as_ref().map(|governor| format!("governor {governor}"));
     let boost = machine.boost.map(|on| if on { "boost on" } else { "boost off" }.to_string());
     let parts = [Some(machine.cpu_model.clone()), Some(machine.architecture.clone()), Some(allowed)];
     joined(parts.into_iter().chain([quota, governor, boost]))
-}
-
-fn cpus(count: usize) -> String {
-    if count == 1 { "1 CPU".into() } else { format!("{count} CPUs") }
 }
 
 fn caches(caches: &[Cache]) -> String {

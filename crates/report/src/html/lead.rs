@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Better};
-use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::claim::{anchors, heading, here, sentence};
 use super::markup::Html;
 use crate::amount::{Wording, apart};
-use crate::clause::compared_names;
+use crate::clause::{compared_names, joined, ordered};
 use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid;
 use crate::sentence::marked;
 use crate::standing::distance;
-use crate::text::{grouped, plain, quoted};
+use crate::text::{capitalised, grouped, plain, quoted};
 
 /// A command or function against the reference, as it was judged.
 struct Compared<'a> {
@@ -62,7 +62,7 @@ impl Answer {
                 Answer {
                     headline: Html(format!(
                         "<span class=\"{verdict}\">{}:</span> {}",
-                        marked::capitalised(verdict),
+                        capitalised(verdict),
                         heading(one)
                     )),
                     ..said(purpose.into(), sentence(one))
@@ -108,11 +108,9 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
 }
 
 fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
-    let [TestSpec::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
-    let is_judged = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided);
-    let decision = claim.decision.filter(|_| is_judged && claim.trials > 0);
-    let is_order = claim.asked.judging == Judging::Order;
-    is_order.then_some(Compared { claim, measure, candidate, reference: baseline, decision })
+    let (measure, candidate, reference) = ordered(claim)?;
+    let decision = claim.decision.filter(|_| grid::is_judged(claim) && claim.trials > 0);
+    Some(Compared { claim, measure, candidate, reference, decision })
 }
 
 /// "`new` is 1.26 times as fast as `old`", and "The median is 1.9 ms against 2.4 ms, …".
@@ -129,8 +127,7 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
         let headline = format!("{one} {word} {other}");
         let times = apart(claim, measure, &[1.0]).filter(|_| marked::agrees(claim, faster));
         let Some(times) = times else { return (headline, format!("{medians}; {sure}.")) };
-        let short = times.split_once(" (").map_or(times.as_str(), |(short, _)| short);
-        (format!("{headline}: {short}"), format!("{medians}, {times}; {sure}."))
+        (format!("{headline}: {}", times.value), format!("{medians}, {}; {sure}.", joined(&times)))
     };
     let by_margin =
         |words: &str| claim.asked.margin.map_or_else(String::new, |margin| format!("{words}{}", exact_percent(margin)));
@@ -192,7 +189,7 @@ fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!names.is_empty()).then(|| format!("{words}: {}{more}", names[..names.len().min(MOST_NAMES)].join(", ")))
     });
-    let groups = marked::capitalised(&groups.collect::<Vec<_>>().join("; "));
+    let groups = capitalised(&groups.collect::<Vec<_>>().join("; "));
     format!("{opening} {groups}.")
 }
 
@@ -288,8 +285,8 @@ pub fn missing_trials(run: &RecordedRun) -> Option<String> {
         }
     };
     Some(format!(
-        "The evidence of this run is not whole: {what}. Verdicts and tables are as the run wrote them when it ended and \
-         can't be checked against its rows; pictures show what is left."
+        "The evidence of this run is not whole: {what}. Verdicts and tables are as the run wrote them when it ended \
+         and can't be checked against its rows; pictures show what is left."
     ))
 }
 

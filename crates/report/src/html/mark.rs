@@ -7,8 +7,10 @@ use ascertain_engine::outcome::{ClaimResult, Verdict};
 
 use super::markup::Html;
 use crate::amount::Amount;
+use crate::clause::failures;
 use crate::figure::{Figure, exact_percent};
 use crate::standing::Standing;
+use crate::text::grouped;
 
 /// The axis that all claims of a page share: logarithmic, with what was claimed in the middle.
 #[derive(Clone, Copy)]
@@ -100,7 +102,8 @@ impl SharedAxis {
             None => "times what was claimed".into(),
         };
         Html(format!(
-            "<svg class=\"mini\" viewBox=\"0 0 {WIDTH} 20\" role=\"img\" aria-label=\"{figure} {label}\">{drawing}</svg>"
+            "<svg class=\"mini\" viewBox=\"0 0 {WIDTH} 20\" role=\"img\" aria-label=\"{figure} \
+             {label}\">{drawing}</svg>"
         ))
     }
 }
@@ -109,7 +112,8 @@ fn words(text: &str) -> Html {
     Html(format!("<span class=\"na\">{text}</span>"))
 }
 
-/// A square for each trial with what they mean; nothing where no trial was judged, or all would be alike in any other run.
+/// A square for each trial with what they mean; nothing where no trial was judged, or all would be alike in any other
+/// run.
 pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     const A_ROW: u64 = 40;
     const MOST_SQUARES: u64 = 400;
@@ -117,10 +121,10 @@ pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
         return None;
     }
     let each = claim.trials.div_ceil(MOST_SQUARES);
-    let missed = claim.trials.saturating_sub(claim.successes + claim.ties);
+    let missed = failures(claim.judged());
     let mut drawing = String::new();
     let mut begin = 0;
-    for (class, count) in [("holds", claim.successes), ("refuted", missed), ("undecided", claim.ties)] {
+    for (class, count) in [("holds", claim.successes), ("refuted", missed), ("undecided", claim.ties + claim.unknown)] {
         // Whoever was seen at all has a square.
         let squares = if each == 1 {
             count
@@ -143,19 +147,18 @@ pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     let rows = begin.div_ceil(A_ROW);
     let (width, height) = (begin.min(A_ROW) * 13, rows * 13);
     let svg = format!(
-        "<svg class=\"squares\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" aria-hidden=\"true\">{drawing}</svg>"
+        "<svg class=\"squares\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         aria-hidden=\"true\">{drawing}</svg>"
     );
-    let said = |class: &str, count: u64, words: &str| {
-        format!("<b class=\"{class}\">{}</b> {words}", crate::text::grouped(count))
-    };
+    let said = |class: &str, count: u64, words: &str| format!("<b class=\"{class}\">{}</b> {words}", grouped(count));
     let a_square =
         if each == 1 { "Each square is a trial".to_string() } else { format!("Each square is {each} trials") };
     let is_order = claim.asked.judging == Judging::Order;
     let [yes, no] = if is_order { ["won", "lost"] } else { ["where it was as claimed", "where it was not"] };
     let mut parts = vec![said("holds", claim.successes, yes), said("refuted", missed, no)];
-    if claim.ties > 0 {
-        parts.push(said("undecided", claim.ties, if claim.ties == 1 { "tie" } else { "ties" }));
-    }
+    let neither = [(claim.ties, if claim.ties == 1 { "tie" } else { "ties" }), (claim.unknown, "left open")];
+    let neither = neither.into_iter().filter(|(count, _)| *count > 0);
+    parts.extend(neither.map(|(count, words)| said("undecided", count, words)));
     let least = match is_order {
         true => String::new(),
         false => format!(" It has to be at least {}.", Html::sentence(&exact_percent(claim.rate_claimed))),

@@ -12,7 +12,7 @@ use crate::clause::Clause;
 use crate::figure::exact_percent;
 use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::standing::Standing;
-use crate::text::NO_BREAK;
+use crate::text::{NO_BREAK, counted};
 
 /// A table as the template draws it.
 pub(super) struct TableView {
@@ -157,7 +157,7 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
     let count = |is: &dyn Fn(&AlignedRow) -> bool| rows.iter().filter(|row| is(row)).count();
     let (other, apart) =
         (count(&|row| !row.is_answered_alike()), count(&|row| row.is_answered_alike() && row.is_apart()));
-    let claims = if rows.len() == 1 { "1 claim".into() } else { format!("{} claims", rows.len()) };
+    let claims = counted(rows.len(), "claim");
     let summary = match (other, apart) {
         (0, 0) => format!("{claims}: the runs came to the same on each."),
         (other, 0) => format!("{claims}: the answers are not the same on {other}."),

@@ -11,12 +11,14 @@ use super::labelled::labelled;
 use super::paired::{paired, values};
 use super::{Picture, PictureKind, Table, names};
 use crate::amount::Amount;
+use crate::clause::failures;
 use crate::figure::{Figure, exact_percent, odds, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
+use crate::text::counted;
 
-/// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the order
-/// measured, with their bound; for a rate where it lies, beside the one that is claimed, and the values that the predicate
-/// speaks of; then the path of the evidence to its threshold.
+/// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the
+/// order measured, with their bound; for a rate where it lies, beside the one that is claimed, and the values that the
+/// predicate speaks of; then the path of the evidence to its threshold.
 ///
 /// None for a claim without chance in it, or of which nothing was measured.
 pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
@@ -79,7 +81,7 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
         let log_e = [point.log_e_holds, point.log_e_refuted][direction];
         let points = vec![[point.counted as f64, powers_of_ten(log_e)]];
         layers.push(Layer::Dots { series: Some(direction), points, hollow: false });
-        let label = format!("{} after {}", words[direction], names::counted(point.counted as usize, "trial"));
+        let label = format!("{} after {}", words[direction], counted(point.counted, "trial"));
         layers.push(Layer::Rule { on: Which::X, at: point.counted as f64, label });
     }
     let ends = [last.log_e_holds, last.log_e_refuted].map(powers_of_ten);
@@ -93,7 +95,7 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
         alt: format!(
             "{}: after {} the evidence {} is 10^{:.2}, and {} 10^{:.2}. {verdict}",
             said(claim),
-            names::counted(last.counted as usize, "trial"),
+            counted(last.counted, "trial"),
             statements[0],
             ends[0],
             statements[1],
@@ -153,10 +155,11 @@ const LEFT_OUT: f64 = 1e-6;
 const ABOVE: f64 = 1.12;
 
 /// The density of a claim's rate, Beta(s+1, f+1): what a uniform prior makes of the successes and failures seen. With
-/// the claimed rate, and with the claim's interval above it. Nothing without trials.
+/// the claimed rate, and with the claim's interval above it. Nothing without trials that came out one way or the other.
 pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     let rate = claim.rate?;
-    let tally = Tally::new(claim.trials - claim.ties, claim.successes).ok()?;
+    let failures = failures(claim.judged());
+    let tally = Tally::new(claim.successes + failures, claim.successes).ok().filter(|tally| tally.trials > 0)?;
     let points = density_line(tally)?;
     let peak = points.iter().fold(0.0, |most: f64, point| most.max(point[1]));
     let rule = |at: f64, label: String| Layer::Rule { on: Which::X, at, label };
@@ -174,15 +177,15 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         series.push(format!("interval, each end wrong with a chance of at most {}", odds(claim.error)));
     }
     let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-    let failures = tally.trials - tally.successes;
+    let open = if claim.unknown > 0 { format!(", {} were left open", claim.unknown) } else { String::new() };
     let plot = Plot {
         id,
         title: "Where the rate lies: its posterior, from a uniform prior".into(),
         alt: format!(
-            "{}: {} of {} trials succeeded and {failures} failed, a rate of {figure}; claimed are {claimed}.",
+            "{}: {} of {} trials succeeded and {failures} failed{open}, a rate of {figure}; claimed are {claimed}.",
             said(claim),
             tally.successes,
-            tally.trials
+            claim.trials - claim.ties
         ),
         x: Axis::new("rate of success", Scale::Linear, Unit::One).percent(),
         y: Axis::new("", Scale::Linear, Unit::One),
@@ -194,7 +197,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     let likely = Figure::of_share(Some(rate), Some(credible.low), Some(credible.high), claim.rate_claimed).range;
     let range = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed).range;
     for (name, cell) in [
-        ("Trials", tally.trials.to_string()),
+        ("Trials", (claim.trials - claim.ties).to_string()),
         ("Successes", tally.successes.to_string()),
         ("Failures", failures.to_string()),
         ("Rate", percent(rate)),

@@ -13,6 +13,7 @@ use super::measured::{MedianInterval, Medians, from_zero, is_taken_back, scale_f
 use super::quantiles::MOST_LINES;
 use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
+use crate::text::capitalised;
 
 /// The most places in time where trials do not look at the same times.
 const MOST_PLACES: usize = 100;
@@ -102,7 +103,7 @@ fn picture(curves: &[Curve], metric: &Metric, id: String, of_which: &str, experi
     });
     let name = names::spoken(&metric.name);
     let keys = curves.iter().map(|curve| if curve.key.is_empty() { name.clone() } else { curve.key.to_string() });
-    let title = format!("{} over time{of_which}: medians with 95 % bands", names::capitalised(&name));
+    let title = format!("{} over time{of_which}: medians with 95 % bands", capitalised(&name));
     let plot = Plot {
         id,
         alt: format!("{title}, in the experiment {experiment}. {}", in_words(curves, metric.unit)),

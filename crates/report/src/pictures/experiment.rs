@@ -13,11 +13,11 @@ use super::quantiles::{LEAST_VALUES, MOST_LINES, about, quantiles};
 use super::sweep::Sweep;
 use super::trials::trials;
 use super::{Picture, names};
-use crate::text::quoted;
+use crate::text::{counted, quoted};
 
 /// The pictures of an experiment: of each metric those that the experiment asks for, its quantiles, and its medians
-/// where arms are many or values few; of the first metric its values in the order measured. None of a metric that is the
-/// same in every trial of every arm.
+/// where arms are many or values few; of the first metric its values in the order measured. None of a metric that is
+/// the same in every trial of every arm.
 ///
 /// Where there are more arms than colours, a plot of lines shows a selection, and its title says so. None for an
 /// experiment that the run does not have.
@@ -160,7 +160,7 @@ fn in_words(measured: &Measured) -> Option<String> {
     let trials: u64 = measured.rows.iter().map(|row| row.n()).sum();
     if let Some(value) = measured.but_for_stopped() {
         let stopped = measured.censored();
-        let trials = names::counted(trials as usize, "trial");
+        let trials = counted(trials, "trial");
         return Some(format!(
             "{} was {} in all but {stopped} of {trials}, which met the time limit.",
             subject(measured),
@@ -171,7 +171,7 @@ fn in_words(measured: &Measured) -> Option<String> {
     let seen = match (trials, measured.rows.len()) {
         (1, _) => "in its one trial".to_string(),
         (_, 1) => format!("in all {trials} trials"),
-        (_, rows) => format!("in every trial of all {}", names::counted(rows, "arm")),
+        (_, rows) => format!("in every trial of all {}", counted(rows, "arm")),
     };
     Some(format!("{} was {} {seen}.", subject(measured), said(measured, value)))
 }
@@ -189,7 +189,7 @@ fn of_sweeps(run: &RecordedRun, spec: &Spec, measured: &Measured) -> Vec<String>
         let in_words = |(value, lines): (f64, Vec<String>)| {
             let of = match lines.as_slice() {
                 [_] | [_, _] | [_, _, _] => lines.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
-                lines => names::counted(lines.len(), "arm"),
+                lines => counted(lines.len(), "arm"),
             };
             let (value, factor) = (said(measured, value), quoted(sweep.factor));
             format!("{} was {value} for {of} at every level of {factor}.", subject(measured))

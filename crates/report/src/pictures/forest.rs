@@ -71,8 +71,8 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
     Some(Picture { kind: PictureKind::Medians, plot: labelled(plot, measured.unit), table: table(measured) })
 }
 
-/// The lines of the rows. Where variants and levels differ, only these are written, which the axis's label names; of many
-/// rows those of a variant stand below its name: `4` below `kahan:`.
+/// The lines of the rows. Where variants and levels differ, only these are written, which the axis's label names; of
+/// many rows those of a variant stand below its name: `4` below `kahan:`.
 fn lines(measured: &Measured) -> Lines {
     const MANY_ROWS: usize = 8;
     let rows: Vec<(&Arm, &str)> = measured.rows.iter().map(|row| (row.arm, row.key)).collect();

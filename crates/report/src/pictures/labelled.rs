@@ -20,7 +20,8 @@ pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     plot
 }
 
-/// An end that has no place on the axis bounds nothing, and where both are at the estimate, that is all there is to say.
+/// An end that has no place on the axis bounds nothing, and where both are at the estimate, that is all there is to
+/// say.
 fn label(row: &Interval, axis: &Axis, unit: Unit, landmarks: &[f64]) -> String {
     if row.low == row.high && row.value == row.low && !axis.in_percent {
         return unit.human(row.value);

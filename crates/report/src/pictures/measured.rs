@@ -14,6 +14,7 @@ use ascertain_stats::{QuantileRanks, quantile_ranks, quantile_sorted};
 use super::names;
 use crate::figure::Figure;
 use crate::plot::{Axis, Scale};
+use crate::text::capitalised;
 
 /// The error of each end of an interval that is not a claim's.
 const ERROR_OF_END: f64 = 0.025;
@@ -157,7 +158,7 @@ impl<'a> Measured<'a> {
 
     /// The metric's name as a title begins: `Time (type=f32)`.
     pub fn title(&self) -> String {
-        let name = names::capitalised(&names::spoken(self.metric));
+        let name = capitalised(&names::spoken(self.metric));
         if self.at.is_empty() { name } else { format!("{name} ({})", self.at) }
     }
 

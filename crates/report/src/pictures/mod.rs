@@ -1,9 +1,10 @@
-//! Pictures of runs: what was recorded, turned into [`Plot`](ascertain_plot::Plot)s, each with a small table that says the same in
-//! numbers.
+//! Pictures of runs: what was recorded, turned into [`Plot`](ascertain_plot::Plot)s, each with a small table that says
+//! the same in numbers.
 //!
 //! A picture is there only if it has something to show. Values that were cut off are known to be above what was seen:
-//! they take part in every rank, are drawn there as rings, and quantiles and ends that only they bound are unbounded above. Intervals and bands are those of a quantile at 95 % each ([`ascertain_stats::quantile_ranks`]),
-//! but for those of claims, which are at the claim's own error.
+//! they take part in every rank, are drawn there as rings, and quantiles and ends that only they bound are unbounded
+//! above. Intervals and bands are those of a quantile at 95 % each ([`ascertain_stats::quantile_ranks`]), but for those
+//! of claims, which are at the claim's own error.
 
 mod claim;
 mod curve;

@@ -23,17 +23,6 @@ pub(super) fn spoken(metric: &str) -> String {
     }
 }
 
-/// The text as a title begins.
-pub(super) fn capitalised(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
-}
-
-/// "1 arm", "3 arms".
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 /// Short names that tell rows of arms and keys apart: the variant, the levels that are not the same for all, the key.
 pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
     let Some(((first, _), _)) = rows.split_first() else { return Vec::new() };
@@ -151,8 +140,9 @@ pub(super) fn on_axis(names: &[&str]) -> (Vec<String>, String) {
     (names.iter().map(|name| name[shared.len()..].to_string()).collect(), label)
 }
 
-/// Which series each row is, and the names of all series. A variant has the series, and with it the colour and the shape,
-/// that its place in its experiment gives it, in all pictures; where rows are of one variant they are told apart in order.
+/// Which series each row is, and the names of all series. A variant has the series, and with it the colour and the
+/// shape, that its place in its experiment gives it, in all pictures; where rows are of one variant they are told apart
+/// in order.
 pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usize>, Vec<String>) {
     let place = |arm: &Arm| variants.iter().position(|variant| variant.name == arm.variant);
     let places: Option<Vec<usize>> = rows.iter().map(|(arm, _)| place(arm)).collect();

@@ -15,9 +15,9 @@ use super::measured::{Measured, scale_for};
 use super::trials::not_drawn;
 use super::{Picture, PictureKind, Table, names};
 use crate::amount::Amount;
-use crate::clause::{ClaimFigure, adjective};
+use crate::clause::{ClaimFigure, adjective, failures};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
-use crate::text::plain;
+use crate::text::{capitalised, counted, plain};
 
 /// After how many trials the running estimate is brought up to date: whenever so much has been added.
 const LOOK_EVERY_SHARE: usize = 8;
@@ -127,18 +127,18 @@ fn in_words(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> Stri
     let ties = count(path, None);
     if ties > 0 {
         text += &match claim.unknown {
-            0 => format!(", {}", names::counted(ties, "tie")),
+            0 => format!(", {}", counted(ties, "tie")),
             _ => format!(", {ties} {}", open_ones(claim)),
         };
     }
     let figure = ClaimFigure::of(claim).map(|figure| format!("; {}", plain(&figure.clause)));
-    format!("of {}, {text}{}.", names::counted(path.successes.len(), "trial"), figure.unwrap_or_default())
+    format!("of {}, {text}{}.", counted(path.successes.len(), "trial"), figure.unwrap_or_default())
 }
 
 fn table(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> Table {
     let [kept, missed] = effect.sides(claim);
     let mut table = Table::new(&["", ""]);
-    let mut row = |name: &str, cell: String| table.rows.push(vec![names::capitalised(name), cell]);
+    let mut row = |name: &str, cell: String| table.rows.push(vec![capitalised(name), cell]);
     let sorted = path.statistics.sorted();
     row("trials", path.successes.len().to_string());
     row(&kept, count(path, Some(true)).to_string());
@@ -181,15 +181,15 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
         let points = drawn.clone().filter(|(.., success)| *success == Some(outcome)).map(|&(x, y, _)| [x, y]).collect();
         Layer::Dots { series: Some(series), points, hollow: false }
     });
-    let failures = claim.trials - claim.ties - claim.successes;
+    let failures = failures(claim.judged());
     let name = names::spoken(&measure.metric);
     let plot = Plot {
         id,
-        title: format!("{} in the order measured{not_drawn}", names::capitalised(&name)),
+        title: format!("{} in the order measured{not_drawn}", capitalised(&name)),
         alt: format!(
             "{}: {predicate} was met in {} and missed in {failures}; the median {name} is {}.",
             said(claim),
-            names::counted(claim.successes as usize, "trial"),
+            counted(claim.successes, "trial"),
             row.median.figure(measure.unit)
         ),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),

@@ -6,8 +6,9 @@ use ascertain_engine::unit::Unit;
 use ascertain_stats::QuantileRanks;
 
 use super::measured::{ArmRow, Measured, ranks};
-use super::{Picture, PictureKind, Table, names};
+use super::{Picture, PictureKind, Table};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
+use crate::text::counted;
 
 /// The most lines in a plot: as many as there are colours to tell them apart.
 pub(super) const MOST_LINES: usize = 8;
@@ -141,7 +142,7 @@ fn cells(row: &ArmRow, measured: &Measured) -> Vec<String> {
 pub(super) fn about(what: &str, experiment: &str, measured: &Measured) -> String {
     let arms = match measured.rows.as_slice() {
         [row] => row.name.clone(),
-        rows => names::counted(rows.len(), "arm"),
+        rows => counted(rows.len(), "arm"),
     };
     format!("{} {what} of {arms} in the experiment {experiment}", measured.title())
 }

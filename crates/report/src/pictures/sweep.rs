@@ -11,6 +11,7 @@ use super::measured::{ArmRow, Measured, MedianInterval, from_zero};
 use super::quantiles::{MOST_LINES, cut_off};
 use super::{Picture, PictureKind, Table, measured, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
+use crate::text::counted;
 
 /// What is swept, and where.
 pub(super) struct Sweep<'a> {
@@ -178,7 +179,7 @@ impl Line<'_> {
 /// What a title says of medians that have no place on a logarithmic axis.
 pub(super) fn zeros(scale: &Scale, medians: impl Iterator<Item = f64>) -> String {
     let count = medians.filter(|median| *median == 0.0 && *scale == Scale::Log).count();
-    if count == 0 { String::new() } else { format!(" ({} of zero not drawn)", names::counted(count, "median")) }
+    if count == 0 { String::new() } else { format!(" ({} of zero not drawn)", counted(count, "median")) }
 }
 
 /// The lines of each plot: together if they touch as much memory and are not too many, else by their other levels,

@@ -6,8 +6,9 @@ use ascertain_stats::median_sorted;
 
 use super::measured::Measured;
 use super::quantiles::{MOST_LINES, cut_off};
-use super::{Picture, PictureKind, Table, names};
+use super::{Picture, PictureKind, Table};
 use crate::plot::{Axis, Layer, Plot, Scale, Which};
+use crate::text::counted;
 
 /// A metric trial by trial, a dot a value; of many rows a selection. Nothing where there is nothing to follow.
 pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Picture> {
@@ -55,7 +56,7 @@ pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Pic
 
 /// What a title says of values that are infinite and can't be drawn.
 pub(super) fn not_drawn(count: usize) -> String {
-    if count == 0 { String::new() } else { format!(" ({} cut off, not drawn)", names::counted(count, "value")) }
+    if count == 0 { String::new() } else { format!(" ({} cut off, not drawn)", counted(count, "value")) }
 }
 
 /// The median of either half of the trials.

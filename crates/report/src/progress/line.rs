@@ -8,18 +8,19 @@ use std::time::Duration;
 use ascertain_engine::run::Progress;
 use ascertain_sys::clock;
 
-use super::words::{Alphabet, bar, cut, of_run};
+use super::words::{Alphabet, bar, of_run};
+use crate::text::cut;
 
 /// The line moves as often at least.
 const BEAT_NS: u64 = 1_000_000_000;
 /// Where it can't be drawn over, a line is written as often.
 const PLAIN_BEAT_NS: u64 = 5_000_000_000;
 
-/// A line on standard error, drawn when something is told, and once a second while nothing is: a single observation may take
-/// minutes. A terminal that can't move its cursor (`TERM=dumb`) gets a plain line every five seconds.
+/// A line on standard error, drawn when something is told, and once a second while nothing is: a single observation may
+/// take minutes. A terminal that can't move its cursor (`TERM=dumb`) gets a plain line every five seconds.
 ///
-/// What draws in between is a thread that sleeps a second, looks at what the measuring thread has noted, and writes some
-/// hundred bytes, where that has drawn nothing for a second itself.
+/// What draws in between is a thread that sleeps a second, looks at what the measuring thread has noted, and writes
+/// some hundred bytes, where that has drawn nothing for a second itself.
 pub struct Line(Option<Drawn>);
 
 struct Drawn {
@@ -147,7 +148,7 @@ impl Shared {
             }
             Some(Told::Share(share, message)) => {
                 let line = format!("{} {}", bar(*share, self.alphabet), self.alphabet.of(message));
-                cut(&line, width, self.alphabet)
+                cut(&line, width, self.alphabet.ellipsis())
             }
         };
         state.drawn_ns = now_ns;

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use ascertain_engine::outcome::Verdict;
 use ascertain_engine::run::{Doing, Progress};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
+use crate::grid;
 use crate::outlook::span;
-use crate::text::escape_controls;
+use crate::text::{cut, escape_controls};
 
 /// The characters that a terminal shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +32,11 @@ impl Alphabet {
     }
 
     fn separator(self) -> &'static str {
-        match self {
-            Alphabet::Unicode => " · ",
-            Alphabet::Ascii => " - ",
-        }
+        if self == Alphabet::Unicode { " · " } else { " - " }
     }
 
-    fn ellipsis(self) -> &'static str {
-        match self {
-            Alphabet::Unicode => "…",
-            Alphabet::Ascii => "~",
-        }
+    pub(super) fn ellipsis(self) -> char {
+        if self == Alphabet::Unicode { '…' } else { '~' }
     }
 
     /// The text as it can be shown: what the alphabet lacks is a `?` where there is nothing like it.
@@ -70,9 +65,9 @@ const MOST_WAITED: usize = 16;
 /// Sooner than that nobody asks what is being waited for.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// How far a run is, in a line of at most `width` columns, `later` after the progress was told: the time left, which claim
-/// or experiment, what is waited for, how that stands, and the verdicts so far. What there is no room for is left out, the
-/// least important first.
+/// How far a run is, in a line of at most `width` columns, `later` after the progress was told: the time left, which
+/// claim or experiment, what is waited for, how that stands, and the verdicts so far. What there is no room for is left
+/// out, the least important first.
 #[must_use]
 pub fn of_run(progress: &Progress, later: Duration, width: usize, alphabet: Alphabet) -> String {
     let elapsed = progress.elapsed + later;
@@ -84,10 +79,10 @@ pub fn of_run(progress: &Progress, later: Duration, width: usize, alphabet: Alph
     let [verdicts, fewer] = verdicts(progress);
     let parts = [
         Part::new(0, time_left(progress, elapsed)),
-        Part { short: cut(&name, LEAST_NAME, alphabet), is_name: true, ..Part::new(2, name) },
+        Part { is_name: true, ..Part::new(2, name.clone()).or(cut(&name, LEAST_NAME, alphabet.ellipsis())) },
         Part::new(if is_early { 3 } else { 1 }, waiting.unwrap_or_default()),
         Part::new(if is_early { 1 } else { 5 }, alphabet.of(&standing)),
-        Part { short: fewer, ..Part::new(4, verdicts) },
+        Part::new(4, verdicts).or(fewer),
     ];
     let bar = bar(share(progress, elapsed), alphabet) + " ";
     match joined(&parts, width.saturating_sub(bar.width()), alphabet) {
@@ -111,6 +106,11 @@ impl Part {
     fn new(rank: u8, text: String) -> Part {
         Part { rank, short: text.clone(), text, is_name: false }
     }
+
+    /// The same with what stands for it where there is less room, unless that takes more: "1 neither" for "1 failed".
+    fn or(self, short: String) -> Part {
+        if short.width() < self.text.width() { Part { short, ..self } } else { self }
+    }
 }
 
 /// As much of the parts as there is room for, and whether that is all of them.
@@ -130,7 +130,7 @@ fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> (String, bool) {
         let more = part.text.width() - part.short.width();
         let text = match part.is_name {
             _ if more <= spare => part.text.clone(),
-            true => cut(&part.text, part.short.width() + spare, alphabet),
+            true => cut(&part.text, part.short.width() + spare, alphabet.ellipsis()),
             false => part.short.clone(),
         };
         spare -= text.width().saturating_sub(part.short.width());
@@ -140,7 +140,7 @@ fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> (String, bool) {
     let others: Vec<Option<String>> = kept.iter().map(|part| (!part.is_name).then(|| give(part))).collect();
     let texts = kept.iter().zip(others).map(|(part, text)| text.unwrap_or_else(|| give(part)));
     let line = texts.collect::<Vec<_>>().join(separator);
-    (cut(&line, room, alphabet), kept.len() == all)
+    (cut(&line, room, alphabet.ellipsis()), kept.len() == all)
 }
 
 /// "18 s left"; of a run of so many trials, about what they take.
@@ -188,12 +188,12 @@ fn waiting(progress: &Progress, alphabet: Alphabet) -> Option<String> {
     match doing {
         Doing::Opening => Some(format!("making ready{since}")),
         Doing::Measuring { .. } if since.is_empty() && !is_slow => None,
-        Doing::Measuring { arm, .. } => Some(cut(&alphabet.of(arm), MOST_WAITED, alphabet) + &since),
+        Doing::Measuring { arm, .. } => Some(cut(&alphabet.of(arm), MOST_WAITED, alphabet.ellipsis()) + &since),
     }
 }
 
-/// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all will
-/// take at the least is known as well: as many times what that took until now.
+/// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all
+/// will take at the least is known as well: as many times what that took until now.
 fn standing(progress: &Progress) -> (String, bool) {
     let Progress { trials, is_comparison, .. } = *progress;
     let Some(least) = progress.least.filter(|least| trials < *least) else { return (progress.headline.clone(), false) };
@@ -210,12 +210,12 @@ fn standing(progress: &Progress) -> (String, bool) {
     (said, true)
 }
 
-/// "12 hold, 3 refuted, 1 undecided, 2 unavailable, 5 open", where there are several claims; and with those together that are
-/// neither.
+/// "12 hold, 3 refuted, 1 undecided, 2 unavailable, 5 open", where there are several claims; and with those together
+/// that are neither.
 fn verdicts(progress: &Progress) -> [String; 2] {
     let closed: usize = progress.closed.iter().sum();
     let open = progress.claims.saturating_sub(closed);
-    let counts: Vec<(usize, &str)> = progress.closed.iter().copied().zip(Verdict::ALL.map(word)).collect();
+    let counts: Vec<(usize, &str)> = progress.closed.iter().copied().zip(Verdict::ALL.map(grid::of_several)).collect();
     let others = counts[2..].iter().map(|(count, _)| count).sum();
     let said = |counts: &[(usize, &str)]| {
         let said = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
@@ -231,13 +231,6 @@ fn verdicts(progress: &Progress) -> [String; 2] {
     }
 }
 
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "hold",
-        verdict => verdict.word(),
-    }
-}
-
 /// A bar that is filled to this share.
 pub(super) fn bar(share: f64, alphabet: Alphabet) -> String {
     let filled = (share * BAR as f64).round() as usize;
@@ -246,20 +239,6 @@ pub(super) fn bar(share: f64, alphabet: Alphabet) -> String {
         Alphabet::Ascii => ["#", "-"],
     };
     full.repeat(filled.min(BAR)) + &empty.repeat(BAR.saturating_sub(filled))
-}
-
-/// The text, or as much of it as fits before an ellipsis.
-pub(super) fn cut(text: &str, width: usize, alphabet: Alphabet) -> String {
-    if text.width() <= width {
-        return text.to_string();
-    }
-    let mut used = 1;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= width
-    };
-    let kept: String = text.chars().take_while(fits).collect();
-    format!("{}{}", kept.trim_end(), alphabet.ellipsis())
 }
 
 #[cfg(test)]
@@ -310,6 +289,16 @@ mod tests {
         }
         for width in 1..200 {
             assert!(at(&progress(), width).width() <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn fewer_words_are_never_longer() {
+        for closed in [[0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0], [1, 0, 0, 0, 0, 1]] {
+            let few = Progress { closed, claims: 3, ..progress() };
+            for width in 1..120 {
+                assert!(at(&few, width).width() <= width, "{closed:?} at {width}");
+            }
         }
     }
 

@@ -25,24 +25,25 @@ pub fn explained(outcome: &Outcome) -> Vec<String> {
     said.chain(overshoot).chain(judged.first().map(|claim| budget(claim, outcome.claims.len()))).collect()
 }
 
-const COIN: &str = "In each trial chance drew the order. If neither were faster, each pair would be won like a coin that is \
-                    tossed, whatever the machine does meanwhile: so the chance of a wrong answer is exact, however often one \
-                    looks. “Faster” means: wins more often than it loses.";
-const MAGNITUDES: &str = "“Judged by who won and by how much” bets more on pairs whose difference has come to mean something. The \
-                          chance of a wrong answer is as exact; what it shows is that the two differ, and which way.";
-const INTERVAL: &str = "With a margin the answer is read from the ratio's interval. That takes trials to be alike, and is not exact \
-                        by randomisation; without --margin an answer is.";
-const RATE: &str = "A rate is that of the trials that were measured, on this machine and at this time: its verdict needs \
-                    nothing else. To expect it of other trials, these must be alike.";
-const ALIKE: &str = "A ratio is the median of the trials' own ratios. Its interval holds at every moment at once, and takes \
-                     trials to be alike; where they are seen not to be, a line says so.";
+const COIN: &str = "In each trial chance drew the order. If neither were faster, each pair would be won like a coin \
+                    that is tossed, whatever the machine does meanwhile: so the chance of a wrong answer is exact, \
+                    however often one looks. “Faster” means: wins more often than it loses.";
+const MAGNITUDES: &str = "“Judged by who won and by how much” bets more on pairs whose difference has come to mean \
+                          something. The chance of a wrong answer is as exact; what it shows is that the two differ, \
+                          and which way.";
+const INTERVAL: &str = "With a margin the answer is read from the ratio's interval. That takes trials to be alike, \
+                        and is not exact by randomisation; without --margin an answer is.";
+const RATE: &str = "A rate is that of the trials that were measured, on this machine and at this time: its verdict \
+                    needs nothing else. To expect it of other trials, these must be alike.";
+const ALIKE: &str = "A ratio is the median of the trials' own ratios. Its interval holds at every moment at once, and \
+                     takes trials to be alike; where they are seen not to be, a line says so.";
 
 /// How the error is shared out.
 fn budget(claim: &ClaimResult, claims: usize) -> String {
     let each = if claims > 1 { "each answer has its share of it" } else { "this answer has all of it" };
     format!(
-        "--error bounds the chance that any answer of a run is wrong; {each}, {}. Going on with a run costs none of it; running \
-         anew until it pleases does.",
+        "--error bounds the chance that any answer of a run is wrong; {each}, {}. Going on with a run costs none of \
+         it; running anew until it pleases does.",
         odds(claim.error)
     )
 }

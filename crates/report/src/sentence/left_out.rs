@@ -3,7 +3,6 @@
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{Absence, LeftOut, Outcome};
-use ascertain_engine::plan::Plan;
 
 use crate::finding;
 use crate::text::{escape_controls, quoted};
@@ -36,15 +35,6 @@ pub fn of_outcome_where(outcome: &Outcome, is_wanted: impl Fn(&str) -> bool) -> 
     });
     let left_out: Vec<&LeftOut> = outcome.left_out.iter().filter(|left_out| is_wanted(&left_out.experiment)).collect();
     sentences(&left_out, &arms.collect::<Vec<_>>())
-}
-
-/// Those of a run that is about to begin.
-pub fn of_plan(left_out: &[LeftOut], plan: &Plan) -> Vec<String> {
-    let arms = plan.arms().map(|(experiment, arm)| Known { experiment, arm: arm.clone(), has_values: false });
-    let arms: Vec<Known> = arms.collect();
-    let mut left_out: Vec<&LeftOut> = left_out.iter().collect();
-    left_out.sort_by_key(|left_out| arms.iter().position(|known| left_out.is_of(known.experiment, &known.arm)));
-    sentences(&left_out, &arms)
 }
 
 /// An arm that the run is about.
@@ -93,8 +83,8 @@ fn opening(absence: Absence, has_values: bool) -> &'static str {
 }
 
 impl Group<'_> {
-    /// "Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`." What tells the arms apart stands
-    /// beside them; what all of them have, once; and what all arms of the run have, not at all.
+    /// "Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`." What tells the arms apart
+    /// stands beside them; what all of them have, once; and what all arms of the run have, not at all.
     fn sentence(&self, known: &[Known], is_one: bool) -> String {
         let rivals = known.iter().filter(|known| known.experiment == self.experiment).map(|known| &known.arm);
         let rivals: Vec<&Arm> = rivals.filter(|arm| self.arms.iter().any(|own| own.variant == arm.variant)).collect();

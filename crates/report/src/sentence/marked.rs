@@ -6,11 +6,11 @@ use ascertain_engine::outcome::{Basis, Broken, ClaimResult, Decided, Decision, M
 use ascertain_engine::unit::Unit;
 
 use crate::amount::{Amount, Wording, apart};
-use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, rate_figure};
+use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, joined, rate_figure};
 use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
 use crate::grid;
-use crate::text::{ended, escape_controls, quoted, with_names};
+use crate::text::{capitalised, counted, ended, escape_controls, quoted, with_names};
 
 /// The verdict and the reason.
 pub fn claim(claim: &ClaimResult) -> String {
@@ -90,7 +90,8 @@ fn judged(claim: &ClaimResult) -> String {
     format!("{subject} was {complement} {seen}{figure}{so}; {wrong}.{broken}{}", median(claim))
 }
 
-/// " What failed: `exit == 0` in 2 of 9 trials, `wall <= 20 ms` in 5." Where a predicate has one condition alone, that is said.
+/// " What failed: `exit == 0` in 2 of 9 trials, `wall <= 20 ms` in 5." Where a predicate has one condition alone, that
+/// is said.
 fn broken(claim: &ClaimResult) -> String {
     match (claim.broken.as_slice(), claim.asked.tests.as_slice()) {
         ([], _) => return String::new(),
@@ -201,11 +202,6 @@ fn wrong(claim: &ClaimResult) -> String {
     format!("wrong with a chance of at most {}", odds(claim.error))
 }
 
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
 /// The two sides of a comparison, with their names ready to print.
 struct Sides<'a> {
     measure: &'a Measure,
@@ -228,7 +224,7 @@ fn order(claim: &ClaimResult) -> String {
 }
 
 fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
-    let [TestSpec::Versus { measure, candidate, baseline, .. }] = claim.asked.tests.as_slice() else { return None };
+    let (measure, candidate, baseline) = clause::ordered(claim)?;
     let (candidate, baseline) = compared_names(candidate, baseline);
     Some(Sides { measure, candidate: quoted(&candidate), baseline: quoted(&baseline) })
 }
@@ -267,8 +263,8 @@ fn by_interval(claim: &ClaimResult) -> String {
     format!("{}, if trials are alike", wrong(claim))
 }
 
-/// ", so it takes 9 % longer (8 to 15 %)": the ratio as what it adds to the reference's time or leaves of it, where that is a
-/// part of it. Where the interval is not beyond 1, or there is none, that goes without it.
+/// ", so it takes 9 % longer (8 to 15 %)": the ratio as what it adds to the reference's time or leaves of it, where
+/// that is a part of it. Where the interval is not beyond 1, or there is none, that goes without it.
 fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> String {
     let is_time = measure.unit == Unit::Nanosecond && measure.better == Better::Lower && in_metric(measure).is_empty();
     // A lower end of 0 is that of time-outs, of which more is not known.
@@ -278,14 +274,14 @@ fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> 
     let [least, most] = if faster { [claim.ratio_low, claim.ratio_high] } else { [claim.ratio_high, claim.ratio_low] };
     let ends = least.map(change).zip(most.map(change)).filter(|(least, most)| *least > 0.0 && most.is_finite());
     let (least, most) = ends.unzip();
-    let Figure { value, range } = Figure::of_share(Some(change(ratio)), least, most, 0.0);
+    let Figure { value, range, .. } = Figure::of_share(Some(change(ratio)), least, most, 0.0);
     let range = least.map_or_else(String::new, |_| format!(" ({range})"));
     format!(", so it takes {value} {}{range}", if faster { "less time" } else { "longer" })
 }
 
 /// "1.052 times as fast (1.047 to 1.058)".
 fn times(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> Option<String> {
-    apart(claim, measure, &marks(claim))
+    apart(claim, measure, &marks(claim)).as_ref().map(joined)
 }
 
 /// The ratios that separate the answers.
@@ -362,18 +358,10 @@ fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
 
 /// "won 41 of 43 pairs, 1 tie"; "won 20 of the first 20 pairs", where more were measured after the verdict.
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
-    let number = match won_or_lost {
-        "lost" => of.trials.saturating_sub(of.ties).saturating_sub(of.unknown).saturating_sub(of.successes),
-        _ => of.successes,
-    };
+    let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
     let first = if of.trials < claim.trials { "the first " } else { "" };
-    let pairs = if of.trials == 1 { "pair" } else { "pairs" };
-    let ties = match of.ties {
-        0 => String::new(),
-        1 => ", 1 tie".into(),
-        ties => format!(", {ties} ties"),
-    };
+    let ties = if of.ties > 0 { format!(", {}", counted(of.ties, "tie")) } else { String::new() };
     // Also those after the verdict.
     let unknown = if claim.unknown > 0 { format!(", {} left open", claim.unknown) } else { String::new() };
-    format!("{won_or_lost} {number} of {first}{} {pairs}{ties}{unknown}", of.trials)
+    format!("{won_or_lost} {number} of {first}{}{ties}{unknown}", counted(of.trials, "pair"))
 }

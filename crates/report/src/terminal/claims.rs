@@ -2,11 +2,11 @@
 
 use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use serde::{Deserialize, Serialize};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::{Style, check_table, sentences, tally, threats};
 use crate::standing::distance;
-use crate::text::escape_controls;
+use crate::text::{cut, escape_controls, gathered, parted};
 use crate::{finding, grid};
 
 /// How much of a run's claims is printed.
@@ -25,7 +25,8 @@ const MOST_LINES: usize = 20;
 /// So many ids stand behind a reason.
 const MOST_IDS: usize = 3;
 
-/// What `check` prints: few claims, and those that are asked for by their verdict, each as a sentence; many on one screen.
+/// What `check` prints: few claims, and those that are asked for by their verdict, each as a sentence; many on one
+/// screen.
 pub fn checked(outcome: &Outcome, shown: &Shown, style: &Style) -> String {
     let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
     let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
@@ -36,9 +37,7 @@ pub fn checked(outcome: &Outcome, shown: &Shown, style: &Style) -> String {
     }
     let asked = Outcome { claims: asked, ..outcome.clone() };
     let end = if shown.all { check_table(&asked, style) } else { counts };
-    let mut parts = vec![sentences(&asked, style), threats(outcome, style), end];
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
+    parted([sentences(&asked, style), threats(outcome, style), end])
 }
 
 /// The claims of a run on one screen, and what threatens its results.
@@ -65,12 +64,12 @@ fn screen(outcome: &Outcome, style: &Style) -> String {
     }
     parts.push(threats(outcome, style));
     parts.push(style.paragraph("`--all` prints each verdict as a sentence, `--only refuted` those alone."));
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
+    parted(parts)
 }
 
-/// A line each, as far as they fit on a screen: what it came to here, what was said, the id, and the sentence where there is
-/// room for some of it. An id is never cut nor broken: where the line has no room for it, it has one of its own.
+/// A line each, as far as they fit on a screen: what it came to here, what was said, the id, and the sentence where
+/// there is room for some of it. An id is never cut nor broken: where the line has no room for it, it has one of its
+/// own.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     let most_said = (style.width / 5).clamp(LEAST_SAID, MOST_SAID);
     let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim, most_said)).collect();
@@ -81,7 +80,7 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
         let [here_cell, said_cell, id_cell, says] = cells;
         let lead = format!("{}{GAP}{}", padded(here_cell, here), padded(said_cell, said));
         let line = match () {
-            () if room >= LEAST_ROOM => format!("{lead}{GAP}{}{GAP}{}", padded(id_cell, id), cut(says, room)),
+            () if room >= LEAST_ROOM => format!("{lead}{GAP}{}{GAP}{}", padded(id_cell, id), cut(says, room, '…')),
             () if id_cell.width() + lead.width() + GAP.len() <= style.width => format!("{lead}{GAP}{id_cell}"),
             () => format!("{}\n{GAP}{id_cell}", lead.trim_end()),
         };
@@ -114,20 +113,17 @@ fn cells(claim: &ClaimResult, most_said: usize) -> [String; 4] {
         (&claim.id, usize::MAX),
         (&claim.says, usize::MAX),
     ];
-    texts.map(|(text, most)| cut(&escape_controls(text), most))
+    texts.map(|(text, most)| cut(&escape_controls(text), most, '…'))
 }
 
 /// Why claims have no verdict, and which: those of a reason together, the most first.
 fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, Vec<&'a str>)> {
-    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for claim in claims {
+    let by_reason = claims.map(|claim| {
         let said: Vec<String> = claim.reasons.iter().map(finding::kind).collect();
         let reason = if said.is_empty() { "too little evidence yet".into() } else { said.join("; ") };
-        match groups.iter_mut().find(|(other, _)| *other == reason) {
-            Some((_, ids)) => ids.push(&claim.id),
-            None => groups.push((reason, vec![&claim.id])),
-        }
-    }
+        (reason, claim.id.as_str())
+    });
+    let mut groups = gathered(by_reason);
     groups.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     groups
 }
@@ -142,33 +138,6 @@ fn reason_line(reason: &str, ids: &[&str]) -> String {
     format!("{}: {count}{named}{more}", reason.trim_end_matches('.'))
 }
 
-/// The text, or as much of it as fits before an ellipsis.
-fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_string();
-    }
-    let mut used = 1;
-    let fits = |char: &char| {
-        used += char.width().unwrap_or(0);
-        used <= width
-    };
-    let kept: String = text.chars().take_while(fits).collect();
-    format!("{}…", kept.trim_end())
-}
-
 fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_cut_where_it_must() {
-        assert_eq!(cut("naive", 5), "naive");
-        assert_eq!(cut("naively", 5), "naiv…");
-        assert_eq!(cut("a 数数数", 5), "a 数…");
-        assert_eq!(cut("", 0), "");
-    }
 }

@@ -8,28 +8,26 @@ use crate::text::{escape_controls, escape_controls_in_lines};
 /// Draws Markdown of headings, paragraphs, lists and code. What else there is shows as its text.
 pub fn prose(markdown: &str, style: &Style) -> String {
     let mut drawn = Vec::new();
-    let (mut text, mut depth, mut is_code) = (String::new(), 0_usize, false);
+    let (mut text, mut depth) = (String::new(), 0_usize);
     for event in Parser::new(markdown) {
         match event {
-            Event::Start(Tag::CodeBlock(_)) => is_code = true,
-            Event::Start(Tag::List(_)) => {
-                // A list may stand within an item.
+            // Either may stand within an item, after words of it.
+            Event::Start(tag @ (Tag::List(_) | Tag::CodeBlock(_))) => {
                 drawn.extend(block(&std::mem::take(&mut text), depth, style));
-                depth += 1;
+                depth += usize::from(matches!(tag, Tag::List(_)));
             }
             Event::Text(words) | Event::Html(words) | Event::InlineHtml(words) => text += &words,
             Event::Code(code) => text += &format!("`{code}`"),
             Event::SoftBreak | Event::HardBreak => text.push(' '),
             Event::End(TagEnd::CodeBlock) => {
-                let code = escape_controls_in_lines(text.trim_end());
+                let code = escape_controls_in_lines(std::mem::take(&mut text).trim_end());
                 drawn.push(format!("    {}\n", code.replace('\n', "\n    ")));
-                (text, is_code) = (String::new(), false);
             }
             Event::End(TagEnd::Heading(_)) => {
                 let heading = escape_controls(&std::mem::take(&mut text));
                 drawn.push(if style.color { format!("\x1b[1m{heading}\x1b[0m\n") } else { format!("{heading}\n") });
             }
-            Event::End(TagEnd::Paragraph | TagEnd::Item) if !is_code => {
+            Event::End(TagEnd::Paragraph | TagEnd::Item) => {
                 drawn.extend(block(&std::mem::take(&mut text), depth, style));
             }
             Event::End(TagEnd::List(_)) => depth -= 1,
@@ -63,6 +61,7 @@ mod tests {
         let drawn = prose(markdown, &Style { color: false, width: 40 });
         let expected = "Title\n\nQuestion. How fast is `sum()` of\nnumbers, and why would anybody ask?\n\n- one item that is too long for the\n  line, which is wrapped\n\n  - within\n\n- two\n\n    a  b\n      c\n";
         assert_eq!(drawn, expected);
+        assert_eq!(prose("- so:\n  ```\n  code\n  ```\n", &Style::default()), "- so:\n\n    code\n");
         assert!(prose(markdown, &Style { color: true, width: 40 }).starts_with("\x1b[1mTitle\x1b[0m\n"));
         assert!(
             !prose("a\x1b[31mb\n\n    \x1b[31m\n", &Style::default()).contains('\x1b'),

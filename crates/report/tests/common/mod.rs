@@ -191,7 +191,8 @@ pub fn check() -> Outcome {
     outcome
 }
 
-/// So many claims that not all of them have room on a screen: refuted by various distances, and unavailable for two reasons.
+/// So many claims that not all of them have room on a screen: refuted by various distances, and unavailable for two
+/// reasons.
 pub fn many() -> Outcome {
     let mut check = check();
     for times in 1..=21_u32 {

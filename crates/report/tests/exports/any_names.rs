@@ -43,8 +43,8 @@ prop_compose! {
     }
 }
 
-/// What of an element `junit-10.xsd` of Jenkins' xUnit plugin does not allow: itself, where it stands, an attribute that
-/// it does not know, or a time in a form of its own; or that it lacks what the schema wants.
+/// What of an element `junit-10.xsd` of Jenkins' xUnit plugin does not allow: itself, where it stands, an attribute
+/// that it does not know, or a time in a form of its own; or that it lacks what the schema wants.
 fn unknown_to_jenkins(node: roxmltree::Node) -> Option<String> {
     const SUITE: &[&str] = &["name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "file"];
     // An element, where it may stand, the attributes it may have, and how many of those it must have.

@@ -180,8 +180,8 @@ pub fn choose<V: Visitor>(methods: &[Method], visitor: V) -> V::Output {
 /// [`Expedited`] where the machine has it, or else [`Fences`]: for code that can't be compiled for each, as
 /// [`choose`](super::choose) does. The light side is a branch, which always goes the same way, or a fence.
 ///
-/// The slower ways to a light side that is nothing are not tried: `Interrupts` needs a daemon, and `Global` makes what waits
-/// for it wait for milliseconds.
+/// The slower ways to a light side that is nothing are not tried: `Interrupts` needs a daemon, and `Global` makes what
+/// waits for it wait for milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpeditedOrFences(Option<Expedited>);
 

@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Interrupt generations: the heavy side waits until each CPU has been interrupted, or idle, of which the daemon
-/// [`barrierd`] tells. No thread of this process is disturbed, and a ticket that has passed costs no system call to look at.
+/// [`barrierd`] tells. No thread of this process is disturbed, and a ticket that has passed costs no system call to
+/// look at.
 ///
 /// Should the daemon die, or not answer for 100 ms, each heavy side falls back to membarrier(2), and without that to
 /// interrupts that come anyway, those of the timer, which a CPU that is then taken offline has no more.

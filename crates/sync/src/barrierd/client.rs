@@ -70,8 +70,8 @@ impl Client {
     /// Connects to the daemon at `path`: [`DEFAULT_PATH`](super::DEFAULT_PATH) unless it was told otherwise.
     ///
     /// # Errors
-    /// [`Error::NotRunning`], [`Error::Denied`], [`Error::LongPath`], and if what is found there is not to be trusted or
-    /// understood: [`Error::Stranger`], [`Error::NotADaemon`], [`Error::OtherVersion`].
+    /// [`Error::NotRunning`], [`Error::Denied`], [`Error::LongPath`], and if what is found there is not to be trusted
+    /// or understood: [`Error::Stranger`], [`Error::NotADaemon`], [`Error::OtherVersion`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         Error::unless_short(path)?;
@@ -133,9 +133,10 @@ impl Client {
     /// program is interrupted by its timer some hundred times a second. [`ask`](Self::ask) for sooner, and after some
     /// ten milliseconds in vain: a CPU may have been taken offline, or may have no timer.
     ///
-    /// True once is enough. For the same timestamp it may be false later, when a CPU that was idle runs a program again:
-    /// leaving idleness makes no time pass, for a shared word that each CPU increments whenever it wakes would cost all
-    /// of them. A CPU that this machine does not have never passes, nor does a timestamp of another daemon's client.
+    /// True once is enough. For the same timestamp it may be false later, when a CPU that was idle runs a program
+    /// again: leaving idleness makes no time pass, for a shared word that each CPU increments whenever it wakes would
+    /// cost all of them. A CPU that this machine does not have never passes, nor does a timestamp of another daemon's
+    /// client.
     #[inline]
     #[must_use]
     pub fn has_passed(&self, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
@@ -184,8 +185,8 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Late`] after the deadline, [`Error::Gone`] as soon as the daemon has ended: use another barrier then.
-    /// The timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is of another daemon's client, or of the same path's
-    /// before the daemon there was started anew.
+    /// The timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is of another daemon's client, or of the
+    /// same path's before the daemon there was started anew.
     pub fn wait(&self, timestamp: Timestamp, cpus: Option<&[u32]>, deadline: Instant) -> Result<(), Error> {
         if timestamp.page != self.page {
             return Err(Error::OtherDaemon);

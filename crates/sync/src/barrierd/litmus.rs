@@ -29,8 +29,8 @@ impl Drop for Over<'_> {
 /// barrier.
 ///
 /// It finds what is fast and wrong: with nothing but a fence on the slow side, tens to thousands of 3,000 rounds are
-/// missed where both threads run at once. A store buffer is empty after a microsecond or so: a `heavy` that takes longer
-/// passes whatever it does, also if it only sleeps.
+/// missed where both threads run at once. A store buffer is empty after a microsecond or so: a `heavy` that takes
+/// longer passes whatever it does, also if it only sleeps.
 ///
 /// ```
 /// use std::sync::atomic::{Ordering, fence};

@@ -21,8 +21,8 @@ use super::file::map;
 /// ```
 ///
 /// No program of a user ran on this CPU at a moment when virtual time was `seen`. Whoever read a smaller virtual time
-/// did so before that moment. No clock is needed for that, and no order but that of one word. It looks at no argument, for it
-/// is also run without an event.
+/// did so before that moment. No clock is needed for that, and no order but that of one word. It looks at no argument,
+/// for it is also run without an event.
 pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     const NOTE: [Instruction; 10] = [
         Instruction::set(R1, 1),

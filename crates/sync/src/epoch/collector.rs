@@ -121,9 +121,9 @@ impl<B: Barrier> Collector<B> {
 
     /// Puts a label on objects that were taken out of reach: the epoch, or one that has begun since.
     pub(super) fn bag(&self, objects: Vec<Retired>) -> Bag {
-        // Not a load, which may find an epoch that is past: a reader that is pinned in a later epoch than this label finds
-        // them no more, on machines too whose threads don't all see a store at the same time. Release: with the next epoch
-        // comes that they were taken out.
+        // Not a load, which may find an epoch that is past: a reader that is pinned in a later epoch than this label
+        // finds them no more, on machines too whose threads don't all see a store at the same time. Release: with the
+        // next epoch comes that they were taken out.
         Bag { epoch: self.0.epoch.fetch_add(0, Ordering::Release), objects }
     }
 

@@ -78,8 +78,8 @@ impl<B: Barrier> Handle<B> {
         // Constants where they are known: a counter that is read back would make each pin wait for the one before.
         if depth == 0 {
             self.depth.set(1);
-            // Acquire: what was taken out before the epoch began is not found. A light side that is nothing does not see to
-            // that: the heavy side before the epoch may have been over when it was taken out.
+            // Acquire: what was taken out before the epoch began is not found. A light side that is nothing does not
+            // see to that: the heavy side before the epoch may have been over when it was taken out.
             let epoch = self.collector.current().load(Ordering::Acquire);
             // Release: what was read while pinned before comes before the epochs that this one lets begin.
             self.word().store(epoch | PINNED, Ordering::Release);
@@ -112,8 +112,8 @@ impl<B: Barrier> Handle<B> {
         depth == 2 && self.is_left.get()
     }
 
-    /// Leaves a handle to its guards: the last one frees it, or this if there is none. Its end runs no destructors of what
-    /// others have left, and blocks for nothing.
+    /// Leaves a handle to its guards: the last one frees it, or this if there is none. Its end runs no destructors of
+    /// what others have left, and blocks for nothing.
     ///
     /// # Safety
     /// The handle comes from a box, and from now on only guards lead to it.
@@ -124,8 +124,8 @@ impl<B: Barrier> Handle<B> {
         match this.depth.get() {
             // SAFETY: by the contract, and there is no guard.
             0 => unsafe { free(handle) },
-            // With one more, no guard is the last one on the path that is nearly always taken. Where guards were forgotten
-            // until they can't be counted, none is the last one anyway.
+            // With one more, no guard is the last one on the path that is nearly always taken. Where guards were
+            // forgotten until they can't be counted, none is the last one anyway.
             depth => this.depth.set(depth.saturating_add(1)),
         }
     }
@@ -156,8 +156,9 @@ impl<B: Barrier> Handle<B> {
 
     /// Calls `closure`, on whatever thread, when no guard is left of those that live now.
     ///
-    /// It is an object as any that is retired: it counts as one, and is called where that would be freed, at the latest at
-    /// the collector's end. Where it panics the others are called all the same, and the first panic goes on when they have.
+    /// It is an object as any that is retired: it counts as one, and is called where that would be freed, at the latest
+    /// at the collector's end. Where it panics the others are called all the same, and the first panic goes on when
+    /// they have.
     pub fn defer<F: FnOnce() + Send + 'static>(&self, closure: F) {
         self.add(Retired::closure(closure));
     }
@@ -188,7 +189,8 @@ impl<B: Barrier> Handle<B> {
         while self.step(true) && (self.own() > 0 || !self.collector.orphans().is_empty()) {}
     }
 
-    /// Frees what was left behind, if nobody is pinned who may have found it, blocking for heavy sides; how many are left.
+    /// Frees what was left behind, if nobody is pinned who may have found it, blocking for heavy sides; how many are
+    /// left.
     pub(super) fn free_ripe(&self) -> usize {
         let _ = self.step(true) && self.step(true);
         self.own()
@@ -237,8 +239,8 @@ impl<B: Barrier> Handle<B> {
     }
 }
 
-/// Where guards that are forgotten would make the count wrap, as 2^32 of them do on 32 bits in seconds, the last one dropped
-/// would leave the others without protection.
+/// Where guards that are forgotten would make the count wrap, as 2^32 of them do on 32 bits in seconds, the last one
+/// dropped would leave the others without protection.
 #[inline(always)]
 fn deeper(depth: usize) -> usize {
     depth.checked_add(1).expect("more guards than can be counted")

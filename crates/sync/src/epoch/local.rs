@@ -53,9 +53,9 @@ fn first() -> &'static Collector<Default> {
 
 /// Pins this thread by a handle of its own of the [`default_collector`], as [`Handle::pin`].
 ///
-/// The thread gets its handle the first time. When it ends it leaves what it has not freed to the collector, without running
-/// others' destructors or blocking. It may pin until its very end, in the destructors of its thread-locals too, and
-/// a guard may outlast the handle there.
+/// The thread gets its handle the first time. When it ends it leaves what it has not freed to the collector, without
+/// running others' destructors or blocking. It may pin until its very end, in the destructors of its thread-locals too,
+/// and a guard may outlast the handle there.
 ///
 /// # Panics
 /// As of [`Handle::pin`].
@@ -75,7 +75,8 @@ fn pin_first() -> Guard<'static> {
     let handle = unsafe { NonNull::new_unchecked(Box::into_raw(Box::new(default_collector().register()))) };
     // SAFETY: as in `pin`.
     let guard = unsafe { Handle::pin_at(handle) };
-    // Making `END` has it dropped when the thread ends. After that the handle is one for this guard and what is nested in it.
+    // Making `END` has it dropped when the thread ends. After that the handle is one for this guard and what is nested
+    // in it.
     let is_kept = END.try_with(|_| ()).and_then(|()| HANDLE.try_with(|local| local.set(handle.as_ptr()))).is_ok();
     if !is_kept {
         // SAFETY: it comes from a box, and only the guard leads to it.

@@ -14,8 +14,8 @@ use crate::primitives::{Instant, Mutex};
 
 /// As [`MultiProducer`], and tasks can wait, too: [`changed`](Awaitable::changed) is a [`Future`], for any runtime.
 ///
-/// A publication wakes all tasks and threads that wait, and does so in the call: wakers run on the publisher's thread. They
-/// may publish, and wait. If one panics, the others are woken before the panic goes on.
+/// A publication wakes all tasks and threads that wait, and does so in the call: wakers run on the publisher's thread.
+/// They may publish, and wait. If one panics, the others are woken before the panic goes on.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,8 +60,8 @@ pub struct Awaitable {
     waiting: Mutex<Waiting>,
 }
 
-/// Who waits. Entered before the flag is set, and looked at after it was cleared: a publisher that clears a flag finds all
-/// who rely on it.
+/// Who waits. Entered before the flag is set, and looked at after it was cleared: a publisher that clears a flag finds
+/// all who rely on it.
 #[derive(Debug, Default)]
 struct Waiting {
     /// By ticket, so in the order in which they came.

@@ -80,8 +80,8 @@ pub trait EventCount: Default + Send + Sync + sealed::Sealed {
         self.publish_many(1);
     }
 
-    /// As [`publish`](EventCount::publish) that many times, which may be none, below 2^31: versions count modulo that. It
-    /// is not looked at, since this is the producer's quick path.
+    /// As [`publish`](EventCount::publish) that many times, which may be none, below 2^31: versions count modulo that.
+    /// It is not looked at, since this is the producer's quick path.
     fn publish_many(&self, count: u32);
 
     /// As [`publish_many`](EventCount::publish_many), by a single producer that knows what the version is: a load less

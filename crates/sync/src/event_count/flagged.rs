@@ -83,8 +83,8 @@ impl<A> fmt::Debug for Flagged<A> {
 impl<A> Flagged<A> {
     /// Wakes all, after the flag is cleared: who announces itself from now on is seen by the next publication.
     ///
-    /// Another may set the flag again between the two steps. Who sleeps because of the flag that was cleared is woken all
-    /// the same, before this producer publishes again, and has patience with the new one.
+    /// Another may set the flag again between the two steps. Who sleeps because of the flag that was cleared is woken
+    /// all the same, before this producer publishes again, and has patience with the new one.
     #[cold]
     #[inline(never)]
     fn wake(&self) {
@@ -168,9 +168,10 @@ impl<A: Addition> Sleepers for Flagged<A> {
 
     /// Sets the flag, unless it is there already: another's, or one that a publication before `seen` has yet to clear.
     fn announce(&self, seen: Version) -> Option<Announcement> {
-        // Before the look at the flag: where it is cleared in between, another's that comes later would be taken for it, and
-        // patience with that one would begin too early. Acquire: whoever sees that sleepers were woken does not find the flag
-        // that was cleared for it. No checker can tell: an exchange that fails finds the last value in each of them, and on x86.
+        // Before the look at the flag: where it is cleared in between, another's that comes later would be taken for
+        // it, and patience with that one would begin too early. Acquire: whoever sees that sleepers were woken does not
+        // find the flag that was cleared for it. No checker can tell: an exchange that fails finds the last value in
+        // each of them, and on x86.
         let announcement = Announcement(self.wakes.load(Ordering::Acquire));
         let announced = seen.get() | SLEEPERS;
         match self.word.compare_exchange(seen.get(), announced, Ordering::Relaxed, Ordering::Relaxed) {
@@ -242,8 +243,8 @@ mod unlocked {
     }
 }
 
-/// Other machines get an atomic addition, and so do Miri, loom and ThreadSanitizer (`--cfg model="portable"`), which see no
-/// assembly; the model of x86 has the instruction.
+/// Other machines get an atomic addition, and so do Miri, loom and ThreadSanitizer (`--cfg model="portable"`), which
+/// see no assembly; the model of x86 has the instruction.
 #[cfg(not(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable")))))]
 mod unlocked {
     use super::SLEEPERS;

@@ -113,8 +113,8 @@ const BATCHES_MAX: usize = 16;
 /// objects and two for each slot: at most one a slot is kept, so that most of a batch is always freed.
 ///
 /// Not more than 16 batches gather behind a barrier that is slow, beside as many at most that wait for it: then it is
-/// waited for. When a retirer is dropped what it has not freed goes to the domain, and is freed by the next retirer that
-/// looks, or with the domain.
+/// waited for. When a retirer is dropped what it has not freed goes to the domain, and is freed by the next retirer
+/// that looks, or with the domain.
 pub struct Retirer<B: Barrier> {
     domain: Domain<B>,
     /// Retired since the ticket was taken.

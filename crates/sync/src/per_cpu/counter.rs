@@ -54,8 +54,8 @@ impl Counter {
         }
     }
 
-    /// For a thread that was stopped in the middle, which happens once a time slice at most, or has no CPU's number: the
-    /// one that all share, so that nobody tries again and again.
+    /// For a thread that was stopped in the middle, which happens once a time slice at most, or has no CPU's number:
+    /// the one that all share, so that nobody tries again and again.
     #[cold]
     fn add_shared(&self, delta: u64) {
         self.shards[0].add_shared(delta);

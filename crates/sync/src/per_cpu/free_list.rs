@@ -84,9 +84,9 @@ impl<T> FreeList<T> {
         }
     }
 
-    /// A box that was given up, most likely the one that was last on this CPU. None where there is none, neither here nor
-    /// shared nor on another CPU's stack; one that is on its way from there to another thread is that thread's. While
-    /// another thread takes from a stack nobody else can: this looks again some times, and then says none.
+    /// A box that was given up, most likely the one that was last on this CPU. None where there is none, neither here
+    /// nor shared nor on another CPU's stack; one that is on its way from there to another thread is that thread's.
+    /// While another thread takes from a stack nobody else can: this looks again some times, and then says none.
     #[inline]
     #[must_use]
     pub fn pop(&self) -> Option<Box<T>> {

@@ -117,12 +117,12 @@ impl Lock {
         }
     }
 
-    /// Takes the lock from whoever held it, on every CPU. When this returns, each of their stores has been committed and
-    /// is seen by the caller, or will be refused. By an interrupt to each CPU.
+    /// Takes the lock from whoever held it, on every CPU. When this returns, each of their stores has been committed
+    /// and is seen by the caller, or will be refused. By an interrupt to each CPU.
     ///
     /// # Errors
-    /// Where the kernel can't stop sequences on other CPUs (before Linux 5.10, or a filter of system calls); the lock is
-    /// taken from its holders then too, but a store may still be under way.
+    /// Where the kernel can't stop sequences on other CPUs (before Linux 5.10, or a filter of system calls); the lock
+    /// is taken from its holders then too, but a store may still be under way.
     pub fn revoke(&self) -> io::Result<()> {
         self.revoke_by(rseq::fence)
     }

@@ -41,8 +41,8 @@ impl<T: Default> Records<T> {
     pub(crate) fn take(&self) -> NonNull<Record<T>> {
         let is_free = |record: &&Record<T>| {
             let taken = &record.is_taken;
-            // Looking first leaves the cache line of a record that is taken where it is. Acquire: what its last owner did
-            // comes before what is written in it from now on, and before what a reader of that does.
+            // Looking first leaves the cache line of a record that is taken where it is. Acquire: what its last owner
+            // did comes before what is written in it from now on, and before what a reader of that does.
             !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Acquire)
         };
         self.records().find(is_free).map_or_else(|| self.add(), NonNull::from)

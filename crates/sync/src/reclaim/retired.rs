@@ -10,7 +10,8 @@ use ascertain_sys::fork::generation;
 use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// An object that was taken out of the shared structure, or a closure. Dropping this frees the object or calls the closure.
+/// An object that was taken out of the shared structure, or a closure. Dropping this frees the object or calls the
+/// closure.
 pub struct Retired {
     /// An address, or a closure that is no larger than one.
     word: MaybeUninit<*mut ()>,
@@ -169,8 +170,8 @@ impl<T: Leavable> Orphans<T> {
         }
         if let Some(_turn) = Turn::take(&self.freeing) {
             let left = free();
-            // Half as many again, so that looking at those again and again is not what takes the time. Not twice: who does it
-            // while pinned frees what was there the time before, and what waits would grow each time.
+            // Half as many again, so that looking at those again and again is not what takes the time. Not twice: who
+            // does it while pinned frees what was there the time before, and what waits would grow each time.
             self.look_at.store(MANY + left + left / 2, Ordering::Relaxed);
         }
     }
@@ -210,8 +211,8 @@ impl<T> Drop for Orphans<T> {
 /// Nobody's turn.
 const NOBODY: u64 = 0;
 
-/// It is somebody's turn until this is dropped: also when what is done meanwhile panics. Who comes next panics too then, and
-/// does not go on in silence with nothing ever freed.
+/// It is somebody's turn until this is dropped: also when what is done meanwhile panics. Who comes next panics too
+/// then, and does not go on in silence with nothing ever freed.
 pub(crate) struct Turn<'a> {
     holder: &'a AtomicU64,
     /// A thread had it that this process, a child made by fork(2), does not have. What it was at is half done.

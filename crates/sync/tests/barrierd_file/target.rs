@@ -12,8 +12,8 @@ use crate::fake_daemon::Fake;
 
 /// A client refuses it with a reason, or reads it: it does not fail, wait, or take a stranger's CPU for one of its own.
 ///
-/// The memory is that of a daemon which has just begun, changed: the page and the map lack as many words at their ends as
-/// the first two bytes say, and each ten bytes after those are a word's place, odd in the map, and what is there.
+/// The memory is that of a daemon which has just begun, changed: the page and the map lack as many words at their ends
+/// as the first two bytes say, and each ten bytes after those are a word's place, odd in the map, and what is there.
 pub fn barrierd_file(bytes: &[u8]) {
     thread_local!(static FAKE: Fake = Fake::new());
     FAKE.with(|fake| read(fake, bytes));

@@ -20,12 +20,12 @@ fn interrupts(cpu: usize) -> Option<u64> {
 }
 
 /// In how many of the rounds `heavy` was over although another CPU, which ran a program of its own all the time, was
-/// not interrupted, so that it was no heavy side of the kernel's or of barrierd's. None where this machine can't tell, which
-/// is said.
+/// not interrupted, so that it was no heavy side of the kernel's or of barrierd's. None where this machine can't tell,
+/// which is said.
 ///
 /// The other CPU's thread answers before `heavy` and after it, and makes no system call. So where no interrupt was
-/// counted, from before the first answer until after the second, nothing but that thread ran there. Interrupts for other
-/// reasons make `heavy` look right in their round only: let there be a good many.
+/// counted, from before the first answer until after the second, nothing but that thread ran there. Interrupts for
+/// other reasons make `heavy` look right in their round only: let there be a good many.
 pub fn rounds_without_an_interrupt(rounds: usize, mut heavy: impl FnMut() + Send) -> Option<usize> {
     let &[here, .., there] = cpus() else {
         left_out("there is but one CPU");

@@ -9,8 +9,8 @@ use ascertain_sys::testing::{left_out, or_left_out};
 /// Why a test is left out whose threads can't be.
 pub const NOT_PINNED: &str = "a filter of system calls keeps threads from being tied to a CPU";
 
-/// The methods that this program has here. ThreadSanitizer does not see what sequences do, and would think that boxes get
-/// from one thread to another unsynchronised.
+/// The methods that this program has here. ThreadSanitizer does not see what sequences do, and would think that boxes
+/// get from one thread to another unsynchronised.
 pub fn available() -> impl Iterator<Item = Method> {
     BEST_FIRST.into_iter().filter(|&method| {
         let can_be_tested = method == Method::Sharded || !imp::is_under_thread_sanitizer();

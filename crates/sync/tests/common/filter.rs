@@ -5,8 +5,8 @@ pub const GLOBAL: u32 = 1 << 0;
 pub const EXPEDITED: u32 = 1 << 3;
 pub const EXPEDITED_RSEQ: u32 = 1 << 7;
 
-/// Has membarrier(2) answer EPERM to the calling thread, and to threads that it makes from now on; false where the kernel
-/// has no filters.
+/// Has membarrier(2) answer EPERM to the calling thread, and to threads that it makes from now on; false where the
+/// kernel has no filters.
 #[must_use]
 pub fn forbid_membarrier() -> bool {
     forbid(None)

@@ -5,8 +5,8 @@ use std::thread;
 
 use ascertain_sys::testing::left_out;
 
-/// Tries so often, and fails if nothing is shown; unless nothing can be, which is said: on one CPU, or on two of a virtual
-/// machine that are one, where two sides without any fence miss nothing either.
+/// Tries so often, and fails if nothing is shown; unless nothing can be, which is said: on one CPU, or on two of a
+/// virtual machine that are one, where two sides without any fence miss nothing either.
 pub fn must_show(tries: usize, mut is_shown: impl FnMut() -> bool) {
     if thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
         left_out("there is but one CPU");

@@ -156,8 +156,8 @@ fn block_on<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
-/// A task waits until it has seen all publications and reads what was written; a thread waits for any of them, and another
-/// future is given up.
+/// A task waits until it has seen all publications and reads what was written; a thread waits for any of them, and
+/// another future is given up.
 fn wake_tasks(publications: u32, has_sleeper: bool, has_quitter: bool) {
     bounded(move || {
         let shared = Arc::new((UnsafeCell::new(0), Awaitable::default()));

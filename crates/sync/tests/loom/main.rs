@@ -9,7 +9,8 @@ mod missing;
 mod reclamation;
 mod ring;
 
-/// Only the executions in which a running thread is interrupted three times at most: of some programs there are too many.
+/// Only the executions in which a running thread is interrupted three times at most: of some programs there are too
+/// many.
 pub(crate) fn bounded(program: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);

@@ -64,9 +64,9 @@ impl Shared {
 }
 
 /// What a barrier promises and nothing else, as with light sides that are nothing: on machines with fewer orders than
-/// x86 too. Each thread that takes light sides has a word; of one of them and a heavy side, that which comes second on the
-/// word has seen what the other's thread did before. Light sides of different threads order nothing among themselves. A
-/// fence would make up for an ordering that is missing elsewhere.
+/// x86 too. Each thread that takes light sides has a word; of one of them and a heavy side, that which comes second on
+/// the word has seen what the other's thread did before. Light sides of different threads order nothing among
+/// themselves. A fence would make up for an ordering that is missing elsewhere.
 #[derive(Clone)]
 struct Exchange {
     words: Arc<[AtomicU32; 3]>,

@@ -64,8 +64,8 @@ fn nor_by_two_waiters() {
     say("hand_over::<MultiProducer>(2, 1, 0)", hand_over::<MultiProducer>(2, 1, 0));
 }
 
-/// Whoever comes late finds a flag that was set for the version before, and that its publication has yet to clear; another
-/// sets it anew and goes.
+/// Whoever comes late finds a flag that was set for the version before, and that its publication has yet to clear;
+/// another sets it anew and goes.
 macro_rules! come_late {
     ($count:ty) => {
         explore(|| {

@@ -79,10 +79,11 @@ fn reset_signals() {
 /// Those of the kernel.
 const SIGNALS: c_int = 64;
 
-/// What is done at a signal so far, and sets it. By the kernel's own call: musl's function takes a lock, which another thread
-/// of our process may have held when the copy was made.
+/// What is done at a signal so far, and sets it. By the kernel's own call: musl's function takes a lock, which another
+/// thread of our process may have held when the copy was made.
 unsafe fn action(signal: c_int, new: Option<libc::sighandler_t>) -> libc::sighandler_t {
-    // The kernel's `sigaction`: the handler first; then flags, a restorer and a set of signals, which are all zero here.
+    // The kernel's `sigaction`: the handler first; then flags, a restorer and a set of signals, which are all zero
+    // here.
     let (new, mut old) = (new.map(|handler| [handler, 0, 0, 0, 0]), [0; 5]);
     let given = new.as_ref().map_or(ptr::null(), |new| new.as_ptr());
     // SAFETY: it is at most five words on 32 bits and four on 64; what is there lives. Numbers that can't be

@@ -1,9 +1,9 @@
-//! The sequences instruction by instruction, as they stand in [`sequences`](super::sequences)' assembly: every order in which
-//! two threads of one CPU and a third one on another can take them, with every moment at which the kernel can stop a thread.
-//! And controls, which must fail.
+//! The sequences instruction by instruction, as they stand in [`sequences`](super::sequences)' assembly: every order in
+//! which two threads of one CPU and a third one on another can take them, with every moment at which the kernel can
+//! stop a thread. And controls, which must fail.
 //!
-//! A thread that is switched away from in the middle of a sequence begins it again. Stores are seen at once: the two threads
-//! share a CPU, and between CPUs it is the kernel's fence that they rely on.
+//! A thread that is switched away from in the middle of a sequence begins it again. Stores are seen at once: the two
+//! threads share a CPU, and between CPUs it is the kernel's fence that they rely on.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -178,8 +178,8 @@ impl Threads {
     }
 }
 
-/// A state of the machine. `here` takes one step of the thread that runs on CPU 0, `there` of that on CPU 1; none where that
-/// thread has nothing left to do.
+/// A state of the machine. `here` takes one step of the thread that runs on CPU 0, `there` of that on CPU 1; none where
+/// that thread has nothing left to do.
 trait State: Copy + Eq + Hash {
     fn threads(&mut self) -> &mut Threads;
     fn here(self, texts: &[Vec<&str>; 2]) -> Option<Self>;
@@ -203,7 +203,8 @@ fn explore<S: State>(start: S, texts: &[Vec<&str>; 2], kernel: Kernel) -> Option
     Some(seen.len())
 }
 
-/// A stack with items 1 and 2. Each thread of CPU 0 pops and pushes; the other CPU stops it, takes all, and lets it go on.
+/// A stack with items 1 and 2. Each thread of CPU 0 pops and pushes; the other CPU stops it, takes all, and lets it go
+/// on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Stealing {
     threads: Threads,

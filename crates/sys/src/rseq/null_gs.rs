@@ -1,5 +1,5 @@
-//! What people did before there were restartable sequences: a segment selector of zero in GS, by which a thread can tell
-//! that it was stopped. To be tried out, not to be relied upon.
+//! What people did before there were restartable sequences: a segment selector of zero in GS, by which a thread can
+//! tell that it was stopped. To be tried out, not to be relied upon.
 //!
 //! On x86-64 GS has a base, which is added to addresses, and a selector, which may be null: 0 to 3.
 //!
@@ -107,7 +107,12 @@ mod imp {
         let value: u64;
         // SAFETY: the base is 0 or 8, as no other is ever set: both addresses are the array's.
         unsafe {
-            asm!("mov {value}, gs:[{values}]", value = out(reg) value, values = in(reg) values, options(nostack, readonly));
+            asm!(
+                "mov {value}, gs:[{values}]",
+                value = out(reg) value,
+                values = in(reg) values,
+                options(nostack, readonly)
+            );
         }
         value
     }
@@ -149,8 +154,8 @@ mod tests {
 
     use super::*;
 
-    /// What is seen is the machine's affair, and so are the switches: who is kept from a CPU for longer than he was to sleep
-    /// makes none. That all of it is put back is ours.
+    /// What is seen is the machine's affair, and so are the switches: who is kept from a CPU for longer than he was to
+    /// sleep makes none. That all of it is put back is ours.
     #[test]
     fn nothing_is_seen_that_was_not() {
         let tried =

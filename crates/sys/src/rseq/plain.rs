@@ -1,8 +1,8 @@
 //! The data of one CPU, and what the sequences do with it in plain Rust.
 //!
-//! The plain functions are for callers who have the data to themselves. Two at once lose updates, and so do sequences on two
-//! CPUs that are given slices which begin elsewhere; but never memory's safety: all is atomic, relaxed, and nothing is
-//! an address. What holds addresses is [`Stacks`](super::Stacks).
+//! The plain functions are for callers who have the data to themselves. Two at once lose updates, and so do sequences
+//! on two CPUs that are given slices which begin elsewhere; but never memory's safety: all is atomic, relaxed, and
+//! nothing is an address. What holds addresses is [`Stacks`](super::Stacks).
 
 use std::mem::size_of;
 use std::sync::atomic::AtomicU64;
@@ -60,8 +60,8 @@ impl Owned {
         generation
     }
 
-    /// What [`Area::store`](super::Area::store) does on the CPU that it was acquired on; false where somebody else owns the
-    /// words now.
+    /// What [`Area::store`](super::Area::store) does on the CPU that it was acquired on; false where somebody else owns
+    /// the words now.
     #[must_use]
     pub fn store(&self, owner: u64, word: usize, value: u64) -> bool {
         let is_owner = self.is_owned_by(owner);
@@ -80,8 +80,8 @@ impl Owned {
     /// Takes the words from whoever owns them, from any CPU. A store of the old owner's may still be under way until a
     /// [`fence`](super::fence()).
     ///
-    /// An acquirer in the middle of its sequence may write over the new generation with the same or an older one: never one
-    /// that was owned, since generations that come of this function are nobody's.
+    /// An acquirer in the middle of its sequence may write over the new generation with the same or an older one: never
+    /// one that was owned, since generations that come of this function are nobody's.
     pub fn disown(&self) {
         self.generation.fetch_add(1, Relaxed);
     }

@@ -1,8 +1,8 @@
 //! A stack of pointers for each CPU.
 //!
 //! Here memory's safety is at stake: a slot that two write at once, or a top that two move, may lie outside of the
-//! memory. So nobody gets at a single stack but its CPU's sequences and who has [stopped](Stacks::stop) those or has all
-//! stacks to themselves, and the number of a stack is that of its CPU for as long as it exists.
+//! memory. So nobody gets at a single stack but its CPU's sequences and who has [stopped](Stacks::stop) those or has
+//! all stacks to themselves, and the number of a stack is that of its CPU for as long as it exists.
 
 use std::io;
 use std::mem::size_of;
@@ -73,8 +73,8 @@ impl Stacks {
     /// until it drops what it gets. None where somebody else has it.
     ///
     /// # Errors
-    /// Those of [`fence`](super::fence()); sequences go on, then. [`InvalidInput`](io::ErrorKind::InvalidInput) for a CPU
-    /// that has no stack.
+    /// Those of [`fence`](super::fence()); sequences go on, then. [`InvalidInput`](io::ErrorKind::InvalidInput) for a
+    /// CPU that has no stack.
     pub fn stop(&self, cpu: usize) -> io::Result<Option<Stopped<'_>>> {
         self.stop_by(cpu, fence)
     }
@@ -147,8 +147,8 @@ impl Drop for Stopped<'_> {
 pub(super) struct Stack {
     /// The first slot that is not in use.
     pub(super) top: AtomicPtr<Slot>,
-    /// Sequences push below this only, and pop above `floor` only: the slots' end and beginning, but the other way round
-    /// while somebody on another CPU has the stack, so that one comparison tells both.
+    /// Sequences push below this only, and pop above `floor` only: the slots' end and beginning, but the other way
+    /// round while somebody on another CPU has the stack, so that one comparison tells both.
     pub(super) ceiling: AtomicPtr<Slot>,
     pub(super) floor: AtomicPtr<Slot>,
     is_stopped: AtomicBool,
@@ -197,7 +197,8 @@ impl Stack {
     pub(super) fn admit(&self, is_admitted: bool) {
         let (first, end) = (self.slot(0), self.slot(self.capacity));
         let (floor, ceiling) = if is_admitted { (first, end) } else { (end, first) };
-        // A sequence that sees this sees what the stack's user did before. x86 keeps stores in order: it is for the compiler.
+        // A sequence that sees this sees what the stack's user did before. x86 keeps stores in order: it is for the
+        // compiler.
         self.floor.store(floor.as_ptr(), Release);
         self.ceiling.store(ceiling.as_ptr(), Release);
     }

@@ -22,8 +22,8 @@ fn a_plain_stack_gives_back_what_it_was_given_from_the_top() {
     assert_eq!(stack.len(), 0);
 }
 
-/// Two take turns at a stack, as nobody's sequences go on. Miri, where a relaxed load may find what was there before, finds
-/// it where one does not see what the other left.
+/// Two take turns at a stack, as nobody's sequences go on. Miri, where a relaxed load may find what was there before,
+/// finds it where one does not see what the other left.
 #[test]
 fn who_stops_a_stack_finds_what_the_last_one_left() {
     let mut stacks = Stacks::new(1, 1);
@@ -70,8 +70,8 @@ fn a_stack_refuses_before_sequences_under_way_are_ended() {
     }
 }
 
-/// Two take turns again. Miri, which stops a thread in the middle of anything, finds it where one lets sequences go on after
-/// the other has stopped them.
+/// Two take turns again. Miri, which stops a thread in the middle of anything, finds it where one lets sequences go on
+/// after the other has stopped them.
 #[test]
 fn a_stopped_stack_refuses_until_its_stopper_ends() {
     let stacks = Stacks::new(1, 1);
@@ -100,8 +100,8 @@ fn plain_words_obey_their_last_acquirer() {
     assert_eq!((owned.words[0].load(Relaxed), owned.words[14].load(Relaxed)), (5, 7));
 }
 
-/// One acquires twice, as a CPU's threads do one after the other, while another disowns. Miri finds it where that gives the
-/// words back to the first.
+/// One acquires twice, as a CPU's threads do one after the other, while another disowns. Miri finds it where that gives
+/// the words back to the first.
 #[test]
 fn who_has_lost_the_words_does_not_own_them_again() {
     const ROUNDS: u32 = 200;
@@ -337,8 +337,8 @@ mod sequences {
 
     type Stop = for<'a> fn(&'a Stacks, usize) -> io::Result<Option<Stopped<'a>>>;
 
-    /// A thread on one CPU pushes and pops; one on another stops the stack so often, and looks whether it stays as it is.
-    /// In which round it did not; nothing worse, so that nothing gets out of bounds where the stack is not stopped.
+    /// A thread on one CPU pushes and pops; one on another stops the stack so often, and looks whether it stays as it
+    /// is. In which round it did not; nothing worse, so that nothing gets out of bounds where the stack is not stopped.
     fn moved_while_stopped(area: Area, [here, there]: [usize; 2], rounds: u64, stop: Stop) -> Option<u64> {
         let (stacks, is_over) = (Stacks::new(possible_cpus(), 64), AtomicBool::new(false));
         let work = || {
@@ -387,8 +387,8 @@ mod sequences {
         assert_eq!(moved(rounds, Stacks::stop), None, "a sequence committed on a stack that was stopped");
     }
 
-    /// The control: what the sequences do, in plain Rust on the stack of the CPU that the thread was on a moment ago. Each
-    /// number is pushed once, so that the sum of those popped and those left must be that of those pushed.
+    /// The control: what the sequences do, in plain Rust on the stack of the CPU that the thread was on a moment ago.
+    /// Each number is pushed once, so that the sum of those popped and those left must be that of those pushed.
     #[test]
     fn without_sequences_items_are_lost() {
         let Some(area) = area() else { return };

@@ -1,8 +1,8 @@
 //! The sequences for Linux on x86-64.
 //!
 //! Each is one block of assembly. It tells the kernel where the sequence's descriptor is (a store to the area, which
-//! lies at a fixed distance from the thread's pointer in `fs`), reads the CPU's number, and ends in the one instruction that
-//! commits. Descriptors lie in a section of their own, abort handlers out of the way behind the signature that the
+//! lies at a fixed distance from the thread's pointer in `fs`), reads the CPU's number, and ends in the one instruction
+//! that commits. Descriptors lie in a section of their own, abort handlers out of the way behind the signature that the
 //! kernel looks for before it jumps to one.
 
 use std::arch::asm;
@@ -16,8 +16,8 @@ use super::plain::STRIDE_SHIFT;
 use super::stacks::{Slot, Stack};
 use super::{Count, Outcome, Owned, Stacks, Unavailable, WORDS, Yielded};
 
-/// Where the kernel keeps what a thread must know: as far from the thread's pointer in all threads. The first fields have
-/// been there from the start: `cpu_id_start` (4 bytes), `cpu_id` (4), `rseq_cs` (8), `flags` (4).
+/// Where the kernel keeps what a thread must know: as far from the thread's pointer in all threads. The first fields
+/// have been there from the start: `cpu_id_start` (4 bytes), `cpu_id` (4), `rseq_cs` (8), `flags` (4).
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
     /// From the thread's pointer, where something else is.
@@ -29,8 +29,9 @@ const FIRST_FIELDS_BYTES: usize = 20;
 /// From the kernel's include/uapi/linux/auxvec.h.
 const AT_RSEQ_FEATURE_SIZE: libc::c_ulong = 27;
 
-/// One sequence: `$body`, from the reading of the CPU's number to the commit, and what comes of an abort. Labels: 2 and 3
-/// begin and end it, 4 is the descriptor, 5 the abort handler, `$aborted`, which may have a 6 for other code out of the way.
+/// One sequence: `$body`, from the reading of the CPU's number to the commit, and what comes of an abort. Labels: 2 and
+/// 3 begin and end it, 4 is the descriptor, 5 the abort handler, `$aborted`, which may have a 6 for other code out of
+/// the way.
 ///
 /// 0x53053053 is the signature that C libraries register with on x86; the bytes before it make of it the operand of
 /// an undefined instruction. `ax` of a pushed section: allocated and executable, `aw`: allocated and writable, for
@@ -76,8 +77,8 @@ macro_rules! own {
     };
 }
 
-/// The sequences that depend on an order, one instruction a line: the assembler gets them, and the tests' model takes them one
-/// by one.
+/// The sequences that depend on an order, one instruction a line: the assembler gets them, and the tests' model takes
+/// them one by one.
 macro_rules! text {
     (push) => {
         concat!(
@@ -153,8 +154,8 @@ impl Area {
         })
     }
 
-    /// How much of the area means something to both the C library (`__rseq_size`) and the kernel (`AT_RSEQ_FEATURE_SIZE`).
-    /// 20 bytes are what there was from the start; `node_id` ends at 24, `mm_cid` at 28.
+    /// How much of the area means something to both the C library (`__rseq_size`) and the kernel
+    /// (`AT_RSEQ_FEATURE_SIZE`). 20 bytes are what there was from the start; `node_id` ends at 24, `mm_cid` at 28.
     #[must_use]
     pub fn feature_bytes(self) -> usize {
         // SAFETY: getauxval only looks something up.
@@ -182,10 +183,10 @@ impl Area {
     /// Adds to the count of the CPU that the thread is on. Refused where that CPU has none.
     #[inline]
     pub fn add(self, counts: &[Count], delta: u64) -> Outcome {
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and if anything one `Count`, that of the CPU
-        // that it runs on, with an index below `counts.len()` (a thread that is not registered has -1 or -2, which as
-        // unsigned is above); it adds `delta` to it, in one instruction, which is its last. `Count` is atomic in Rust, and
-        // an aligned 8-byte access of one CPU is a relaxed one. No registers but those named, no stack.
+        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and if anything one `Count`, that of the
+        // CPU that it runs on, with an index below `counts.len()` (a thread that is not registered has -1 or -2, which
+        // as unsigned is above); it adds `delta` to it, in one instruction, which is its last. `Count` is atomic in
+        // Rust, and an aligned 8-byte access of one CPU is a relaxed one. No registers but those named, no stack.
         unsafe {
             sequence!(
                 self,
@@ -209,10 +210,11 @@ impl Area {
     /// Pushes on the stack of the CPU that the thread is on. Refused where that CPU has none, it is full, or stopped.
     #[inline]
     pub fn push(self, stacks: &Stacks, item: NonNull<()>) -> Outcome {
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs on,
-        // whose index is below `cpus()`, the first slot that is not in use (below `ceiling`, so one of the stack's),
-        // and then, as its last instruction, `top`, one slot more. Before that the slot is nobody's; an aborted push
-        // that wrote it has changed nothing. All are atomic in Rust. No registers but those named, no stack.
+        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs
+        // on, whose index is below `cpus()`, the first slot that is not in use (below `ceiling`, so one of the
+        // stack's), and then, as its last instruction, `top`, one slot more. Before that the slot is nobody's; an
+        // aborted push that wrote it has changed nothing. All are atomic in Rust. No registers but those named, no
+        // stack.
         unsafe {
             sequence!(
                 self,
@@ -241,8 +243,8 @@ impl Area {
     #[inline]
     pub fn pop(self, stacks: &Stacks) -> Yielded<NonNull<()>> {
         let item: *mut ();
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs on,
-        // whose index is below `cpus()`, as its last instruction `top`, one slot less; it yields the item in the
+        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs
+        // on, whose index is below `cpus()`, as its last instruction `top`, one slot less; it yields the item in the
         // slot that is thereby left (above `floor`, so one of the stack's). Refused yields null, aborted -1, neither of
         // which an item can be: it is not null, and no object begins at the last address. All are atomic in Rust. No
         // registers but those named, no stack.
@@ -271,15 +273,15 @@ impl Area {
         }
     }
 
-    /// Acquires the words of the CPU that the thread is on, from whoever had them: which CPU, and the owner. Refused where
-    /// that CPU has none.
+    /// Acquires the words of the CPU that the thread is on, from whoever had them: which CPU, and the owner. Refused
+    /// where that CPU has none.
     #[inline]
     pub fn acquire(self, owned: &[Owned]) -> Yielded<(usize, u64)> {
         let (cpu, owner): (usize, u64);
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the words of the CPU that it runs on,
-        // whose index is below `owned.len()`, as its last instruction the generation, one more, which it yields. Refused
-        // yields generation 0, aborted -1: the first is 1, and the last is centuries away. All are atomic in Rust. No
-        // registers but those named, no stack.
+        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the words of the CPU that it runs
+        // on, whose index is below `owned.len()`, as its last instruction the generation, one more, which it yields.
+        // Refused yields generation 0, aborted -1: the first is 1, and the last is centuries away. All are atomic in
+        // Rust. No registers but those named, no stack.
         unsafe {
             sequence!(
                 self,
@@ -303,17 +305,17 @@ impl Area {
         }
     }
 
-    /// Stores to one of the words of `cpu` for the owner that acquired them there. Refused where the thread is on another
-    /// CPU, or they have another owner.
+    /// Stores to one of the words of `cpu` for the owner that acquired them there. Refused where the thread is on
+    /// another CPU, or they have another owner.
     ///
     /// # Panics
     /// When there is no such word.
     #[inline]
     pub fn store(self, cpu: usize, owned: &Owned, owner: u64, word: usize, value: u64) -> Outcome {
         assert!(word < WORDS, "there are {WORDS} words");
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and if anything, as its last instruction, one
-        // of the words, while the thread is on `cpu` and the generation is `owner`. Both are atomic in Rust. No registers
-        // but those named, no stack.
+        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and if anything, as its last instruction,
+        // one of the words, while the thread is on `cpu` and the generation is `owner`. Both are atomic in Rust. No
+        // registers but those named, no stack.
         unsafe {
             sequence!(
                 self,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Whether commands are started by a launcher; where not, that is said. Older kernels than Linux 5.3 and some filters of system calls let us have none;
-/// then a command's memory includes ours, and it keeps more of what we are.
+/// Whether commands are started by a launcher; where not, that is said. Older kernels than Linux 5.3 and some filters
+/// of system calls let us have none; then a command's memory includes ours, and it keeps more of what we are.
 pub fn has_launcher() -> bool {
     #[cfg(target_os = "linux")]
     let is_there = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).is_ok();

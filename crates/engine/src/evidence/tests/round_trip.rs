@@ -1,5 +1,5 @@
-//! What is recorded comes back, from both files, whatever is in it; and the files' exact bytes, with a fixed machine and
-//! clock. Where those change on purpose, run the tests with `BLESS=1`, and think of the schema's version.
+//! What is recorded comes back, from both files, whatever is in it; and the files' exact bytes, with a fixed machine
+//! and clock. Where those change on purpose, run the tests with `BLESS=1`, and think of the schema's version.
 
 use std::collections::BTreeMap;
 use std::fs::File;

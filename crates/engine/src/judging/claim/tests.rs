@@ -9,7 +9,7 @@ use crate::unit::Unit;
 use crate::values::Bounds;
 
 fn spec() -> Spec {
-    let metric = Metric::new("time", "", Unit::Nanosecond, Better::Lower);
+    let metric = Metric::time("time", "");
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
@@ -70,8 +70,8 @@ fn the_soonest_verdict_is_known_beforehand() {
     }
 }
 
-/// What a comparison takes at the least is what a judge takes who sees one win all pairs, by whatever is the soonest: of
-/// signs and sizes, and of an interval. So it is of what is said beside it, with a greater error.
+/// What a comparison takes at the least is what a judge takes who sees one win all pairs, by whatever is the soonest:
+/// of signs and sizes, and of an interval. So it is of what is said beside it, with a greater error.
 #[test]
 fn what_a_comparison_takes_is_what_a_judge_takes_who_sees_one_win_all() {
     let judge = |error, margin, gate| {

@@ -93,8 +93,9 @@ impl Exact {
 
     /// Adds all that the other sum has.
     ///
-    /// Beyond 2^108 times the largest double a sum counts as an infinity for good. Numbers can't be that many, but a sum
-    /// that is merged with itself a hundred times is that large, or one of [bytes](Exact::from_bytes) that someone made up.
+    /// Beyond 2^108 times the largest double a sum counts as an infinity for good. Numbers can't be that many, but a
+    /// sum that is merged with itself a hundred times is that large, or one of [bytes](Exact::from_bytes) that someone
+    /// made up.
     pub fn merge(&mut self, other: &Exact) {
         self.finite.merge(other.finite.clone());
         self.special += other.special;

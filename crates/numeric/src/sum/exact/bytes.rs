@@ -84,8 +84,8 @@ impl Exact {
 
     /// The sum that these are the bytes of.
     ///
-    /// There is no checksum: bytes of which some were changed are mostly those of another sum. Where they come over a way
-    /// that may change them, send a checksum along.
+    /// There is no checksum: bytes of which some were changed are mostly those of another sum. Where they come over a
+    /// way that may change them, send a checksum along.
     ///
     /// # Errors
     /// For anything that [`to_bytes`](Exact::to_bytes) doesn't give.

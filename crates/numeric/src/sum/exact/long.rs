@@ -12,8 +12,8 @@ const ADDITIONS_BEFORE_CARRY: u32 = 1 << 30;
 /// Stored fraction bits of a double.
 const FRACTION_BITS: usize = 52;
 
-/// From here on, with either sign, the last digit counts as overflown: after 2^108 of the largest doubles. As far again is
-/// left for what has not been [looked at](LongAccumulator::overflow).
+/// From here on, with either sign, the last digit counts as overflown: after 2^108 of the largest doubles. As far again
+/// is left for what has not been [looked at](LongAccumulator::overflow).
 pub const TOP_LIMIT: i64 = 1 << 62;
 
 /// A fixed-point integer that counts in units of the smallest subnormal, 2^−1074. Kulisch and Miranker 1986, "The

@@ -166,8 +166,8 @@ impl Windows {
     /// A number is added to an offset 1.5·2^p so large (p = greatest + 2 + 10) that the sum of all stays within its
     /// binade, and that each addition therefore rounds to a multiple of 2^(p − 52): what was added is known exactly,
     /// and what is left of the number, at most 2^(p − 53), goes to the next level. At the last level the sums are
-    /// exact because all that they can be are less than 2^53 units. Rump, Ogita and Oishi 2008, "Accurate floating-point
-    /// summation", call this extraction.
+    /// exact because all that they can be are less than 2^53 units. Rump, Ogita and Oishi 2008, "Accurate
+    /// floating-point summation", call this extraction.
     #[inline(always)]
     fn of(greatest: i32, unit: i32) -> Option<Windows> {
         let mut windows = Windows { levels: 1, offsets: [0.0; MOST_LEVELS - 1] };

@@ -8,9 +8,9 @@ use crate::sum::accumulate::{Accumulator, accumulate};
 use crate::sum::element::Element;
 use crate::sum::vector::{Fma, Words};
 
-/// Loads each register and does `K` operations with it, by turns on the adders and on the multipliers, of which only the
-/// last waits for what came before: the limit is how many operations the CPU starts in a cycle, or what it loads. Not a
-/// sum: the result is 0.
+/// Loads each register and does `K` operations with it, by turns on the adders and on the multipliers, of which only
+/// the last waits for what came before: the limit is how many operations the CPU starts in a cycle, or what it loads.
+/// Not a sum: the result is 0.
 pub struct Limit<const K: usize>;
 
 impl<V: Fma, const K: usize> Method<V> for Limit<K> {

@@ -16,13 +16,13 @@ const MOST: usize = 32;
 /// Adds up the exact errors of all additions beside the sum, as [`Neumaier`](super::Neumaier) does, but gets them by
 /// Knuth's six operations instead of a comparison, and only once for a block of registers.
 ///
-/// The registers of a block are added plainly, in a tree, which for `f32` costs next to nothing: its 24 bits leave 29 of
-/// the 53 of an `f64` for numbers of different sizes and for carries. A block of `f32` is [`MOST`] = 2⁵ registers, so that
-/// the error is at most u·|Σx| + 5u·Σ|x| + (n·u)²·Σ|x|, and the middle term is 0 where in each lane of a block no number
-/// is 2^24 times another. A block of `f64` is one register, and there is no middle term.
+/// The registers of a block are added plainly, in a tree, which for `f32` costs next to nothing: its 24 bits leave 29
+/// of the 53 of an `f64` for numbers of different sizes and for carries. A block of `f32` is [`MOST`] = 2⁵ registers,
+/// so that the error is at most u·|Σx| + 5u·Σ|x| + (n·u)²·Σ|x|, and the middle term is 0 where in each lane of a block
+/// no number is 2^24 times another. A block of `f64` is one register, and there is no middle term.
 ///
-/// It comes in registers of eight lanes alone, where the CPU's are shorter in several of them: with as many accumulators the
-/// same additions are made in the same order on every machine.
+/// It comes in registers of eight lanes alone, where the CPU's are shorter in several of them: with as many
+/// accumulators the same additions are made in the same order on every machine.
 pub struct BlockTwoSum;
 
 impl<V: Vector> Method<V> for BlockTwoSum {
@@ -64,7 +64,8 @@ pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(x
     }
 }
 
-/// The sum of a block: of its registers those in even places in a balanced tree, those in odd places in another, and both.
+/// The sum of a block: of its registers those in even places in a balanced tree, those in odd places in another, and
+/// both.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`, and `BLOCK` × `LANES` numbers are readable.

@@ -1,30 +1,55 @@
-//! Mutants: the code with one ordering, fence, check or instruction wrong, under the tests that are quick. A mutant that no
-//! test notices is a test that is missing, unless it says here why nothing can notice it.
+//! Mutants: the code with one ordering, fence, check or instruction wrong, under the tests that are quick. A mutant
+//! that no test notices is a test that is missing, unless the list says why nothing can notice it.
 //!
-//! Orderings and fences are found in the files; the rest is a list, for which of a protocol's lines are checks that safety
-//! rests on is nothing that a program could know.
-
-mod edits;
-mod explained;
-mod orderings;
+//! Orderings and fences are found in the files; the rest is listed in `mutants.txt`, for which of a protocol's lines
+//! are checks that safety rests on is nothing that a program could know.
 
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 use crate::tools;
-use edits::EDITS;
-use explained::EXPLAINED;
 
 /// One change to a file.
 struct Mutant {
     file: &'static str,
     what: String,
     at: Range<usize>,
-    to: &'static str,
+    to: String,
+    /// Why nothing can notice it.
+    why: Option<String>,
+}
+
+/// A paragraph of the list.
+struct Listed {
+    file: &'static str,
+    /// What is wrong in the mutant; of orderings, how that begins.
+    names: Vec<&'static str>,
+    /// Empty of orderings, which are found without it.
+    from: String,
+    to: String,
+    why: String,
+}
+
+/// The list, which begins with what its lines mean.
+fn list() -> impl Iterator<Item = Listed> {
+    let mut file = "";
+    let paragraphs = include_str!("mutants.txt").split("\n\n").skip(1);
+    paragraphs.filter_map(move |paragraph| {
+        if let Some(name) = paragraph.strip_prefix("# ") {
+            file = name;
+            return None;
+        }
+        let marked = |mark, between| {
+            let lines = paragraph.lines().filter_map(|line| line.strip_prefix(mark));
+            lines.collect::<Vec<_>>().join(between)
+        };
+        let names = paragraph.lines().filter(|line| !line.starts_with(['-', '+', '='])).collect();
+        Some(Listed { file, names, from: marked("-", "\n"), to: marked("+", "\n"), why: marked("= ", " ") })
+    })
 }
 
 /// A kind of build, and the options of `cargo test` for the tests that are quick and may notice.
@@ -41,8 +66,8 @@ enum Kind {
 const SYS: &str = "crates/sys/src/";
 const SYNC: &str = "crates/sync/src/";
 
-/// Files whose names begin so, and their tests, which are tried one after the other until one fails. The files are those
-/// with orderings that somebody relies on.
+/// Files whose names begin so, and their tests, which are tried one after the other until one fails. The files are
+/// those with orderings that somebody relies on.
 const FILES: &[(&[&str], &[Tests])] = &[
     (
         &["rseq/stacks.rs", "rseq/x86_64.rs", "rseq/outcome.rs", "rseq/plain.rs"],
@@ -142,12 +167,12 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
                 continue;
             }
             let mut changed = text.clone();
-            changed.replace_range(mutant.at.clone(), mutant.to);
+            changed.replace_range(mutant.at.clone(), &mutant.to);
             let path = path(&tree, file);
             fs::write(&path, changed)?;
             let noticed = noticed_by(&tree, mutant, tests)?;
             fs::write(&path, &text)?;
-            let outcome = match (noticed, mutant.explanation()) {
+            let outcome = match (noticed, &mutant.why) {
                 (Some(test), None) => test,
                 (Some(test), Some(_)) => format!("{test}, though explained"),
                 (None, Some(why)) => format!("nobody: {why}"),
@@ -195,27 +220,88 @@ fn source(tree: &Path, file: &str) -> anyhow::Result<String> {
 
 /// In the order of their places. An explanation that is about none of them is an error.
 fn mutants_of(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant>> {
-    let mut mutants = orderings::mutants(file, text)?;
-    for (_, what, from, to) in EDITS.iter().filter(|(edited, ..)| *edited == file) {
-        let found: Vec<usize> = text.match_indices(from).map(|(at, _)| at).collect();
-        let [at] = found[..] else { anyhow::bail!("{what}: {file} has its text {} times, not once", found.len()) };
-        mutants.push(Mutant { file, what: (*what).into(), at: at..at + from.len(), to });
+    let mut mutants = weaker_orderings(file, text)?;
+    for Listed { names, from, to, why, .. } in list().filter(|listed| listed.file == file) {
+        let what = names.join(" ");
+        ensure!(from != to || !why.is_empty(), "{file}: `{what}` changes nothing and explains nothing");
+        if !from.is_empty() {
+            let found: Vec<usize> = text.match_indices(&from).map(|(at, _)| at).collect();
+            let [at] = found[..] else { bail!("{what}: {file} has its text {} times, not once", found.len()) };
+            mutants.push(Mutant { file, what, at: at..at + from.len(), to, why: None });
+        }
+        for name in names.iter().filter(|_| !why.is_empty()) {
+            let mut explained = mutants.iter_mut().filter(|mutant| mutant.what.starts_with(name)).peekable();
+            ensure!(explained.peek().is_some(), "{file} has no mutant `{name}` to explain");
+            explained.for_each(|mutant| mutant.why = Some(why.clone()));
+        }
     }
     mutants.sort_by_key(|mutant| mutant.at.start);
-    for (explained, what, _) in EXPLAINED.iter().filter(|(explained, ..)| *explained == file) {
-        ensure!(
-            mutants.iter().any(|mutant| mutant.what.starts_with(what)),
-            "{explained} has no mutant `{what}` to explain"
-        );
+    Ok(mutants)
+}
+
+/// What it is made of an ordering: the next weaker ones. What notices those notices still weaker ones.
+fn weaker(ordering: &str) -> &'static [&'static str] {
+    match ordering {
+        "Acquire" | "Release" => &["Relaxed"],
+        "AcqRel" => &["Acquire", "Release"],
+        "SeqCst" => &["AcqRel"],
+        _ => &[],
+    }
+}
+
+/// Every ordering and fence of a file, each made weaker: not in comments, nor in tests, which are what comes last.
+fn weaker_orderings(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant>> {
+    let mut mutants: Vec<Mutant> = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test") {
+            break;
+        }
+        let code = line.split("//").next().unwrap_or(line).trim_end();
+        let shown = code.trim_start();
+        let mut add = |at: usize, len: usize, what: String, to: &str| {
+            // Some lines come twice in a file.
+            let same = mutants.iter().filter(|mutant| mutant.what.starts_with(&what)).count();
+            let what = if same == 0 { what } else { format!("{what} ({})", same + 1) };
+            let at = start + at..start + at + len;
+            mutants.push(Mutant { file, what, at, to: to.into(), why: None });
+        };
+        if !shown.starts_with("use ") {
+            for (at, word) in words(code) {
+                if let Some(at) = code[..at].rfind("fence(") {
+                    let at =
+                        code[..at].rfind(|c: char| c != '_' && !c.is_alphanumeric()).map_or(0, |before| before + 1);
+                    ensure!(code.ends_with(");"), "{file}: a fence in the middle of `{shown}`");
+                    // What notices a fence that is weaker notices that there is none; the compiler's has no weaker one.
+                    let (how, to) = if shown.starts_with("compiler") {
+                        ("is not there", "();")
+                    } else {
+                        ("is `AcqRel`", "fence(Ordering::AcqRel);")
+                    };
+                    add(at, code.len() - at, format!("`{shown}` {how}"), to);
+                } else {
+                    for to in weaker(word) {
+                        add(at, word.len(), format!("`{shown}`: `{word}` is `{to}`"), to);
+                    }
+                }
+            }
+        }
+        start += line.len();
     }
     Ok(mutants)
 }
 
-impl Mutant {
-    fn explanation(&self) -> Option<&'static str> {
-        let is_this = |(file, what, _): &&(&str, &str, _)| *file == self.file && self.what.starts_with(what);
-        EXPLAINED.iter().find(is_this).map(|(.., why)| *why)
-    }
+/// The orderings that can be weaker, and where they begin.
+fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_part = |c: char| c == '_' || c.is_alphanumeric();
+    let ends = code.char_indices().filter(move |&(_, c)| !is_part(c)).map(|(at, _)| at).chain([code.len()]);
+    let mut start = 0;
+    let words = ends.map(move |end| {
+        let word = (start, &code[start..end]);
+        start = end + 1;
+        word
+    });
+    words.filter(|(_, word)| !weaker(word).is_empty())
 }
 
 /// The first test that fails; none if all pass. A mutant that does not compile is an error.
@@ -292,9 +378,8 @@ mod tests {
                 }
             }
         }
-        let named = EDITS.iter().map(|(file, ..)| file).chain(EXPLAINED.iter().map(|(file, ..)| file));
-        for name in named {
-            assert!(files().any(|(file, _)| file == *name), "{name} is not among the files");
+        for Listed { file: name, .. } in list() {
+            assert!(files().any(|(file, _)| file == name), "{name} is not among the files");
         }
     }
 }

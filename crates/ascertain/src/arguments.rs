@@ -1,0 +1,73 @@
+//! What stands behind options on a command line, of the command and of benches alike.
+
+use std::time::Duration;
+
+use ascertain_engine::unit::{Unit, parse_quantity};
+
+/// A duration such as `30s`, `1.5 min` or `200ms`.
+///
+/// # Errors
+/// When it is none, or shorter than a nanosecond.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let nanoseconds = parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())?;
+    match nanoseconds {
+        ns if (1.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
+        _ => Err(format!("`{text}` is no time that one could wait; give one such as 30s")),
+    }
+}
+
+/// How many, at least one.
+///
+/// # Errors
+/// When it is no whole number, or 0.
+pub fn count(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(format!("`{text}` is no count; give a whole number from 1, such as 20")),
+    }
+}
+
+/// A share strictly between 0 and 1 that something has: `0.99`, `99%`, `1e-6`.
+///
+/// # Errors
+/// When it is none; the message says what is probably meant.
+pub fn share(text: &str) -> Result<f64, String> {
+    let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
+    match value {
+        v if v > 0.0 && v < 1.0 => Ok(v),
+        v if v > 1.0 && v < 100.0 && !text.contains('%') => {
+            Err(format!("`{text}` is not strictly between 0 and 1; did you mean `{text}%`?"))
+        }
+        v if !(0.0..=1.0).contains(&v) => Err(format!("`{text}` is no rate: a rate is from 0 to 100 %")),
+        _ => Err(format!("`{text}` is not strictly between 0 and 1; no number of trials could decide it")),
+    }
+}
+
+/// A share above 0 and below 1 by which something may differ: `5%`, `0.01`.
+///
+/// # Errors
+/// When it is none; the message says what is probably meant.
+pub fn positive_share(text: &str) -> Result<f64, String> {
+    let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
+    match value {
+        v if v > 0.0 && v < 1.0 => Ok(v),
+        v if v >= 1.0 && !text.contains('%') => {
+            Err(format!("`{text}` is {v} times as much again; did you mean `{text}%`?"))
+        }
+        _ => Err(format!("`{text}` is not above 0 and below 100 %")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A time limit of nothing at all would stop every command.
+    #[test]
+    fn a_time_is_a_nanosecond_at_least() {
+        assert_eq!(duration("1 ns"), Ok(Duration::from_nanos(1)));
+        for text in ["0", "0.5 ns", "-1 s", "1e12 h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}
