@@ -24,6 +24,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-sys", ""),
     ("ascertain-permute", ""),
     ("ascertain-plot", ""),
+    ("ascertain-netlab", ""),
     ("ascertain-sync", ""),
     ("ascertain-engine", ""),
     ("ascertain-engine", "claims"),

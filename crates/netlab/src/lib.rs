@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+pub mod model;
+
+pub use error::Error;
