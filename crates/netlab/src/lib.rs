@@ -2,5 +2,9 @@
 
 mod error;
 pub mod model;
+mod phases;
 
+#[cfg(target_os = "linux")]
+pub use ascertain_sys::tcp;
 pub use error::Error;
+pub use phases::{Phase, Phases};
