@@ -25,6 +25,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-permute", ""),
     ("ascertain-plot", ""),
     ("ascertain-netlab", ""),
+    ("ascertain-netlab", "servers"),
     ("ascertain-sync", ""),
     ("ascertain-engine", ""),
     ("ascertain-engine", "claims"),

@@ -1,5 +1,8 @@
 //! The errors of this crate.
 
+use std::io;
+use std::time::Duration;
+
 /// What can go wrong: what was tried, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -16,4 +19,59 @@ pub enum Error {
         /// What was given.
         loss: f64,
     },
+    /// A server could not be started.
+    #[error("the server could not be started: {0}")]
+    Server(#[source] io::Error),
+    /// Two sides do not agree upon keys.
+    #[error("TLS: {source}")]
+    Tls {
+        /// What it says itself.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The server speaks another protocol.
+    #[cfg(feature = "servers")]
+    #[error("the server does not speak {wanted:?}: ask for another protocol")]
+    OtherProtocol {
+        /// What it was to speak.
+        wanted: crate::http::Protocol,
+    },
+    /// A request's address is none.
+    #[error("`{path}` at `{host}` can't be asked for: a path begins with `/`, and has no spaces")]
+    Path {
+        /// The path.
+        path: String,
+        /// The host.
+        host: String,
+    },
+    /// A time limit.
+    #[error("there was no end of it within {limit:?}")]
+    TimedOut {
+        /// How long it was.
+        limit: Duration,
+    },
+    /// A connection broke.
+    #[error("the connection broke {when}: {}", in_full(source.as_ref()))]
+    Broken {
+        /// How far it had come.
+        when: &'static str,
+        /// What it broke of.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+#[cfg(feature = "servers")]
+impl Error {
+    pub(crate) fn tls(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Tls { source: source.into() }
+    }
+
+    pub(crate) fn broken(when: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Broken { when, source: source.into() }
+    }
+}
+
+/// An error with what lies behind it.
+fn in_full(error: &dyn std::error::Error) -> String {
+    std::iter::successors(error.source(), |error| error.source())
+        .fold(error.to_string(), |said, behind| format!("{said}: {behind}"))
 }

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
+#[cfg(feature = "servers")]
+pub mod http;
 pub mod model;
 mod phases;
 
