@@ -49,6 +49,24 @@ pub enum Error {
         /// How long it was.
         limit: Duration,
     },
+    /// A program that is not installed.
+    #[error("`{program}` is not installed: `apt-get install {package}`, on Debian and Ubuntu")]
+    NotInstalled {
+        /// The program.
+        program: &'static str,
+        /// Debian's package of it.
+        package: &'static str,
+    },
+    /// A program does not come up.
+    #[error("`{program}` {how}{}", quoted(.says))]
+    NotUp {
+        /// The program.
+        program: &'static str,
+        /// What it does instead.
+        how: String,
+        /// What it said last.
+        says: String,
+    },
     /// A connection broke.
     #[error("the connection broke {when}: {}", in_full(source.as_ref()))]
     Broken {
@@ -74,4 +92,8 @@ impl Error {
 fn in_full(error: &dyn std::error::Error) -> String {
     std::iter::successors(error.source(), |error| error.source())
         .fold(error.to_string(), |said, behind| format!("{said}: {behind}"))
+}
+
+fn quoted(says: &str) -> String {
+    if says.is_empty() { ", and says nothing".into() } else { format!("; it says:\n{says}") }
 }

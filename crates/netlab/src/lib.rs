@@ -3,6 +3,8 @@
 mod error;
 #[cfg(feature = "servers")]
 pub mod http;
+#[cfg(all(feature = "servers", target_os = "linux"))]
+pub mod installed;
 pub mod model;
 mod phases;
 
