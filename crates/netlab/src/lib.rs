@@ -8,6 +8,7 @@ pub mod installed;
 pub mod model;
 mod phases;
 
+pub use ascertain_sys::clock::now_ns;
 #[cfg(target_os = "linux")]
 pub use ascertain_sys::tcp;
 pub use error::Error;

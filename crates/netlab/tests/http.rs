@@ -5,14 +5,13 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
 use ascertain_netlab::http::{
-    Answer, CERTIFICATE_PEM, Connection, Offer, Protocol, Request, Server, TlsVersion, trusting, trusting_ours,
+    Answer, CERTIFICATE_PEM, Connection, Misbehaviour, Offer, Protocol, Request, Server, TlsVersion, trusting,
+    trusting_ours,
 };
-use ascertain_netlab::{Error, Phase, Phases};
-use ascertain_sys::clock;
+use ascertain_netlab::{Error, Phase, Phases, now_ns};
 use ascertain_sys::testing::left_out;
 
 use Protocol::{Http1, Http2};
@@ -35,31 +34,14 @@ fn offer(protocol: Protocol, version: Option<TlsVersion>) -> Offer {
 }
 
 fn open(address: SocketAddr, offer: &Offer) -> (Result<Connection, Error>, Phases) {
-    let mut phases = Phases::begin(clock::now_ns());
+    let mut phases = Phases::begin(now_ns());
     let stream = TcpStream::connect(address).unwrap();
-    phases.end(Phase::Connect, clock::now_ns());
+    phases.end(Phase::Connect, now_ns());
     (Connection::open(stream, offer, &mut phases), phases)
 }
 
 fn refused(address: SocketAddr, offer: &Offer) -> String {
     open(address, offer).0.unwrap_err().to_string()
-}
-
-/// A server that says this to whoever asks, and closes the connection.
-fn saying(answer: &'static [u8]) -> SocketAddr {
-    let listener = listener();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut heard = Vec::new();
-        while !heard.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).unwrap();
-            heard.push(byte[0]);
-        }
-        stream.write_all(answer).unwrap();
-    });
-    address
 }
 
 #[test]
@@ -84,7 +66,7 @@ fn bytes_come_and_go_in_every_way_with_their_phases() {
             assert!(ends.is_sorted() && ends[0].is_some(), "{phases:?}");
         }
         for bytes in [0, 1, 3_000_000] {
-            let mut phases = Phases::begin(clock::now_ns());
+            let mut phases = Phases::begin(now_ns());
             let answer = connection.send(&Request::put("/", bytes), &mut phases).unwrap();
             assert_eq!((answer.status, answer.body_bytes), (200, bytes.to_string().len() as u64));
             let ends = [Phase::Sent, Phase::FirstByte, Phase::LastByte].map(|phase| phases.end_ns(phase));
@@ -150,27 +132,39 @@ fn who_does_not_agree_is_told_what_about() {
 
 #[test]
 fn bad_servers_are_errors_that_say_how_far_it_came() {
-    let asking = |address, limit| {
-        let offer = Offer { limit, ..offer(Http1, None) };
-        let (connection, mut phases) = open(address, &offer);
+    let asking = |how, limit| {
+        let server = Server::misbehaving(listener(), how).unwrap();
+        let (connection, mut phases) = open(server.address(), &Offer { limit, ..offer(Http1, None) });
         let answer = connection.unwrap().send(&Request::get("/bytes/10"), &mut phases);
-        (answer.unwrap_err(), phases)
+        let reached = [Phase::Sent, Phase::FirstByte, Phase::LastByte].map(|phase| phases.end_ns(phase).is_some());
+        (answer.map_err(|error| error.to_string()), reached)
     };
-    let (error, phases) = asking(saying(b""), PATIENCE);
-    assert!(error.to_string().starts_with("the connection broke before there was an answer: "), "{error}");
-    assert!(phases.end_ns(Phase::Sent).is_some() && phases.end_ns(Phase::FirstByte).is_none());
-    let (error, _) = asking(saying(b"SSH-2.0\r\n\r\n"), PATIENCE);
-    assert!(error.to_string().starts_with("the connection broke before there was an answer: "), "{error}");
-    let (error, phases) = asking(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nless"), PATIENCE);
-    assert!(error.to_string().starts_with("the connection broke in the middle of the answer: "), "{error}");
-    assert!(phases.end_ns(Phase::FirstByte).is_some() && phases.end_ns(Phase::LastByte).is_none());
-    // Nobody accepts: the kernel takes the request all the same.
-    let silent = listener();
-    let (error, phases) = asking(silent.local_addr().unwrap(), Duration::from_millis(50));
-    assert!(matches!(error, Error::TimedOut { .. }), "{error}");
-    assert_eq!(phases.end_ns(Phase::FirstByte), None);
-    let secure = Offer { limit: Duration::from_millis(50), ..offer(Http1, Some(V1_3)) };
-    assert!(matches!(open(silent.local_addr().unwrap(), &secure).0, Err(Error::TimedOut { .. })));
+    for how in [Misbehaviour::Closes, Misbehaviour::NotHttp] {
+        let (answer, reached) = asking(how, PATIENCE);
+        assert!(answer.unwrap_err().starts_with("the connection broke before there was an answer: "), "{how:?}");
+        assert_eq!(reached, [true, false, false], "{how:?}");
+    }
+    let (answer, reached) = asking(Misbehaviour::SendsLess, PATIENCE);
+    let less = answer.unwrap_err();
+    assert!(less.starts_with("the connection broke in the middle of the answer: "), "{less}");
+    assert_eq!(reached, [true, true, false]);
+    // The reset may overtake the head.
+    let reset = asking(Misbehaviour::Resets, PATIENCE).0.unwrap_err();
+    assert!(reset.starts_with("the connection broke ") && reset.contains("reset"), "{reset}");
+    assert_eq!(asking(Misbehaviour::SendsMore, PATIENCE).0.unwrap().body_bytes, 500);
+
+    let brief = Duration::from_millis(50);
+    // A busy machine may get no further in that time.
+    let (answer, reached) = asking(Misbehaviour::Silent, brief);
+    assert_eq!((answer.unwrap_err().as_str(), &reached[1..]), ("there was no end of it within 50ms", &[false; 2][..]));
+    let (answer, reached) = asking(Misbehaviour::Slow { each: PATIENCE }, brief);
+    assert_eq!((answer.unwrap_err().as_str(), reached[2]), ("there was no end of it within 50ms", false));
+    assert_eq!(asking(Misbehaviour::Slow { each: Duration::ZERO }, PATIENCE).0.unwrap().body_bytes, 1_000);
+
+    // Nobody accepts: the kernel takes the connection all the same.
+    let nobody = listener();
+    let secure = Offer { limit: brief, ..offer(Http1, Some(V1_3)) };
+    assert!(matches!(open(nobody.local_addr().unwrap(), &secure).0, Err(Error::TimedOut { .. })));
     let plain = Server::start(listener(), None).unwrap();
     let in_the_open = refused(plain.address(), &Offer { limit: PATIENCE, ..secure });
     assert!(in_the_open.starts_with("TLS: ") && in_the_open.contains("InvalidContentType"), "{in_the_open}");

@@ -2,10 +2,9 @@
 
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ascertain_sys::clock;
+use ascertain_sys::clock::now_ns;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::header::{HOST, HeaderValue};
@@ -117,7 +116,7 @@ impl Connection {
                 Some(inner) if inner.is::<rustls::Error>() => Error::tls(error),
                 _ => Error::broken("while keys were agreed upon", error),
             })?;
-            phases.end(Phase::Tls, clock::now_ns());
+            phases.end(Phase::Tls, now_ns());
             let state = stream.get_ref().1;
             match state.alpn_protocol() {
                 Some(protocol) if protocol == offer.protocol.id() => {}
@@ -142,24 +141,26 @@ impl Connection {
     pub fn send(&mut self, request: &Request, phases: &mut Phases) -> Result<Answer, Error> {
         let message = message(request, &self.offer)?;
         let (sender, seen) = (&mut self.sender, &self.seen);
+        seen.forget();
+        let mut sent_ns = None;
         let sending = async {
-            seen.forget();
-            let answered = sender.send(message).await;
-            let now_ns = clock::now_ns();
-            // HTTP/2 goes on writing what it has to acknowledge.
-            let sent = if request.upload_bytes.is_some() { &seen.last_sent_ns } else { &seen.first_sent_ns };
-            if let sent_ns @ 1.. = sent.load(Ordering::Relaxed) {
-                phases.end(Phase::Sent, sent_ns);
-            }
-            let answer = answered.map_err(|error| Error::broken("before there was an answer", error))?;
-            phases.end(Phase::FirstByte, now_ns);
+            let answer =
+                sender.send(message).await.map_err(|error| Error::broken("before there was an answer", error))?;
+            phases.end(Phase::FirstByte, now_ns());
+            sent_ns = seen.last_sent_ns();
             let status = answer.status().as_u16();
             let body_bytes = length_bytes(answer.into_body()).await;
             let body_bytes = body_bytes.map_err(|error| Error::broken("in the middle of the answer", error))?;
-            phases.end(Phase::LastByte, clock::now_ns());
-            Ok(Answer { status, body_bytes, received_bytes: seen.received_bytes.load(Ordering::Relaxed) })
+            phases.end(Phase::LastByte, now_ns());
+            Ok(Answer { status, body_bytes, received_bytes: seen.received_bytes() })
         };
-        within(&self.runtime, self.offer.limit, sending)
+        let answer = within(&self.runtime, self.offer.limit, sending);
+        // What has no body is gone with the first write; HTTP/2 then writes what it has to acknowledge.
+        let sent_ns = if request.upload_bytes.is_some() { sent_ns } else { seen.first_sent_ns() };
+        if let Some(sent_ns) = sent_ns {
+            phases.end(Phase::Sent, sent_ns);
+        }
+        answer
     }
 
     /// What both sides agreed upon, where there is TLS.

@@ -8,13 +8,12 @@
 //! use std::net::{TcpListener, TcpStream};
 //! use std::time::Duration;
 //! use ascertain_netlab::http::{Connection, Offer, Protocol, Request, Server, TlsVersion};
-//! use ascertain_netlab::{Phase, Phases};
-//! use ascertain_sys::clock;
+//! use ascertain_netlab::{Phase, Phases, now_ns};
 //!
 //! let server = Server::start(TcpListener::bind("127.0.0.1:0")?, Some(&[TlsVersion::V1_3]))?;
-//! let mut phases = Phases::begin(clock::now_ns());
+//! let mut phases = Phases::begin(now_ns());
 //! let stream = TcpStream::connect(server.address())?;
-//! phases.end(Phase::Connect, clock::now_ns());
+//! phases.end(Phase::Connect, now_ns());
 //! let offer = Offer {
 //!     protocol: Protocol::Http2,
 //!     tls: Some(ascertain_netlab::http::trusting_ours(&[TlsVersion::V1_3])?),
@@ -30,11 +29,13 @@
 
 mod client;
 mod filling;
+mod misbehaviour;
 mod server;
 mod tls;
 mod watched;
 
 pub use client::{Answer, Connection, Offer, Request};
+pub use misbehaviour::Misbehaviour;
 pub use server::{Served, Server};
 pub use tls::{CERTIFICATE_PEM, KEY_PEM, Session, Tls, TlsVersion, trusting, trusting_ours};
 

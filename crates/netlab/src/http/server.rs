@@ -16,8 +16,9 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use super::filling::{Filling, length_bytes};
+use super::misbehaviour::misbehave;
 use super::tls::serving;
-use super::{Protocol, TlsVersion};
+use super::{Misbehaviour, Protocol, TlsVersion};
 use crate::Error;
 
 /// The largest body that is sent, and more than anybody waits for.
@@ -48,9 +49,9 @@ pub struct Served {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+pub(super) struct Counters {
     connections: AtomicU64,
-    requests: AtomicU64,
+    pub requests: AtomicU64,
     uploaded_bytes: AtomicU64,
 }
 
@@ -61,6 +62,24 @@ impl Server {
     /// [`Error::Server`] as the kernel says; [`Error::Tls`] for TLS without a version.
     pub fn start(listener: TcpListener, tls: Option<&[TlsVersion]>) -> Result<Self, Error> {
         let acceptor = tls.map(|versions| serving(versions).map(TlsAcceptor::from)).transpose()?;
+        Self::run(listener, move |stream, counters| serve(stream, acceptor.clone(), counters))
+    }
+
+    /// Treats whoever connects to this socket badly, in the open and by HTTP/1.1: for tests of who asks.
+    ///
+    /// # Errors
+    /// [`Error::Server`] as the kernel says.
+    pub fn misbehaving(listener: TcpListener, how: Misbehaviour) -> Result<Self, Error> {
+        Self::run(listener, move |stream, counters| misbehave(stream, how, counters))
+    }
+
+    fn run<F>(
+        listener: TcpListener,
+        serve: impl Fn(TcpStream, Arc<Counters>) -> F + Send + 'static,
+    ) -> Result<Self, Error>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
         let address = listener.local_addr().map_err(Error::Server)?;
         let counters = Arc::new(Counters::default());
         let (stop, stopped) = oneshot::channel();
@@ -70,7 +89,7 @@ impl Server {
             let _entered = runtime.enter();
             tokio::net::TcpListener::from_std(listener).map_err(Error::Server)?
         };
-        runtime.spawn(accept(listener, acceptor, counters.clone()));
+        runtime.spawn(accept(listener, serve, counters.clone()));
         // Every connection ends with the runtime.
         let serve = move || drop(runtime.block_on(stopped));
         let thread = std::thread::Builder::new().name("netlab-server".into()).spawn(serve).map_err(Error::Server)?;
@@ -102,12 +121,18 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: tokio::net::TcpListener, acceptor: Option<TlsAcceptor>, counters: Arc<Counters>) {
+async fn accept<F>(
+    listener: tokio::net::TcpListener,
+    serve: impl Fn(TcpStream, Arc<Counters>) -> F,
+    counters: Arc<Counters>,
+) where
+    F: Future<Output: Send> + Send + 'static,
+{
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 counters.connections.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(serve(stream, acceptor.clone(), counters.clone()));
+                tokio::spawn(serve(stream, counters.clone()));
             }
             // No descriptors left, perhaps: others must end first.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,

@@ -12,11 +12,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// What was seen since it was last forgotten. One thread does all of it; atomics are for the compiler's sake.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    pub received_bytes: AtomicU64,
+    received_bytes: AtomicU64,
     /// When something was first written; 0 if nothing was.
-    pub first_sent_ns: AtomicU64,
+    first_sent_ns: AtomicU64,
     /// When something was last written; 0 if nothing was.
-    pub last_sent_ns: AtomicU64,
+    last_sent_ns: AtomicU64,
 }
 
 impl Seen {
@@ -24,6 +24,18 @@ impl Seen {
         for seen in [&self.received_bytes, &self.first_sent_ns, &self.last_sent_ns] {
             seen.store(0, Ordering::Relaxed);
         }
+    }
+
+    pub fn received_bytes(&self) -> u64 {
+        self.received_bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn first_sent_ns(&self) -> Option<u64> {
+        Some(self.first_sent_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
+    }
+
+    pub fn last_sent_ns(&self) -> Option<u64> {
+        Some(self.last_sent_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
     }
 
     fn write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
