@@ -262,8 +262,8 @@ fn apt_get_install(package: &str) -> Result<(), String> {
     }
 }
 
-/// Has Debian's packages start nothing when they are installed: servers are for tests to start. Images of containers say
-/// so themselves, and what somebody has said here already stays.
+/// Has Debian's packages start nothing when they are installed: servers are for tests to start. Images of containers
+/// say so themselves, and what somebody has said here already stays.
 fn without_daemons(install: impl FnOnce() -> bool) -> bool {
     const POLICY: &str = "/usr/sbin/policy-rc.d";
     let policy = File::options().write(true).create_new(true).mode(0o755).open(POLICY);

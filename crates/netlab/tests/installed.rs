@@ -18,8 +18,8 @@ use TlsVersion::{V1_2, V1_3};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Starts a server at a port that nobody else uses. Below those that the kernel gives away, for another test could be given
-/// one between our having found it free and the server's having it.
+/// Starts a server at a port that nobody else uses. Below those that the kernel gives away, for another test could be
+/// given one between our having found it free and the server's having it.
 fn started(program: impl Fn(SocketAddr) -> Program) -> Option<Running> {
     static PORT: AtomicU16 = AtomicU16::new(0);
     loop {

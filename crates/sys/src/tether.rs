@@ -6,8 +6,8 @@ use std::process::Command;
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
-/// Has the command ended by SIGTERM when the thread that starts it ends, and so also when this process does, however that
-/// is. It may end its own children first.
+/// Has the command ended by SIGTERM when the thread that starts it ends, and so also when this process does, however
+/// that is. It may end its own children first.
 pub fn tether(command: &mut Command) {
     let parent = getpid();
     let tie = move || {

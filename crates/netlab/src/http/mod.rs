@@ -1,8 +1,8 @@
 //! HTTP within the process: a [`Server`] on a socket that is given to it, and a client's [`Connection`] over one, which
 //! sees the phases of its requests.
 //!
-//! Neither opens a socket of its own, for a socket stays in the namespace it was made in: what is made at the ends of an
-//! emulated link is given to them, and this thread need not go there.
+//! Neither opens a socket of its own, for a socket stays in the namespace it was made in: what is made at the ends of
+//! an emulated link is given to them, and this thread need not go there.
 //!
 //! ```
 //! use std::net::{TcpListener, TcpStream};

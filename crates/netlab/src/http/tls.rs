@@ -12,8 +12,8 @@ use tokio_rustls::rustls::{
 use super::Protocol;
 use crate::Error;
 
-/// The certificate of our servers, for `localhost`, 127.0.0.1 and ::1. It is the same at every start, so that handshakes
-/// are of one size, and signed by itself.
+/// The certificate of our servers, for `localhost`, 127.0.0.1 and ::1. It is the same at every start, so that
+/// handshakes are of one size, and signed by itself.
 pub const CERTIFICATE_PEM: &str = include_str!("certificate.pem");
 
 /// Its key, which everybody has: it protects nothing.

@@ -1,7 +1,7 @@
 //! Servers that are installed on this machine, started for an experiment and ended with it. Linux only.
 //!
-//! Each is plain data, a [`Program`]: what is started, with which files. Everything lies in a folder of its own, which is
-//! gone in the end.
+//! Each is plain data, a [`Program`]: what is started, with which files. Everything lies in a folder of its own,
+//! which is gone in the end.
 //!
 //! ```no_run
 //! use std::time::Duration;

@@ -19,8 +19,8 @@ fn with_files<const N: usize>(program: Program, files: [(&str, String); N]) -> P
     Program { files: files.map(|(path, text)| (path.to_string(), text)).into(), ..program }
 }
 
-/// nginx, with the files of the folder `www`. With TLS, which it speaks in this version alone, also HTTP/2, and with the
-/// certificate of our own servers.
+/// nginx, with the files of the folder `www`. With TLS, which it speaks in this version alone, also HTTP/2, and with
+/// the certificate of our own servers.
 #[must_use]
 pub fn nginx(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
     // One process, for the workers of one that is killed live on.
@@ -48,8 +48,8 @@ http {{
     with_files(program, [("conf", text), ("www/", String::new()), certificate(), key()])
 }
 
-/// Caddy, with the files of the folder `www`. With TLS, which it speaks in this version alone, also HTTP/2, and with the
-/// certificate of our own servers.
+/// Caddy, with the files of the folder `www`. With TLS, which it speaks in this version alone, also HTTP/2, and with
+/// the certificate of our own servers.
 #[must_use]
 pub fn caddy(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
     let arguments = ["run", "--config", "{folder}/conf", "--adapter", "caddyfile"];

@@ -34,7 +34,8 @@ pub struct Program {
     pub package: &'static str,
     /// Its arguments, in which `{folder}` is the folder that its files are in.
     pub arguments: Vec<String>,
-    /// Its files by their paths within the folder, with `{folder}` in them too. A path with a `/` at its end is a folder.
+    /// Its files by their paths within the folder, with `{folder}` in them too. A path with a `/` at its end is a
+    /// folder.
     pub files: Vec<(String, String)>,
     /// Where it listens: where nobody else does, who would be taken for it.
     pub address: SocketAddr,
@@ -44,8 +45,8 @@ pub struct Program {
     pub limit: Duration,
 }
 
-/// A server that answers. When dropped it is told to end, and killed if it does not; so it is when the thread that started
-/// it ends, and with it this process, however that is.
+/// A server that answers. When dropped it is told to end, and killed if it does not; so it is when the thread that
+/// started it ends, and with it this process, however that is.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -59,14 +60,14 @@ impl Program {
     /// Starts it, and waits until it is ready.
     ///
     /// # Errors
-    /// [`Error::NotInstalled`]; [`Error::NotUp`] with the end of what it said, where it ends or does not answer in time;
-    /// [`Error::Server`] for its files, as the kernel says.
+    /// [`Error::NotInstalled`]; [`Error::NotUp`] with the end of what it said, where it ends or does not answer in
+    /// time; [`Error::Server`] for its files, as the kernel says.
     pub fn start(&self) -> Result<Running, Error> {
         self.start_where(|_| (), || TcpStream::connect(self.address))
     }
 
-    /// Starts it somewhere else, as in another namespace: what makes the command run there, and a connection to it, are the
-    /// caller's to give.
+    /// Starts it somewhere else, as in another namespace: what makes the command run there, and a connection to it,
+    /// are the caller's to give.
     ///
     /// # Errors
     /// As for [`Program::start`].

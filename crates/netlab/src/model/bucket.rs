@@ -4,8 +4,8 @@ use super::{nanobits, ns_for};
 
 /// A token bucket: full at first, it lets a burst through and then no more than it is filled with.
 ///
-/// A segment may go when the bucket has tokens for all of it; one that is larger than the bucket goes when that is full,
-/// and what follows pays for the rest.
+/// A segment may go when the bucket has tokens for all of it; one that is larger than the bucket goes when that is
+/// full, and what follows pays for the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     /// How much it holds.

@@ -1,8 +1,9 @@
-//! What a link does to what is sent over it, on a virtual clock: no input or output, no threads, and no time of its own.
+//! What a link does to what is sent over it, on a virtual clock: no input or output, no threads, and no time of its
+//! own.
 //!
-//! A link has two directions, each a [`Line`] under its own [`Conditions`]. Whoever carries the segments offers each one
-//! as it comes, and learns at once when it is due at the far end, or why it never arrives. Due times never decrease, so
-//! that a plain first-in-first-out queue of them is all that a carrier needs.
+//! A link has two directions, each a [`Line`] under its own [`Conditions`]. Whoever carries the segments offers each
+//! one as it comes, and learns at once when it is due at the far end, or why it never arrives. Due times never
+//! decrease, so that a plain first-in-first-out queue of them is all that a carrier needs.
 //!
 //! A segment meets, in this order:
 //!
