@@ -8,7 +8,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use ascertain_netlab::http::{Connection, Offer, Protocol, Request, TlsVersion, trusting_ours};
+use ascertain_netlab::http::{
+    CERTIFICATE_PEM, Connection, KEY_PEM, Offer, Protocol, Request, TlsVersion, trusting_ours,
+};
 use ascertain_netlab::installed::{Program, Running, bind, caddy, iperf3, knot, nginx, nsd};
 use ascertain_netlab::{Error, Phases};
 use ascertain_sys::testing::left_out;
@@ -104,6 +106,29 @@ fn nginx_serves_pages() {
 #[test]
 fn caddy_serves_pages() {
     serves_pages(caddy);
+}
+
+#[test]
+fn who_does_not_say_what_it_speaks_speaks_http1() {
+    let program = |address: SocketAddr| {
+        let port = address.port().to_string();
+        let arguments = ["s_server", "-accept", &port, "-cert", "certificate", "-key", "key", "-www"];
+        let files = [("certificate", CERTIFICATE_PEM), ("key", KEY_PEM)].map(|(path, text)| (path.into(), text.into()));
+        let arguments = arguments.map(String::from).into();
+        Program { name: "openssl", package: "openssl", arguments, files: files.into(), address, ..shell("", PATIENCE) }
+    };
+    let Some(running) = started(program) else { return };
+    let tls = Some(trusting_ours(&[V1_3]).unwrap());
+    let offer = Offer { tls, ..Offer::plain("localhost", PATIENCE) };
+    let open = |offer: &Offer| {
+        let stream = TcpStream::connect(running.address()).unwrap();
+        Connection::open(stream, offer, &mut Phases::begin(0))
+    };
+    let answer = open(&offer).unwrap().send(&Request::get("/"), &mut Phases::begin(0)).unwrap();
+    assert_eq!(answer.status, 200);
+    let refused = open(&Offer { protocol: Http2, ..offer }).unwrap_err();
+    assert!(matches!(refused, Error::OtherProtocol { wanted: Http2 }), "{refused}");
+    end(running);
 }
 
 #[test]
