@@ -24,6 +24,8 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-sys", ""),
     ("ascertain-permute", ""),
     ("ascertain-plot", ""),
+    ("ascertain-netlab", ""),
+    ("ascertain-netlab", "servers"),
     ("ascertain-sync", ""),
     ("ascertain-engine", ""),
     ("ascertain-engine", "claims"),

@@ -37,6 +37,16 @@ impl fmt::Display for LeftOut {
 
 const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
 
+/// Before the tests of the workspace, which make use of them too.
+const SERVERS: &[Need] = &[
+    Need::Debian("nginx", "nginx"),
+    Need::Debian("caddy", "caddy"),
+    Need::Debian("iperf3", "iperf3"),
+    Need::Debian("knotd", "knot"),
+    Need::Debian("named", "bind9"),
+    Need::Debian("nsd", "nsd"),
+];
+
 const PARTS: &[Part] = &[
     ("formatting", &[], || tools::run("cargo", &["fmt", "--all", "--check"])),
     ("lints", &[], || {
@@ -47,6 +57,9 @@ const PARTS: &[Part] = &[
     }),
     ("workflows and action.yml, by actionlint", &[Need::Go(ACTIONLINT)], actionlint),
     ("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
+    ("servers that are installed, in netlab", SERVERS, || {
+        tools::run("cargo", &["test", "--package", "ascertain-netlab"])
+    }),
     // Cargo names each file of tests as it runs.
     ("unit, property, calibration and end-to-end tests", &[], || {
         tools::run("cargo", &["test", "--workspace", "--", "--quiet"])

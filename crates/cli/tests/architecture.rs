@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-numeric", &[]),
     ("ascertain-permute", &["ascertain-stats", "ascertain-numeric"]),
     ("ascertain-plot", &[]),
+    ("ascertain-netlab", &["ascertain-sys"]),
     ("ascertain-sync", &["ascertain-sys"]),
     ("ascertain-tso", &[]),
     ("ascertain-engine", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),

@@ -15,6 +15,7 @@
 //! - [`fork`]: telling a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes
 //! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
+//! - [`tcp`]: what the kernel knows of a connection; [`tether`]: children that do not outlive us (Linux)
 //! - [`compiled`]: C and C++ of ours, compiled when it is needed
 //!
 //! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
@@ -48,8 +49,12 @@ pub mod process;
 pub mod rseq;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod socket;
+#[cfg(all(feature = "network", target_os = "linux"))]
+pub mod tcp;
 #[doc(hidden)]
 pub mod testing;
+#[cfg(all(feature = "network", target_os = "linux"))]
+pub mod tether;
 
 #[cfg(feature = "measuring")]
 pub use error::Error;

@@ -1,0 +1,184 @@
+//! A server in a thread of its own.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio_rustls::TlsAcceptor;
+
+use super::filling::{Filling, length_bytes};
+use super::misbehaviour::misbehave;
+use super::tls::serving;
+use super::{Misbehaviour, Protocol, TlsVersion};
+use crate::Error;
+
+/// The largest body that is sent, and more than anybody waits for.
+const LARGEST_BYTES: u64 = 1 << 50;
+
+/// A server of HTTP/1.1 and HTTP/2, which it tells apart by what the client says. It ends, with all of its connections,
+/// when dropped.
+///
+/// - `GET /bytes/14000` is answered with as many bytes.
+/// - `PUT` or `POST` to anything counts what is sent, and is answered with its length in bytes, in digits.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    counters: Arc<Counters>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a server did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Connections that were made to it, also those that came to nothing.
+    pub connections: u64,
+    /// Requests that it answered.
+    pub requests: u64,
+    /// What it was sent in the bodies of requests, as far as those were whole.
+    pub uploaded_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    connections: AtomicU64,
+    pub requests: AtomicU64,
+    uploaded_bytes: AtomicU64,
+}
+
+impl Server {
+    /// Serves whoever connects to this socket: with these versions of TLS, or without it.
+    ///
+    /// # Errors
+    /// [`Error::Server`] as the kernel says; [`Error::Tls`] for TLS without a version.
+    pub fn start(listener: TcpListener, tls: Option<&[TlsVersion]>) -> Result<Self, Error> {
+        let acceptor = tls.map(|versions| serving(versions).map(TlsAcceptor::from)).transpose()?;
+        Self::run(listener, move |stream, counters| serve(stream, acceptor.clone(), counters))
+    }
+
+    /// Treats whoever connects to this socket badly, in the open and by HTTP/1.1: for tests of who asks.
+    ///
+    /// # Errors
+    /// [`Error::Server`] as the kernel says.
+    pub fn misbehaving(listener: TcpListener, how: Misbehaviour) -> Result<Self, Error> {
+        Self::run(listener, move |stream, counters| misbehave(stream, how, counters))
+    }
+
+    fn run<F>(
+        listener: TcpListener,
+        serve: impl Fn(TcpStream, Arc<Counters>) -> F + Send + 'static,
+    ) -> Result<Self, Error>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let address = listener.local_addr().map_err(Error::Server)?;
+        let counters = Arc::new(Counters::default());
+        let (stop, stopped) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Server)?;
+        listener.set_nonblocking(true).map_err(Error::Server)?;
+        let listener = {
+            let _entered = runtime.enter();
+            tokio::net::TcpListener::from_std(listener).map_err(Error::Server)?
+        };
+        runtime.spawn(accept(listener, serve, counters.clone()));
+        // Every connection ends with the runtime.
+        let serve = move || drop(runtime.block_on(stopped));
+        let thread = std::thread::Builder::new().name("netlab-server".into()).spawn(serve).map_err(Error::Server)?;
+        Ok(Self { address, counters, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it did so far.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        let Counters { connections, requests, uploaded_bytes } = &*self.counters;
+        let [connections, requests, uploaded_bytes] =
+            [connections, requests, uploaded_bytes].map(|counter| counter.load(Ordering::Relaxed));
+        Served { connections, requests, uploaded_bytes }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept<F>(
+    listener: tokio::net::TcpListener,
+    serve: impl Fn(TcpStream, Arc<Counters>) -> F,
+    counters: Arc<Counters>,
+) where
+    F: Future<Output: Send> + Send + 'static,
+{
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                counters.connections.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(serve(stream, counters.clone()));
+            }
+            // No descriptors left, perhaps: others must end first.
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+/// What goes wrong with a connection is its client's to see.
+async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, counters: Arc<Counters>) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let service = service_fn(|request| respond(request, counters.clone()));
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let Some(acceptor) = acceptor else {
+        return builder.serve_connection(TokioIo::new(stream), service).await.ok();
+    };
+    let stream = acceptor.accept(stream).await.ok()?;
+    if stream.get_ref().1.alpn_protocol() == Some(Protocol::Http2.id()) {
+        builder = builder.http2_only();
+    }
+    builder.serve_connection(TokioIo::new(stream), service).await.ok()
+}
+
+async fn respond(request: Request<Incoming>, counters: Arc<Counters>) -> Result<Response<Filling>, hyper::Error> {
+    let response = match *request.method() {
+        Method::GET | Method::HEAD => download(request.uri().path()),
+        Method::PUT | Method::POST => {
+            let bytes = length_bytes(request.into_body()).await?;
+            counters.uploaded_bytes.fetch_add(bytes, Ordering::Relaxed);
+            Response::new(Filling::text(bytes.to_string()))
+        }
+        _ => failed(StatusCode::METHOD_NOT_ALLOWED, "there are GET, HEAD, PUT and POST"),
+    };
+    counters.requests.fetch_add(1, Ordering::Relaxed);
+    Ok(response)
+}
+
+fn download(path: &str) -> Response<Filling> {
+    let bytes = path.strip_prefix("/bytes/").and_then(|bytes| bytes.parse().ok());
+    match bytes.filter(|bytes| *bytes <= LARGEST_BYTES) {
+        Some(bytes) => Response::new(Filling::of_size(bytes)),
+        None => failed(StatusCode::NOT_FOUND, "there is /bytes/14000, and any other number up to 2^50"),
+    }
+}
+
+fn failed(status: StatusCode, why: &str) -> Response<Filling> {
+    let mut response = Response::new(Filling::text(format!("{why}\n")));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,223 @@
+//! A program that runs for as long as it is needed.
+
+use std::fs::{self, DirBuilder, File};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use std::{env, io, process};
+
+use ascertain_sys::tether::tether;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+
+use crate::Error;
+
+/// How often it is looked whether something has happened.
+const EACH: Duration = Duration::from_millis(5);
+
+/// How long a server may take to end before it is killed.
+const MERCY: Duration = Duration::from_secs(2);
+
+/// How many lines of what a program said are shown.
+const LINES: usize = 12;
+
+/// What is started: a server in the foreground, that does not leave its group of processes.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The program's name. It is looked for in `PATH`, and where only root's programs are.
+    pub name: &'static str,
+    /// Debian's package of it.
+    pub package: &'static str,
+    /// Its arguments, in which `{folder}` is the folder that its files are in.
+    pub arguments: Vec<String>,
+    /// Its files by their paths within the folder, with `{folder}` in them too. A path with a `/` at its end is a
+    /// folder.
+    pub files: Vec<(String, String)>,
+    /// Where it listens: where nobody else does, who would be taken for it.
+    pub address: SocketAddr,
+    /// Whether it is ready, asked over a connection to it: some take connections before they have an answer.
+    pub is_ready: fn(TcpStream) -> bool,
+    /// How long it may take to be ready.
+    pub limit: Duration,
+}
+
+/// A server that answers. When dropped it is told to end, and killed if it does not; so it is when the thread that
+/// started it ends, and with it this process, however that is.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    /// Its group of processes, until it is waited for.
+    group: Option<Pid>,
+    address: SocketAddr,
+    folder: Folder,
+}
+
+impl Program {
+    /// Starts it, and waits until it is ready.
+    ///
+    /// # Errors
+    /// [`Error::NotInstalled`]; [`Error::NotUp`] with the end of what it said, where it ends or does not answer in
+    /// time; [`Error::Server`] for its files, as the kernel says.
+    pub fn start(&self) -> Result<Running, Error> {
+        self.start_where(|_| (), || TcpStream::connect(self.address))
+    }
+
+    /// Starts it somewhere else, as in another namespace: what makes the command run there, and a connection to it,
+    /// are the caller's to give.
+    ///
+    /// # Errors
+    /// As for [`Program::start`].
+    pub fn start_where(
+        &self,
+        place: impl FnOnce(&mut Command),
+        mut connect: impl FnMut() -> io::Result<TcpStream>,
+    ) -> Result<Running, Error> {
+        let missing = || Error::NotInstalled { program: self.name, package: self.package };
+        let program = found(self.name).ok_or_else(missing)?;
+        let folder = Folder::new().map_err(Error::Server)?;
+        let mut command = self.command(&program, &folder.0).map_err(Error::Server)?;
+        place(&mut command);
+        tether(&mut command);
+        let child = command.spawn().map_err(|error| self.not_up(format!("could not be started: {error}"), &folder))?;
+        let group = Some(Pid::from_child(&child));
+        let mut running = Running { child, group, address: self.address, folder };
+        let start = Instant::now();
+        loop {
+            // Before it is asked: another server may be there in its place.
+            if running.has_ended() {
+                let status = running.reap().map_err(Error::Server)?;
+                return Err(self.not_up(format!("ended at once ({status})"), &running.folder));
+            }
+            if connect().is_ok_and(self.is_ready) {
+                return Ok(running);
+            }
+            if start.elapsed() >= self.limit {
+                return Err(self.not_up(format!("is not ready within {:?}", self.limit), &running.folder));
+            }
+            sleep(EACH);
+        }
+    }
+
+    fn command(&self, program: &Path, folder: &Path) -> io::Result<Command> {
+        let in_place = |text: &str| text.replace("{folder}", &folder.to_string_lossy());
+        for (path, text) in &self.files {
+            if path.ends_with('/') {
+                fs::create_dir_all(folder.join(path))?;
+            } else {
+                fs::write(folder.join(path), in_place(text))?;
+            }
+        }
+        let said = File::create(folder.join(SAID))?;
+        let mut command = Command::new(program);
+        command.args(self.arguments.iter().map(|argument| in_place(argument)));
+        // What it keeps for its user it keeps here.
+        command.current_dir(folder).env("HOME", folder).env("XDG_DATA_HOME", folder).env("XDG_CONFIG_HOME", folder);
+        command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
+        // Ctrl-C is for us, who then end it.
+        command.process_group(0);
+        Ok(command)
+    }
+
+    fn not_up(&self, how: String, folder: &Folder) -> Error {
+        Error::NotUp { program: self.name, how, says: folder.said() }
+    }
+}
+
+impl Running {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where its files are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder.0
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it is no longer there. It is not waited for: until then its number, and its group's, are not given to
+    /// others.
+    fn has_ended(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        // An error means that it was waited for.
+        !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), look), Ok(None))
+    }
+
+    /// Kills what is left of it and of its children, and waits for it.
+    fn reap(&mut self) -> io::Result<ExitStatus> {
+        if let Some(group) = self.group.take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        self.child.wait()
+    }
+
+    /// The end of what it said.
+    #[must_use]
+    pub fn said(&self) -> String {
+        self.folder.said()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(group) = self.group else { return };
+        let _ = kill_process(group, Signal::TERM);
+        let start = Instant::now();
+        while !self.has_ended() && start.elapsed() < MERCY {
+            sleep(EACH);
+        }
+        let _ = self.reap();
+    }
+}
+
+fn found(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    env::split_paths(&path).chain(usual).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// The file with what a program said.
+const SAID: &str = "said";
+
+/// A folder for nobody else, gone when dropped.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = env::temp_dir().join(format!("ascertain-netlab-{}-{number}", process::id()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                // Left over from a process of the same number, that was killed.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(path)),
+            }
+        }
+    }
+
+    fn said(&self) -> String {
+        let said = fs::read(self.0.join(SAID)).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.trim_end().lines().collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+#[cfg(feature = "servers")]
+pub mod http;
+#[cfg(all(feature = "servers", target_os = "linux"))]
+pub mod installed;
+pub mod model;
+mod phases;
+
+pub use ascertain_sys::clock::now_ns;
+#[cfg(target_os = "linux")]
+pub use ascertain_sys::tcp;
+pub use error::Error;
+pub use phases::{Phase, Phases};

@@ -1,0 +1,175 @@
+//! What the kernel knows of a TCP connection (`TCP_INFO`). Linux only.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::net::sockopt::tcp_congestion;
+
+/// A connection as the kernel sees it at a moment. What an older kernel does not say is `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// The algorithm: `cubic`, `bbr`.
+    pub congestion_control: String,
+    /// What a full segment that we send carries, without headers and options.
+    pub mss_bytes: u32,
+    /// What the segments that we receive carry, as far as the kernel could tell.
+    pub received_mss_bytes: u32,
+    /// The largest segment that the other side was told to send.
+    pub advertised_mss_bytes: u32,
+    /// The largest packet on the way, headers and all.
+    pub path_mtu_bytes: u32,
+    /// Whether each segment has a timestamp, at the cost of 12 bytes.
+    pub has_timestamps: bool,
+    /// Whether the other side says what arrived beyond a gap.
+    pub has_selective_acknowledgements: bool,
+    /// How much may be under way. Of a new connection it is the initial window.
+    pub window_segments: u32,
+    /// Where the window grows slowly from; `None` before anything was lost.
+    pub slow_start_threshold_segments: Option<u32>,
+    /// The round trip, smoothed.
+    pub rtt_us: u32,
+    /// How much it varies.
+    pub rtt_variation_us: u32,
+    /// The shortest one, of late.
+    pub rtt_min_us: Option<u32>,
+    /// When what is not acknowledged is sent again.
+    pub retransmission_timeout_us: u32,
+    /// What was sent and is not acknowledged yet.
+    pub unacknowledged_segments: u32,
+    /// What was sent again, since the connection was made.
+    pub retransmitted_segments: u32,
+    /// What was sent with data in it, again or not.
+    pub sent_segments: Option<u32>,
+    /// What the other side has acknowledged.
+    pub acknowledged_bytes: Option<u64>,
+    /// What it has sent.
+    pub received_bytes: Option<u64>,
+    /// How fast it acknowledged of late.
+    pub delivery_rate_bytes_per_s: Option<u64>,
+    /// How fast the kernel sends at the most; `None` also if there is no limit.
+    pub pacing_rate_bytes_per_s: Option<u64>,
+    /// How much more the other side can take.
+    pub peer_window_bytes: Option<u32>,
+    /// How long it is since data was sent.
+    pub idle_ms: u32,
+}
+
+/// What the kernel knows of the connection.
+///
+/// # Errors
+/// As the kernel says: `ENOPROTOOPT` or `EOPNOTSUPP` for a socket of another kind.
+pub fn info(socket: impl AsFd) -> io::Result<Info> {
+    let socket = socket.as_fd();
+    let mut bytes = [0_u8; 512];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: both pointers are to locals, and the length is that of the buffer.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let said = Said(&bytes[..bytes.len().min(length as usize)]);
+    let too_old = || io::Error::new(io::ErrorKind::Unsupported, "this kernel says too little of a connection");
+    said.info(tcp_congestion(socket)?).ok_or_else(too_old)
+}
+
+/// The kernel's answer, whose fields have kept their places since Linux 2.6 while others were added behind them
+/// (`struct tcp_info` in `linux/tcp.h`). It is as long as the kernel is new.
+struct Said<'a>(&'a [u8]);
+
+impl Said<'_> {
+    fn u8(&self, offset: usize) -> Option<u8> {
+        self.0.get(offset).copied()
+    }
+
+    fn u32(&self, offset: usize) -> Option<u32> {
+        Some(u32::from_ne_bytes(*self.0.get(offset..)?.first_chunk()?))
+    }
+
+    fn u64(&self, offset: usize) -> Option<u64> {
+        Some(u64::from_ne_bytes(*self.0.get(offset..)?.first_chunk()?))
+    }
+
+    fn info(&self, congestion_control: String) -> Option<Info> {
+        const TIMESTAMPS: u8 = 1;
+        const SELECTIVE: u8 = 2;
+        const NO_THRESHOLD: u32 = i32::MAX.cast_unsigned();
+        let options = self.u8(5)?;
+        Some(Info {
+            congestion_control,
+            mss_bytes: self.u32(16)?,
+            received_mss_bytes: self.u32(20)?,
+            advertised_mss_bytes: self.u32(84)?,
+            path_mtu_bytes: self.u32(60)?,
+            has_timestamps: options & TIMESTAMPS != 0,
+            has_selective_acknowledgements: options & SELECTIVE != 0,
+            window_segments: self.u32(80)?,
+            slow_start_threshold_segments: Some(self.u32(76)?).filter(|segments| *segments < NO_THRESHOLD),
+            rtt_us: self.u32(68)?,
+            rtt_variation_us: self.u32(72)?,
+            rtt_min_us: self.u32(148).filter(|us| *us != u32::MAX),
+            retransmission_timeout_us: self.u32(8)?,
+            unacknowledged_segments: self.u32(24)?,
+            retransmitted_segments: self.u32(100)?,
+            sent_segments: self.u32(156),
+            acknowledged_bytes: self.u64(120),
+            received_bytes: self.u64(128),
+            delivery_rate_bytes_per_s: self.u64(160),
+            pacing_rate_bytes_per_s: self.u64(104).filter(|rate| *rate != u64::MAX),
+            peer_window_bytes: self.u32(228),
+            idle_ms: self.u32(44)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_is_described() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        near.write_all(&[0; 1_000]).unwrap();
+        far.read_exact(&mut [0; 1_000]).unwrap();
+        far.write_all(&[0; 10]).unwrap();
+        near.read_exact(&mut [0; 10]).unwrap();
+
+        let (sent, received) = (info(&near).unwrap(), info(&far).unwrap());
+        let kernel = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+        assert_eq!(sent.congestion_control, kernel.trim());
+        // The loopback's packets are of 65,536 bytes, of which headers take 40 and timestamps 12.
+        let options_bytes = if sent.has_timestamps { 12 } else { 0 };
+        assert!(sent.path_mtu_bytes > 1_000 && sent.mss_bytes <= sent.path_mtu_bytes - 40 - options_bytes);
+        assert_eq!(sent.has_timestamps, received.has_timestamps);
+        assert!(sent.window_segments > 0 && sent.advertised_mss_bytes > 0);
+        assert!(sent.acknowledged_bytes.is_none_or(|bytes| bytes >= 1_000));
+        assert!(received.received_bytes.is_none_or(|bytes| bytes == 1_000));
+        assert!(sent.sent_segments.is_none_or(|segments| segments >= 1));
+        assert!(sent.rtt_us > 0 && sent.retransmission_timeout_us >= sent.rtt_us);
+    }
+
+    #[test]
+    fn other_sockets_are_refused_and_short_answers_understood() {
+        assert!(info(UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
+        let bytes: Vec<u8> = (0..232).collect();
+        let name = || "reno".to_string();
+        assert_eq!(Said(&bytes[..103]).info(name()), None);
+        let old = Said(&bytes[..104]).info(name()).unwrap();
+        assert_eq!(old.pacing_rate_bytes_per_s, None);
+        assert_eq!(old.mss_bytes, u32::from_ne_bytes([16, 17, 18, 19]));
+        let new = Said(&bytes).info(name()).unwrap();
+        assert_eq!(new.peer_window_bytes, Some(u32::from_ne_bytes([228, 229, 230, 231])));
+    }
+}
