@@ -25,6 +25,8 @@ pub fn open(namespace: &Namespace, index: u32) -> io::Result<OwnedFd> {
     fcntl_setfl(&socket, OFlags::NONBLOCK)?;
     set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
     set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+    // Without a queue, which for up to a second after the other end of a pair came up drops what it is given.
+    set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
     // As much as can be had: above the limit for all only with root.
     set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, BUFFER_BYTES)?;
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES);
