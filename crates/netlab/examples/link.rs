@@ -27,11 +27,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         // So fast that it never waits, but each segment is a frame of its own.
         let cut = Link { rate_bits_per_s: Some(100_000_000_000), queue_bytes: 64 << 20, ..plain.clone() };
         let slow = Link { rtt: ms(20), rate_bits_per_s: Some(100_000_000), queue_bytes: 1 << 20, ..plain.clone() };
+        let reno = Link { congestion_control: Some("reno".into()), ..slow.clone() };
         let links = [
             ("at once", plain.clone()),
             ("at once, each one cut", cut),
             ("20 ms, 100 Mbit/s", slow),
-            ("20 ms, 100 Mbit/s, reno", Link { congestion_control: Some("reno".into()), ..slow_again(&plain) }),
+            ("20 ms, 100 Mbit/s, reno", reno),
         ];
         for (link_name, link) in links {
             match link.start() {
@@ -52,11 +53,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
-}
-
-fn slow_again(plain: &Link) -> Link {
-    let rtt = Duration::from_millis(20);
-    Link { rtt, rate_bits_per_s: Some(100_000_000), queue_bytes: 1 << 20, ..plain.clone() }
 }
 
 fn figures(report: &Report) -> String {
@@ -81,7 +77,7 @@ fn stream(link: &RunningLink) -> Result<(u64, Report), Box<dyn Error>> {
     // Without what the stream takes to find its rate.
     let warm = Instant::now();
     while warm.elapsed() < TIME / 5 {
-        far.read(&mut buffer)?;
+        let _ = far.read(&mut buffer)?;
     }
     let (start, before, mut bytes) = (Instant::now(), link.report()?, 0);
     while start.elapsed() < TIME {

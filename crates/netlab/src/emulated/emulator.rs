@@ -170,7 +170,7 @@ impl Carrier {
         let now_ns = now_ns();
         let pace = Pace::new(now_ns);
         let scheduled = File::open("/proc/thread-self/schedstat").ok();
-        let report = Report { is_real_time: pace.is_real_time(), ..Report::default() };
+        let report = Report { is_real_time: pace.may_real_time(), ..Report::default() };
         let buffer = vec![0; FRAME_BYTES];
         Self { devices, directions, empty_ns: [now_ns; 2], wake, requests, pace, scheduled, report, buffer }
     }

@@ -57,7 +57,7 @@ impl Lateness {
     fn highest_ns(bucket: usize) -> u64 {
         let shift = (bucket as u64 / STEPS).saturating_sub(1);
         let first = bucket as u64 - shift * STEPS;
-        ((u128::from(first) + 1 << shift) - 1) as u64
+        (((u128::from(first) + 1) << shift) - 1) as u64
     }
 }
 

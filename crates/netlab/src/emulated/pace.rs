@@ -46,7 +46,7 @@ impl Pace {
     }
 
     /// Whether it runs in real time while it is not too busy.
-    pub fn is_real_time(&self) -> bool {
+    pub fn may_real_time(&self) -> bool {
         self.may_real_time
     }
 
