@@ -1,4 +1,12 @@
+use std::io::{Read, Write};
+
+use ascertain_sys::namespace::Namespace;
+use ascertain_sys::netlink::{Metrics, Netlink};
+use ascertain_sys::testing::or_left_out;
+use ascertain_sys::tun;
 use proptest::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 
 use super::*;
 
@@ -16,6 +24,8 @@ struct Sent {
     options: Vec<u8>,
     segment_bytes: usize,
     payload: Vec<u8>,
+    /// How many routers it may still pass.
+    hops: u8,
 }
 
 impl Sent {
@@ -26,13 +36,15 @@ impl Sent {
     fn ip_header(&self, packets_before: usize, carried_bytes: usize) -> Vec<u8> {
         let carried = (carried_bytes as u16).to_be_bytes();
         if !self.is_v4 {
-            let mut header = vec![0x60, 0, 0, 0, carried[0], carried[1], self.protocol(), 64];
-            header.extend((0..32).map(|octet| octet * 7));
+            let mut header = vec![0x60, 0, 0, 0, carried[0], carried[1], self.protocol(), self.hops];
+            header.extend([0xfd; 4]);
+            header.extend((0..28).map(|octet| octet * 7));
             return header;
         }
         let total = (20 + carried_bytes as u16).to_be_bytes();
         let number = self.number.wrapping_add(packets_before as u16).to_be_bytes();
-        let mut header = vec![0x45, 0, total[0], total[1], number[0], number[1], 0x40, 0, 64, self.protocol(), 0, 0];
+        let mut header =
+            vec![0x45, 0, total[0], total[1], number[0], number[1], 0x40, 0, self.hops, self.protocol(), 0, 0];
         header.extend([10, 1, 2, 3, 10, 255, 254, 253]);
         let sum = complete(&header);
         header[10..12].copy_from_slice(&sum.to_be_bytes());
@@ -95,6 +107,8 @@ impl Sent {
             transport.extend(*chunk);
             let ip = self.ip_header(index, transport.len());
             let sum = complete(&[&self.pseudo_header(&ip, transport.len())[..], &transport].concat());
+            // UDP has 0 for none.
+            let sum = if sum == 0 && !self.is_tcp { 0xffff } else { sum };
             let at = self.checksum_at();
             transport[at..at + 2].copy_from_slice(&sum.to_be_bytes());
             [ip, transport].concat()
@@ -120,6 +134,7 @@ fn sent_by_a_device(frame: &[u8], link_header_bytes: usize) -> Vec<u8> {
     let mut packet = frame[VIRTIO_HEADER_BYTES..].to_vec();
     assert!(half(2) <= packet.len());
     let sum = complete(&packet[half(6)..]);
+    let sum = if sum == 0 && half(8) == 6 { 0xffff } else { sum };
     packet[half(6) + half(8)..][..2].copy_from_slice(&sum.to_be_bytes());
     packet.split_off(link_header_bytes)
 }
@@ -133,7 +148,18 @@ fn sent() -> impl Strategy<Value = Sent> {
             let options = vec![1; 4 * options];
             let payload = (0..bytes as u64).map(|index| (seed.wrapping_mul(index | 1) >> 56) as u8).collect();
             let segment_bytes = segment_bytes.min(bytes - 1);
-            Sent { is_v4, is_tcp, link_header_bytes, number, sequence, flags, options, segment_bytes, payload }
+            Sent {
+                is_v4,
+                is_tcp,
+                link_header_bytes,
+                number,
+                sequence,
+                flags,
+                options,
+                segment_bytes,
+                payload,
+                hops: 64,
+            }
         },
     )
 }
@@ -201,9 +227,73 @@ fn a_flow_is_told_from_a_packet() {
         options: Vec::new(),
         segment_bytes: 10,
         payload: vec![7; 20],
+        hops: 64,
     };
     let bytes = sent.frame();
     let flow = Frame::new(&bytes, ETHERNET).unwrap().flow();
     assert_eq!(flow.source, "10.1.2.3:50000".parse().unwrap());
     assert_eq!(flow.destination, "10.255.254.253:80".parse().unwrap());
+}
+
+/// A router of the kernel's, between a TUN that hands it frames to be cut, and one that has it cut them.
+struct Router {
+    into: std::fs::File,
+    out: std::fs::File,
+}
+
+impl Router {
+    fn new() -> std::io::Result<Self> {
+        let namespace = Namespace::new()?;
+        let mut netlink = Netlink::new(&namespace)?;
+        let [into, out] = [("into", true), ("out", false)].map(|(name, has_offloads)| {
+            let file = tun::create(&namespace, name, has_offloads)?;
+            let index = netlink.index(name)?;
+            netlink.without_link_local(index)?;
+            netlink.set_up(index, 9000, 1000)?;
+            std::io::Result::Ok((file, index))
+        });
+        let ((into, _), (out, index)) = (into?, out?);
+        for address in ["198.18.0.1", "fd00::1"].map(|address| address.parse::<IpAddr>().unwrap()) {
+            netlink.add_address(index, address)?;
+            netlink.add_default_route(index, address, &Metrics::default())?;
+        }
+        let settings = [(c"/proc/sys/net/ipv4/ip_forward", "1"), (c"/proc/sys/net/ipv6/conf/all/forwarding", "1")];
+        let sources = [c"/proc/sys/net/ipv4/conf/all/rp_filter", c"/proc/sys/net/ipv4/conf/into/rp_filter"];
+        for (path, value) in settings.into_iter().chain(sources.map(|path| (path, "0"))) {
+            namespace.open(path, OFlags::WRONLY)?.write_all(value.as_bytes())?;
+        }
+        Ok(Self { into, out })
+    }
+
+    /// The packets that the kernel makes of a frame.
+    fn cut(&mut self, frame: &[u8], count: usize) -> Vec<Vec<u8>> {
+        self.into.write_all(frame).unwrap();
+        let packet = |_| {
+            let mut events = [PollFd::new(&self.out, PollFlags::IN)];
+            poll(&mut events, Some(&Timespec { tv_sec: 60, tv_nsec: 0 })).unwrap();
+            let mut packet = vec![0; 66_000];
+            let bytes = self.out.read(&mut packet).unwrap();
+            packet.truncate(bytes);
+            assert_eq!(packet[..2], [0, 0], "it was not cut, or has no checksum");
+            packet.split_off(VIRTIO_HEADER_BYTES)
+        };
+        (0..count).map(packet).collect()
+    }
+}
+
+/// The reference cuts as the kernel does.
+#[test]
+fn the_kernel_cuts_it_into_the_same() {
+    let Some(router) = or_left_out(Router::new().map_err(|error| format!("TUN: {error}"))) else { return };
+    let router = std::cell::RefCell::new(router);
+    let mut runner = proptest::test_runner::TestRunner::default();
+    let result = runner.run(&sent(), |sent| {
+        // The kernel takes at most 128 datagrams at once.
+        let segment_bytes = sent.segment_bytes.max(sent.payload.len().div_ceil(100));
+        let sent = Sent { link_header_bytes: 0, segment_bytes, ..sent };
+        let packets = Sent { hops: 63, ..sent.clone() }.packets();
+        prop_assert_eq!(router.borrow_mut().cut(&sent.frame(), packets.len()), packets);
+        Ok(())
+    });
+    result.unwrap();
 }
