@@ -3,6 +3,9 @@
 use std::io;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use crate::Carrier;
+
 /// What can go wrong: what was tried, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -75,6 +78,66 @@ pub enum Error {
         /// What it broke of.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// No network namespaces.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "no network namespace could be made ({source}): be root, or let users have namespaces (sysctl \
+         user.max_user_namespaces above 0; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container \
+         CAP_SYS_ADMIN, and a filter of system calls that allows unshare)"
+    )]
+    NoNamespaces {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No carrier of the kind that was asked for.
+    #[cfg(target_os = "linux")]
+    #[error("a link can't be carried by {carrier:?} ({source}): {}", way_out(*.carrier))]
+    NoCarrier {
+        /// Which one.
+        carrier: Carrier,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No carrier at all.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "a link can be carried neither by TUN ({tun_source}) nor by virtual Ethernet ({veth_source}): {TUN_WAY_OUT}, or \
+         {VETH_WAY_OUT}"
+    )]
+    NoCarriers {
+        /// What the kernel said to a TUN.
+        tun_source: io::Error,
+        /// What it said to virtual Ethernet.
+        veth_source: io::Error,
+    },
+    /// Packets of a size that no interface has.
+    #[error("no link has packets of {mtu_bytes} bytes at most: give from 68 (from 1280 for IPv6) to 65535")]
+    Mtu {
+        /// What was given.
+        mtu_bytes: u32,
+    },
+    /// The kernel does not have, or does not allow, that congestion control.
+    #[error(
+        "no route with the congestion control `{name}` could be made ({source}): \
+         /proc/sys/net/ipv4/tcp_available_congestion_control lists what this kernel has; others take `modprobe tcp_NAME`"
+    )]
+    Route {
+        /// What was given.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The link's thread has ended.
+    #[error("the link does not work any more, after a mistake of ours: make a new one")]
+    Ended,
+    /// A call of the operating system failed that hardly ever does.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
 }
 
 #[cfg(feature = "servers")]
@@ -96,4 +159,21 @@ fn in_full(error: &dyn std::error::Error) -> String {
 
 fn quoted(says: &str) -> String {
     if says.is_empty() { ", and says nothing".into() } else { format!("; it says:\n{says}") }
+}
+
+#[cfg(target_os = "linux")]
+impl Error {
+    pub(crate) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::System { what, source: source.into() }
+    }
+}
+
+#[cfg(target_os = "linux")]
+const TUN_WAY_OUT: &str = "load the module `tun` and let the user read and write /dev/net/tun";
+#[cfg(target_os = "linux")]
+const VETH_WAY_OUT: &str = "load the modules `veth` and `af_packet`";
+
+#[cfg(target_os = "linux")]
+fn way_out(carrier: Carrier) -> &'static str {
+    if carrier == Carrier::Veth { VETH_WAY_OUT } else { TUN_WAY_OUT }
 }

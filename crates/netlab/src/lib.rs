@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(target_os = "linux")]
+mod emulated;
 mod error;
 #[cfg(feature = "servers")]
 pub mod http;
@@ -11,5 +13,7 @@ mod phases;
 pub use ascertain_sys::clock::now_ns;
 #[cfg(target_os = "linux")]
 pub use ascertain_sys::tcp;
+#[cfg(target_os = "linux")]
+pub use emulated::{Carrier, Lateness, Link, Report, RunningLink, Side};
 pub use error::Error;
 pub use phases::{Phase, Phases};

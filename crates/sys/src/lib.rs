@@ -16,6 +16,7 @@
 //! - [`futex`]: sleeping until a word in memory changes
 //! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
 //! - [`tcp`]: what the kernel knows of a connection; [`tether`]: children that do not outlive us (Linux)
+//! - [`namespace`], [`netlink`], [`tun`], [`packet`]: what an emulated network is made of (Linux)
 //! - [`compiled`]: C and C++ of ours, compiled when it is needed
 //!
 //! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
@@ -40,6 +41,12 @@ pub mod machine;
 #[cfg(target_os = "linux")]
 pub mod mapping;
 pub mod membarrier;
+#[cfg(all(feature = "network", target_os = "linux"))]
+pub mod namespace;
+#[cfg(all(feature = "network", target_os = "linux"))]
+pub mod netlink;
+#[cfg(all(feature = "network", target_os = "linux"))]
+pub mod packet;
 #[cfg(feature = "measuring")]
 pub mod perf;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
@@ -55,6 +62,8 @@ pub mod tcp;
 pub mod testing;
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub mod tether;
+#[cfg(all(feature = "network", target_os = "linux"))]
+pub mod tun;
 
 #[cfg(feature = "measuring")]
 pub use error::Error;

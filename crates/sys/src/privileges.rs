@@ -60,8 +60,19 @@ pub fn drop_all_but(keep: &[Capability]) -> io::Result<()> {
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE`, or in a control group that gives no real time.
 pub fn run_in_real_time() -> io::Result<()> {
-    let priority: libc::c_int = 1;
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    set_scheduler(libc::SCHED_FIFO, 1)
+}
+
+/// Takes that back: the calling thread shares the CPUs as others do.
+///
+/// # Errors
+/// As the kernel says.
+pub fn leave_real_time() -> io::Result<()> {
+    set_scheduler(libc::SCHED_OTHER, 0)
+}
+
+fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the kernel reads a `sched_param`, which is one number. musl's own function refuses; rustix has none.
     match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
         0 => Ok(()),
