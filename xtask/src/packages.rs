@@ -34,6 +34,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-engine", "samples"),
     ("ascertain-experiments", ""),
     ("ascertain-experiments", "chance"),
+    ("ascertain-experiments", "networks"),
     ("ascertain-experiments", "numeric"),
     ("ascertain-experiments", "sync"),
     ("ascertain-report", ""),

@@ -20,7 +20,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-engine", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
     (
         "ascertain-experiments",
-        &["ascertain-engine", "ascertain-numeric", "ascertain-permute", "ascertain-sync", "ascertain-sys"],
+        &[
+            "ascertain-engine",
+            "ascertain-netlab",
+            "ascertain-numeric",
+            "ascertain-permute",
+            "ascertain-sync",
+            "ascertain-sys",
+        ],
     ),
     (
         "ascertain-report",

@@ -25,6 +25,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "sync": "core-latency",
     "numeric": "format-scaling",
     "numeric": "strength-reduction",
+    "networks": "first-flight",
 };
 
 /// The shipped claims, resolved.

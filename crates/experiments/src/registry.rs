@@ -21,6 +21,9 @@ pub mod event_count;
 #[cfg(feature = "chance")]
 #[path = "fill-rate/experiment.rs"]
 pub mod fill_rate;
+#[cfg(feature = "networks")]
+#[path = "first-flight/experiment.rs"]
+pub mod first_flight;
 #[cfg(feature = "numeric")]
 #[path = "format-scaling/experiment.rs"]
 pub mod format_scaling;
@@ -63,6 +66,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &reclamation::Reclamation,
         #[cfg(feature = "sync")]
         &barrier::Barrier,
+        #[cfg(feature = "networks")]
+        &first_flight::FirstFlight,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]
@@ -71,9 +76,10 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
 }
 
 /// The families, with how many experiments the registry has of each, in its order.
-const FAMILIES: [(&str, usize); 3] = [
+const FAMILIES: [(&str, usize); 4] = [
     ("Numbers", if cfg!(feature = "numeric") { 5 } else { 0 }),
     ("Threads", if cfg!(feature = "sync") { 5 } else { 0 }),
+    ("Networks", if cfg!(feature = "networks") { 1 } else { 0 }),
     ("Chance", if cfg!(feature = "chance") { 2 } else { 0 }),
 ];
 

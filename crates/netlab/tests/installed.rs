@@ -198,6 +198,8 @@ fn what_does_not_come_up_says_why() {
     assert!(error.starts_with("`sh` is not ready within 50ms"), "{error}");
     let absent = Program { name: "ascertain-no-such-server", ..shell("", PATIENCE) };
     assert!(matches!(absent.start(), Err(Error::NotInstalled { .. })));
+    assert!(matches!(absent.is_installed(), Err(Error::NotInstalled { .. })));
+    assert!(shell("", PATIENCE).is_installed().is_ok());
 }
 
 #[test]

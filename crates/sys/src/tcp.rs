@@ -40,6 +40,9 @@ pub struct Info {
     pub retransmitted_segments: u32,
     /// What was sent with data in it, again or not.
     pub sent_segments: Option<u32>,
+    /// What was received with data in it. Of what came in larger pieces than segments, as from an emulator that does
+    /// without cutting, the pieces count.
+    pub received_segments: Option<u32>,
     /// What the other side has acknowledged.
     pub acknowledged_bytes: Option<u64>,
     /// What it has sent.
@@ -119,6 +122,7 @@ impl Said<'_> {
             unacknowledged_segments: self.u32(24)?,
             retransmitted_segments: self.u32(100)?,
             sent_segments: self.u32(156),
+            received_segments: self.u32(152),
             acknowledged_bytes: self.u64(120),
             received_bytes: self.u64(128),
             delivery_rate_bytes_per_s: self.u64(160),
@@ -157,6 +161,8 @@ mod tests {
         assert!(sent.acknowledged_bytes.is_none_or(|bytes| bytes >= 1_000));
         assert!(received.received_bytes.is_none_or(|bytes| bytes == 1_000));
         assert!(sent.sent_segments.is_none_or(|segments| segments >= 1));
+        assert_eq!(received.received_segments, received.received_segments.and(Some(1)));
+        assert_eq!(sent.received_segments, sent.received_segments.and(Some(1)));
         assert!(sent.rtt_us > 0 && sent.retransmission_timeout_us >= sent.rtt_us);
     }
 

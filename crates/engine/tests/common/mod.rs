@@ -3,8 +3,8 @@
 
 use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::experiment::{
-    Arm, ArmId, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial,
-    Unavailable, Variant,
+    Arm, ArmId, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial, Unavailable,
+    Variant,
 };
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::{Config, Plan};

@@ -1,9 +1,9 @@
-//! The largest body that arrives with a server's first flight: predicted from what one small answer shows, and found.
+//! The largest body that arrives with a server's first flight: predicted from what one smaller answer shows, and found.
 //!
 //! A server may send so many segments before anything is acknowledged: its first window. What does not fit waits for a
 //! round trip, which is the cliff. Where it is follows from the window, the payload of a segment, what shares segments
 //! with the body (the head, the framing of TLS and HTTP/2), and which segments hold something else (session tickets,
-//! settings, a head that was written by itself). An answer with a body of one byte shows all of these.
+//! settings, a head that was written by itself). One answer that is surely fast shows all of these.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -62,7 +62,17 @@ pub struct Search {
 }
 
 /// A server whose first flight is larger has no cliff that anybody would look for.
-const MOST_BYTES: u64 = 1 << 24;
+pub const MOST_BYTES: u64 = 1 << 24;
+
+/// How often a segment more or less is looked at, before it is halves.
+const SEGMENTS_LOOKED: usize = 2;
+
+/// What is asked for at first: well within the window, and most often with as many digits as the cliff, for these are
+/// part of the head.
+fn sample_bytes(window: Window) -> u64 {
+    let most = window.segments * window.segment_bytes * 7 / 10;
+    10_u64.pow(most.max(1).ilog10())
+}
 
 impl Search {
     /// Nothing is known yet but the window that the server should have.
@@ -70,7 +80,7 @@ impl Search {
         Self {
             window,
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
-            queue: vec![1],
+            queue: vec![sample_bytes(window)],
             first: None,
             predicted_bytes: 0,
             expected: Vec::new(),
@@ -98,7 +108,7 @@ impl Search {
         self.slow_bytes.retain(|&slow| Some(slow) > self.fast_bytes);
         match self.first {
             // Where not even a byte is fast, nothing can be said of the server; once may be chance.
-            None if !answer.is_fast => self.queue.extend((self.requests < 3).then_some(1)),
+            None if !answer.is_fast => self.queue.extend((self.requests < 4).then_some(1)),
             None => {
                 self.first = Some(answer);
                 self.predicted_bytes = self.expected_of(answer, 0);
@@ -122,10 +132,11 @@ impl Search {
         is_slow.then_some(Cliff { body_bytes, predicted_bytes: self.predicted_bytes, requests: self.requests })
     }
 
-    /// The room for a body in the window, where the first answer's last segment held its one byte and what it shared
-    /// that with, which is `grown` by now.
+    /// The room for a body in the window, beside what the first answer had in segments of its own, and what shared
+    /// segments with its body, which has `grown` by now.
     fn expected_of(&self, first: Answer, grown: u64) -> u64 {
-        let segments = (self.window.segments + 1).saturating_sub(first.segments);
+        let of_body = (first.body_bytes + first.shared_bytes).div_ceil(self.window.segment_bytes);
+        let segments = (self.window.segments + of_body).saturating_sub(first.segments);
         (segments * self.window.segment_bytes).saturating_sub(first.shared_bytes + grown)
     }
 
@@ -148,10 +159,24 @@ impl Search {
             1 => self.queue.push(fast + 1),
             0 => match (corrected, slow) {
                 (Some(corrected), _) => self.expect(corrected),
-                (None, Some(slow)) => self.queue.push(fast + (slow - fast) / 2),
-                (None, None) => self.queue.extend(Some(2 * fast).filter(|&body| body <= MOST_BYTES)),
+                (None, slow) => self.look(fast, slow),
             },
             _ => {}
+        }
+    }
+
+    /// Looks further up or down: a segment at first, which is what windows differ by, and then by halves.
+    fn look(&mut self, fast: u64, slow: Option<u64>) {
+        let expected = self.expected.last().copied().filter(|_| self.expected.len() <= SEGMENTS_LOOKED);
+        let segment_bytes = self.window.segment_bytes;
+        let next = expected.and_then(|bytes| match bytes <= fast {
+            true => Some(bytes + segment_bytes),
+            false => bytes.checked_sub(segment_bytes),
+        });
+        match (next.filter(|&bytes| bytes > fast && slow.is_none_or(|slow| bytes < slow)), slow) {
+            (Some(bytes), _) => self.expect(bytes),
+            (None, Some(slow)) => self.queue.push(fast + (slow - fast) / 2),
+            (None, None) => self.queue.extend(Some(2 * fast).filter(|&body| body <= MOST_BYTES)),
         }
     }
 }
@@ -267,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_has_no_cliff_is_left_alone() {
-        for (is_fast, most) in [(false, 3), (true, 30)] {
+        for (is_fast, most) in [(false, 4), (true, 30)] {
             let mut search = Search::new(PLAIN.window, 3);
             let mut asked = 0;
             while let Some(body) = search.next() {

@@ -57,6 +57,18 @@ pub struct Running {
 }
 
 impl Program {
+    /// Whether the program is there; nothing is started.
+    ///
+    /// # Errors
+    /// [`Error::NotInstalled`].
+    pub fn is_installed(&self) -> Result<(), Error> {
+        self.path().map(drop)
+    }
+
+    fn path(&self) -> Result<PathBuf, Error> {
+        found(self.name).ok_or(Error::NotInstalled { program: self.name, package: self.package })
+    }
+
     /// Starts it, and waits until it is ready.
     ///
     /// # Errors
@@ -76,8 +88,7 @@ impl Program {
         place: impl FnOnce(&mut Command),
         mut connect: impl FnMut() -> io::Result<TcpStream>,
     ) -> Result<Running, Error> {
-        let missing = || Error::NotInstalled { program: self.name, package: self.package };
-        let program = found(self.name).ok_or_else(missing)?;
+        let program = self.path()?;
         let folder = Folder::new().map_err(Error::Server)?;
         let mut command = self.command(&program, &folder.0).map_err(Error::Server)?;
         place(&mut command);

@@ -1,0 +1,158 @@
+//! The first flight: what of a page arrives before the server has to wait for an answer, through an emulated link.
+
+mod cliff;
+#[cfg(target_os = "linux")]
+mod pages;
+
+use std::sync::LazyLock;
+
+use ascertain_engine::experiment::{
+    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+};
+use ascertain_engine::unit::Unit;
+use ascertain_netlab::http::Protocol::{self, Http1, Http2};
+use ascertain_netlab::http::TlsVersion::{self, V1_2, V1_3};
+use ascertain_sys::machine::Machine;
+
+/// Pages and the first flight.
+pub struct FirstFlight;
+
+const TIME: usize = 0;
+const ROUND_TRIPS: usize = 1;
+const CLIFF: usize = 2;
+const PREDICTED: usize = 3;
+const MISSED: usize = 4;
+const REQUESTS: usize = 5;
+const LATE: usize = 6;
+const UNFAITHFUL: usize = 7;
+
+/// Who answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Host {
+    Own,
+    Nginx,
+    Caddy,
+}
+
+/// A way to be answered.
+#[derive(Clone, Copy)]
+struct Way {
+    name: &'static str,
+    about: &'static str,
+    host: Host,
+    protocol: Protocol,
+    tls: Option<TlsVersion>,
+}
+
+const fn way(name: &'static str, about: &'static str, host: Host, protocol: Protocol, tls: Option<TlsVersion>) -> Way {
+    Way { name, about, host, protocol, tls }
+}
+
+const WAYS: [Way; 12] = [
+    way("http", "HTTP/1.1 in the open, by our own server", Host::Own, Http1, None),
+    way("tls1.3", "HTTP/1.1 over TLS 1.3, by our own server", Host::Own, Http1, Some(V1_3)),
+    way("tls1.2", "HTTP/1.1 over TLS 1.2, by our own server", Host::Own, Http1, Some(V1_2)),
+    way("h2", "HTTP/2 over TLS 1.3, by our own server", Host::Own, Http2, Some(V1_3)),
+    way("nginx-http", "HTTP/1.1 in the open, by nginx", Host::Nginx, Http1, None),
+    way("nginx-tls1.3", "HTTP/1.1 over TLS 1.3, by nginx", Host::Nginx, Http1, Some(V1_3)),
+    way("nginx-tls1.2", "HTTP/1.1 over TLS 1.2, by nginx", Host::Nginx, Http1, Some(V1_2)),
+    way("nginx-h2", "HTTP/2 over TLS 1.3, by nginx", Host::Nginx, Http2, Some(V1_3)),
+    way("caddy-http", "HTTP/1.1 in the open, by Caddy", Host::Caddy, Http1, None),
+    way("caddy-tls1.3", "HTTP/1.1 over TLS 1.3, by Caddy", Host::Caddy, Http1, Some(V1_3)),
+    way("caddy-tls1.2", "HTTP/1.1 over TLS 1.2, by Caddy", Host::Caddy, Http1, Some(V1_2)),
+    way("caddy-h2", "HTTP/2 over TLS 1.3, by Caddy", Host::Caddy, Http2, Some(V1_3)),
+];
+
+/// The level of `bytes` that asks for the cliff: an empty page has no flight.
+const SEARCH: u64 = 0;
+/// What a table shows of each way: the cliff, and pages on both sides of it and of the next step.
+const SHOWN_BYTES: [u64; 9] = [SEARCH, 1_000, 7_000, 14_000, 15_000, 16_000, 29_000, 42_000, 44_000];
+
+const KERNEL: &str = "kernel";
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "first-flight".into(),
+    title: "Pages and the first flight: how large one may be before it takes another round trip".into(),
+    readme: include_str!("README.md").into(),
+    variants: WAYS.iter().map(|way| (way.name, way.about).into()).collect(),
+    factors: vec![
+        Factor::new(
+            "bytes",
+            "the page, without its head; 0 looks for the largest that comes with the first flight",
+            14_000,
+            Accepts::Integers { min: SEARCH, max: cliff::MOST_BYTES },
+        ),
+        Factor::new("rtt_ms", "the link's round trip", 20, Accepts::Integers { min: 1, max: 10_000 }),
+        Factor::new(
+            "window",
+            "segments that a server sends before anything is acknowledged",
+            10,
+            Accepts::Integers { min: 1, max: 1_000 },
+        ),
+        Factor::new(
+            "congestion",
+            "TCP's congestion control; kernel takes what the kernel does by default",
+            "cubic",
+            Accepts::OneOf(["cubic", "bbr", KERNEL].map(Into::into).to_vec()),
+        ),
+        Factor::new(
+            "idle_ms",
+            "since a request for the same page on the same connection; 0 is a connection of its own",
+            0,
+            Accepts::Integers { min: 0, max: 60_000 },
+        ),
+    ],
+    metrics: vec![
+        Metric::time("time", "from the request to the last byte of the answer, without connecting"),
+        Metric::new("round_trips", "the same, in round trips of the link", Unit::One, Better::Lower),
+        Metric::new("cliff", "the largest page that takes one round trip", Unit::Byte, Better::Higher),
+        Metric::new("predicted", "the same, as the first answer of the search has it", Unit::Byte, Better::Higher),
+        Metric::new("missed", "by how much the prediction is wrong", Unit::Byte, Better::Lower),
+        Metric::new("requests", "how many the search took", Unit::One, Better::Lower),
+        Metric::time("late", "by how much segments arrive later than the link would have it, p99"),
+        Metric::new(
+            "unfaithful",
+            "1 where that is above 0.3 ms, or segments were lost that should not have been",
+            Unit::One,
+            Better::Lower,
+        ),
+    ],
+    plots: vec![Plot::Sweep { metric: "round_trips".into(), factor: "bytes".into(), footprints: Vec::new() }],
+});
+
+impl Experiment for FirstFlight {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    /// The cliff of each way, and pages around it of our own server's.
+    fn table_arms(&self) -> Vec<Arm> {
+        let arm =
+            |way: &Way, bytes: u64| Arm { variant: way.name.into(), point: SPEC.default_point().with("bytes", bytes) };
+        let shown = |way: &'static Way| {
+            let is_shown = move |bytes: &&u64| way.host == Host::Own || **bytes == SEARCH;
+            SHOWN_BYTES.iter().filter(is_shown).map(move |bytes| arm(way, *bytes))
+        };
+        WAYS.iter().flat_map(shown).collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        pages::is_available(arm)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        Err(Unavailable::other("emulated links need Linux"))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Ok(Box::new(pages::Pages::open(arms, setup)?))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Err(TargetError::Failed("emulated links need Linux".into()))
+    }
+}
