@@ -3,6 +3,10 @@
 mod cliff;
 #[cfg(target_os = "linux")]
 mod pages;
+#[cfg(target_os = "linux")]
+mod places;
+#[cfg(target_os = "linux")]
+mod url;
 
 use std::sync::LazyLock;
 
@@ -23,8 +27,13 @@ const CLIFF: usize = 2;
 const PREDICTED: usize = 3;
 const MISSED: usize = 4;
 const REQUESTS: usize = 5;
-const LATE: usize = 6;
-const UNFAITHFUL: usize = 7;
+const ROUND_TRIP: usize = 6;
+const HEAD: usize = 7;
+const BODY: usize = 8;
+const OVER: usize = 9;
+const TRIM: usize = 10;
+const LATE: usize = 11;
+const UNFAITHFUL: usize = 12;
 
 /// Who answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,10 +74,8 @@ const WAYS: [Way; 12] = [
 
 /// The level of `bytes` that asks for the cliff: an empty page has no flight.
 const SEARCH: u64 = 0;
-/// What a table shows of each way: the cliff, and pages on both sides of it and of the next step.
-const SHOWN_BYTES: [u64; 9] = [SEARCH, 1_000, 7_000, 14_000, 15_000, 16_000, 29_000, 42_000, 44_000];
-
 const KERNEL: &str = "kernel";
+const OURS: &str = "none";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "first-flight".into(),
@@ -101,6 +108,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             0,
             Accepts::Integers { min: 0, max: 60_000 },
         ),
+        Factor::new(
+            "url",
+            "somebody's page instead of one through a link: http://… or https://…",
+            OURS,
+            Accepts::Anything,
+        ),
     ],
     metrics: vec![
         Metric::time("time", "from the request to the last byte of the answer, without connecting"),
@@ -109,6 +122,16 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("predicted", "the same, as the first answer of the search has it", Unit::Byte, Better::Higher),
         Metric::new("missed", "by how much the prediction is wrong", Unit::Byte, Better::Lower),
         Metric::new("requests", "how many the search took", Unit::One, Better::Lower),
+        Metric::time("round_trip", "how long it took to connect"),
+        Metric::new("head", "what came with the page: its head, and HTTP/2's frames", Unit::Byte, Better::Lower),
+        Metric::new("body", "the page without it", Unit::Byte, Better::Lower),
+        Metric::new(
+            "over",
+            "by how much the page is larger than what should take one round trip",
+            Unit::Byte,
+            Better::Lower,
+        ),
+        Metric::new("trim", "how much less of it should take a round trip less", Unit::Byte, Better::Lower),
         Metric::time("late", "by how much segments arrive later than the link would have it, p99"),
         Metric::new(
             "unfaithful",
@@ -125,20 +148,15 @@ impl Experiment for FirstFlight {
         &SPEC
     }
 
-    /// The cliff of each way, and pages around it of our own server's.
+    /// The cliff of each way.
     fn table_arms(&self) -> Vec<Arm> {
-        let arm =
-            |way: &Way, bytes: u64| Arm { variant: way.name.into(), point: SPEC.default_point().with("bytes", bytes) };
-        let shown = |way: &'static Way| {
-            let is_shown = move |bytes: &&u64| way.host == Host::Own || **bytes == SEARCH;
-            SHOWN_BYTES.iter().filter(is_shown).map(move |bytes| arm(way, *bytes))
-        };
-        WAYS.iter().flat_map(shown).collect()
+        let point = SPEC.default_point().with("bytes", SEARCH);
+        WAYS.iter().map(|way| Arm { variant: way.name.into(), point: point.clone() }).collect()
     }
 
     #[cfg(target_os = "linux")]
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        pages::is_available(arm)
+        places::is_available(arm)
     }
 
     #[cfg(not(target_os = "linux"))]

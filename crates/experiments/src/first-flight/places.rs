@@ -1,0 +1,165 @@
+//! What pages come through and from: emulated links with servers behind them, and somebody's servers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
+use ascertain_netlab::http::{Server, TlsVersion};
+use ascertain_netlab::installed::{Program, Running, caddy, nginx};
+use ascertain_netlab::{Carrier, Error, Link, RunningLink};
+
+use super::url::Url;
+use super::{Host, KERNEL, OURS, WAYS, Way};
+
+/// Servers listen from this port on.
+const FIRST_PORT: u16 = 8000;
+
+pub fn failed(error: impl ToString) -> TargetError {
+    TargetError::Failed(error.to_string())
+}
+
+/// Links that are alike are one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkKey {
+    pub rtt_ms: u64,
+    pub window: u64,
+    congestion: Option<String>,
+}
+
+impl LinkKey {
+    pub fn of(arm: &Arm) -> Result<Self, TargetError> {
+        let congestion = arm.point.get("congestion").map(Level::to_string).filter(|name| name != KERNEL);
+        Ok(Self { rtt_ms: arm.integer("rtt_ms")?, window: arm.integer("window")?, congestion })
+    }
+
+    /// Each segment is to be a frame of its own, for the kernel counts frames; where that can't be had, any link.
+    fn start(&self) -> Result<RunningLink, Error> {
+        let link = Link {
+            rtt: Duration::from_millis(self.rtt_ms),
+            initial_window_segments: u32::try_from(self.window).ok(),
+            congestion_control: self.congestion.clone(),
+            carrier: Some(Carrier::Tun { has_offloads: false }),
+            ..Link::default()
+        };
+        match link.start() {
+            Err(Error::NoCarrier { .. }) => Link { carrier: None, ..link }.start(),
+            link => link,
+        }
+    }
+}
+
+pub fn way_of(arm: &Arm) -> Result<Way, TargetError> {
+    let way = WAYS.into_iter().find(|way| way.name == arm.variant);
+    way.ok_or_else(|| TargetError::Failed(format!("{arm}: there is no such variant")))
+}
+
+impl Way {
+    /// The program that answers; none for our own server.
+    fn program(self, address: SocketAddr) -> Option<Program> {
+        match self.host {
+            Host::Own => None,
+            Host::Nginx => Some(nginx(address, self.tls)),
+            Host::Caddy => Some(caddy(address, self.tls)),
+        }
+    }
+}
+
+/// Somebody's page; none for ours.
+pub fn url_of(arm: &Arm) -> Result<Option<Url>, TargetError> {
+    let level = arm.point.get("url").map(Level::to_string).filter(|level| level != OURS);
+    level.map(|level| Url::parse(&level).map_err(TargetError::Failed)).transpose()
+}
+
+/// Whether there is such a link, and the server. Links are made to see that: once each kind.
+pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
+    static TRIED: Mutex<BTreeMap<Option<String>, Result<(), String>>> = Mutex::new(BTreeMap::new());
+    let (way, key) = (way_of(arm).map_err(Unavailable::other)?, LinkKey::of(arm).map_err(Unavailable::other)?);
+    match url_of(arm) {
+        Ok(Some(url)) if way.host != Host::Own => return Err(Unavailable::other(format!("{url} has its own server"))),
+        Ok(Some(url)) if way.tls.is_some() != url.is_secure => {
+            return Err(Unavailable::other(format!("{url} is for {}", if url.is_secure { "TLS" } else { "`http`" })));
+        }
+        // What is no address fails when it is measured.
+        Ok(Some(_)) | Err(_) => return Ok(()),
+        Ok(None) => {}
+    }
+    if let Some(program) = way.program(([127, 0, 0, 1], FIRST_PORT).into()) {
+        program.is_installed().map_err(Unavailable::other)?;
+    }
+    let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+    let try_it = || key.start().map(drop).map_err(|error| error.to_string());
+    tried.entry(key.congestion.clone()).or_insert_with(try_it).clone().map_err(Unavailable::other)
+}
+
+/// A server, at the far side of a link or elsewhere.
+pub enum Serving {
+    Own(Server),
+    Installed(Running),
+    Elsewhere(Url, SocketAddr),
+}
+
+impl Serving {
+    fn start(way: Way, link: &RunningLink, port: u16) -> Result<Self, Error> {
+        let address = SocketAddr::from((link.far().address(), port));
+        if let Some(program) = way.program(address) {
+            let place = |command: &mut _| link.far().enter(command);
+            return program.start_where(place, || link.near().connect(address)).map(Self::Installed);
+        }
+        let listener = link.far().listen(address).map_err(Error::Server)?;
+        Server::start(listener, way.tls.as_ref().map(std::slice::from_ref)).map(Self::Own)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        match self {
+            Self::Own(server) => server.address(),
+            Self::Installed(running) => running.address(),
+            Self::Elsewhere(_, address) => *address,
+        }
+    }
+
+    /// Where a page of that size is, which is made if it is not there yet.
+    pub fn page(&self, bytes: u64) -> Result<String, TargetError> {
+        let running = match self {
+            Self::Own(_) => return Ok(format!("/bytes/{bytes}")),
+            Self::Elsewhere(url, _) => return Ok(url.path.clone()),
+            Self::Installed(running) => running,
+        };
+        let path = running.folder().join(format!("www/{bytes}"));
+        if !path.exists() {
+            fs::write(path, vec![b'x'; bytes as usize]).map_err(failed)?;
+        }
+        Ok(format!("/{bytes}"))
+    }
+}
+
+/// The links and servers of a session, which arms share where they can.
+#[derive(Default)]
+pub struct Places {
+    links: BTreeMap<LinkKey, Rc<RunningLink>>,
+    servers: Vec<(LinkKey, Host, Option<TlsVersion>, Rc<Serving>)>,
+}
+
+impl Places {
+    pub fn link(&mut self, key: &LinkKey) -> Result<Rc<RunningLink>, Error> {
+        if let Some(link) = self.links.get(key) {
+            return Ok(link.clone());
+        }
+        let link = Rc::new(key.start()?);
+        self.links.insert(key.clone(), link.clone());
+        Ok(link)
+    }
+
+    pub fn server(&mut self, key: &LinkKey, way: Way, link: &RunningLink) -> Result<Rc<Serving>, Error> {
+        let is_it = |(of, host, tls, _): &&(_, _, _, _)| of == key && *host == way.host && *tls == way.tls;
+        if let Some((.., server)) = self.servers.iter().find(is_it) {
+            return Ok(server.clone());
+        }
+        let server = Rc::new(Serving::start(way, link, FIRST_PORT + self.servers.len() as u16)?);
+        self.servers.push((key.clone(), way.host, way.tls, server.clone()));
+        Ok(server)
+    }
+}

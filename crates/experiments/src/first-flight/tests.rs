@@ -1,0 +1,181 @@
+//! Pages over links and from elsewhere, end to end.
+
+use std::net::TcpListener;
+
+use ascertain_engine::experiment::Experiment;
+use ascertain_netlab::http::{Misbehaviour, Server, TlsVersion};
+use ascertain_sys::testing::or_left_out;
+
+use super::super::places::is_available;
+use super::super::{FirstFlight, WAYS};
+use super::*;
+
+/// So long that a machine which is busy with other things is late by less, most often.
+const RTT_MS: u64 = 60;
+
+fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
+    let point = FirstFlight.spec().default_point().with("rtt_ms", RTT_MS);
+    let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, *level));
+    Arm { variant: variant.into(), point }
+}
+
+fn open(arm: &Arm) -> Option<Target> {
+    or_left_out(is_available(arm))?;
+    Pages::open(std::slice::from_ref(arm), &Setup::default()).unwrap().targets.pop()
+}
+
+/// A page is late at times and never early: a cliff is too small at times and never too large.
+#[test]
+fn cliffs_are_predicted_and_found_to_the_byte() {
+    for (variant, window, apart) in [("http", 10, 0), ("http", 4, 0), ("tls1.2", 10, 0), ("tls1.3", 10, 1)] {
+        let Some(mut target) = open(&arm(variant, &[("window", window)])) else { return };
+        let page = target.fetch(if window < 10 { 1_000 } else { 10_000 }).unwrap();
+        let room = (window - apart) * target.window.segment_bytes;
+        let expected = room - page.around_bytes - page.records_bytes;
+        let has_found = (0..5).any(|seed| {
+            let cliff = target.cliff(seed, &Stop::default());
+            let Ok(Cliff { body_bytes, predicted_bytes, .. }) = cliff else { return false };
+            assert!(body_bytes <= expected && predicted_bytes <= expected, "{variant}: {cliff:?} of {expected}");
+            (body_bytes, predicted_bytes) == (expected, expected)
+        });
+        assert!(has_found, "{variant}, {window} segments: not {expected} in five searches");
+    }
+}
+
+#[test]
+fn a_connection_keeps_its_larger_window_until_it_is_idle() {
+    const BYTES: u64 = 25_000;
+    let two_ns = 2 * RTT_MS * 1_000_000;
+    for (idle_ms, is_slow) in [(0, true), (1, false), (1_000, true)] {
+        let Some(mut target) = open(&arm("http", &[("idle_ms", idle_ms)])) else { return };
+        // Once may be chance.
+        let slow = (0..5).filter(|_| target.fetch(BYTES).unwrap().time_ns >= two_ns).count();
+        assert_eq!(slow == 5, is_slow, "{slow} of 5 slow after {idle_ms} ms");
+    }
+}
+
+#[test]
+fn each_server_is_measured_in_each_way() {
+    for way in WAYS {
+        for bytes in [SEARCH, 1_000] {
+            let arm = arm(way.name, &[("bytes", bytes), ("rtt_ms", 5)]);
+            if or_left_out(is_available(&arm)).is_none() {
+                break;
+            }
+            let mut pages = Pages::open(&[arm], &Setup::default()).unwrap();
+            let mut out = Samples::default();
+            pages.verify(0).unwrap();
+            match pages.measure(0, &Trial { number: 0, seed: 7 }, &mut out) {
+                Ok(()) => {}
+                // Of a machine that is very busy.
+                Err(error) => assert!(error.to_string().starts_with("there is no largest page"), "{error}"),
+            }
+            let seen = out.iter().find(|sample| sample.metric == if bytes == SEARCH { CLIFF } else { ROUND_TRIPS });
+            assert!(seen.is_none_or(|sample| sample.value >= 1.0), "{}: {seen:?}", way.name);
+        }
+    }
+}
+
+#[test]
+fn what_was_not_agreed_upon_is_no_figure() {
+    let Some(mut target) = open(&arm("tls1.3", &[])) else { return };
+    target.fetch(1).unwrap();
+    target.way.tls = Some(TlsVersion::V1_2);
+    assert!(target.fetch(1).is_err_and(|error| error.to_string().contains("V1_3")));
+    target.way.tls = Some(TlsVersion::V1_3);
+    target.cipher = Some("TLS13_AES_127_GCM_SHA384".into());
+    assert!(target.fetch(1).is_err_and(|error| error.to_string().contains("AES_127")));
+}
+
+#[test]
+fn bad_servers_are_errors_in_time() {
+    let Some(mut target) = open(&arm("http", &[])) else { return };
+    let slow = Misbehaviour::Slow { each: Duration::from_secs(1) };
+    let says = [
+        (Misbehaviour::Silent, "no end of it within"),
+        (slow, "no end of it within"),
+        (Misbehaviour::Closes, "broke before there was an answer"),
+        (Misbehaviour::NotHttp, "broke before there was an answer"),
+        (Misbehaviour::SendsLess, "broke in the middle of the answer"),
+        (Misbehaviour::Resets, "broke"),
+        (Misbehaviour::SendsMore, "status 200 and 500 bytes instead of 200 and 1"),
+    ];
+    for (port, (how, says)) in (1..).zip(says) {
+        let far = target.link.as_ref().unwrap().far();
+        let listener = far.listen((far.address(), port)).unwrap();
+        target.server = Rc::new(Serving::Own(Server::misbehaving(listener, how).unwrap()));
+        let is_mute = matches!(how, Misbehaviour::Silent | Misbehaviour::Slow { .. });
+        target.offer.limit = if is_mute { Duration::from_secs(1) } else { PATIENCE };
+        let error = target.fetch(1).map(|page| page.time_ns).unwrap_err().to_string();
+        assert!(error.contains(says), "{how:?}: {error}");
+    }
+}
+
+/// As on a link of 1,500 bytes, with a head of 79.
+#[test]
+fn the_owner_of_a_page_is_told_what_to_trim() {
+    let window = Window { segments: 10, segment_bytes: 1_448 };
+    let page = |body_bytes, apart_bytes| Page {
+        connect_ns: 0,
+        time_ns: 0,
+        body_bytes,
+        around_bytes: 79,
+        records_bytes: 0,
+        received_bytes: body_bytes + 79 + apart_bytes,
+        segments: 0,
+    };
+    // 10 segments, 30, 70.
+    for (body_bytes, over, trim) in [
+        (0, 0, 0),
+        (14_401, 0, 0),
+        (14_402, 1, 1),
+        (43_361, 28_960, 28_960),
+        (43_362, 28_961, 1),
+        (50_000, 35_599, 6_639),
+    ] {
+        assert_eq!(page(body_bytes, 0).excess_bytes(window), (over, trim), "{body_bytes}");
+    }
+    assert_eq!(page(14_000, 200).excess_bytes(window), (1_047, 1_047), "tickets take a segment");
+    let huge = page(1 << 50, 0).excess_bytes(Window { segments: 1, segment_bytes: 1 });
+    assert!(huge.1 > 0 && huge.1 <= huge.0, "{huge:?}");
+}
+
+/// What somebody's server does is nothing of ours, but its errors are told.
+#[test]
+fn somebodys_page_is_measured_or_it_is_said_why_not() {
+    let asked = |variant: &str, url: &str| {
+        let mut arm = arm(variant, &[("bytes", SEARCH)]);
+        arm.point = arm.point.with("url", url);
+        is_available(&arm).map_err(|error| error.to_string())?;
+        let mut pages = Pages::open(&[arm], &Setup::default()).map_err(|error| error.to_string())?;
+        let mut out = Samples::default();
+        let measured = pages.measure(0, &Trial { number: 0, seed: 7 }, &mut out);
+        measured.map(|()| out).map_err(|error| error.to_string())
+    };
+    let listener = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::start(listener(), None).unwrap();
+    let url = format!("http://{}/bytes/", server.address());
+    let seen = asked("http", &format!("{url}20000")).unwrap();
+    let value = |metric| seen.iter().find(|sample| sample.metric == metric).map(|sample| sample.value);
+    assert_eq!((value(BODY), value(HEAD), value(CLIFF), value(LATE)), (Some(20_000.0), Some(79.0), None, None));
+    assert!(value(ROUND_TRIP) > Some(0.0) && value(TIME) > Some(0.0) && value(OVER).is_some() && value(TRIM).is_some());
+
+    let secure = Server::start(listener(), Some(&[TlsVersion::V1_3])).unwrap();
+    let gone = listener().local_addr().unwrap();
+    for (variant, url, says) in [
+        ("http", format!("{url}x"), "status 404"),
+        ("tls1.3", url.clone(), "is for `http`"),
+        ("nginx-http", url.clone(), "has its own server"),
+        ("http", format!("https://{}/", secure.address()), "is for TLS"),
+        ("http", format!("http://{gone}/"), "refused"),
+        ("http", "example.com".into(), "neither http:// nor https://"),
+        ("http", format!("http://{}/", secure.address()), "the connection broke"),
+        ("tls1.3", format!("https://{}/", server.address()), "TLS: "),
+    ] {
+        let error = asked(variant, &url).unwrap_err();
+        assert!(error.contains(says), "{variant} {url}: {error}");
+    }
+    // A machine may have no certificates at all.
+    let untrusted = asked("tls1.3", &format!("https://{}/bytes/1", secure.address())).unwrap_err();
+    assert!(untrusted.contains("TLS: ") || untrusted.contains("certificates"), "{untrusted}");
+}
