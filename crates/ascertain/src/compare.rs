@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
-use ascertain_engine::command::{self, CommandExperiment, CommandSet};
+use ascertain_engine::command::{self, CommandExperiment, CommandSet, WALL};
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
 use ascertain_engine::function::Group;
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_report::layout::TableLayout;
 
-use crate::error::Error;
+use crate::error::{Error, refused};
 use crate::names;
 use crate::request::{Request, Terms};
 
@@ -95,36 +95,35 @@ impl Compare {
             ))
         })?;
         let points = points(&set.parameters);
-        let arm = |variant: &str, point: &Point| Arm { variant: variant.to_string(), point: point.clone() };
-        let of_variant = |variant: &str| points.iter().map(|point| arm(variant, point)).collect::<Vec<_>>();
+        let of_variant = |variant: &str| {
+            let arm = |point: &Point| Arm { variant: variant.to_string(), point: point.clone() };
+            points.iter().map(arm).collect::<Vec<_>>()
+        };
         let arms: Vec<Arm> = spec.variants.iter().flat_map(|variant| of_variant(&variant.name)).collect();
-        if self.gate.is_some() && arms.len() < 2 {
-            return Err(Error::Request("--fail-if needs a second command to hold against the first".into()));
+        let needs_another = [
+            (self.gate.is_some(), "--fail-if needs a second command to hold against the first"),
+            (
+                self.precision.is_some(),
+                "--precision is that of a ratio, which needs a second command; --min-runs 100 narrows a median",
+            ),
+            (metric != WALL, "--metric is what commands are compared by, which needs a second one"),
+        ];
+        if let Some((_, reason)) = needs_another.iter().find(|(is_asked, _)| *is_asked && arms.len() < 2) {
+            return refused(reason.to_string());
         }
-        if self.precision.is_some() && arms.len() < 2 {
-            let way_out = "which needs a second command; --min-runs 100 narrows a median";
-            return Err(Error::Request(format!("--precision is that of a ratio, {way_out}")));
-        }
-        if metric != 0 && arms.len() < 2 {
-            return Err(Error::Request("--metric is what commands are compared by, which needs a second one".into()));
-        }
-        let counted = (0..spec.metrics.len()).filter(|&other| {
-            other != metric && counters.iter().any(|counter| counter.name == spec.metrics[other].name)
-        });
-        let counted: Vec<usize> = counted.collect();
-        let order = |candidate: &Arm, reference: &Arm| {
+        let is_counted = |other: &usize| {
+            *other != metric && counters.iter().any(|counter| counter.name == spec.metrics[*other].name)
+        };
+        let counted: Vec<usize> = (0..spec.metrics.len()).filter(is_counted).collect();
+        let order = |[candidate, reference]: [&Arm; 2]| {
             let claim = Claim::order(&set.id, candidate, reference);
-            let claim = if metric == 0 { claim } else { claim.by(spec, metric) };
+            let claim = if metric == WALL { claim } else { claim.by(spec, metric) };
             Claim { counters: counted.clone(), ..claim }
         };
         let claims: Vec<Claim> = match spec.variants.len() {
             // One command at several points: the first point is the reference.
-            1 => arms[1..].iter().map(|candidate| order(candidate, &arms[0])).collect(),
-            // Several: at each point, the first command.
-            _ => arms[points.len()..]
-                .iter()
-                .map(|candidate| order(candidate, &arm(&spec.variants[0].name, &candidate.point)))
-                .collect(),
+            1 => arms[1..].iter().map(|candidate| order([candidate, &arms[0]])).collect(),
+            _ => with_the_first(&arms).into_iter().map(order).collect(),
         };
         let config = Config {
             margin: self.margin,
@@ -149,24 +148,31 @@ impl Compare {
 pub fn functions(group: &Group, config: &Config) -> Plan {
     let id = &group.spec().id;
     let arms = group.table_arms();
-    let mut references: BTreeMap<&Point, &Arm> = BTreeMap::new();
-    let versus = arms.iter().filter_map(|arm| {
-        let reference = *references.entry(&arm.point).or_insert(arm);
-        (reference != arm).then(|| Claim::order(id, arm, reference))
-    });
-    let claims: Vec<Claim> = versus.collect();
-    let max_time = config.max_time.saturating_mul(u32::try_from(references.len()).unwrap_or(u32::MAX));
+    let versus = with_the_first(&arms).into_iter();
+    let claims: Vec<Claim> = versus.map(|[candidate, reference]| Claim::order(id, candidate, reference)).collect();
+    let inputs = u32::try_from(arms.len() - claims.len()).unwrap_or(u32::MAX);
+    let max_time = config.max_time.saturating_mul(inputs);
     let table_trials = claims.is_empty().then_some(ALONE_BATCHES);
     let config = Config { table_trials, max_time, ..config.clone() };
     Plan { claims, tables: vec![Table { experiment: id.clone(), arms }], commands: Vec::new(), config }
 }
 
-/// Every combination of the parameters' levels.
-fn points(parameters: &[Factor]) -> Vec<Point> {
-    parameters.iter().fold(vec![Point::default()], |points, factor| {
+/// At each point, the arms there behind the first, each with that.
+fn with_the_first(arms: &[Arm]) -> Vec<[&Arm; 2]> {
+    let mut references: BTreeMap<&Point, &Arm> = BTreeMap::new();
+    let versus = arms.iter().filter_map(|arm| {
+        let reference = *references.entry(&arm.point).or_insert(arm);
+        (reference != arm).then_some([arm, reference])
+    });
+    versus.collect()
+}
+
+/// Every combination of the parameters' levels; the last parameter moves fastest.
+#[must_use]
+pub fn points<'f>(parameters: impl IntoIterator<Item = &'f Factor>) -> Vec<Point> {
+    parameters.into_iter().fold(vec![Point::default()], |points, factor| {
         let Accepts::OneOf(levels) = &factor.accepts else { return points };
-        let widened =
-            points.iter().flat_map(|point| levels.iter().map(|level| point.clone().with(&factor.name, level.clone())));
-        widened.collect()
+        let wider = |point: Point| levels.iter().map(move |level| point.clone().with(&factor.name, level.clone()));
+        points.into_iter().flat_map(wider).collect()
     })
 }

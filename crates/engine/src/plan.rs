@@ -309,7 +309,10 @@ struct Availability<'m> {
 impl Availability<'_> {
     fn lack(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<Unavailable> {
         let key = (experiment.spec().id.clone(), arm.clone());
-        let ask = || memory::available(experiment, arm, self.machine).err();
+        let ask = || {
+            let refused = experiment.spec().refusal(arm).map(Unavailable::other);
+            refused.or_else(|| memory::available(experiment, arm, self.machine).err())
+        };
         self.known.entry(key).or_insert_with(ask).clone()
     }
 

@@ -189,6 +189,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
         (0..self.is_open.len()).for_each(|lane| self.defer(lane));
         if let Some(outlook) = self.outlook() {
+            // First the time that there is by now, lest what is drawn below the outlook contradicts it.
+            let lane = self.is_open.iter().position(|is_open| *is_open).unwrap_or(0);
+            self.observer.progress(&self.progress(clock::now_ns(), lane));
             self.observer.outlook(&outlook);
         }
     }

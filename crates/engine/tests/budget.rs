@@ -36,15 +36,19 @@ fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
 struct Hears {
     outlooks: Vec<Outlook>,
     least: Vec<(u64, Option<u64>)>,
+    /// The time that there was when last heard of.
+    max_time: Duration,
 }
 
 impl Observer for Hears {
     fn outlook(&mut self, outlook: &Outlook) {
+        assert_eq!(self.max_time, outlook.max_time, "what goes on is drawn anew below it");
         self.outlooks.push(outlook.clone());
     }
 
     fn progress(&mut self, progress: &Progress) {
         self.least.push((progress.trials, progress.least));
+        self.max_time = progress.max_time;
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use ascertain_engine::Error;
 use ascertain_engine::claim::{Bound, Judging};
-use ascertain_engine::experiment::Experiment;
+use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::outcome::{Absence, LeftOut, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
@@ -93,4 +93,19 @@ fn what_can_not_be_measured_is_said_before_the_first_trial() {
     run(&tabled(&["slow"]), &[&experiment as &dyn Experiment], Recording::None, &Default::default(), &mut nothing)
         .unwrap();
     assert!(nothing.0.is_empty());
+}
+
+/// A plan that was written by hand, or changed: an experiment relies on levels that its factors take.
+#[test]
+fn a_level_that_is_none_of_its_factor_is_unavailable() {
+    let mut experiment = Scripted::new(&["slow"], noisy);
+    let accepts = Accepts::Integers { min: 1, max: 2 };
+    experiment.spec.factors.push(Factor::new("lines", "how many", 1, accepts));
+    let at = |lines: u64| Arm { variant: "slow".into(), point: Point::default().with("lines", lines) };
+    let tables = vec![Table { experiment: "scripted".into(), arms: vec![at(2), at(7)] }];
+    let run = run_of(&experiment, &Plan { tables, ..tabled(&[]) }).unwrap();
+    let [left_out] = &run.outcome.left_out[..] else { panic!("{:?}", run.outcome.left_out) };
+    assert_eq!(left_out.at, at(7).point);
+    let Reason::Unavailable { lack, .. } = &left_out.reason else { panic!("{left_out:?}") };
+    assert_eq!(lack.to_string(), "its `lines` is 7, and may be whole numbers from 1 to 2");
 }

@@ -101,8 +101,8 @@ pub enum Error {
     /// No carrier at all.
     #[cfg(target_os = "linux")]
     #[error(
-        "a link can be carried neither by TUN ({tun_source}) nor by virtual Ethernet ({veth_source}): {TUN_WAY_OUT}, or \
-         {VETH_WAY_OUT}"
+        "a link can be carried neither by TUN ({tun_source}) nor by virtual Ethernet ({veth_source}): {TUN_WAY_OUT}, \
+         or {VETH_WAY_OUT}"
     )]
     NoCarriers {
         /// What the kernel said to a TUN.
@@ -119,7 +119,8 @@ pub enum Error {
     /// The kernel does not have, or does not allow, that congestion control.
     #[error(
         "no route with the congestion control `{name}` could be made ({source}): \
-         /proc/sys/net/ipv4/tcp_available_congestion_control lists what this kernel has; others take `modprobe tcp_NAME`"
+         /proc/sys/net/ipv4/tcp_available_congestion_control lists what this kernel has; others take \
+         `modprobe tcp_NAME`"
     )]
     Route {
         /// What was given.

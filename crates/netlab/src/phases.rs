@@ -11,7 +11,7 @@ pub enum Phase {
     Tls,
     /// The request is sent, with its body.
     Sent,
-    /// The answer's head has arrived.
+    /// The answer's head has arrived and is understood: of what TLS encrypts as one record all must have come.
     FirstByte,
     /// The answer is whole.
     LastByte,

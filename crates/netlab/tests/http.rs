@@ -60,7 +60,10 @@ fn bytes_come_and_go_in_every_way_with_their_phases() {
         for bytes in [0, 1, 14_238, 100_000, 5_000_000] {
             let answer = connection.send(&Request::get(&format!("/bytes/{bytes}")), &mut phases).unwrap();
             assert_eq!((answer.status, answer.body_bytes), (200, bytes), "{protocol:?} {version:?}");
-            assert!(answer.received_bytes > bytes && answer.received_bytes < bytes + bytes / 100 + 400, "{answer:?}");
+            // Besides the body there is a head, and HTTP/2's frames of 16 kB with their heads.
+            let frames_bytes = if protocol == Http2 { bytes / 100 + 200 } else { 0 };
+            let most_bytes = bytes + 200 + frames_bytes;
+            assert!((bytes + 1..most_bytes).contains(&answer.received_bytes), "{answer:?}");
             let ends =
                 [Phase::Connect, Phase::Sent, Phase::FirstByte, Phase::LastByte].map(|phase| phases.end_ns(phase));
             assert!(ends.is_sorted() && ends[0].is_some(), "{phases:?}");
@@ -100,6 +103,7 @@ fn a_server_is_gone_when_dropped_and_so_are_its_connections() {
     let mut connection = connection.unwrap();
     connection.send(&Request::get("/bytes/1"), &mut phases).unwrap();
     let mut idle = TcpStream::connect(address).unwrap();
+    idle.set_read_timeout(Some(PATIENCE)).unwrap();
     idle.write_all(b"GET /byt").unwrap();
     drop(server);
     assert!(matches!(idle.read(&mut [0]), Ok(0) | Err(_)), "a half-sent request held it");

@@ -203,6 +203,19 @@ fn what_does_not_come_up_says_why() {
 }
 
 #[test]
+fn a_server_is_told_to_end_before_it_is_killed() {
+    let outside = tempfile::tempdir().unwrap();
+    let path = |name| outside.path().join(name);
+    let script = "trap 'echo told > \"$0\"/told; exit' TERM; echo > \"$0\"/ready; while :; do sleep 0.01; done";
+    let mut program = shell(script, PATIENCE);
+    program.arguments.push(outside.path().to_string_lossy().into());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let connect = || std::fs::metadata(path("ready")).and_then(|_| TcpStream::connect(listener.local_addr()?));
+    drop(program.start_where(|_| (), connect).unwrap());
+    assert!(path("told").exists());
+}
+
+#[test]
 fn whatever_a_server_started_ends_with_it() {
     // One that does not listen to SIGTERM, and whose child is in its way.
     let stubborn = "trap '' TERM; sleep 1000 & cat page > copy; while :; do sleep 0.01; done";

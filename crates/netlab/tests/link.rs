@@ -4,7 +4,6 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -134,6 +133,23 @@ fn nothing_is_faster_than_the_rate() {
 }
 
 #[test]
+fn each_segment_is_a_frame_at_a_rate_alone() {
+    let at_once = Link::default();
+    // Segments are due within 50 µs of each other, and still do not arrive together.
+    let at_a_rate = Link { rate_bits_per_s: Some(1_000_000_000), ..Link::default() };
+    for (link, is_cut) in [(at_once, false), (at_a_rate, true)] {
+        with_each_carrier(&link, &link.conditions(), |running| {
+            transfer(running, running.far().address().into(), 2_000_000);
+            let report = running.report().unwrap();
+            let due = report.to_far.due.segments + report.to_near.due.segments;
+            let is_plain = running.carrier() == Carrier::Tun { has_offloads: false };
+            // What is still under way belongs to the connection's end.
+            assert_eq!(report.lateness.count() + 10 > due, is_cut || is_plain, "{report:?}");
+        });
+    }
+}
+
+#[test]
 fn a_full_queue_drops_and_all_of_it_arrives() {
     let link = Link { rate_bits_per_s: Some(100_000_000), queue_bytes: 20_000, ..Link::default() };
     with_each_carrier(&link, &link.conditions(), |running| {
@@ -199,6 +215,52 @@ fn programs_use_it_too_and_there_are_many_addresses() {
     let mut text = String::new();
     listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
     assert_eq!(text, "from a program\n");
+}
+
+#[cfg(feature = "servers")]
+#[test]
+fn a_page_over_the_first_window_takes_a_round_trip_more() {
+    use ascertain_netlab::http::{Connection, Offer, Request, Server};
+    use ascertain_netlab::{Phase, Phases, now_ns};
+
+    let rtt = Duration::from_millis(20);
+    let link = Link { rtt, congestion_control: Some("reno".into()), ..Link::default() };
+    with_each_carrier(&link, &link.conditions(), |running| {
+        let address = (running.far().address(), 80);
+        let server = Server::start(running.far().listen(address).unwrap(), None).unwrap();
+        for (bytes, round_trips) in [(14_000, 1), (14_600, 2)] {
+            let mut phases = Phases::begin(now_ns());
+            let stream = running.near().connect(address).unwrap();
+            phases.end(Phase::Connect, now_ns());
+            let offer = Offer::plain(&server.address().to_string(), PATIENCE);
+            let mut connection = Connection::open(stream, &offer, &mut phases).unwrap();
+            let answer = connection.send(&Request::get(&format!("/bytes/{bytes}")), &mut phases).unwrap();
+            assert_eq!(answer.body_bytes, bytes);
+            let took = |phase| Duration::from_nanos(phases.took_ns(phase).unwrap());
+            assert!(took(Phase::Connect) >= rtt);
+            // From before the request was written: it is on its way before anybody knows that it was.
+            let asked = took(Phase::Sent) + took(Phase::FirstByte) + took(Phase::LastByte);
+            assert!(asked >= rtt * round_trips, "{phases:?}");
+        }
+    });
+}
+
+#[cfg(feature = "servers")]
+#[test]
+fn a_server_that_is_installed_lives_on_the_far_side() {
+    use ascertain_netlab::installed::nginx;
+
+    let Some(running) = or_left_out(Link::default().start()) else { return };
+    let (near, far) = (running.near(), running.far());
+    let address = SocketAddr::from((far.address(), 8080));
+    let server = nginx(address, None).start_where(|command| far.enter(command), || far.connect(address));
+    let Some(server) = or_left_out(server) else { return };
+    std::fs::write(server.folder().join("www/page"), "from the far side").unwrap();
+    let mut stream = near.connect(address).unwrap();
+    stream.write_all(b"GET /page HTTP/1.0\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.ends_with("\r\n\r\nfrom the far side"), "{text}");
 }
 
 #[test]
@@ -315,19 +377,30 @@ fn without_namespaces_that_is_said() {
     }
 }
 
-/// All of the above once more, by a process of nobody's.
+/// All of the above once more, by a process of nobody's: with a TUN that nobody may open, and with one for everybody.
 #[test]
 fn as_nobody() {
     if effective_user() != 0 {
         return left_out("becoming nobody takes root; the other tests here were not root's");
     }
     // Where nobody may look.
-    let program = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    let folder = tempfile::tempdir().unwrap();
+    let for_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), for_all).unwrap();
+    let program = folder.path().join("link");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut command = Command::new(&program);
-    command.args(["--skip", "as_nobody"]).uid(NOBODY).gid(NOBODY).current_dir("/");
-    let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    assert!(output.status.success() && said[0].contains("13 passed"), "{:?}: {}", output.status, said.concat());
+    let own_tun = "mknod -m 666 tun c 10 200 && mount --bind tun /dev/net/tun";
+    for prepare in ["true", own_tun] {
+        let run = format!("{prepare} && cd / && exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups \"$@\"");
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", &run, "sh"]).arg(&program).args(["--skip", "as_nobody"]);
+        let output = command.current_dir(folder.path()).output();
+        let Some(output) = or_left_out(output.map_err(|error| format!("unshare: {error}"))) else { return };
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+        if said[0].contains("running") {
+            assert!(output.status.success(), "{prepare}, {:?}: {}", output.status, said.concat());
+        } else {
+            left_out(format!("{prepare}, and becoming nobody: {}", said[1]));
+        }
+    }
 }

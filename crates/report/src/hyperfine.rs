@@ -9,10 +9,12 @@ mod second;
 
 use std::collections::BTreeMap;
 
+use ascertain_engine::command::CommandSet;
 pub use second::json;
 use serde::Serialize;
 
 use crate::csv::{Field, record};
+use crate::exports::{ArmResults, Results};
 use crate::json::object;
 use crate::layout::{Order, TableLayout, TimeUnit};
 use crate::markdown::{code_cell, row};
@@ -41,6 +43,43 @@ pub struct CommandTimes {
     pub counts: Vec<(&'static str, Vec<f64>)>,
     /// Exit codes; `None` where a signal ended it.
     pub exit_codes: Vec<Option<i32>>,
+}
+
+/// What is counted of commands, and what hyperfine calls it.
+const COUNTERS: [(&str, &str); 5] = [
+    ("cycles", "cpu_cycles"),
+    ("instructions", "instructions"),
+    ("cache_references", "cache_references"),
+    ("cache_misses", "cache_misses"),
+    ("branch_misses", "branch_misses"),
+];
+
+impl CommandTimes {
+    /// Those of each arm that has any times. What was not measured (the processor time of a function, its exit code) is
+    /// empty.
+    pub(crate) fn of(results: &Results) -> Vec<CommandTimes> {
+        results.arms().iter().filter_map(|arm| CommandTimes::of_arm(arm, &results.purpose.commands)).collect()
+    }
+
+    fn of_arm(arm: &ArmResults, sets: &[CommandSet]) -> Option<CommandTimes> {
+        let (_, wall_ns) = arm.time()?;
+        let values = |name: &str| arm.metric(name).map_or(&[][..], |(_, values)| values);
+        let seconds = |ns: &[f64]| ns.iter().map(|ns| ns / 1e9).collect();
+        let set = sets.iter().find(|set| set.id == arm.experiment);
+        let command = set.and_then(|set| set.at(arm.variant, arm.at)).unwrap_or_default();
+        Some(CommandTimes {
+            command: arm.label(),
+            line: command.line,
+            environment: command.env,
+            parameters: arm.at.0.iter().map(|(name, level)| (name.clone(), level.to_string())).collect(),
+            wall_s: seconds(wall_ns),
+            user_s: seconds(values("user")),
+            system_s: seconds(values("system")),
+            memory_bytes: values("memory_peak").to_vec(),
+            counts: COUNTERS.map(|(name, theirs)| (theirs, values(name).to_vec())).into(),
+            exit_codes: values("exit").iter().map(|&code| code.is_finite().then_some(code as i32)).collect(),
+        })
+    }
 }
 
 /// One entry of `results`.

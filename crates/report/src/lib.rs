@@ -9,6 +9,7 @@ pub mod figure;
 pub mod history;
 #[cfg(feature = "html")]
 pub mod html;
+#[cfg(feature = "exports")]
 pub mod hyperfine;
 pub mod json;
 pub mod judgement;

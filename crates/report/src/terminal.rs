@@ -19,6 +19,7 @@ use crate::finding;
 use crate::grid::{self, Column, ColumnKind, Grid};
 use crate::judgement::Judgement;
 use crate::layout::TableLayout;
+use crate::progress::Alphabet;
 use crate::sentence::{self, marked};
 use crate::text::{NO_BREAK, counted, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
@@ -33,12 +34,14 @@ pub struct Style {
     pub color: bool,
     /// The width in columns.
     pub width: usize,
+    /// Whether what is drawn is ASCII: the line below the headings of a table.
+    pub is_ascii: bool,
 }
 
 impl Default for Style {
     /// 80 columns without colour.
     fn default() -> Self {
-        Style { color: false, width: 80 }
+        Style { color: false, width: 80, is_ascii: false }
     }
 }
 
@@ -52,13 +55,14 @@ const SPACED: TableStyle = PLAIN.row_separator(LineStyle::none().fill(' '));
 
 impl Style {
     /// For standard output: as wide as the terminal or `COLUMNS` says, else 100 columns, and with colour as asked,
-    /// else on a terminal unless `NO_COLOR` is set.
+    /// else on a terminal unless `NO_COLOR` is set; drawn in ASCII where the locale has no more.
     pub fn of_stdout(color: Option<bool>) -> Style {
         let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !no_color());
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(LEAST_WIDTH, 160) }
+        let is_ascii = Alphabet::of_environment() == Alphabet::Ascii;
+        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(LEAST_WIDTH, 160), is_ascii }
     }
 
     fn columns(self) -> u16 {
@@ -96,7 +100,10 @@ impl Style {
         let lines: Vec<String> = table.lines().collect();
         let heading = lines.iter().take_while(|line| !line.starts_with('─')).count();
         let wraps = lines.len() > heading + 1 + sheet.rows;
-        let lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
+        let mut lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
+        if let Some(rule) = lines.get_mut(heading).filter(|_| self.is_ascii) {
+            *rule = rule.replace('─', "-");
+        }
         let is_word = sheet.columns.last().is_some_and(|column| column.kind == ColumnKind::Word);
         let word_width = lines.first().and_then(|heading| last_cell_width(heading)).filter(|_| is_word);
         let draw = |line: &String| match word_width {
@@ -290,7 +297,7 @@ fn painted_end(line: &str, width: usize) -> String {
     let cell = line.len().checked_sub(width).and_then(|start| line.get(start..));
     match cell.map(str::trim_end).filter(|word| color_of(word).is_some()) {
         Some(word) => {
-            let style = Style { color: true, width: 0 };
+            let style = Style { color: true, ..Style::default() };
             format!("{}{}", &line[..line.len() - width], style.word(word))
         }
         None => line.trim_end().to_string(),

@@ -14,6 +14,16 @@ fn widest(text: &str) -> usize {
     text.lines().map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
+#[test]
+fn tables_are_drawn_in_ascii_where_that_is_all_there_is() {
+    let [plain, ascii] = [false, true].map(|is_ascii| {
+        let style = Style { is_ascii, ..Style::default() };
+        terminal::check_table(&common::check(), &style)
+    });
+    assert!(plain.contains("──"), "{plain}");
+    assert_eq!(ascii, plain.replace('─', "-"));
+}
+
 /// Whichever of several comparisons has them.
 #[test]
 fn counters_of_a_later_comparison_are_told_of() {
@@ -33,7 +43,7 @@ fn terminal_tables_fit_their_width() {
     let (counted, with_mean) =
         (common::counted_commands("memory_peak", Unit::Byte), TableLayout { mean: true, ..TableLayout::default() });
     for width in [80, 120] {
-        let style = Style { color: false, width };
+        let style = Style { color: false, width, ..Style::default() };
         for (name, text) in [
             ("check", terminal::check_table(&check, &style)),
             ("screen", terminal::checked(&many, &Shown::default(), &style)),
@@ -61,7 +71,7 @@ fn terminal_tables_fit_their_width() {
 fn narrow_tables_keep_words_and_numbers_whole() {
     let (check, compare) = (common::check(), common::compare());
     for width in [40, 60, 70] {
-        let style = Style { color: false, width };
+        let style = Style { color: false, width, ..Style::default() };
         let tables = [terminal::check_table(&check, &style), terminal::points_table(&check, &style)];
         for text in tables.into_iter().chain([terminal::compare_table(&compare, &TableLayout::default(), &style)]) {
             assert!(widest(&text) <= width, "{width}: {text}");
@@ -72,9 +82,9 @@ fn narrow_tables_keep_words_and_numbers_whole() {
             }
         }
     }
-    let narrow = terminal::check_table(&check, &Style { color: false, width: 40 });
+    let narrow = terminal::check_table(&check, &Style { color: false, width: 40, ..Style::default() });
     assert!(narrow.contains("\n  Verdict  "), "{narrow}");
-    let colored = terminal::check_table(&check, &Style { color: true, width: 40 });
+    let colored = terminal::check_table(&check, &Style { color: true, width: 40, ..Style::default() });
     assert!(colored.contains("\n  Verdict  \x1b[1;34mholds\x1b[0m\n"), "{colored}");
 }
 
@@ -84,7 +94,7 @@ fn ids_are_whole_at_every_width() {
     let mut many = common::many();
     many.claims[8].id = "decimal.packed-faster-at-each-length-than-radix-10-reversed[digits=1]".into();
     for width in [40, 60, 80, 120] {
-        let style = Style { color: false, width };
+        let style = Style { color: false, width, ..Style::default() };
         let checked = |all| terminal::checked(&many, &Shown { all, only: Vec::new() }, &style);
         let (screen, all) = (checked(false), checked(true));
         assert!(screen.contains(&many.claims[8].id) && screen.contains("sum.pairwise"), "{width}: {screen}");
@@ -109,7 +119,10 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     let points = |rows| {
         let metrics = ["time", "throughput", "error", "instructions"];
         let points = (0..rows).flat_map(|row| metrics.map(|metric| of(row, metric, 12.5)));
-        terminal::points_table(&common::outcome(points.collect(), Vec::new()), &Style { color: false, width: 80 })
+        terminal::points_table(
+            &common::outcome(points.collect(), Vec::new()),
+            &Style { color: false, width: 80, ..Style::default() },
+        )
     };
     let many = points(12);
     assert!(many.lines().count() < 20 && widest(&many) <= 80, "{many}");
@@ -123,14 +136,15 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
 #[test]
 fn colours_are_all_that_colour_adds() {
     let check = common::check();
-    let [plain, colored] = [false, true].map(|color| terminal::check_table(&check, &Style { color, width: 100 }));
+    let [plain, colored] =
+        [false, true].map(|color| terminal::check_table(&check, &Style { color, width: 100, ..Style::default() }));
     assert!(colored.contains("\x1b[1;34mholds\x1b[0m") && colored.contains("\x1b[1;31mrefuted\x1b[0m"));
     let mut stripped = colored;
     for code in ["\x1b[1;34m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"] {
         stripped = stripped.replace(code, "");
     }
     assert_eq!(stripped, plain);
-    let sentences = terminal::sentences(&check, &Style { color: true, width: 100 });
+    let sentences = terminal::sentences(&check, &Style { color: true, width: 100, ..Style::default() });
     assert!(sentences.contains("\x1b[1;34mHolds\x1b[0m: "));
 }
 
@@ -190,7 +204,7 @@ fn numbers_far_apart_have_digits_of_their_own() {
     let time = &mut functions.points[0];
     (time.median, time.median_low, time.median_high) = (Some(16_603.0), Some(16_599.0), Some(16_607.0));
     (time.min, time.max) = (Some(16_571.0), Some(188_042_123.0));
-    let style = Style { color: false, width: 120 };
+    let style = Style { color: false, width: 120, ..Style::default() };
     let shown = terminal::compare_table(&functions, &TableLayout::default(), &style);
     assert!(shown.contains("16.603 µs") && shown.contains("16.6 µs to 188 ms"), "{shown}");
     let time = &mut functions.points[0];
@@ -201,7 +215,7 @@ fn numbers_far_apart_have_digits_of_their_own() {
 
 #[test]
 fn what_is_asked_for_is_said_in_whole() {
-    let (many, style) = (common::many(), Style { color: false, width: 100 });
+    let (many, style) = (common::many(), Style { color: false, width: 100, ..Style::default() });
     let checked = |all, only: &[Verdict]| terminal::checked(&many, &Shown { all, only: only.into() }, &style);
     let all = checked(true, &[]);
     assert!(many.claims.iter().all(|claim| all.contains(&claim.id)), "{all}");

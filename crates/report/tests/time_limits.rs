@@ -37,7 +37,7 @@ fn what_was_stopped_is_over_its_limit() {
     let half = stopped(20, |point| point.median_high = None);
     let cells = row(&half);
     assert!(cells.contains("24.56 to over 30 ms | 24.14 to over 30 ms"), "{cells}");
-    let style = Style { color: false, width: 160 };
+    let style = Style { color: false, width: 160, ..Style::default() };
     let table = terminal::compare_table(&all, &TableLayout::default(), &style);
     assert!(!table.contains("too few trials"), "{table}");
 }

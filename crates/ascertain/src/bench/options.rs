@@ -39,7 +39,8 @@ without one, all are measured.
       --no-evidence     keep no evidence
       --export-KIND FILE
                         write the results of all groups for other tools, anew as they arrive; KIND is json, json-1, csv,
-                        markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark
+                        markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark; needs the feature
+                        `exports` of `ascertain`
       --list            list the functions, a line each, as `--format terse` of other test programs does
       --test            call each function once and check its answer; time nothing
       --bench           measure: what `cargo bench` says, and what `cargo test --benches` does not
@@ -204,6 +205,9 @@ fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
         Short(letter) => format!("-{letter}"),
         Value(value) => value.to_string_lossy().into_owned(),
     };
+    if FORMATS.is_empty() && name.starts_with("--export-") {
+        return format!("`{name}` needs the feature `exports` of `ascertain`").into();
+    }
     let exports = FORMATS.iter().map(|kind| kind.option);
     let near = nearest(name.trim_start_matches('-'), known().chain(exports));
     let hint = near.map_or_else(String::new, |near| format!("; did you mean `--{near}`?"));
@@ -309,8 +313,6 @@ mod tests {
                 "there is no option `--formt`; did you mean `--format`?; there are --exact, --skip,",
             ),
             (&["-x"], "`-x`"),
-            (&["--export-junt", "x"], "did you mean `--export-junit`?"),
-            (&["--export-junit", "-"], "can't share standard output"),
             (&["--format", "xml"], "table, json, csv or markdown"),
             (&["--margin", "-1%"], "not above 0 and below 100 %"),
             (&["--error", "1"], "strictly between 0 and 1"),
@@ -321,6 +323,19 @@ mod tests {
         ] {
             let error = read(arguments).unwrap_err();
             assert!(error.contains(message), "{arguments:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn exports_are_known_where_they_are_built() {
+        let error = |option: &str| read(&[option, "-"]).unwrap_err();
+        let [wrong, right] = ["--export-junt", "--export-junit"].map(error);
+        match cfg!(feature = "exports") {
+            true => {
+                assert!(wrong.contains("did you mean `--export-junit`?"), "{wrong}");
+                assert!(right.contains("can't share standard output"), "{right}");
+            }
+            false => assert!(right.contains("needs the feature `exports`"), "{right}"),
         }
     }
 

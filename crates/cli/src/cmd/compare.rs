@@ -1,8 +1,8 @@
 //! `ascertain compare`.
 
 use anyhow::bail;
-use ascertain::compare::Compare;
 pub use ascertain::compare::USE_CASE;
+use ascertain::compare::{Compare, points};
 use ascertain::{Done, Ending, Request};
 use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::experiment::Point;
@@ -210,7 +210,8 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
     let referred = args.reference.iter().count();
     let given_for = starting.given_for().max(referred + names.len());
     let is_combined = !parameters.is_empty() && given_for > referred + commands.len();
-    let points = if is_combined { parameters::combinations(&parameters) } else { vec![Point::default()] };
+    // The first parameter moves fastest, as hyperfine has it.
+    let points = if is_combined { points(parameters.iter().rev()) } else { vec![Point::default()] };
     let lines: Vec<(&Point, &String)> =
         points.iter().flat_map(|point| commands.iter().map(move |c| (point, c))).collect();
     if names.len() > lines.len() {

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use ascertain::Error;
 use ascertain_engine::command::{CommandError, CommandSet};
-use ascertain_engine::experiment::{Accepts, Factor, Level, Point};
+use ascertain_engine::experiment::{Accepts, Factor, Level};
 
 /// What stands in braces in command lines.
 #[derive(clap::Args, Clone, Debug)]
@@ -51,15 +51,6 @@ impl Parameters {
         }
         Ok(parameters.into_iter().map(factor).collect())
     }
-}
-
-/// Every combination of the parameters' levels; the first parameter moves fastest, as hyperfine has it.
-pub fn combinations(parameters: &[Factor]) -> Vec<Point> {
-    parameters.iter().rev().fold(vec![Point::default()], |points, factor| {
-        let Accepts::OneOf(levels) = &factor.accepts else { return points };
-        let wider = |point: Point| levels.iter().map(move |level| point.clone().with(&factor.name, level.clone()));
-        points.into_iter().flat_map(wider).collect()
-    })
 }
 
 /// The values between the commas of a list; behind a backslash a comma, or a backslash, is itself.

@@ -40,6 +40,15 @@ impl Spec {
     pub fn default_point(&self) -> Point {
         self.factors.iter().fold(Point::default(), |point, factor| point.with(&factor.name, factor.default.clone()))
     }
+
+    /// Why an arm is none of this experiment, where a level is none of its factor: a plan that was written by hand, or by
+    /// another version, may ask for it.
+    pub(crate) fn refusal(&self, arm: &Arm) -> Option<String> {
+        self.factors.iter().find_map(|Factor { name, accepts, .. }| {
+            let level = arm.point.0.get(name).filter(|level| !accepts.admits(level))?;
+            Some(format!("its `{name}` is {level}, and may be {accepts}"))
+        })
+    }
 }
 
 /// One of the alternatives.

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -14,11 +13,11 @@ use ascertain_sys::packet;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, pread, read, write};
 
-use super::frame::Frame;
+use super::frame::{Frame, NOBODYS};
 use super::pace::{Pace, SPIN_NS};
 use super::report::Report;
 use crate::Error;
-use crate::model::{Conditions, Counts, Fate, Flow, Line};
+use crate::model::{Conditions, Counts, Fate, Line};
 
 /// Segments of one frame that are due within that time of each other arrive together.
 const TOGETHER_NS: u64 = 50_000;
@@ -55,9 +54,9 @@ impl Emulator {
         let wake = Arc::new(wake.map_err(Error::system("no eventfd could be made"))?);
         let woken = wake.clone();
         let work = move || {
-            let mut carrier = Carrier::new(devices, directions, woken, asked);
+            let mut worker = Worker::new(devices, directions, woken, asked);
             // Nobody can read or write its devices any more but for a bug; whoever asks for a report learns of it.
-            let _ = carrier.run();
+            let _ = worker.run();
         };
         let thread = thread::Builder::new().name("netlab".into()).spawn(work);
         let thread = thread.map_err(Error::system("no thread could be started for a link"))?;
@@ -116,9 +115,7 @@ impl Direction {
 
     /// Offers each segment of a frame that was read at this moment, and keeps what will arrive.
     fn take(&mut self, now_ns: u64, unread_ns: u64, frame: &Frame<'_>) {
-        let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let nobody = Flow { source: nobody, destination: nobody };
-        let flow = if self.tells_flows_apart { frame.flow() } else { nobody };
+        let flow = if self.tells_flows_apart { frame.flow() } else { NOBODYS };
         // Of segments that arrive together: the first one, when that is due, and when the last one is.
         let mut joined: Option<(usize, u64, u64)> = None;
         let count = frame.segments();
@@ -146,7 +143,7 @@ impl Direction {
 }
 
 /// The thread's own state. Direction 0 is from device 0 to device 1.
-struct Carrier {
+struct Worker {
     devices: [Device; 2],
     directions: [Direction; 2],
     /// When there was certainly nothing to read from a device.
@@ -160,7 +157,7 @@ struct Carrier {
     buffer: Vec<u8>,
 }
 
-impl Carrier {
+impl Worker {
     fn new(
         devices: [Device; 2],
         directions: [Direction; 2],

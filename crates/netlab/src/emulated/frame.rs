@@ -23,6 +23,10 @@ const UDP: u8 = 17;
 const TCP_FIN_PSH: u8 = 0x09;
 const TCP_CWR: u8 = 0x80;
 
+const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+/// The flow of what is in none, or where flows are not told apart.
+pub const NOBODYS: Flow = Flow { source: NOBODY, destination: NOBODY };
+
 /// One frame, read from a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
@@ -63,10 +67,7 @@ impl<'a> Frame<'a> {
 
     /// Who sends it to whom; where that can't be told, nobody to nobody.
     pub fn flow(&self) -> Flow {
-        flow(&self.bytes[self.ip..]).unwrap_or_else(|| {
-            let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-            Flow { source: nobody, destination: nobody }
-        })
+        flow(&self.bytes[self.ip..]).unwrap_or(NOBODYS)
     }
 
     /// The bytes of a frame that carries these of its segments.

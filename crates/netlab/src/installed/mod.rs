@@ -4,8 +4,7 @@
 //! which is gone in the end.
 //!
 //! ```no_run
-//! use std::time::Duration;
-//! use ascertain_netlab::installed::{Running, nginx};
+//! use ascertain_netlab::installed::nginx;
 //!
 //! let server = nginx("127.0.0.1:8080".parse()?, None).start()?;
 //! std::fs::write(server.folder().join("www/page"), [0; 14_238])?;
@@ -13,10 +12,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In another namespace, where the command is to run and connections come from:
+//! On the far side of a [link](crate::Link), where the command is to run and is asked whether it is ready:
 //!
-//! ```ignore
-//! nginx(address, None).start_where(|command| namespace.enter(command), || link.connect(address))?
+//! ```no_run
+//! # use ascertain_netlab::{Link, installed::nginx};
+//! # let link = Link::default().start()?;
+//! let (far, address) = (link.far(), (link.far().address(), 8080).into());
+//! nginx(address, None).start_where(|command| far.enter(command), || far.connect(address))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod programs;

@@ -20,7 +20,7 @@ use crate::Error;
 const EACH: Duration = Duration::from_millis(5);
 
 /// How long a server may take to end before it is killed.
-const MERCY: Duration = Duration::from_secs(2);
+const MERCY: Duration = Duration::from_secs(5);
 
 /// How many lines of what a program said are shown.
 const LINES: usize = 12;

@@ -9,9 +9,11 @@ use ascertain_engine::values::Values;
 use ascertain_sys::clock;
 
 use super::results::{Purpose, Results};
+#[cfg(feature = "exports")]
 use super::{bencher, github, go, google_benchmark, junit};
 use crate::export::{Error, Export};
-use crate::hyperfine;
+#[cfg(feature = "exports")]
+use crate::hyperfine::{self, CommandTimes};
 
 /// A kind of file that other tools read.
 #[derive(Debug)]
@@ -26,21 +28,26 @@ pub struct ExportFormat {
     pub write: fn(&Results) -> String,
 }
 
+/// None without the feature `exports`.
+#[cfg(not(feature = "exports"))]
+pub const FORMATS: &[ExportFormat] = &[];
+
 /// Every kind.
+#[cfg(feature = "exports")]
 pub const FORMATS: &[ExportFormat] = &[
     kind("export-json", "Write what was measured as hyperfine's JSON, in the form of its version 2", |r| {
-        hyperfine::json(&r.command_times(), &r.outcome.machine)
+        hyperfine::json(&CommandTimes::of(r), &r.outcome.machine)
     }),
-    kind("export-json-1", "The same in the form of its versions 1", |r| hyperfine::json_1(&r.command_times())),
-    kind("export-csv", "Write the times as hyperfine's CSV", |r| hyperfine::csv(&r.command_times())),
+    kind("export-json-1", "The same in the form of its versions 1", |r| hyperfine::json_1(&CommandTimes::of(r))),
+    kind("export-csv", "Write the times as hyperfine's CSV", |r| hyperfine::csv(&CommandTimes::of(r))),
     kind("export-markdown", "Write the times as hyperfine's Markdown table", |r| {
-        hyperfine::markdown(&r.command_times(), r.purpose.layout)
+        hyperfine::markdown(&CommandTimes::of(r), r.purpose.layout)
     }),
     kind("export-asciidoc", "Write the times as hyperfine's AsciiDoc table", |r| {
-        hyperfine::asciidoc(&r.command_times(), r.purpose.layout)
+        hyperfine::asciidoc(&CommandTimes::of(r), r.purpose.layout)
     }),
     kind("export-orgmode", "Write the times as hyperfine's org-mode table", |r| {
-        hyperfine::orgmode(&r.command_times(), r.purpose.layout)
+        hyperfine::orgmode(&CommandTimes::of(r), r.purpose.layout)
     }),
     kind("export-junit", "Write JUnit XML for CI servers: a test case for each claim", junit::write),
     ExportFormat {
@@ -61,6 +68,7 @@ pub const FORMATS: &[ExportFormat] = &[
 ];
 
 /// A kind that takes the place of what stands in the file.
+#[cfg(feature = "exports")]
 const fn kind(option: &'static str, about: &'static str, write: fn(&Results) -> String) -> ExportFormat {
     ExportFormat { option, about, is_added: false, write }
 }

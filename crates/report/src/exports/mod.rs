@@ -13,14 +13,20 @@
 //! [`FORMATS`] is the one list of them: options, help and man page come from it. A new kind is one file and
 //! one line there. [`Files`] writes the files that a run was asked for.
 
+#[cfg(feature = "exports")]
 mod bencher;
 mod files;
+#[cfg(feature = "exports")]
 mod github;
+#[cfg(feature = "exports")]
 mod go;
+#[cfg(feature = "exports")]
 mod google_benchmark;
+#[cfg(feature = "exports")]
 mod junit;
 mod results;
 
 pub use files::{ExportFormat, FORMATS, Files};
+#[cfg(feature = "exports")]
 pub use github::annotations;
 pub use results::{ArmResults, Mark, Purpose, Results};

@@ -1,4 +1,7 @@
-//! A run as exports see it, and its arms as hyperfine's commands.
+//! A run as exports see it.
+
+// Without them it is still what a run is for.
+#![cfg_attr(not(feature = "exports"), allow(dead_code))]
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +13,6 @@ use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Ve
 use ascertain_engine::plan::Table;
 use ascertain_engine::unit::Unit;
 
-use crate::hyperfine::CommandTimes;
 use crate::layout::TableLayout;
 
 /// What a run is for, which its outcome does not say.
@@ -101,12 +103,6 @@ impl<'a> Results<'a> {
         }
         arms
     }
-
-    /// The times of each arm that has any, as hyperfine's commands. What was not measured (the processor time of a
-    /// function, its exit code) is empty.
-    pub(super) fn command_times(&self) -> Vec<CommandTimes> {
-        self.arms().iter().filter_map(|arm| arm.command_times(&self.purpose.commands)).collect()
-    }
 }
 
 impl<'a> ArmResults<'a> {
@@ -124,36 +120,7 @@ impl<'a> ArmResults<'a> {
     pub fn time(&self) -> Option<(&'a PointSummary, &'a [f64])> {
         self.metrics.iter().copied().find(|(point, _)| point.unit == Unit::Nanosecond)
     }
-
-    fn command_times(&self, sets: &[CommandSet]) -> Option<CommandTimes> {
-        let (_, wall_ns) = self.time()?;
-        let values = |name: &str| self.metric(name).map_or(&[][..], |(_, values)| values);
-        let seconds = |ns: &[f64]| ns.iter().map(|ns| ns / 1e9).collect();
-        let set = sets.iter().find(|set| set.id == self.experiment);
-        let command = set.and_then(|set| set.at(self.variant, self.at)).unwrap_or_default();
-        Some(CommandTimes {
-            command: self.label(),
-            line: command.line,
-            environment: command.env,
-            parameters: self.at.0.iter().map(|(name, level)| (name.clone(), level.to_string())).collect(),
-            wall_s: seconds(wall_ns),
-            user_s: seconds(values("user")),
-            system_s: seconds(values("system")),
-            memory_bytes: values("memory_peak").to_vec(),
-            counts: COUNTERS.map(|(name, theirs)| (theirs, values(name).to_vec())).into(),
-            exit_codes: values("exit").iter().map(|&code| code.is_finite().then_some(code as i32)).collect(),
-        })
-    }
 }
-
-/// What is counted of commands, and what hyperfine calls it.
-const COUNTERS: [(&str, &str); 5] = [
-    ("cycles", "cpu_cycles"),
-    ("instructions", "instructions"),
-    ("cache_references", "cache_references"),
-    ("cache_misses", "cache_misses"),
-    ("branch_misses", "branch_misses"),
-];
 
 /// A file of every value of a long run serves nobody: at most this many of each metric are written.
 const MOST_VALUES: usize = 1000;
