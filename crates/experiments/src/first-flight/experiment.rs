@@ -6,7 +6,7 @@ mod pages;
 #[cfg(target_os = "linux")]
 mod places;
 #[cfg(target_os = "linux")]
-mod url;
+pub(crate) mod url;
 
 use std::sync::LazyLock;
 

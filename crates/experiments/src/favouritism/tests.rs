@@ -1,0 +1,1 @@
+//! Downloads over links and from elsewhere, end to end.
