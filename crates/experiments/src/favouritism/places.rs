@@ -145,3 +145,7 @@ impl Place {
         Ok(Self { own: own?, test: test?, link: Some(link) })
     }
 }
+
+#[cfg(test)]
+#[path = "simulated.rs"]
+mod simulated;
