@@ -45,7 +45,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Accepts::OneOf([FAIR, CHEATING].map(Into::into).to_vec()),
         ),
         Factor::new("rate_mbit_s", "the link's rate", 50, Accepts::Integers { min: 1, max: 10_000 }),
-        Factor::new("throttled_mbit_s", "what a cheating one lets through", 2, Accepts::Integers { min: 1, max: 10_000 }),
+        Factor::new(
+            "throttled_mbit_s",
+            "what a cheating one lets through",
+            2,
+            Accepts::Integers { min: 1, max: 10_000 },
+        ),
         Factor::new("rtt_ms", "the link's round trip", 10, Accepts::Integers { min: 1, max: 1_000 }),
         Factor::new("streams", "connections of the speed test", 4, Accepts::Integers { min: 1, max: 64 }),
         Factor::new(
