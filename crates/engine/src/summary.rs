@@ -90,7 +90,8 @@ fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
                 p99: quantile(0.99),
                 mean: if finite { mean_of(numbers()) } else { None },
                 std: if finite { variance_of(numbers()).map(f64::sqrt) } else { None },
-                min: quantile(0.0),
+                // Of those that came to their end: half of a run is not the shortest one.
+                min: sorted.as_slice().first().copied().filter(|least| least.is_finite()),
                 max: quantile(1.0),
                 censored: observed.iter().filter(|value| **value == f64::INFINITY).count() as u64,
                 limit: observed.limit(),
@@ -163,6 +164,28 @@ fn stopped(values: &ArmValues, set: &CommandSet) -> Option<Threat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{Arm, Metric, Point};
+
+    /// Ctrl-C after 0.6 s, and after 2.9 s: neither is a figure of a command that takes three.
+    #[test]
+    fn the_least_is_of_what_came_to_its_end() {
+        let spec = Spec { id: "sleep".into(), metrics: vec![Metric::time("wall", "")], ..Spec::default() };
+        let arm = Arm { variant: "sleep 3".into(), point: Point::default() };
+        let of = |values: &[Bounds]| {
+            let mut observations = Observations::default();
+            let place = observations.arm(&spec, &arm);
+            for (trial, value) in (0..).zip(values) {
+                observations.push(place, trial, &[*value]);
+            }
+            summarise(&observations.arms()[place], &spec).remove(0)
+        };
+        for cut_off in [0.6e9, 2.9e9] {
+            let point = of(&[Bounds::above(cut_off), Bounds::exact(3.2e9), Bounds::exact(3.1e9)]);
+            assert_eq!((point.min, point.max, point.seen), (Some(3.1e9), None, Some(3.2e9)));
+        }
+        let point = of(&[Bounds::above(0.6e9)]);
+        assert_eq!((point.min, point.max, point.limit), (None, None, Some(0.6e9)));
+    }
 
     fn quiet() -> Machine {
         Machine {
