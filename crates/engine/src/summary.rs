@@ -7,7 +7,7 @@ use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 use crate::claim::Judging;
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
 use crate::experiment::Spec;
-use crate::finding::Threat;
+use crate::finding::{Reason, Threat};
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA, TestSpec};
 use crate::plan::Registry;
@@ -41,7 +41,14 @@ pub(crate) fn outcome(
     threats.extend(cpu_times.and_then(threats_of_steal));
     threats.extend(threats_of_commands(facts.commands, observations));
     let points: Vec<PointSummary> = with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect();
-    claims.iter_mut().for_each(|claim| claim.median = median(claim, &points));
+    for claim in &mut claims {
+        claim.median = median(claim, &points);
+        for reason in &mut claim.reasons {
+            if let Reason::TooEarly { is_interrupted, .. } = reason {
+                *is_interrupted = interrupted;
+            }
+        }
+    }
     Outcome {
         schema: SCHEMA.to_string(),
         run_id: facts.run_id.to_string(),
