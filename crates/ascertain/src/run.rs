@@ -114,7 +114,10 @@ impl Continue {
     pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
         let parts = Box::new(evidence::Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?);
         let mut plan = parts.1.header.plan.clone();
-        plan.config.max_time = self.max_time.unwrap_or(plan.config.max_time);
+        if let Some(max_time) = self.max_time {
+            // A time of one's own is kept to, also where no answer is possible within.
+            (plan.config.max_time, plan.config.longest_time) = (max_time, None);
+        }
         if self.max_trials.is_some() {
             // It takes the place of `compare -r`, too.
             (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);

@@ -2,8 +2,10 @@
 
 use anyhow::{Context, anyhow};
 use ascertain::{Done, Ending, Request, RunContext, Terms};
+use ascertain_engine::claim::Judging;
 use ascertain_engine::command::Output;
 use ascertain_engine::evidence;
+use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::run::{Observer, Run};
@@ -140,7 +142,7 @@ pub fn with_observer(
         exports::annotations(&results).lines().for_each(output::note);
     }
     if let (true, Some(how)) = (run.outcome.interrupted && !quiet, how_to_go_on(run, &done.plan.config)) {
-        output::note(&format!("interrupted: {how}"));
+        output::note(&format!("interrupted: {how}{}", price(&run.outcome)));
     }
     files.keep(&run.outcome, &run.observations);
     let unexported = files.finish().err().map(|error| match continuing(run, &[]) {
@@ -152,6 +154,16 @@ pub fn with_observer(
         output::explained(&run.outcome, display)?;
     }
     unexported.map_or_else(|| Ok(done.ending()), |unexported| Err(anyhow!(unexported)))
+}
+
+/// What the interruption costs: what it cut off is kept, so that nobody can drop the slow ones.
+fn price(outcome: &Outcome) -> String {
+    let is_cut_off = |reason: &Reason| matches!(reason, Reason::LeftOpen { has_met_limit: false, .. });
+    let Some(claim) = outcome.claims.iter().find(|claim| claim.reasons.iter().any(is_cut_off)) else {
+        return String::new();
+    };
+    let noun = if claim.asked.judging == Judging::Order { "pair" } else { "trial" };
+    format!(", and takes a few {noun}s more: the one that was cut off counts against either answer")
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.

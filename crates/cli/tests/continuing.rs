@@ -29,6 +29,9 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     assert!(killed.success());
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    let told = rest.iter().find(|line| line.starts_with("interrupted: `ascertain continue ")).unwrap();
+    let price = "takes a few pairs more: the one that was cut off counts against either answer";
+    assert!(told.ends_with(price), "{told}");
     let run = runs(state.path()).pop().unwrap();
     assert!(run.join("trials.parquet").is_file());
     let name = run.file_name().unwrap().to_str().unwrap();
@@ -76,6 +79,18 @@ fn what_is_undecided_says_how_to_go_on() {
     assert_eq!(claim["decision"], "slower", "{}", ran.stderr);
     assert!(claim["trials"].as_u64() >= Some(9), "{claim}");
     assert!(!ran.stderr.contains("undecided"), "{}", ran.stderr);
+}
+
+/// A time of one's own is kept to, however long an answer takes; and what that is, is told by what the trials since then
+/// took, for of those before nobody knows.
+#[test]
+fn what_goes_on_keeps_to_the_time_that_it_is_given() {
+    let state = tempfile::tempdir().unwrap();
+    assert_eq!(ascertain(state.path(), &["compare", "--max-trials", "1", "sleep 0.06", "sleep 0.07"]).code, Some(0));
+    let ran = ascertain(state.path(), &["continue", "--max-time", "50ms", "--max-trials", "1000"]);
+    let said = ran.stderr.lines().find(|line| line.starts_with("at least 13 pairs are needed, about ")).unwrap();
+    // 13 times 130 ms at the least.
+    assert!(said.contains("; 50 ms allow ") && !said.contains("ms; 50 ms"), "{said}");
 }
 
 /// A report that stands in the folder is of the run as it was.

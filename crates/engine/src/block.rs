@@ -122,6 +122,19 @@ impl TrialRecord {
         (self.block, self.elapsed_ns, self.end, self.failure) = (None, 0, End::Whole, None);
     }
 
+    /// What it takes where nothing cuts it off: as long as it took; of one that was cut off, as if its other arms took
+    /// as long as those that came to their end. None where none did, and of what was read back, which has no times.
+    pub(crate) fn whole_ns(&self) -> Option<f64> {
+        if self.end == End::Whole {
+            return (self.elapsed_ns > 0).then_some(self.elapsed_ns as f64);
+        }
+        let begun: Vec<u64> =
+            self.measured.iter().map(|arm| arm.start_ns).take_while(|start_ns| *start_ns > 0).collect();
+        let (first, last) = (begun.first()?, begun.last()?);
+        let (all, ended) = (self.measured.len() as f64, (begun.len() - 1) as f64);
+        (ended > 0.0).then(|| last.saturating_sub(*first) as f64 * all / ended)
+    }
+
     /// Adds what was recorded of an arm's metric, arm after arm.
     pub(crate) fn add(&mut self, slot: usize, metric: usize, value: Bounds) {
         let before = self.samples.0.len();
@@ -188,3 +201,23 @@ pub trait Executor {
 
 /// Arms that failed, by their places in the lane, and how.
 pub type Failures = Vec<(usize, TargetError)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_cut_off_is_no_time_that_a_trial_takes() {
+        let arm = |slot, start_ns| MeasuredArm { slot, start_ns, samples: 0..0 };
+        let of = |end, starts: [u64; 3], elapsed_ns| {
+            let measured = starts.iter().enumerate().map(|(slot, start_ns)| arm(slot, *start_ns)).collect();
+            TrialRecord { measured, end, elapsed_ns, ..TrialRecord::default() }.whole_ns()
+        };
+        assert_eq!(of(End::Whole, [5, 35, 65], 91), Some(91.0));
+        // After one arm of three, which took 30, and after two; in the first nothing is known.
+        assert_eq!(of(End::CutOff, [5, 35, 0], 31), Some(90.0));
+        assert_eq!(of(End::CutOff, [5, 35, 67], 63), Some(93.0));
+        assert_eq!(of(End::CutOff, [5, 0, 0], 20), None);
+        assert_eq!(of(End::Whole, [0, 0, 0], 0), None, "it was read back");
+    }
+}

@@ -51,6 +51,9 @@ pub enum Reason {
         least: Least,
         /// What the trials were limited to, where that allowed too few.
         most_trials: Option<u64>,
+        /// Whether somebody ended the run before its time was up.
+        #[serde(default)]
+        is_interrupted: bool,
     },
     /// Later trials contradict an answer, which is withdrawn.
     Withdrawn {

@@ -124,7 +124,7 @@ pub struct PointSummary {
     pub mean: Option<f64>,
     /// The sample standard deviation.
     pub std: Option<f64>,
-    /// The least.
+    /// The least of those that came to their end.
     pub min: Option<f64>,
     /// The greatest.
     pub max: Option<f64>,

@@ -326,8 +326,11 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let mut evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
         self.judge.take(record, evidence.as_deref_mut());
         let lane = &mut self.judge.lanes[record.block.map_or(lane, |block: Block| block.lane)];
-        let weight = 1.0 / (lane.trials as f64).clamp(1.0, 16.0);
-        lane.cost_ns += weight * (record.elapsed_ns as f64 - lane.cost_ns);
+        if let Some(whole_ns) = record.whole_ns() {
+            // The first one measured of those that go on from what was recorded is all that is known.
+            let known = if lane.cost_ns == 0.0 { 1.0 } else { lane.trials as f64 };
+            lane.cost_ns += (whole_ns - lane.cost_ns) / known.clamp(1.0, 16.0);
+        }
         if let Some(Err(error)) = evidence.map(|evidence| evidence.end_trial(lane.cost_ns)) {
             self.lose_evidence(error);
         }

@@ -7,7 +7,7 @@ use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 use crate::claim::Judging;
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
 use crate::experiment::Spec;
-use crate::finding::Threat;
+use crate::finding::{Reason, Threat};
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA, TestSpec};
 use crate::plan::Registry;
@@ -41,7 +41,14 @@ pub(crate) fn outcome(
     threats.extend(cpu_times.and_then(threats_of_steal));
     threats.extend(threats_of_commands(facts.commands, observations));
     let points: Vec<PointSummary> = with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect();
-    claims.iter_mut().for_each(|claim| claim.median = median(claim, &points));
+    for claim in &mut claims {
+        claim.median = median(claim, &points);
+        for reason in &mut claim.reasons {
+            if let Reason::TooEarly { is_interrupted, .. } = reason {
+                *is_interrupted = interrupted;
+            }
+        }
+    }
     Outcome {
         schema: SCHEMA.to_string(),
         run_id: facts.run_id.to_string(),
@@ -90,7 +97,8 @@ fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
                 p99: quantile(0.99),
                 mean: if finite { mean_of(numbers()) } else { None },
                 std: if finite { variance_of(numbers()).map(f64::sqrt) } else { None },
-                min: quantile(0.0),
+                // Of those that came to their end: half of a run is not the shortest one.
+                min: sorted.as_slice().first().copied().filter(|least| least.is_finite()),
                 max: quantile(1.0),
                 censored: observed.iter().filter(|value| **value == f64::INFINITY).count() as u64,
                 limit: observed.limit(),
@@ -163,6 +171,28 @@ fn stopped(values: &ArmValues, set: &CommandSet) -> Option<Threat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{Arm, Metric, Point};
+
+    /// Ctrl-C after 0.6 s, and after 2.9 s: neither is a figure of a command that takes three.
+    #[test]
+    fn the_least_is_of_what_came_to_its_end() {
+        let spec = Spec { id: "sleep".into(), metrics: vec![Metric::time("wall", "")], ..Spec::default() };
+        let arm = Arm { variant: "sleep 3".into(), point: Point::default() };
+        let of = |values: &[Bounds]| {
+            let mut observations = Observations::default();
+            let place = observations.arm(&spec, &arm);
+            for (trial, value) in (0..).zip(values) {
+                observations.push(place, trial, &[*value]);
+            }
+            summarise(&observations.arms()[place], &spec).remove(0)
+        };
+        for cut_off in [0.6e9, 2.9e9] {
+            let point = of(&[Bounds::above(cut_off), Bounds::exact(3.2e9), Bounds::exact(3.1e9)]);
+            assert_eq!((point.min, point.max, point.seen), (Some(3.1e9), None, Some(3.2e9)));
+        }
+        let point = of(&[Bounds::above(0.6e9)]);
+        assert_eq!((point.min, point.max, point.limit), (None, None, Some(0.6e9)));
+    }
 
     fn quiet() -> Machine {
         Machine {

@@ -94,7 +94,10 @@ fn a_comparison_says_what_it_takes_and_uses_the_time_there_is() {
         // A fourth begins within the time, however slow the others were, and a fifth never does.
         assert!((1..=4).contains(&claim.trials) && (1..=4).contains(&allowed), "{allowed}");
         assert_eq!((claim.verdict, claim.successes), (Verdict::Undecided, claim.trials));
-        assert!(matches!(claim.reasons[..], [Reason::TooEarly { least: Least { trials: 13, .. }, most_trials: None }]));
+        assert!(matches!(
+            claim.reasons[..],
+            [Reason::TooEarly { least: Least { trials: 13, .. }, most_trials: None, .. }]
+        ));
         // What is known of it before the first pair ends is told before that.
         assert!(hears.least.contains(&(0, Some(13))), "{:?}", hears.least);
     }

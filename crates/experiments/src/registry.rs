@@ -18,6 +18,9 @@ pub mod decimal;
 #[cfg(feature = "sync")]
 #[path = "event-count/experiment.rs"]
 pub mod event_count;
+#[cfg(feature = "networks")]
+#[path = "favouritism/experiment.rs"]
+pub mod favouritism;
 #[cfg(feature = "chance")]
 #[path = "fill-rate/experiment.rs"]
 pub mod fill_rate;
@@ -68,6 +71,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &barrier::Barrier,
         #[cfg(feature = "networks")]
         &first_flight::FirstFlight,
+        #[cfg(feature = "networks")]
+        &favouritism::Favouritism,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]
@@ -79,7 +84,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
 const FAMILIES: [(&str, usize); 4] = [
     ("Numbers", if cfg!(feature = "numeric") { 5 } else { 0 }),
     ("Threads", if cfg!(feature = "sync") { 5 } else { 0 }),
-    ("Networks", if cfg!(feature = "networks") { 1 } else { 0 }),
+    ("Networks", if cfg!(feature = "networks") { 2 } else { 0 }),
     ("Chance", if cfg!(feature = "chance") { 2 } else { 0 }),
 ];
 

@@ -6,7 +6,7 @@ use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decided, Measure, TestSp
 use ascertain_engine::unit::Unit;
 
 use crate::amount::Amount;
-use crate::figure::Figure;
+use crate::figure::{Figure, exact_percent};
 use crate::text::{escape_controls, quoted};
 
 /// Subject and complement, so that "`kahan` was at least 8 times as fast as `naive`" and "… is …" can be
@@ -49,6 +49,36 @@ fn compared(measure: &Measure, scale: Effect, bound: Bound, baseline: &str) -> S
         (Effect::Difference, Bound::AtLeast(low)) => by(format!("at least {}", exact(low))),
         (Effect::Difference, Bound::AtMost(high)) => by(format!("at most {}", exact(high))),
         (Effect::Difference, Bound::Within(low, high)) => by(format!("{} to {}", exact(low), exact(high))),
+    }
+}
+
+/// Stands where an interval would.
+pub(crate) const NOT_ALIKE: &str = "trials not alike";
+
+/// What a claim asks for, in the unit of the figure that it is judged by: "at least 8x", "16 to 36x", "at most 5 ms",
+/// "time <= 5 ms, 99 %". Empty where it asks for an order, or several things.
+pub(crate) fn claimed(claim: &ClaimResult) -> String {
+    let is_rate = claim.asked.judging == Judging::Rate && claim.rate_claimed != 0.5;
+    let often = if is_rate { format!(", {}", exact_percent(claim.rate_claimed)) } else { String::new() };
+    match claim.asked.tests.as_slice() {
+        _ if claim.asked.judging == Judging::Order => String::new(),
+        [TestSpec::Versus { measure, scale, bound, .. }] => {
+            let exact = |value: f64| match scale {
+                Effect::Ratio => format!("{}x", Unit::One.exact(value)),
+                Effect::Difference => measure.unit.exact(value),
+            };
+            let asked = match *bound {
+                Bound::AtLeast(low) => format!("at least {}", exact(low)),
+                Bound::AtMost(high) => format!("at most {}", exact(high)),
+                Bound::Within(low, high) if *scale == Effect::Ratio => {
+                    format!("{} to {}", Unit::One.exact(low), exact(high))
+                }
+                Bound::Within(low, high) => format!("{} to {}", exact(low), exact(high)),
+            };
+            asked + &often
+        }
+        [TestSpec::Predicate { predicate, .. }] => format!("{predicate}{often}"),
+        _ => String::new(),
     }
 }
 
@@ -228,7 +258,7 @@ pub(crate) fn rate_figure(claim: &ClaimResult) -> Figure {
 
 /// The range, or why there is none where that is not for want of trials.
 fn range(claim: &ClaimResult, of_rate: bool, range: String) -> String {
-    if claim.has_lost_interval(of_rate) { "trials not alike".into() } else { range }
+    if claim.has_lost_interval(of_rate) { NOT_ALIKE.into() } else { range }
 }
 
 /// The numbers that an interval's ends must not be rounded onto.

@@ -71,6 +71,14 @@ impl Figure {
         Figure { value, range, low_alone: None }
     }
 
+    /// The same where its lower end alone is known, as these words have it; unless both are, or only the upper one.
+    pub(crate) fn at_least(self, low: String) -> Figure {
+        match self.low_alone {
+            None => self,
+            Some(_) => Figure { range: format!("at least {low}"), low_alone: Some(low), ..self },
+        }
+    }
+
     /// The same where all that is known above its lower end is said by these words: `1.917 to over 3 ms`.
     pub(crate) fn up_to(self, above: &str) -> Figure {
         let range = self.low_alone.map_or(self.range, |low| format!("{low} to {above}"));

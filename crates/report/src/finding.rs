@@ -16,6 +16,9 @@ pub(crate) fn kind(found: &Reason) -> String {
         Reason::TooLong { .. } => {
             "the shortest possible verdict does not fit in the time; give more with --max-time".into()
         }
+        Reason::TooEarly { most_trials: None, is_interrupted: true, .. } => {
+            "fewer trials than a verdict takes, when it was interrupted".into()
+        }
         Reason::TooEarly { most_trials: None, .. } => {
             "fewer trials than a verdict takes; give more with --max-time".into()
         }
@@ -41,9 +44,11 @@ pub(crate) fn reason(reason: &Reason) -> String {
             let needed = outlook::span(needed_ns / 1e9);
             format!("its shortest possible verdict takes {trials}{needed}; give more with --max-time")
         }
-        Reason::TooEarly { least, most_trials } => {
+        Reason::TooEarly { least, most_trials, is_interrupted } => {
             let way_out = match most_trials {
                 Some(most) => format!(", and no more than {most} were allowed"),
+                // More time is no way out for who did not want to wait; how it goes on is said beside it.
+                None if *is_interrupted => ", and it was interrupted".into(),
                 // Of many claims each has some of the time: what all need together is not known.
                 None if least.verdict.is_none() && least.takes_ns.is_some_and(|takes_ns| takes_ns >= SLOW_NS) => {
                     format!(": {}", outlook::ways_out(least))

@@ -277,7 +277,7 @@ fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
             format!("{min} to {max}")
         }
         (None, None) if point.censored > 0 => over(point.unit, point.limit),
-        (_, None) if point.censored > 0 => all.up_to(&over(point.unit, point.seen.or(point.limit))).range,
+        (_, None) if point.censored > 0 => open_above(point, all, prefix.1, min, point.seen.or(point.limit)).range,
         _ => all.range,
     };
     [value, range, range_of_all]
@@ -292,16 +292,27 @@ pub(crate) fn median_cells(point: &PointSummary, layout: &TableLayout) -> Figure
         true => Figure::of_unit(point.unit, median, median_low, median_high),
         false => Figure::with_prefix(prefix, &own, median, median_low, median_high),
     };
-    censored(point, figure)
+    censored(point, figure, prefix.1)
 }
 
 /// The median with its interval, where those that met their time limit are known to be above it.
-fn censored(point: &PointSummary, figure: Figure) -> Figure {
-    let over = || over(point.unit, point.limit);
+fn censored(point: &PointSummary, figure: Figure, symbol: &str) -> Figure {
     match point.median {
         _ if point.censored == 0 => figure,
-        None => Figure::said(over(), format!("stopped in {} of {}", point.censored, point.n)),
-        Some(_) => figure.up_to(&over()),
+        None => Figure::said(over(point.unit, point.limit), format!("stopped in {} of {}", point.censored, point.n)),
+        Some(_) => open_above(point, figure, symbol, point.median_low, point.limit),
+    }
+}
+
+/// The figure where all that is known of its upper end is what that is above: `1.917 to over 3 ms`. Where the lower end
+/// says as much, it is `at least` that; one of another unit than the upper has its own.
+fn open_above(point: &PointSummary, figure: Figure, symbol: &str, low: Option<f64>, above: Option<f64>) -> Figure {
+    match (low, above) {
+        (Some(low), Some(above)) if above > 0.0 && above <= low => figure.at_least(point.unit.human(low)),
+        (Some(low), Some(above)) if point.unit.prefix(above).1 != symbol => {
+            figure.at_least(point.unit.human(low)).up_to(&over(point.unit, Some(above)))
+        }
+        _ => figure.up_to(&over(point.unit, above)),
     }
 }
 
@@ -436,7 +447,8 @@ pub(crate) fn own_levels(point: &Point, shared: &Point) -> Point {
 }
 
 fn median_figure(point: &PointSummary) -> Figure {
-    censored(point, Figure::of_unit(point.unit, point.median, point.median_low, point.median_high))
+    let figure = Figure::of_unit(point.unit, point.median, point.median_low, point.median_high);
+    censored(point, figure, point.unit.prefix(point.median.unwrap_or(0.0)).1)
 }
 
 /// A quantile of the point's values.

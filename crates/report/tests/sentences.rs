@@ -176,6 +176,8 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     // The answer may rest on sizes before the interval has left 1 behind.
     let early = text(0.92, 0.8, 1.1, Decision::Slower);
     assert!(early.contains("(0.80 to 1.1), so it takes 8.7 % longer, having lost"), "{early}");
+    let unsure = "Which of the two it is is sure by now; by how much takes more pairs.";
+    assert!(early.ends_with(unsure) && !slower.contains(unsure), "{early}");
     let mut memory = decided(with_ratio(order("B", "A"), 0.92, 0.87, 0.93), Decision::Slower, 0, 14, 0);
     let TestSpec::Versus { measure, .. } = &mut memory.asked.tests[0] else { unreachable!() };
     (measure.metric, measure.unit) = ("memory_peak".into(), Unit::Byte);
@@ -250,7 +252,7 @@ fn a_comparison_at_one_of_several_inputs_says_which() {
 #[test]
 fn what_is_too_early_to_tell_says_so_first() {
     let early = |claim: ClaimResult, least: Least, most_trials| {
-        says(&ClaimResult { reasons: vec![Reason::TooEarly { least, most_trials }], ..claim })
+        says(&ClaimResult { reasons: vec![Reason::TooEarly { least, most_trials, is_interrupted: false }], ..claim })
     };
     let mut pairs = decided(with_ratio(order("B", "A"), 1.1, 0.0, 0.0), Decision::Undecided, 3, 3, 0);
     (pairs.ratio_low, pairs.ratio_high) = (None, None);
@@ -267,6 +269,10 @@ fn what_is_too_early_to_tell_says_so_first() {
     let start = "Undecided: too early to tell how they compare within 5 %: at least 13 pairs are needed, about 84 s, and \
                  no more than 3 were allowed. So far `B` won";
     assert!(limited.starts_with(start), "{limited}");
+    // Who has pressed Ctrl-C did not want to give it more time.
+    let interrupted = Reason::TooEarly { least, most_trials: None, is_interrupted: true };
+    let interrupted = says(&ClaimResult { reasons: vec![interrupted], ..pairs.clone() });
+    assert!(interrupted.contains("needed, about 84 s, and it was interrupted. So far"), "{interrupted}");
     // Where it ended for another reason than the time, or nothing is known of that, no time is named.
     for takes_ns in [Some(1e9), None] {
         let ended = early(pairs.clone(), Least { takes_ns, ..least }, None);

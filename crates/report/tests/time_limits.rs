@@ -37,6 +37,20 @@ fn what_was_stopped_is_over_its_limit() {
     let half = stopped(20, |point| point.median_high = None);
     let cells = row(&half);
     assert!(cells.contains("24.56 to over 30 ms | 24.14 to over 30 ms"), "{cells}");
+    // Ctrl-C after 25 ms, and after 1.2 ms and 1.3 ms of 24: what had gone by says nothing of how long the others take.
+    let short = stopped(1, |point| {
+        (point.median_high, point.limit, point.seen) = (None, Some(25e6), Some(25.5e6));
+    });
+    assert!(row(&short).contains("24.56 to over 25 ms | 24.14 to over 25.5 ms"), "{}", row(&short));
+    let shorter = stopped(2, |point| {
+        (point.median_high, point.limit, point.seen) = (None, Some(1.2e6), point.min);
+    });
+    assert!(row(&shorter).contains(" | at least 24.56 ms | at least 24.14 ms | "), "{}", row(&shorter));
+    // Two units in a range: each end has its own.
+    let long = stopped(3, |point| {
+        (point.median_high, point.limit, point.seen) = (None, Some(1.2e9), Some(1.3e9));
+    });
+    assert!(row(&long).contains("24.56 ms to over 1.2 s | 24.14 ms to over 1.3 s"), "{}", row(&long));
     let style = Style { color: false, width: 160, ..Style::default() };
     let table = terminal::compare_table(&all, &TableLayout::default(), &style);
     assert!(!table.contains("too few trials"), "{table}");

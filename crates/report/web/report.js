@@ -52,17 +52,18 @@
   };
   const words = (element) => (element ? element.textContent.trim().replace(/\s+/g, " ") : "");
   const cells = (row) => {
-    const [value, range] = [$(".here", row).firstChild, $(".here small", row)].map(words);
-    return { id: words($(".acts code", row)), verdict: row.dataset.answer, claim: words($(".says", row)), said: words($(".said", row)), here: value, range };
+    const both = (column) => [$(column, row).firstChild, $(`${column} small`, row)].map(words);
+    const [[claimed, said], [here, range]] = [".said", ".here"].map(both);
+    return { id: words($(".acts code", row)), verdict: row.dataset.answer, claim: words($(".says", row)), claimed, said, here, range };
   };
   const csv = (shown) => {
     const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const lines = shown.map((row) => Object.values(cells(row)));
-    return [["id", "verdict", "claim", "said", "here", "range"], ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+    return [["id", "verdict", "claim", "claimed", "said", "here", "range"], ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
   };
   const markdown = (row) => {
-    const { id, verdict, claim, said, here, range } = cells(row);
-    const figures = [said && `said ${said}`, here && `here ${here}${range && ` (${range})`}`].filter(Boolean).join("; ");
+    const { id, verdict, claim, claimed, here, range } = cells(row);
+    const figures = [claimed && `claimed ${claimed}`, here && `here ${here}${range && ` (${range})`}`].filter(Boolean).join("; ");
     return `**${verdict}**: ${claim}${figures && ` (${figures})`}. ${words($(".sentence", row))} \`${id}\`\n`;
   };
   // Alone, a picture needs the colours that the page gives it.

@@ -18,6 +18,8 @@ pub(crate) struct TrialValues<'a> {
     pub last: Option<usize>,
     /// Whether a signal cut the trial off, so that some of it was never seen.
     pub is_interrupted: bool,
+    /// What a trial such as this takes where nothing cuts it off, as far as that is known.
+    pub whole_ns: Option<f64>,
     /// Whether it came before anything had been learnt.
     pub says_nothing: bool,
 }
@@ -246,6 +248,7 @@ mod tests {
             held,
             last: None,
             is_interrupted: false,
+            whole_ns: None,
             says_nothing: false,
         })
     }

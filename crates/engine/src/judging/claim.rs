@@ -48,6 +48,8 @@ pub(crate) struct ClaimJudge {
     /// The intervals are brought up to date again after so many trials.
     next_look: u64,
     elapsed_ns: u64,
+    /// Trials of which it is known what they take, and that of all of them.
+    timed: (u64, f64),
     closed: Option<Closed>,
     path: Option<PathRecorder>,
     /// The same comparison by other metrics.
@@ -116,6 +118,7 @@ impl ClaimJudge {
             diagnostics: Diagnostics::default(),
             next_look: 1,
             elapsed_ns: 0,
+            timed: (0, 0.0),
             closed: None,
             path: None,
         })
@@ -177,6 +180,9 @@ impl ClaimJudge {
     fn count(&mut self, seen: &Seen, trial: &TrialValues, elapsed_ns: u64) {
         self.trials += 1;
         self.elapsed_ns += elapsed_ns;
+        if let Some(whole_ns) = trial.whole_ns {
+            self.timed = (self.timed.0 + 1, self.timed.1 + whole_ns);
+        }
         if let (Some(paired), Some(value)) = (&mut self.paired, seen.statistic.or(seen.value)) {
             paired.push(value);
         }
@@ -334,12 +340,16 @@ impl ClaimJudge {
 
     /// That there were fewer trials than a verdict takes.
     fn too_early(&self) -> Option<Reason> {
-        let elapsed_ns = Some(self.elapsed_ns as f64).filter(|elapsed_ns| *elapsed_ns > 0.0);
-        let least = self.least(elapsed_ns.map(|elapsed_ns| elapsed_ns / self.trials.max(1) as f64));
+        let (timed, whole_ns) = self.timed;
+        let least = self.least((timed > 0).then(|| whole_ns / timed as f64));
         // Ties move an interval, and nothing else.
         let counted = if matches!(self.rule, Rule::OrderWithin(..)) { self.trials } else { self.seen().trials() };
         let most_trials = self.most_trials.filter(|most| *most < least.trials);
-        (self.trials > 0 && counted < least.trials).then_some(Reason::TooEarly { least, most_trials })
+        (self.trials > 0 && counted < least.trials).then_some(Reason::TooEarly {
+            least,
+            most_trials,
+            is_interrupted: false,
+        })
     }
 
     /// The log-evidence that a trial is expected to add, in nats.

@@ -224,6 +224,7 @@ impl<'a> RunJudge<'a> {
             held: record.measured.iter().map(|arm| arm.slot).collect(),
             last: record.measured.last().map(|arm| arm.slot),
             is_interrupted,
+            whole_ns: record.whole_ns(),
             says_nothing,
         };
         for &claim in &lane.claims {

@@ -9,8 +9,8 @@ use super::mark::{SharedAxis, squares};
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
-use crate::clause::{ClaimFigure, Clause, compared_names, ordered, rate_figure};
-use crate::figure::{brief_odds, exact_percent};
+use crate::clause::{ClaimFigure, Clause, NOT_ALIKE, claimed, compared_names, ordered, rate_figure};
+use crate::figure::{Figure, brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
 use crate::sentence::{marked, overshoot};
@@ -30,6 +30,8 @@ pub(super) struct ClaimView {
     /// What the source says.
     pub said: String,
     /// The figure here and its range, as far as there are such.
+    /// What it asks for, as [`claimed`] has it.
+    pub claimed: String,
     pub here: String,
     pub range: String,
     /// Where it stands on the page's axis.
@@ -74,6 +76,7 @@ pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &m
             answer: grid::answer(claim),
             heading: heading(claim),
             said: claim.source_value.clone(),
+            claimed: claimed(claim),
             here,
             range,
             mark: axis.mark(claim),
@@ -115,7 +118,9 @@ pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
 /// The figure of a claim here and its range, without what it is a figure of, which is in the sentence.
 pub(super) fn here(claim: &ClaimResult) -> (String, String) {
     let figure = grid::judged(claim).filter(|_| grid::is_judged(claim));
-    figure.map_or_else(Default::default, |figure| (figure.value, figure.range))
+    let Some(Figure { value, range, .. }) = figure else { return Default::default() };
+    let is_said = claim.unlike.is_empty() || range == NOT_ALIKE;
+    (value, if is_said { range } else { format!("{range}; {NOT_ALIKE}") })
 }
 
 /// The claim as its author put it, or else what it asks.

@@ -10,7 +10,7 @@ use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 use super::claim::{anchors, heading, here, sentence};
 use super::markup::Html;
 use crate::amount::{Wording, apart};
-use crate::clause::{compared_names, joined, ordered};
+use crate::clause::{claimed, compared_names, joined, ordered};
 use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid;
 use crate::sentence::marked;
@@ -85,7 +85,7 @@ impl Answer {
 pub(super) struct Furthest {
     pub anchor: String,
     pub heading: Html,
-    pub said: String,
+    pub claimed: String,
     pub here: String,
 }
 
@@ -101,7 +101,7 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
     let view = |(claim, anchor): (&ClaimResult, String)| Furthest {
         anchor,
         heading: heading(claim),
-        said: claim.source_value.clone(),
+        claimed: claimed(claim),
         here: here(claim).0,
     };
     refuted.into_iter().take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
@@ -239,7 +239,12 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let rest = if parts.is_empty() { String::new() } else { format!("{}. ", parts.join("; ")) };
-    format!("{rest}The chance that even one of these verdicts is wrong is at most {error}.")
+    let unlike = match claims.iter().filter(|claim| !claim.unlike.is_empty()).count() {
+        0 => String::new(),
+        1 => " In one claim the trials were not alike: it says less of others.".into(),
+        count => format!(" In {count} claims the trials were not alike: they say less of others."),
+    };
+    format!("{rest}The chance that even one of these verdicts is wrong about its trials is at most {error}.{unlike}")
 }
 
 /// A chance as people say it.

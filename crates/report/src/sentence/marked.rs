@@ -240,7 +240,17 @@ fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f6
         (Some(_), None) => format!("it {counts}; {}", by_interval(claim)),
     };
     let beyond = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
-    format!("{}{beyond}: {how}.", plainly(sides, faster))
+    format!("{}{beyond}: {how}.{}", plainly(sides, faster), if margin.is_none() { how_much(claim) } else { "" })
+}
+
+/// An interval on both sides of 1 beside an answer looks like a contradiction, and is none.
+fn how_much(claim: &ClaimResult) -> &'static str {
+    match (claim.ratio, claim.ratio_low, claim.ratio_high) {
+        (Some(_), Some(low), Some(high)) if low < 1.0 && high > 1.0 => {
+            " Which of the two it is is sure by now; by how much takes more pairs."
+        }
+        _ => "",
+    }
 }
 
 /// What else than the count decided it, where it did, and how sure that is.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Style, check_table, sentences, tally, threats};
+use crate::clause::claimed;
 use crate::standing::distance;
 use crate::text::{cut, escape_controls, gathered, parted};
 use crate::{finding, grid};
@@ -62,23 +63,29 @@ fn screen(outcome: &Outcome, style: &Style) -> String {
             parts.push(format!("{heading}:\n{}", lines.collect::<String>()));
         }
     }
+    let unlike: Vec<&str> = claims.iter().filter(|claim| !claim.unlike.is_empty()).map(|claim| &*claim.id).collect();
+    if !unlike.is_empty() {
+        parts.push(
+            style.paragraph(&format!("{}.", reason_line("Trials were not alike, so they say less of others", &unlike))),
+        );
+    }
     parts.push(threats(outcome, style));
     parts.push(style.paragraph("`--all` prints each verdict as a sentence, `--only refuted` those alone."));
     parted(parts)
 }
 
-/// A line each, as far as they fit on a screen: what it came to here, what was said, the id, and the sentence where
+/// A line each, as far as they fit on a screen: what it came to here, what was claimed, the id, and the sentence where
 /// there is room for some of it. An id is never cut nor broken: where the line has no room for it, it has one of its
 /// own.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
-    let most_said = (style.width / 5).clamp(LEAST_SAID, MOST_SAID);
-    let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim, most_said)).collect();
+    let most_claimed = (style.width / 5).clamp(LEAST_CLAIMED, MOST_CLAIMED);
+    let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim, most_claimed)).collect();
     let width = |column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
-    let [here, said, id] = [width(0).max("here".len()), width(1).max("said".len()), width(2)];
-    let room = style.width.saturating_sub(here + said + id + 3 * GAP.len());
+    let [here, claimed, id] = [width(0).max("here".len()), width(1).max("claimed".len()), width(2)];
+    let room = style.width.saturating_sub(here + claimed + id + 3 * GAP.len());
     let line = |cells: [&str; 4]| {
-        let [here_cell, said_cell, id_cell, says] = cells;
-        let lead = format!("{}{GAP}{}", padded(here_cell, here), padded(said_cell, said));
+        let [here_cell, claimed_cell, id_cell, says] = cells;
+        let lead = format!("{}{GAP}{}", padded(here_cell, here), padded(claimed_cell, claimed));
         let line = match () {
             () if room >= LEAST_ROOM => format!("{lead}{GAP}{}{GAP}{}", padded(id_cell, id), cut(says, room, '…')),
             () if id_cell.width() + lead.width() + GAP.len() <= style.width => format!("{lead}{GAP}{id_cell}"),
@@ -87,7 +94,7 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
         format!("{}\n", line.trim_end())
     };
     let mut text = format!("{}, the furthest first:\n", style.word("Refuted"));
-    text += &line(["here", "said", "id", ""]);
+    text += &line(["here", "claimed", "id", ""]);
     lines.iter().for_each(|cells| text += &line(cells.each_ref().map(String::as_str)));
     match refuted.len().saturating_sub(MOST_LINES) {
         0 => text,
@@ -100,16 +107,16 @@ const GAP: &str = "  ";
 const LEAST_ROOM: usize = 24;
 /// The longest figures.
 const MOST_HERE: usize = 20;
-const MOST_SAID: usize = 24;
-/// And so much of what was said where the terminal is narrow.
-const LEAST_SAID: usize = 8;
+const MOST_CLAIMED: usize = 24;
+/// And so much of what was claimed where the terminal is narrow.
+const LEAST_CLAIMED: usize = 8;
 
-fn cells(claim: &ClaimResult, most_said: usize) -> [String; 4] {
+fn cells(claim: &ClaimResult, most_claimed: usize) -> [String; 4] {
     // What it is a figure of, and its interval, are in the sentence.
     let here = grid::judged(claim).map_or_else(|| "-".into(), |figure| figure.value);
     let texts = [
         (here.as_str(), MOST_HERE),
-        (&claim.source_value, most_said),
+        (&claimed(claim), most_claimed),
         (&claim.id, usize::MAX),
         (&claim.says, usize::MAX),
     ];

@@ -26,7 +26,16 @@ const TERMS: JudgeTerms = JudgeTerms {
 /// A trial of one metric, of as many arms as there are values.
 fn trial(values: &[Bounds]) -> TrialValues<'_> {
     let held = (0..values.len()).collect();
-    TrialValues { number: 0, values, metrics: 1, held, last: None, is_interrupted: false, says_nothing: false }
+    TrialValues {
+        number: 0,
+        values,
+        metrics: 1,
+        held,
+        last: None,
+        is_interrupted: false,
+        whole_ns: None,
+        says_nothing: false,
+    }
 }
 
 fn arm(variant: &str) -> Arm {
@@ -112,10 +121,12 @@ fn what_a_rate_takes_depends_on_what_was_seen() {
     assert_eq!((least.verdict, least.takes_ns), (Some(Verdict::Holds), None));
     assert_eq!(least.trials, stats::soonest(stats::Verdict::Holds, 0.99, 0.001));
     for _ in 0..5 {
-        judge.observe(&trial(&[Bounds::exact(0.0)]), 3);
+        judge.observe(&TrialValues { whole_ns: Some(3.0), ..trial(&[Bounds::exact(0.0)]) }, 3);
     }
+    // What was read back, or was cut off, does not say what one takes.
+    judge.observe(&trial(&[Bounds::exact(0.0)]), 1);
     let (_, reasons) = judge.verdict();
-    let [Reason::TooEarly { least, most_trials: None }] = reasons[..] else { panic!("{reasons:?}") };
+    let [Reason::TooEarly { least, most_trials: None, .. }] = reasons[..] else { panic!("{reasons:?}") };
     assert_eq!((least.verdict, least.takes_ns), (Some(Verdict::Holds), Some(3.0 * least.trials as f64)));
     judge.observe(&trial(&[Bounds::exact(2.0)]), 3);
     let least = judge.least(None);

@@ -1,0 +1,121 @@
+//! Favouritism: whether a download of one's own is faster while a speed test runs beside it.
+
+#[cfg(target_os = "linux")]
+mod flows;
+#[cfg(target_os = "linux")]
+mod places;
+
+use std::sync::LazyLock;
+
+use ascertain_engine::experiment::{
+    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable,
+};
+use ascertain_engine::unit::Unit;
+use ascertain_sys::machine::Machine;
+
+/// One's own download, alone and beside a speed test.
+pub struct Favouritism;
+
+const ALONE: &str = "alone";
+const BESIDE_TEST: &str = "beside-test";
+
+const THROUGHPUT: usize = 0;
+const TEST_THROUGHPUT: usize = 1;
+const LATE: usize = 2;
+const UNFAITHFUL: usize = 3;
+
+const FAIR: &str = "fair";
+const CHEATING: &str = "cheating";
+/// The level of `url` and of `speedtest` where it is ours, behind an emulated link.
+const OURS: &str = "none";
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "favouritism".into(),
+    title: "A speed test beside one's own download: does it make the network faster?".into(),
+    readme: include_str!("README.md").into(),
+    variants: vec![
+        (ALONE, "a download of one's own, and nothing else").into(),
+        (BESIDE_TEST, "the same while a speed test downloads from somebody else, in several streams").into(),
+    ],
+    factors: vec![
+        Factor::new(
+            "link",
+            "the emulated provider: fair, or cheating, which throttles all but a speed test, and nothing while one runs",
+            FAIR,
+            Accepts::OneOf([FAIR, CHEATING].map(Into::into).to_vec()),
+        ),
+        Factor::new("rate_mbit_s", "the link's rate", 50, Accepts::Integers { min: 1, max: 10_000 }),
+        Factor::new(
+            "throttled_mbit_s",
+            "what a cheating one lets through",
+            2,
+            Accepts::Integers { min: 1, max: 10_000 },
+        ),
+        Factor::new("rtt_ms", "the link's round trip", 10, Accepts::Integers { min: 1, max: 1_000 }),
+        Factor::new("streams", "connections of the speed test", 4, Accepts::Integers { min: 1, max: 64 }),
+        Factor::new(
+            "pause_ms",
+            "before each download, beside two of the link's round trips: what came before is to be forgotten",
+            20,
+            Accepts::Integers { min: 0, max: 600_000 },
+        ),
+        Factor::new(
+            "left_out_ms",
+            "of each download, at its beginning: slow start",
+            80,
+            Accepts::Integers { min: 0, max: 60_000 },
+        ),
+        Factor::new("measured_ms", "of it, behind that", 120, Accepts::Integers { min: 10, max: 60_000 }),
+        Factor::new(
+            "url",
+            "a file to download instead of ours, large enough for all of that: http://… or https://…",
+            OURS,
+            Accepts::Anything,
+        ),
+        Factor::new("speedtest", "the same of a speed test, where there is a url", OURS, Accepts::Anything),
+    ],
+    metrics: vec![
+        Metric::new("throughput", "of one's own download", Unit::BytePerSecond, Better::Higher),
+        Metric::new("test_throughput", "of the speed test, all streams", Unit::BytePerSecond, Better::Higher),
+        Metric::time("late", "by how much segments arrive later than the link would have it, p99"),
+        Metric::new(
+            "unfaithful",
+            "1 where that is above 0.3 ms, or segments were lost that should not have been",
+            Unit::One,
+            Better::Lower,
+        ),
+    ],
+    plots: Vec::new(),
+});
+
+impl Experiment for Favouritism {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    /// Both variants through both links.
+    fn table_arms(&self) -> Vec<Arm> {
+        let arm = |variant: &str, link| Arm { variant: variant.into(), point: SPEC.default_point().with("link", link) };
+        [FAIR, CHEATING].into_iter().flat_map(|link| [ALONE, BESIDE_TEST].map(|variant| arm(variant, link))).collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        places::is_available(arm)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        Err(Unavailable::other("emulated links, and what the kernel knows of a connection, need Linux"))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Ok(Box::new(flows::Flows::open(arms, setup)?))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Err(TargetError::Failed("emulated links need Linux".into()))
+    }
+}

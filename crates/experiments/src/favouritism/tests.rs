@@ -1,0 +1,118 @@
+//! Downloads over links and from elsewhere, end to end.
+
+use std::net::TcpListener;
+
+use ascertain_engine::experiment::{Experiment, Level};
+use ascertain_netlab::http::{Misbehaviour, Server};
+use ascertain_sys::testing::or_left_out;
+
+use super::super::places::is_available;
+use super::super::{ALONE, CHEATING, FAIR, Favouritism, OURS};
+use super::*;
+
+/// Longer than by default: the machine may be busy.
+const MEASURED_MS: u64 = 400;
+
+fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
+    let point = Favouritism.spec().default_point().with("measured_ms", MEASURED_MS);
+    let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, level.clone()));
+    Arm { variant: variant.into(), point }
+}
+
+fn measured(arms: &[Arm], of: ArmId) -> Result<Samples, TargetError> {
+    let mut out = Samples::default();
+    Flows::open(arms, &Setup::default())?.measure(of, &Trial { number: 0, seed: 7 }, &mut out)?;
+    Ok(out)
+}
+
+#[test]
+fn a_cheating_link_throttles_what_is_alone() {
+    for link in [FAIR, CHEATING] {
+        let arms = [ALONE, BESIDE_TEST].map(|variant| arm(variant, &[("link", link.into())]));
+        if or_left_out(is_available(&arms[0])).is_none() {
+            return;
+        }
+        let flows = Flows::open(&arms, &Setup::default()).unwrap();
+        assert!(Rc::ptr_eq(&flows.targets[0].place, &flows.targets[1].place), "they are to share what they compare");
+        let target = &flows.targets[0];
+        let throughput = target.throughputs(&Stop::default()).unwrap();
+        let counts = target.place.link.as_ref().unwrap().report().unwrap().to_near;
+        assert!(throughput[0] > 0.0 && throughput[1] == 0.0, "{throughput:?}");
+        assert_eq!(counts.throttled.segments > 0, link == CHEATING, "{counts:?}");
+    }
+}
+
+/// Each has what it needs, and nothing that it should not have.
+#[test]
+fn both_variants_have_their_metrics() {
+    let arms = [ALONE, BESIDE_TEST].map(|variant| arm(variant, &[]));
+    if or_left_out(is_available(&arms[0])).is_none() {
+        return;
+    }
+    for (of, metrics) in [vec![THROUGHPUT, LATE, UNFAITHFUL], vec![THROUGHPUT, TEST_THROUGHPUT, LATE, UNFAITHFUL]]
+        .into_iter()
+        .enumerate()
+    {
+        let out = measured(&arms, of).unwrap();
+        assert_eq!(out.iter().map(|sample| sample.metric).collect::<Vec<_>>(), metrics);
+        assert!(out.iter().take(metrics.len() - 2).all(|sample| sample.value > 0.0), "{out:?}");
+    }
+}
+
+/// Neither needs a link.
+#[test]
+fn somebodys_files_are_downloaded_or_said_not_to_be() {
+    let listener = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::start(listener(), None).unwrap();
+    let own = format!("http://{}/bytes/1000000000000", server.address());
+    let at = |url: &str, test: &str| [("url", Level::from(url)), ("speedtest", Level::from(test))];
+    let asked = |variant, url: &str, test: &str| measured(&[arm(variant, &at(url, test))], 0);
+    let seen = asked(BESIDE_TEST, &own, &own).unwrap();
+    assert_eq!(seen.iter().map(|sample| sample.metric).collect::<Vec<_>>(), [THROUGHPUT, TEST_THROUGHPUT]);
+    // What is small is asked for again.
+    assert!(asked(ALONE, &own.replace("1000000000000", "1000"), &own).is_ok());
+
+    let wrong = own.replace("bytes", "none");
+    let gone = format!("http://{}/", listener().local_addr().unwrap());
+    let bad = |how| Server::misbehaving(listener(), how).unwrap();
+    let [mute, short] = [Misbehaviour::Silent, Misbehaviour::SendsLess].map(bad);
+    let [mute, short] = [mute, short].map(|server| (format!("http://{}/", server.address()), server));
+    for (variant, url, test, says) in [
+        (ALONE, &*wrong, &*own, "status 404"),
+        (BESIDE_TEST, &own, &wrong, "status 404"),
+        (ALONE, &gone, &own, "refused"),
+        (BESIDE_TEST, &own, &gone, "refused"),
+        (ALONE, &mute.0, &own, "nothing arrived"),
+        (ALONE, &short.0, &own, "in the middle of the answer"),
+    ] {
+        let error = asked(variant, url, test).unwrap_err().to_string();
+        let named = if url == own { test } else { url };
+        assert!(error.contains(says) && error.contains(named), "{url} {test}: {error}");
+    }
+    for (url, test, says) in
+        [(&*own, OURS, "go together"), (OURS, &own, "go together"), ("example.com", &own, "neither http:// nor")]
+    {
+        let why = is_available(&arm(ALONE, &at(url, test))).unwrap_err().to_string();
+        assert!(why.contains(says), "{url} {test}: {why}");
+    }
+}
+
+#[test]
+fn it_ends_when_it_is_told_to() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::start(listener, None).unwrap();
+    let own = Level::from(&*format!("http://{}/bytes/1000000000000", server.address()));
+    let setup = Setup { stop: Stop::new().unwrap(), ..Setup::default() };
+    let arm = arm(BESIDE_TEST, &[("url", own.clone()), ("speedtest", own), ("measured_ms", 60_000.into())]);
+    let mut flows = Flows::open(&[arm], &setup).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // One's own download and four streams.
+            while server.served().connections < 5 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            setup.stop.ask();
+        });
+        assert_eq!(flows.verify(0), Err(TargetError::Interrupted));
+    });
+}
