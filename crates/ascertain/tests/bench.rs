@@ -89,6 +89,18 @@ fn filters_are_parts_of_what_is_listed() {
 }
 
 #[test]
+fn a_reference_that_was_not_selected_is_missed() {
+    let state = tempfile::tempdir().unwrap();
+    let stderr = |arguments: &[&str]| measured(state.path(), &[&["--no-evidence"], arguments].concat()).stderr;
+    let said = "no verdict: `last/maximum`, which the others are compared with, was not selected\n";
+    assert_eq!(stderr(&["last/sorted"]).matches(said).count(), 1, "once a group");
+    for compared in [&["maximum", "sorted"][..], &["last/sorted", "consumed"], &["last/maximum"]] {
+        assert!(!stderr(compared).contains("no verdict"), "{compared:?}");
+    }
+    assert!(!bench(state.path(), &["--list", "last/sorted"]).stderr.contains("no verdict"));
+}
+
+#[test]
 fn functions_are_compared_with_the_first_at_their_input() {
     let state = tempfile::tempdir().unwrap();
     let ran = measured(state.path(), &["--format", "json", "last", "--skip", "sorted"]);

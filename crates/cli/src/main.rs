@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use ascertain::Ending;
 use ascertain_sys::interrupt;
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Puts performance claims on trial: randomised, paired trials that stop as soon as the evidence
 /// suffices, and are wrong at most a stated fraction of the time.
@@ -26,7 +26,7 @@ struct Cli {
 fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
-        Err(error) => return wrong_usage(&error),
+        Err(error) => return wrong_usage(error),
     };
     match command.execute::<Cli>() {
         Ok(ending) => exit::code(ending).into(),
@@ -39,12 +39,19 @@ fn main() -> ExitCode {
 }
 
 /// What was typed is part of the message, and must not steer a terminal either. Help has its colours.
-fn wrong_usage(error: &clap::Error) -> ExitCode {
+fn wrong_usage(mut error: clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             error.exit()
         }
-        _ => {
+        kind => {
+            let said = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+            let is_command =
+                !said(ContextKind::InvalidArg).starts_with('-') && said(ContextKind::Usage).contains(" -- ");
+            if kind == ErrorKind::UnknownArgument && is_command {
+                let tip = ContextValue::StyledStrs(vec!["put `--` before the command".into()]);
+                error.insert(ContextKind::Suggested, tip);
+            }
             output::note(error.render().to_string().trim_end());
             exit::USAGE.into()
         }

@@ -133,6 +133,12 @@ fn list_and_explain_say_what_there_is() {
     assert!(list.stdout.lines().count() < 45, "a screen: {}", list.stdout);
     let list = ascertain(state.path(), &["list", "sum", "reshuffle"]);
     assert!(list.stdout.contains("kahan-avx512") && !list.stdout.contains("fill-rate"), "{}", list.stdout);
+    let lines: Vec<&str> = list.stdout.lines().collect();
+    assert_eq!(lines.iter().find(|line| line.chars().count() > 100), None, "a line without end");
+    assert!(lines.contains(&"    sum.kahan-avx512-8x-naive"), "{}", list.stdout);
+    let reasons: Vec<&&str> = lines.iter().filter(|line| line.starts_with("  unavailable: ")).collect();
+    let lacks_neon = list.stdout.split_whitespace().filter(|word| *word == "neon,").count();
+    assert!(lacks_neon <= 1 && reasons.len() == reasons.iter().collect::<BTreeSet<_>>().len(), "{}", list.stdout);
     let json = ascertain(state.path(), &["list", "--format", "json"]).json();
     assert_eq!((&json["schema"], &json["experiments"][0]["id"]), (&"ascertain.list/1".into(), &"sum".into()));
     let json = ascertain(state.path(), &["explain", "sum.kahan-avx512-8x-naive", "--format", "json"]).json();

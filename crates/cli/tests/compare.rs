@@ -105,11 +105,15 @@ fn what_hyperfines_users_look_for() {
 #[test]
 fn what_failed_says_so_in_its_own_row() {
     let state = tempfile::tempdir().unwrap();
-    let ran = ascertain(state.path(), &["compare", "false", "true"]);
+    let ran = ascertain(state.path(), &["compare", "-r", "3", "false", "true"]);
     let row = |name: &str| ran.stdout.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
     assert!(row("false").ends_with("failed"), "{}", ran.stdout);
     assert!(row("true").ends_with("not compared"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("Failed: command `false` ended with exit code 1;"), "{}", ran.stdout);
+    let said = "Failed: command `false` ended with exit code 1;";
+    assert!(ran.stdout.contains(said), "{}", ran.stdout);
+    let nothing = ascertain(state.path(), &["compare", "false", "true"]);
+    assert_eq!(nothing.code, Some(5));
+    assert!(nothing.stdout.starts_with(said) && !nothing.stdout.contains("Careful"), "figures: {}", nothing.stdout);
 }
 
 #[test]

@@ -140,6 +140,35 @@ fn check_and_run_leave_their_report() {
     }
 }
 
+/// The command that `check` ends with prints what it says, wherever the run is, and measures nothing again.
+#[test]
+fn a_recorded_run_is_printed_as_its_check_would_have_been() {
+    let state = tempfile::tempdir().unwrap();
+    let claim = |id: usize| {
+        let exit = usize::from(id > 4);
+        format!("[[claim]]\nid = \"own.{id}\"\ncommand = \"true\"\npredicate = \"exit == {exit}\"\nrate = 0.5\n")
+    };
+    fs::write(state.path().join("claims.toml"), (0..7).map(claim).collect::<String>()).unwrap();
+    for folder in [&[][..], &["--evidence", "elsewhere"]] {
+        let check = ["check", "claims.toml", "--error", "0.1", "--max-trials", "40"];
+        let ran = ascertain(state.path(), &[&check, folder].concat());
+        assert!(ran.stdout.contains("7 claims: 5 hold, 2 refuted."), "{}{}", ran.stdout, ran.stderr);
+        let words = ran.stdout.replace('\n', " ");
+        let (_, hint) = words.split_once("`ascertain report ").unwrap();
+        let (run, rest) = hint.split_once(' ').unwrap();
+        assert!(rest.starts_with("--all` prints each verdict as a sentence, `--only refuted`"), "{rest}");
+        let all = ascertain(state.path(), &["report", run, "--all"]);
+        assert_eq!((all.code, all.stdout.matches("own.").count()), (Some(0), 14), "{}{}", all.stdout, all.stderr);
+        let refuted = ascertain(state.path(), &["report", run, "--only", "refuted"]);
+        assert!(refuted.stdout.starts_with("own.5\nRefuted: "), "{}", refuted.stdout);
+        assert_eq!(refuted.stdout.matches("own.").count(), 2, "{}", refuted.stdout);
+    }
+    let ran = ascertain(state.path(), &["check", "claims.toml", "--max-trials", "2", "--no-evidence"]);
+    assert!(ran.stdout.contains("7 claims: ") && !ran.stdout.contains("ascertain report"), "{}", ran.stdout);
+    let wrong = ascertain(state.path(), &["report", "--only", "refutd"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `refuted`?"), "{}", wrong.stderr);
+}
+
 #[test]
 fn what_is_no_run_says_so() {
     let state = tempfile::tempdir().unwrap();

@@ -15,9 +15,18 @@ pub(crate) fn unused(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
 /// assert_eq!(nearest("zebra", ["naive", "kahan"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.into_iter().map(|known| (strsim::normalized_damerau_levenshtein(word, known), known));
-    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.filter(|(score, _)| *score >= 0.5).map(|(_, known)| known)
+    by_nearness(word, known).into_iter().next().filter(|near| likeness(word, near) >= 0.5)
+}
+
+/// The known words, the one that is nearest to `word` first.
+pub fn by_nearness<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known: Vec<&str> = known.into_iter().collect();
+    known.sort_by(|one, other| likeness(word, other).total_cmp(&likeness(word, one)));
+    known
+}
+
+fn likeness(word: &str, known: &str) -> f64 {
+    strsim::normalized_damerau_levenshtein(word, known)
 }
 
 /// What a message about an unknown word ends with, where a known one is near.

@@ -6,6 +6,8 @@ mod compiled;
 mod registry;
 #[cfg(any(feature = "numeric", feature = "sync"))]
 mod threads;
+#[cfg(all(feature = "networks", target_os = "linux"))]
+mod url;
 
 pub use claims::{shipped_claims, source_title};
 pub use registry::{families, registry};

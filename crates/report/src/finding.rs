@@ -7,8 +7,8 @@ use ascertain_engine::unit::Unit;
 use crate::outlook;
 use crate::text::{counted, escape_controls};
 
-/// Less than that was ended by something else than the time.
-const SLOW_NS: f64 = 10e9;
+/// Less than that nobody would be short of: it was ended by something else than the time.
+const SLOW_NS: f64 = 2e9;
 
 /// The reason without what differs from claim to claim, so that those of many can be said at once.
 pub(crate) fn kind(found: &Reason) -> String {
@@ -49,11 +49,12 @@ pub(crate) fn reason(reason: &Reason) -> String {
                 Some(most) => format!(", and no more than {most} were allowed"),
                 // More time is no way out for who did not want to wait; how it goes on is said beside it.
                 None if *is_interrupted => ", and it was interrupted".into(),
-                // Of many claims each has some of the time: what all need together is not known.
-                None if least.verdict.is_none() && least.takes_ns.is_some_and(|takes_ns| takes_ns >= SLOW_NS) => {
-                    format!(": {}", outlook::ways_out(least))
-                }
-                None => "; give more with --max-time".into(),
+                None => match least.takes_ns.filter(|takes_ns| *takes_ns >= SLOW_NS) {
+                    None => "; give more with --max-time".into(),
+                    Some(_) if least.verdict.is_none() => format!(": {}", outlook::ways_out(least)),
+                    // Of many claims each has some of the time: what all need together is not known.
+                    Some(takes_ns) => format!("; give `--max-time {}` or more", outlook::allowance(takes_ns / 1e9)),
+                },
             };
             format!("{}{way_out}", outlook::needed(least))
         }

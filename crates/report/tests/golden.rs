@@ -46,7 +46,7 @@ fn terminal_tables_fit_their_width() {
         let style = Style { color: false, width, ..Style::default() };
         for (name, text) in [
             ("check", terminal::check_table(&check, &style)),
-            ("screen", terminal::checked(&many, &Shown::default(), &style)),
+            ("screen", terminal::checked(&many, &Shown::default(), Some("ascertain report latest"), &style)),
             ("compare", terminal::compare_table(&compare, &TableLayout::default(), &style)),
             ("functions", terminal::compare_table(&functions, &TableLayout::default(), &style)),
             ("compare-mean", terminal::compare_table(&compare, &with_mean, &style)),
@@ -95,7 +95,7 @@ fn ids_are_whole_at_every_width() {
     many.claims[8].id = "decimal.packed-faster-at-each-length-than-radix-10-reversed[digits=1]".into();
     for width in [40, 60, 80, 120] {
         let style = Style { color: false, width, ..Style::default() };
-        let checked = |all| terminal::checked(&many, &Shown { all, only: Vec::new() }, &style);
+        let checked = |all| terminal::checked(&many, &Shown { all, only: Vec::new() }, None, &style);
         let (screen, all) = (checked(false), checked(true));
         assert!(screen.contains(&many.claims[8].id) && screen.contains("sum.pairwise"), "{width}: {screen}");
         let is_whole = |claim: &ascertain_engine::outcome::ClaimResult| all.matches(&claim.id).count() >= 2;
@@ -216,7 +216,7 @@ fn numbers_far_apart_have_digits_of_their_own() {
 #[test]
 fn what_is_asked_for_is_said_in_whole() {
     let (many, style) = (common::many(), Style { color: false, width: 100, ..Style::default() });
-    let checked = |all, only: &[Verdict]| terminal::checked(&many, &Shown { all, only: only.into() }, &style);
+    let checked = |all, only: &[Verdict]| terminal::checked(&many, &Shown { all, only: only.into() }, None, &style);
     let all = checked(true, &[]);
     assert!(many.claims.iter().all(|claim| all.contains(&claim.id)), "{all}");
     assert!(all.contains("Holds: `kahan-avx512 (") && all.contains("Said"), "sentences and the table: {all}");
@@ -225,6 +225,6 @@ fn what_is_asked_for_is_said_in_whole() {
     assert!(is_said(Verdict::Refuted) && !is_said(Verdict::Holds) && !is_said(Verdict::Unavailable), "{refuted}");
     assert!(refuted.contains(&format!("{} claims:", many.claims.len())), "how many others there are: {refuted}");
     let few = common::outcome(Vec::new(), many.claims[..2].to_vec());
-    let few = terminal::checked(&few, &Shown::default(), &style);
+    let few = terminal::checked(&few, &Shown::default(), None, &style);
     assert!(few.contains("wrong with a chance of") && few.contains("2 claims:"), "{few}");
 }

@@ -255,7 +255,7 @@ proptest! {
             terminal::sentences(&run, &style),
             terminal::slo(&run, &style),
             terminal::threats(&run, &style),
-            terminal::checked(&run, &terminal::Shown::default(), &style),
+            terminal::checked(&run, &terminal::Shown::default(), None, &style),
             markdown::outcome(&run, &TableLayout::default()),
         ];
         for text in &texts {

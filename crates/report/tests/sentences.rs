@@ -273,6 +273,8 @@ fn what_is_too_early_to_tell_says_so_first() {
     let interrupted = Reason::TooEarly { least, most_trials: None, is_interrupted: true };
     let interrupted = says(&ClaimResult { reasons: vec![interrupted], ..pairs.clone() });
     assert!(interrupted.contains("needed, about 84 s, and it was interrupted. So far"), "{interrupted}");
+    let gate = early(pairs.clone(), Least { takes_ns: Some(7.9e9), ..least }, None);
+    assert!(gate.contains("about 7.9 s: `--max-time 10s`, or `--error 0.05` (7 pairs). So far"), "{gate}");
     // Where it ended for another reason than the time, or nothing is known of that, no time is named.
     for takes_ns in [Some(1e9), None] {
         let ended = early(pairs.clone(), Least { takes_ns, ..least }, None);
@@ -282,8 +284,8 @@ fn what_is_too_early_to_tell_says_so_first() {
         counted(with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 1.0, 0.14, 1.0), Verdict::Undecided, 5, 5);
     let least = Least { verdict: Some(Verdict::Holds), trials: 731, takes_ns: Some(731e9), at_error: None };
     let rate = early(rate, least, None);
-    let start = "Undecided: too early to tell: at least 731 trials are needed to say that it holds, about 12 min; give more \
-                 with --max-time. So far `wall <= 50 ms` was true of `curl` in all 5 trials, 100 % (";
+    let start = "Undecided: too early to tell: at least 731 trials are needed to say that it holds, about 12 min; give \
+                 `--max-time 20min` or more. So far `wall <= 50 ms` was true of `curl` in all 5 trials, 100 % (";
     assert!(rate.starts_with(start), "{rate}");
 }
 

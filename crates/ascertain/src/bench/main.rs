@@ -33,8 +33,12 @@ pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let wanted = groups.into_iter().filter_map(|mut group| {
-        let id = group.spec().id.clone();
+        let (id, all) = (group.spec().id.clone(), group.table_arms());
         group.retain(|name| options.wants(&id, name));
+        if let (Task::Measure, Some(missing)) = (options.task, missing_reference(&all, &group.table_arms())) {
+            let reference = escape_controls(&format!("{id}/{missing}"));
+            eprintln!("no verdict: `{reference}`, which the others are compared with, was not selected");
+        }
         (!group.spec().variants.is_empty()).then_some(group)
     });
     match options.task {
@@ -42,6 +46,13 @@ pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
         Task::Test => test(wanted, &options),
         _ => measure(wanted, &options),
     }
+}
+
+/// What a function that is measured alone at its input would be compared with.
+fn missing_reference<'a>(all: &'a [Arm], kept: &[Arm]) -> Option<&'a str> {
+    let is_alone = |arm: &&Arm| kept.iter().filter(|other| other.point == arm.point).count() == 1;
+    let reference = |arm: &Arm| all.iter().find(|other| other.point == arm.point).filter(|first| *first != arm);
+    kept.iter().filter(is_alone).find_map(reference).map(|first| first.variant.as_str())
 }
 
 fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {

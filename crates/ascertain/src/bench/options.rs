@@ -206,7 +206,7 @@ fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
         Value(value) => value.to_string_lossy().into_owned(),
     };
     if FORMATS.is_empty() && name.starts_with("--export-") {
-        return format!("`{name}` needs the feature `exports` of `ascertain`").into();
+        return format!("`{name}` needs a feature: {}", add("exports")).into();
     }
     let exports = FORMATS.iter().map(|kind| kind.option);
     let near = nearest(name.trim_start_matches('-'), known().chain(exports));
@@ -225,10 +225,15 @@ fn format(text: &str) -> Result<Format, String> {
     }
 }
 
+/// How one comes by a feature.
+fn add(feature: &str) -> String {
+    format!("add features = [\"{feature}\"] to ascertain in Cargo.toml")
+}
+
 /// Of a baseline.
 fn name(text: &str) -> Result<String, String> {
     match text {
-        _ if !cfg!(feature = "recorded") => Err("baselines need the feature `recorded` of `ascertain`".into()),
+        _ if !cfg!(feature = "recorded") => Err(format!("baselines need a feature: {}", add("recorded"))),
         "" => Err("it is a name, such as main".into()),
         name => Ok(name.into()),
     }
@@ -299,7 +304,11 @@ mod tests {
             (&["--baseline", "main", "--format", "csv"], "take json, markdown or table"),
         ] {
             let error = read(arguments).unwrap_err();
-            let message = if cfg!(feature = "recorded") { message } else { "need the feature `recorded`" };
+            let message = if cfg!(feature = "recorded") {
+                message
+            } else {
+                "add features = [\"recorded\"] to ascertain in Cargo.toml"
+            };
             assert!(error.contains(message), "{arguments:?}: {error}");
         }
         assert_eq!(read(&["--baseline", "main"]).is_ok(), cfg!(feature = "recorded"));
@@ -335,7 +344,7 @@ mod tests {
                 assert!(wrong.contains("did you mean `--export-junit`?"), "{wrong}");
                 assert!(right.contains("can't share standard output"), "{right}");
             }
-            false => assert!(right.contains("needs the feature `exports`"), "{right}"),
+            false => assert!(right.contains("add features = [\"exports\"] to ascertain"), "{right}"),
         }
     }
 

@@ -8,6 +8,7 @@ use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::outcome::Verdict;
 use ascertain_report::terminal::{self, Shown};
 
+use super::report;
 use crate::exit::{FAIL_ON, fail_on};
 use crate::options::{Common, Display, one_of};
 use crate::output;
@@ -50,7 +51,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
 /// The verdicts.
 pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     session::print(done, display, &Printed { asks_verdicts: true, has_report: true }, |outcome, style| {
-        terminal::checked(outcome, &done.request.shown, style)
+        let report = done.run.folder.as_deref().map(report::command);
+        terminal::checked(outcome, &done.request.shown, report.as_deref(), style)
     })
 }
 

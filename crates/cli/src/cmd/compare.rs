@@ -155,9 +155,13 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
         let has_said = |claim: &ClaimResult| !claim.reasons.is_empty() && claim.verdict != Verdict::Undecided;
         let said = outcome.claims.iter().any(has_said);
         let left_out = if said { String::new() } else { terminal::left_out(outcome, style) };
+        let sentences = terminal::sentences(outcome, style);
+        if outcome.points.iter().all(|point| point.n == 0) {
+            return output::parts(&[sentences, left_out]);
+        }
         output::parts(&[
             terminal::compare_table(outcome, &request.layout, style),
-            terminal::sentences(outcome, style),
+            sentences,
             left_out,
             terminal::counters_table(outcome, &request.layout, style),
             output::plots(run, request.plot, style),

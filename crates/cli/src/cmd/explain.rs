@@ -4,7 +4,7 @@ use anyhow::bail;
 use ascertain::Ending;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::Spec;
-use ascertain_engine::names::suggestion;
+use ascertain_engine::names::{by_nearness, suggestion};
 use ascertain_engine::outcome::ClaimSpec;
 use ascertain_report::sentence;
 use ascertain_report::terminal::{Style, prose};
@@ -36,7 +36,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         of_claim(claim, run::find(&claim.experiment)?.spec(), &style)
     } else {
         let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
-        let hint = suggestion(&args.id, known).unwrap_or_else(|| "; see `ascertain list`".into());
+        let hint = suggestion(&args.id, known).unwrap_or_else(|| elsewhere(&args.id, &claims));
         bail!("there is no experiment and no claim `{}`{hint}", args.id)
     };
     match args.display.format {
@@ -46,6 +46,19 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     }
     Ok(Ending::Done)
 }
+
+/// Where to look for what has no id that is near: among the claims about the experiment that it begins with.
+fn elsewhere(id: &str, claims: &[Claim]) -> String {
+    let experiment = id.split_once('.').map_or(id, |(experiment, _)| experiment);
+    let about = claims.iter().filter(|claim| claim.experiment == experiment).map(|claim| claim.id.as_str());
+    match by_nearness(id, about).get(..NEAR) {
+        Some(near) => format!("; the nearest are `{}`; `ascertain list {experiment}` has all", near.join("`, `")),
+        None => "; `ascertain list` has the experiments, `ascertain list sum` the claims about one".into(),
+    }
+}
+
+/// So many ids are named where none is what was probably meant.
+const NEAR: usize = 3;
 
 /// What it is, and what is said of it to programs and to people.
 type Explanation = (&'static str, Value, String);

@@ -1,12 +1,14 @@
 //! `ascertain list`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use anyhow::bail;
 use ascertain::Ending;
 use ascertain_engine::claim::Claim;
-use ascertain_engine::experiment::{Arm, Experiment};
+use ascertain_engine::experiment::{Arm, Experiment, Factor};
 use ascertain_engine::memory;
+use ascertain_report::terminal::Style;
 use ascertain_sys::machine::{self, Machine};
 use serde_json::{Value, json};
 
@@ -35,6 +37,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let listed = |experiments: &[&'static dyn Experiment]| -> Vec<Listed> {
         experiments.iter().map(|experiment| Listed::new(*experiment, &machine, &claims)).collect()
     };
+    let style = output::style(&args.display);
     match args.display.format {
         Format::Json => {
             let experiments: Vec<Value> = listed(chosen).iter().map(Listed::json).collect();
@@ -42,7 +45,6 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         }
         Format::Csv | Format::Markdown => bail!("`list` prints a table or --format json"),
         Format::Table if named.is_empty() => {
-            let style = output::style(&args.display);
             let families = ascertain_experiments::families().into_iter().map(|(title, experiments)| {
                 let lines: String = listed(experiments).iter().map(|listed| style.item(&listed.line())).collect();
                 format!("{title}\n{lines}\n")
@@ -51,7 +53,10 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
                 "`ascertain list sum` lists its variants and levels, `ascertain explain sum` says what it is about.";
             output::print(&(families.collect::<String>() + &style.paragraph(more)))?;
         }
-        Format::Table => output::print(&listed(chosen).iter().map(Listed::text).collect::<Vec<_>>().join("\n"))?,
+        Format::Table => {
+            let texts = listed(chosen).iter().map(|listed| listed.text(&style)).collect::<Vec<_>>();
+            output::print(&texts.join("\n"))?;
+        }
     }
     Ok(Ending::Done)
 }
@@ -103,19 +108,30 @@ impl<'a> Listed<'a> {
         }
     }
 
-    fn text(&self) -> String {
+    fn text(&self, style: &Style) -> String {
         let spec = self.experiment.spec();
         let mut text = format!("{}: {}\n", spec.id, spec.title);
         let width = spec.variants.iter().map(|variant| variant.name.len()).max().unwrap_or(0);
+        let indent = width + "    ".len();
+        let beside_names = Style { width: style.width.saturating_sub(indent), ..*style };
+        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (variant, unavailable) in spec.variants.iter().zip(&self.unavailable) {
-            let note = unavailable.as_ref().map(|reason| format!(" [unavailable: {reason}]")).unwrap_or_default();
-            let _ = writeln!(text, "  {:width$}  {}{note}", variant.name, variant.about);
+            let note = if unavailable.is_some() { " [unavailable]" } else { "" };
+            let about = beside_names.paragraph(&format!("{}{note}", variant.about));
+            let about = about.trim_end().replace('\n', &format!("\n{:indent$}", ""));
+            let _ = writeln!(text, "  {:width$}  {about}", variant.name);
+            unavailable.iter().for_each(|reason| by_reason.entry(reason).or_default().push(&variant.name));
+        }
+        for (reason, variants) in by_reason {
+            text += &style.item(&format!("unavailable: {}: {reason}", variants.join(", ")));
         }
         for factor in &spec.factors {
-            let _ = writeln!(text, "  --at {}={}: {} [{}]", factor.name, factor.default, factor.about, factor.accepts);
+            let Factor { name, default, about, accepts } = factor;
+            text += &style.item(&format!("--at {name}={default}: {about} [{accepts}]"));
         }
-        let claims = self.claims_counted();
-        let _ = writeln!(text, "  {claims}; more with `ascertain explain {}`", spec.id);
+        let ids = if self.claims.is_empty() { "" } else { ", or with the id of a claim:" };
+        text += &style.item(&format!("{}; more with `ascertain explain {}`{ids}", self.claims_counted(), spec.id));
+        text.extend(self.claims.iter().map(|id| format!("    {id}\n")));
         text
     }
 

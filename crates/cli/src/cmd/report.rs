@@ -7,16 +7,19 @@ use ascertain::Ending;
 use ascertain::names::among;
 use ascertain::runs;
 use ascertain_engine::evidence;
+use ascertain_engine::outcome::Verdict;
 use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_report::plot::{Plot, svg};
+use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_report::{export, html};
+use ascertain_sys::process;
 
 use crate::output;
 
 /// Of several runs, unless another file is asked for.
 const SEVERAL: &str = "ascertain-report.html";
 
-/// Make the HTML report of a run, or of several side by side
+/// Make the HTML report of a run, or of several side by side; or print a run's verdicts
 ///
 /// One file that opens offline. It is made from the run's evidence alone, also of a run that was killed or is
 /// still going on.
@@ -35,6 +38,13 @@ pub struct Args {
     /// List the report's plots
     #[arg(long, conflicts_with = "output")]
     plots: bool,
+    /// Print each verdict as a sentence, and a table of all claims
+    #[arg(long, conflicts_with_all = ["output", "svg", "plots"])]
+    all: bool,
+    /// Print the claims of these verdicts as sentences: `--only refuted,undecided`
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict,
+          conflicts_with_all = ["output", "svg", "plots"])]
+    only: Vec<Verdict>,
     /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
@@ -54,6 +64,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         }
     }
     match (&args.svg, &folders[..]) {
+        _ if args.all || !args.only.is_empty() => verdicts(&read, &Shown { all: args.all, only: args.only.clone() })?,
         _ if args.plots => list(&html::plots(&read))?,
         (Some(id), _) => {
             let file = args.output.clone().unwrap_or_else(|| "-".into());
@@ -75,6 +86,32 @@ pub fn write(folder: &Path, quiet: bool) -> anyhow::Result<()> {
         output::note(&format!("report:   {}", path.display()));
     }
     Ok(())
+}
+
+/// The command that reports on a run that is kept there.
+pub fn command(folder: &Path) -> String {
+    let is_found = folder.parent() == Some(&evidence::runs_folder());
+    let run = if is_found { runs::name(folder) } else { folder.to_string_lossy().into_owned() };
+    process::join(&["ascertain", "report", &run])
+}
+
+/// Prints what `check` would of each run; of several, below its name.
+fn verdicts(read: &[RecordedRun], shown: &Shown) -> anyhow::Result<()> {
+    let style = Style::of_stdout(None);
+    let texts: Vec<String> = read
+        .iter()
+        .map(|run| {
+            let text = terminal::checked(&run.outcome, shown, None, &style);
+            if read.len() > 1 { format!("{}\n\n{text}", runs::name(&run.folder)) } else { text }
+        })
+        .collect();
+    output::print(&output::parts(&texts))
+}
+
+fn verdict(word: &str) -> Result<Verdict, String> {
+    let words = Verdict::ALL.map(Verdict::word);
+    let known = Verdict::ALL.into_iter().find(|verdict| verdict.word() == word);
+    known.ok_or_else(|| format!("it is no verdict{}", among(word, words)))
 }
 
 /// Writes a file and prints where it is, or prints the text itself.

@@ -15,6 +15,7 @@ use ascertain_engine::plan::Table;
 use ascertain_report::terminal::{self, Shown};
 use ascertain_sys::machine::{self, Machine};
 
+use super::report;
 use crate::exit::{FAIL_ON, fail_on};
 use crate::options::{Common, Display, count, one_of};
 use crate::output;
@@ -82,9 +83,10 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
 /// The tables of what was asked for, and the claims.
 pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     session::print(done, display, &Printed { asks_verdicts: false, has_report: true }, |outcome, style| {
+        let report = done.run.folder.as_deref().map(report::command);
         let claims = match outcome.claims.is_empty() {
             true => terminal::threats(outcome, style),
-            false => terminal::checked(outcome, &done.request.shown, style),
+            false => terminal::checked(outcome, &done.request.shown, report.as_deref(), style),
         };
         output::parts(&[terminal::points_table(outcome, style), claims])
     })

@@ -206,7 +206,7 @@ fn observe(
         _ if is_stopped => Status::Censored,
         Some(reason) if stops(&set.on_failure, usage.exit) => {
             let (called, said) = (line.called(), last_words.or_advice());
-            return Err(line.failed(format!("{called} {reason}{said}; go on all the same with -i (compare)")));
+            return Err(line.failed(format!("{called} {reason}{said}; go on all the same with `compare -i`")));
         }
         Some(_) if set.on_failure == OnFailure::Observe => Status::Failed,
         _ => Status::Ok,

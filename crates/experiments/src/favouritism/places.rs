@@ -10,7 +10,7 @@ use ascertain_netlab::model::{Conditions, Favoured, Throttle, TokenBucket};
 use ascertain_netlab::{Link, Phases, RunningLink, now_ns};
 
 use super::{CHEATING, OURS};
-use crate::registry::first_flight::url::{Url, trusted_here};
+use crate::url::{Url, trusted_here};
 
 const OWN_PORT: u16 = 8000;
 const TEST_PORT: u16 = 8001;

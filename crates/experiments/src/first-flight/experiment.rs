@@ -6,8 +6,6 @@ mod cliff;
 mod pages;
 #[cfg(target_os = "linux")]
 mod places;
-#[cfg(target_os = "linux")]
-mod url;
 
 use std::sync::LazyLock;
 

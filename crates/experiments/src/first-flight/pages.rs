@@ -12,11 +12,11 @@ use ascertain_sys::interrupt::Stop;
 
 use super::cliff::{Answer, Cliff, Search, Window};
 use super::places::{LinkKey, Places, Serving, failed, url_of, way_of};
-use super::url::trusted_here;
 use super::{
     BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUESTS, ROUND_TRIP, ROUND_TRIPS, SEARCH, TIME, TRIM,
     UNFAITHFUL, Way,
 };
+use crate::url::trusted_here;
 
 /// Longer than any answer takes beside its round trips, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(20);

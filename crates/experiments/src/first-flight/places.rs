@@ -12,8 +12,8 @@ use ascertain_netlab::http::{Server, TlsVersion};
 use ascertain_netlab::installed::{Program, Running, caddy, nginx};
 use ascertain_netlab::{Carrier, Error, Link, RunningLink};
 
-use super::url::Url;
 use super::{Host, KERNEL, OURS, WAYS, Way};
+use crate::url::Url;
 
 /// Servers listen from this port on.
 const FIRST_PORT: u16 = 8000;

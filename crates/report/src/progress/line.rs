@@ -9,6 +9,7 @@ use ascertain_engine::run::Progress;
 use ascertain_sys::clock;
 
 use super::words::{Alphabet, bar, of_run};
+use crate::terminal::Style;
 use crate::text::cut;
 
 /// The line moves as often at least.
@@ -170,6 +171,14 @@ impl Shared {
 /// In one go, so that nothing comes in between. Nothing can be done when standard error is closed.
 fn write(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// The text in lines that fit on the terminal, where standard error is one.
+pub(super) fn fitted(text: &str) -> String {
+    if !std::io::stderr().is_terminal() {
+        return text.into();
+    }
+    Style { width: width(), ..Style::default() }.paragraph(text).trim_end().into()
 }
 
 /// The columns of the terminal, as it is now.

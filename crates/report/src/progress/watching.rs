@@ -7,7 +7,7 @@ use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::{Observer, Outlook, Progress};
 
-use super::Line;
+use super::line::{Line, fitted};
 use crate::exports::Files;
 use crate::outlook;
 use crate::text::escape_controls_in_lines;
@@ -30,7 +30,7 @@ impl Observer for Watching<'_> {
 
     fn outlook(&mut self, outlook: &Outlook) {
         if !self.is_quiet {
-            self.line.above(|| note(&outlook::sentence(outlook)));
+            self.line.above(|| note(&fitted(&outlook::sentence(outlook))));
         }
     }
 

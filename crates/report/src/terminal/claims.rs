@@ -27,14 +27,14 @@ const MOST_LINES: usize = 20;
 const MOST_IDS: usize = 3;
 
 /// What `check` prints: few claims, and those that are asked for by their verdict, each as a sentence; many on one
-/// screen.
-pub fn checked(outcome: &Outcome, shown: &Shown, style: &Style) -> String {
+/// screen, which ends with the command that prints the sentences of the run, where one has kept it.
+pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &Style) -> String {
     let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
     let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
     let is_brief = asked.len() > FEW && shown.only.is_empty() && !shown.all;
     let counts = style.paragraph(&tally(&outcome.claims));
     if is_brief {
-        return screen(outcome, style);
+        return screen(outcome, report, style);
     }
     let asked = Outcome { claims: asked, ..outcome.clone() };
     let end = if shown.all { check_table(&asked, style) } else { counts };
@@ -42,7 +42,7 @@ pub fn checked(outcome: &Outcome, shown: &Shown, style: &Style) -> String {
 }
 
 /// The claims of a run on one screen, and what threatens its results.
-fn screen(outcome: &Outcome, style: &Style) -> String {
+fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     let claims = &outcome.claims;
     let of = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
     let mut refuted: Vec<&ClaimResult> = of(Verdict::Refuted).collect();
@@ -70,7 +70,9 @@ fn screen(outcome: &Outcome, style: &Style) -> String {
         );
     }
     parts.push(threats(outcome, style));
-    parts.push(style.paragraph("`--all` prints each verdict as a sentence, `--only refuted` those alone."));
+    parts.extend(report.map(|report| {
+        style.paragraph(&format!("`{report} --all` prints each verdict as a sentence, `--only refuted` those alone."))
+    }));
     parted(parts)
 }
 

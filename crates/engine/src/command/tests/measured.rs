@@ -268,7 +268,7 @@ fn a_failure_stops_and_says_which_command() {
 fn a_failure_is_told_with_its_last_words() {
     let script = "for n in 1 2 3 4; do echo line $n >&2; done; echo; exit 3";
     let reason = failed(ending(script, OnFailure::Stop));
-    assert!(reason.ends_with("saying `line 2 / line 3 / line 4`; go on all the same with -i (compare)"), "{reason}");
+    assert!(reason.ends_with("saying `line 2 / line 3 / line 4`; go on all the same with `compare -i`"), "{reason}");
     let long = failed(ending("printf '%0400d' 7 >&2; exit 3", OnFailure::Stop));
     assert!(long.contains(&format!("saying `…{}7`", "0".repeat(299))), "{long}");
     let prepare = Some("echo on its way; echo not there >&2; exit 1".into());
