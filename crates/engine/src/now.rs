@@ -21,6 +21,9 @@ struct Shared {
     doing: AtomicU64,
     since_ns: AtomicU64,
     trial_since_ns: AtomicU64,
+    /// The arms of the trial, and how many of them have begun.
+    arms: AtomicU64,
+    begun: AtomicU64,
 }
 
 const REST: u64 = u64::MAX;
@@ -39,6 +42,9 @@ pub enum Doing<'n> {
         arm: &'n str,
         /// How long its trial has taken, this arm included.
         trial_ns: u64,
+        /// How long the trial will take if the arms that are left take as long as those that have ended; none before
+        /// the first has, and where it has taken longer already.
+        whole_ns: Option<u64>,
     },
 }
 
@@ -52,19 +58,23 @@ impl Default for Now {
 impl Now {
     /// For lanes with these arms.
     pub(crate) fn new(lanes: Vec<Vec<String>>) -> Now {
-        let [doing, since_ns, trial_since_ns] = [REST, 0, 0].map(AtomicU64::new);
-        Now(Arc::new(Shared { lanes, doing, since_ns, trial_since_ns }))
+        let [doing, since_ns, trial_since_ns, arms, begun] = [REST, 0, 0, 0, 0].map(AtomicU64::new);
+        Now(Arc::new(Shared { lanes, doing, since_ns, trial_since_ns, arms, begun }))
     }
 
     pub(crate) fn opens(&self) {
         self.note(OPENING, clock::now_ns());
     }
 
-    pub(crate) fn begins_trial(&self, start_ns: u64) {
+    pub(crate) fn begins_trial(&self, arms: usize, start_ns: u64) {
+        self.0.arms.store(arms as u64, Relaxed);
+        self.0.begun.store(0, Relaxed);
         self.0.trial_since_ns.store(start_ns, Relaxed);
     }
 
     pub(crate) fn measures(&self, lane: usize, slot: usize, start_ns: u64) {
+        // Nobody else writes: a plain store is quicker than an atomic sum.
+        self.0.begun.store(self.0.begun.load(Relaxed) + 1, Relaxed);
         self.note(lane as u64 * PLACES + slot as u64, start_ns);
     }
 
@@ -87,9 +97,47 @@ impl Now {
             OPENING => Doing::Opening,
             place => {
                 let lane = self.0.lanes.get((place / PLACES) as usize)?;
-                Doing::Measuring { arm: lane.get((place % PLACES) as usize)?, trial_ns: gone(&self.0.trial_since_ns) }
+                let arm = lane.get((place % PLACES) as usize)?;
+                let trial_ns = gone(&self.0.trial_since_ns);
+                let whole_ns = self.whole_ns().filter(|whole_ns| *whole_ns >= trial_ns);
+                Doing::Measuring { arm, trial_ns, whole_ns }
             }
         };
         Some((doing, gone(&self.0.since_ns)))
+    }
+
+    /// How long the trial takes by what its arms took that have ended.
+    fn whole_ns(&self) -> Option<u64> {
+        let [arms, begun, since_ns, trial_since_ns] =
+            [&self.0.arms, &self.0.begun, &self.0.since_ns, &self.0.trial_since_ns].map(|noted| noted.load(Relaxed));
+        let ended = begun.checked_sub(1).filter(|ended| *ended > 0)?;
+        Some(since_ns.saturating_sub(trial_since_ns).saturating_mul(arms) / ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arms_that_are_left_are_taken_to_last_as_long_as_those_that_ended() {
+        let now = Now::new(vec![vec!["a".into(), "b".into(), "c".into()]]);
+        let whole_ns = || match now.doing() {
+            Some((Doing::Measuring { whole_ns, .. }, _)) => whole_ns,
+            _ => None,
+        };
+        // Far ahead, so that no time goes by.
+        let start_ns = clock::now_ns() + 1_000_000_000_000;
+        for _ in 0..2 {
+            now.begins_trial(3, start_ns);
+            now.measures(0, 1, start_ns);
+            assert_eq!(whole_ns(), None);
+            now.measures(0, 0, start_ns + 10);
+            assert_eq!(whole_ns(), Some(30));
+            now.measures(0, 2, start_ns + 40);
+            assert_eq!(whole_ns(), Some(60));
+            now.rests();
+            assert_eq!(whole_ns(), None);
+        }
     }
 }

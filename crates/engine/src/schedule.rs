@@ -312,7 +312,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
     }
 
     fn measure(&mut self, block: Block) {
-        self.now.begins_trial(clock::now_ns());
+        self.now.begins_trial(block.arms.iter().count(), clock::now_ns());
         self.executor.run(block, &mut self.record);
         self.now.rests();
     }

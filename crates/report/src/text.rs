@@ -114,6 +114,29 @@ pub(crate) fn cut(text: &str, columns: usize, ellipsis: char) -> String {
     format!("{}{ellipsis}", kept.trim_end())
 }
 
+/// The same with what is left out in the middle: commands differ in their last words more often than in their first.
+pub(crate) fn cut_middle(text: &str, columns: usize, ellipsis: char) -> String {
+    if text.width() <= columns {
+        return text.to_string();
+    }
+    let room = columns.saturating_sub(1);
+    let start = within(text.chars(), room / 2);
+    let end = within(text.chars().rev(), room - start.width());
+    format!("{start}{ellipsis}{}", end.chars().rev().collect::<String>())
+}
+
+/// As many of the characters as fit into so many columns.
+fn within(chars: impl Iterator<Item = char>, columns: usize) -> String {
+    let mut left = columns;
+    let fits = |char: &char| {
+        char.width().unwrap_or(0) <= left && {
+            left -= char.width().unwrap_or(0);
+            true
+        }
+    };
+    chars.take_while(fits).collect()
+}
+
 /// A space at which no line ends.
 pub(crate) const NO_BREAK: &str = "\u{a0}";
 

@@ -12,7 +12,7 @@ use crate::experiment::{Arm, Spec};
 use crate::finding::{AtError, Estimated, Least, Reason, Unavailable, Unlike};
 use crate::outcome::{Broken, ClaimResult, ClaimSpec, Decided, Decision, Gate, TestSpec, Verdict};
 use crate::recorded::{ClaimPath, PathRecorder};
-use crate::unit::significant;
+use crate::unit::{Unit, significant};
 use crate::values::Bounds;
 
 /// A claim while it is judged.
@@ -381,17 +381,28 @@ struct PairedEstimate {
 
 impl ClaimJudge {
     /// How the claim stands, in a few words, for progress.
+    ///
+    /// "lost 13 of 13 pairs, 0.93 times as fast", "true in 15 of 18 trials, 8.10 times".
     pub fn headline(&self) -> String {
-        let rate = self.successes as f64 / (self.trials - self.ties - self.unknown).max(1) as f64;
+        let Outcomes { known, unknown } = self.seen();
+        let (all, lost) = (known.trials + unknown, known.trials - known.successes);
         let estimate = self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate);
-        let estimate = estimate.map(|value| format!(", {}", self.shown(value)));
-        format!("{} trials, {:.1} %{}", self.trials, rate * 100.0, estimate.unwrap_or_default())
+        let estimate = estimate.map_or_else(String::new, |value| format!(", {}", self.shown(value)));
+        match self.claim.judging {
+            Judging::Order if lost > known.successes => format!("lost {lost} of {all} pairs{estimate}"),
+            Judging::Order => format!("won {} of {all} pairs{estimate}", known.successes),
+            _ => format!("true in {} of {all} trials{estimate}", known.successes),
+        }
     }
 
-    /// A value of the paired statistic for people: `8.000x`, or of a difference or an only metric `5.000 ms`.
+    /// A value of the paired statistic for people: `8.10 times`, or of a difference or an only metric `5.000 ms`.
     fn shown(&self, value: f64) -> String {
         match self.asked.tests.as_slice() {
-            [TestSpec::Versus { scale: Effect::Ratio, .. }] => format!("{}x", significant(value)),
+            [TestSpec::Versus { scale: Effect::Ratio, measure, .. }] => {
+                let times = if (0.1..10.0).contains(&value) { format!("{value:.2}") } else { significant(value) };
+                let as_fast = if measure.unit == Unit::Nanosecond { " as fast" } else { "" };
+                format!("{times} times{as_fast}")
+            }
             [TestSpec::Versus { measure, .. } | TestSpec::Predicate { measure: Some(measure), .. }] => {
                 measure.unit.human(value)
             }

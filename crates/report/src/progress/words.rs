@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::grid;
 use crate::outlook::span;
-use crate::text::{cut, escape_controls};
+use crate::text::{cut, cut_middle, escape_controls};
 
 /// The characters that a terminal shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,28 +60,43 @@ impl Alphabet {
 const BAR: usize = 10;
 /// Names are not cut shorter.
 const LEAST_NAME: usize = 8;
-/// And those of what is waited for no longer.
-const MOST_WAITED: usize = 16;
+/// And those of what is waited for, of which the ends tell one from another, not than that.
+const LEAST_WAITED: usize = 16;
 /// Sooner than that nobody asks what is being waited for.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// How far a run is, in a line of at most `width` columns, `later` after the progress was told: the time left, which
-/// claim or experiment, what is waited for, how that stands, and the verdicts so far. What there is no room for is left
-/// out, the least important first.
+/// How far a run is, in a line of at most `width` columns, by what it does now, so much later than the progress was
+/// told: the time left, which claim or experiment, what is waited for, how that stands, and the verdicts so far. What
+/// there is no room for is left out, the least important first.
 #[must_use]
-pub fn of_run(progress: &Progress, later: Duration, width: usize, alphabet: Alphabet) -> String {
+pub fn of_run(
+    progress: &Progress,
+    (doing, later): (Option<(Doing, u64)>, Duration),
+    width: usize,
+    alphabet: Alphabet,
+) -> String {
     let elapsed = progress.elapsed + later;
-    let waiting = waiting(progress, alphabet);
+    let waiting = waiting(progress, doing, alphabet);
     // Of two commands, the one that is waited for is named.
     let is_named = waiting.is_some() && progress.is_comparison && progress.claims == 1;
     let name = if is_named { String::new() } else { alphabet.of(&progress.what) };
-    let (standing, is_early) = standing(progress);
+    let (standing, is_early) = standing(progress, doing);
+    let standing = alphabet.of(&standing);
+    let shorter = standing.split(", ").next().unwrap_or_default().to_string();
     let [verdicts, fewer] = verdicts(progress);
+    let ellipsis = alphabet.ellipsis();
+    let name = match progress.is_comparison {
+        true => Waiting { name, since: String::new() }.part(2, ellipsis),
+        false => {
+            let short = cut(&name, LEAST_NAME, ellipsis);
+            Part { cut: Some(cut), ..Part::new(2, name).or(short) }
+        }
+    };
     let parts = [
-        Part::new(0, time_left(progress, elapsed)),
-        Part { is_name: true, ..Part::new(2, name.clone()).or(cut(&name, LEAST_NAME, alphabet.ellipsis())) },
-        Part::new(if is_early { 3 } else { 1 }, waiting.unwrap_or_default()),
-        Part::new(if is_early { 1 } else { 5 }, alphabet.of(&standing)),
+        Part::new(0, time_left(progress, doing, elapsed)),
+        name,
+        waiting.map_or_else(Part::default, |waiting| waiting.part(if is_early { 3 } else { 1 }, ellipsis)),
+        Part::new(if is_early { 1 } else { 5 }, standing).or(shorter),
         Part::new(4, verdicts).or(fewer),
     ];
     let bar = bar(share(progress, elapsed), alphabet) + " ";
@@ -92,19 +107,22 @@ pub fn of_run(progress: &Progress, later: Duration, width: usize, alphabet: Alph
 }
 
 /// A part of a line.
+#[derive(Default)]
 struct Part {
     /// The greater, the sooner it is left out.
     rank: u8,
     text: String,
     /// What stands for it where there is less room.
     short: String,
-    /// It may be cut anywhere in between.
-    is_name: bool,
+    /// What follows either.
+    tail: String,
+    /// A name may be cut to any width in between, by this.
+    cut: Option<fn(&str, usize, char) -> String>,
 }
 
 impl Part {
     fn new(rank: u8, text: String) -> Part {
-        Part { rank, short: text.clone(), text, is_name: false }
+        Part { rank, short: text.clone(), text, ..Part::default() }
     }
 
     /// The same with what stands for it where there is less room, unless that takes more: "1 neither" for "1 failed".
@@ -119,7 +137,7 @@ fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> (String, bool) {
     let (all, separator) = (kept.len(), alphabet.separator());
     let least = |kept: &[&Part]| {
         let gaps = separator.width() * kept.len().saturating_sub(1);
-        kept.iter().map(|part| part.short.width()).sum::<usize>() + gaps
+        kept.iter().map(|part| part.short.width() + part.tail.width()).sum::<usize>() + gaps
     };
     while least(&kept) > room && kept.len() > 1 {
         let last = kept.iter().map(|part| part.rank).max();
@@ -128,29 +146,34 @@ fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> (String, bool) {
     let mut spare = room.saturating_sub(least(&kept));
     let mut give = |part: &Part| {
         let more = part.text.width() - part.short.width();
-        let text = match part.is_name {
+        let text = match part.cut {
             _ if more <= spare => part.text.clone(),
-            true => cut(&part.text, part.short.width() + spare, alphabet.ellipsis()),
-            false => part.short.clone(),
+            Some(cut) => cut(&part.text, part.short.width() + spare, alphabet.ellipsis()),
+            None => part.short.clone(),
         };
         spare -= text.width().saturating_sub(part.short.width());
-        text
+        text + &part.tail
     };
     // Names take what is left.
-    let others: Vec<Option<String>> = kept.iter().map(|part| (!part.is_name).then(|| give(part))).collect();
+    let others: Vec<Option<String>> = kept.iter().map(|part| part.cut.is_none().then(|| give(part))).collect();
     let texts = kept.iter().zip(others).map(|(part, text)| text.unwrap_or_else(|| give(part)));
     let line = texts.collect::<Vec<_>>().join(separator);
     (cut(&line, room, alphabet.ellipsis()), kept.len() == all)
 }
 
 /// "18 s left"; of a run of so many trials, about what they take.
-fn time_left(progress: &Progress, elapsed: Duration) -> String {
+fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration) -> String {
     let left_s = progress.max_time.saturating_sub(elapsed).as_secs_f64();
+    // The time may be too short, or be made longer, which is said as soon as a pair has ended.
+    if least_s(progress, doing).is_some_and(|least_s| progress.trials == 0 && least_s > progress.max_time.as_secs_f64())
+    {
+        return String::new();
+    }
     let trials_left = progress.most_trials.map(|most| most.saturating_sub(progress.trials));
     match (trials_left, progress.trial_ns) {
         _ if left_s == 0.0 => "last trial".into(),
         (Some(trials), Some(trial_ns)) => {
-            let of_trials_s = (trials as f64 * trial_ns - in_trial(progress).unwrap_or(0) as f64).max(0.0) / 1e9;
+            let of_trials_s = (trials as f64 * trial_ns - in_trial(doing).unwrap_or(0) as f64).max(0.0) / 1e9;
             format!("{} left", whole(of_trials_s.min(left_s).ceil()))
         }
         (Some(_), None) if whole(left_s) == "no end" => format!("{} gone", whole(elapsed.as_secs_f64())),
@@ -167,8 +190,8 @@ fn whole(seconds: f64) -> String {
 }
 
 /// How long the trial has taken that is measured now, in nanoseconds.
-fn in_trial(progress: &Progress) -> Option<u64> {
-    match progress.now.doing() {
+fn in_trial(doing: Option<(Doing, u64)>) -> Option<u64> {
+    match doing {
         Some((Doing::Measuring { trial_ns, .. }, _)) => Some(trial_ns),
         _ => None,
     }
@@ -180,31 +203,56 @@ fn share(progress: &Progress, elapsed: Duration) -> f64 {
     of_time.max(of_trials).min(1.0)
 }
 
-/// "sleep 2, 4 s", where that takes long.
-fn waiting(progress: &Progress, alphabet: Alphabet) -> Option<String> {
-    let (doing, since_ns) = progress.now.doing()?;
-    let is_slow = progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64);
-    let since = if since_ns < PATIENCE_NS { String::new() } else { format!(", {}", whole(since_ns as f64 / 1e9)) };
-    match doing {
-        Doing::Opening => Some(format!("making ready{since}")),
-        Doing::Measuring { .. } if since.is_empty() && !is_slow => None,
-        Doing::Measuring { arm, .. } => Some(cut(&alphabet.of(arm), MOST_WAITED, alphabet.ellipsis()) + &since),
+/// What is waited for, and for how long: "sleep 2" and ", running 4 s".
+struct Waiting {
+    name: String,
+    since: String,
+}
+
+impl Waiting {
+    fn part(self, rank: u8, ellipsis: char) -> Part {
+        let short = cut_middle(&self.name, LEAST_WAITED, ellipsis);
+        Part { cut: Some(cut_middle), tail: self.since, ..Part::new(rank, self.name).or(short) }
     }
 }
 
+/// "sleep 2, running 4 s", where that takes long.
+fn waiting(progress: &Progress, doing: Option<(Doing, u64)>, alphabet: Alphabet) -> Option<Waiting> {
+    let (doing, since_ns) = doing?;
+    let said = whole(since_ns as f64 / 1e9);
+    let (name, since) = match doing {
+        Doing::Opening => ("making ready".into(), format!(", {said}")),
+        Doing::Measuring { .. } if since_ns < PATIENCE_NS && !is_slow(progress) => return None,
+        Doing::Measuring { arm, .. } => (alphabet.of(arm), format!(", running {said}")),
+    };
+    Some(Waiting { name, since: if since_ns < PATIENCE_NS { String::new() } else { since } })
+}
+
+fn is_slow(progress: &Progress) -> bool {
+    progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64)
+}
+
+/// What all trials will take at the least that an answer needs, by what the first one says of that while it is
+/// measured.
+fn least_s(progress: &Progress, doing: Option<(Doing, u64)>) -> Option<f64> {
+    let Some((Doing::Measuring { trial_ns, whole_ns, .. }, _)) = doing else { return None };
+    let trial_s = whole_ns.unwrap_or(trial_ns / PATIENCE_NS * PATIENCE_NS) as f64 / 1e9;
+    Some(trial_s * progress.least? as f64)
+}
+
 /// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all
-/// will take at the least is known as well: as many times what that took until now.
-fn standing(progress: &Progress) -> (String, bool) {
+/// will take is known as well: as many times twice what its first half took, and more than it has taken until then.
+fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> (String, bool) {
     let Progress { trials, is_comparison, .. } = *progress;
     let Some(least) = progress.least.filter(|least| trials < *least) else { return (progress.headline.clone(), false) };
     let noun = if is_comparison { "pair" } else { "trial" };
-    let said = match (trials, in_trial(progress)) {
-        (0, Some(trial_ns)) if trial_ns >= PATIENCE_NS => {
-            let over_s = (trial_ns / PATIENCE_NS) as f64 * least as f64;
-            format!("{least}+ {noun}s: over {}", whole(over_s))
+    let said = match (trials, doing) {
+        (0, Some((Doing::Measuring { trial_ns, whole_ns, .. }, _))) => {
+            let how = if whole_ns.is_some() { "about" } else { "over" };
+            let takes = least_s(progress, doing).filter(|_| trial_ns >= PATIENCE_NS).map(whole);
+            format!("{least}+ {noun}s{}", takes.map_or_else(String::new, |takes| format!(": {how} {takes}")))
         }
-        (0, Some(_)) => format!("{least}+ {noun}s"),
-        (0, None) => String::new(),
+        (0, _) => String::new(),
         _ => format!("{noun} {} of {least}+", trials + 1),
     };
     (said, true)
@@ -255,7 +303,7 @@ mod tests {
             closed: [112, 13, 2, 6, 1, 0],
             claims: 181,
             what: "sum.kahan-avx512-8x-naive".into(),
-            headline: "18 trials, 83.3 %, 8.100x".into(),
+            headline: "true in 15 of 18 trials, 8.10 times".into(),
             is_comparison: false,
             trials: 18,
             most_trials: None,
@@ -266,18 +314,18 @@ mod tests {
     }
 
     fn at(progress: &Progress, width: usize) -> String {
-        of_run(progress, Duration::from_secs(1), width, Alphabet::Unicode)
+        of_run(progress, (None, Duration::from_secs(1)), width, Alphabet::Unicode)
     }
 
     #[test]
     fn what_there_is_no_room_for_is_left_out() {
-        let all = "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · sum.kahan-avx512-8x-naive · 18 trials, 83.3 %, 8.100x · \
+        let all = "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · sum.kahan-avx512-8x-naive · true in 15 of 18 trials, 8.10 times · \
                    112 hold, 13 refuted, 2 undecided, 6 unavailable, 1 failed, 47 open";
         assert_eq!(at(&progress(), 200), all);
         let lines = [
             (
                 100,
-                "1 min 47 s left · sum.kahan-… · 18 trials, 83.3 %, 8.100x · 112 hold, 13 refuted, 9 neither, 47 open",
+                "1 min 47 s left · sum.kahan-av… · true in 15 of 18 trials · 112 hold, 13 refuted, 9 neither, 47 open",
             ),
             (79, "1 min 47 s left · sum.kahan-avx512-… · 112 hold, 13 refuted, 9 neither, 47 open"),
             (39, "1 min 47 s left · sum.kahan-avx512-8x-…"),
@@ -308,7 +356,7 @@ mod tests {
             closed: [0; 6],
             claims: 1,
             what: "sleep 2".into(),
-            headline: "3 trials, 100.0 %, 1.100x".into(),
+            headline: "won 3 of 3 pairs, 1.10 times as fast".into(),
             is_comparison: true,
             trials: 3,
             least: Some(13),
@@ -318,7 +366,7 @@ mod tests {
         assert_eq!(at(&two, 79), "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · sleep 2 · pair 4 of 13+");
         assert_eq!(at(&two, 39), "1 min 47 s left · pair 4 of 13+");
         let several = Progress { closed: [1, 1, 0, 0, 0, 0], claims: 3, trials: 20, ..two.clone() };
-        assert!(at(&several, 79).ends_with("sleep 2 · 3 trials, 100.0 %, 1.100x · 2/3"), "{}", at(&several, 79));
+        assert!(at(&several, 79).ends_with("sleep 2 · won 3 of 3 pairs · 2 of 3 decided"), "{}", at(&several, 79));
         // So many are asked for, whatever is decided: what they take is known once one has ended.
         let endless = Progress { max_time: Duration::MAX, most_trials: Some(5), ..two.clone() };
         assert_eq!(at(&endless, 79), "━━━━━━╌╌╌╌ 8 s left · sleep 2 · pair 4 of 13+");
@@ -328,12 +376,42 @@ mod tests {
         assert_eq!(at(&over, 79), "━━━━━━━━━━ last trial · sleep 2 · pair 4 of 13+");
     }
 
+    /// How long an answer takes is known when the first run has ended, and what is left of the time that there is as a
+    /// rule is said of no run that needs more.
+    #[test]
+    fn the_first_pair_says_what_all_take() {
+        let first = Progress {
+            elapsed: Duration::ZERO,
+            max_time: Duration::from_secs(30),
+            closed: [0; 6],
+            claims: 1,
+            is_comparison: true,
+            trials: 0,
+            least: Some(13),
+            trial_ns: None,
+            ..progress()
+        };
+        let long = "python3 -c \"import json, time, random; time.sleep(3.2)\"";
+        let at = |trial_s: f64, whole_s: Option<f64>, since_s: f64, width| {
+            let [trial_ns, since_ns] = [trial_s, since_s].map(|seconds| (seconds * 1e9) as u64);
+            let doing =
+                Doing::Measuring { arm: long, trial_ns, whole_ns: whole_s.map(|seconds| (seconds * 1e9) as u64) };
+            let said =
+                of_run(&first, (Some((doing, since_ns)), Duration::from_secs_f64(trial_s)), width, Alphabet::Unicode);
+            said.trim_start_matches(['━', '╌', ' ']).to_string()
+        };
+        assert_eq!(at(1.2, None, 1.2, 65), "29 s left · python3 …ep(3.2)\", running 1 s · 13+ pairs: over 13 s");
+        assert_eq!(at(2.6, None, 2.6, 60), "28 s left · 13+ pairs: over 26 s");
+        assert_eq!(at(4.4, Some(6.2), 1.4, 60), "python3 -c …sleep(3.2)\", running 1 s · 13+ pairs: about 80 s");
+        assert_eq!(at(6.4, None, 3.4, 140), format!("{long}, running 3 s · 13+ pairs: over 78 s"));
+    }
+
     #[test]
     fn what_ascii_lacks_is_replaced_and_what_steers_is_escaped() {
         let odd = Progress { what: "größe \x1b[31m".into(), headline: "3 trials, 2.000 µs".into(), ..progress() };
-        let line = of_run(&odd, Duration::ZERO, 79, Alphabet::Ascii);
+        let line = of_run(&odd, (None, Duration::ZERO), 79, Alphabet::Ascii);
         assert_eq!(line, r"1 min 48 s left - gr??e \u{1b}[31m - 112 hold, 13 refuted, 9 neither, 47 open", "{line}");
-        let wide = of_run(&odd, Duration::ZERO, 150, Alphabet::Ascii);
+        let wide = of_run(&odd, (None, Duration::ZERO), 150, Alphabet::Ascii);
         assert!(wide.is_ascii() && wide.contains(r"gr??e \u{1b}[31m - 3 trials, 2.000 us - 112"), "{wide}");
     }
 }

@@ -175,10 +175,10 @@ fn a_difference_is_said_as_one() {
         (headline, judge.result().unlike)
     };
     let (headline, unlike) = said(Effect::Difference, Bound::AtLeast(1e6));
-    assert_eq!(headline, "200 trials, 100.0 %, 2.000 ms");
+    assert_eq!(headline, "true in 200 of 200 trials, 2.000 ms");
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Difference }), "{unlike:?}");
     let (headline, unlike) = said(Effect::Ratio, Bound::AtLeast(2.0));
-    assert_eq!(headline, "200 trials, 100.0 %, 3.000x");
+    assert_eq!(headline, "true in 200 of 200 trials, 3.00 times as fast");
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Ratio }), "{unlike:?}");
 }
 
