@@ -15,7 +15,7 @@ pub const PARTS: &[Part] = &[
         oldest_compilers,
     ),
     ("a static binary, the machine and synchronisation, with musl", MUSL_NEEDS, musl),
-    ("lints for aarch64", &[Need::RustTarget(ARM)], || {
+    ("lints for aarch64", &[Need::RustTarget(ARM), ARM_CC], || {
         let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--target", ARM, "--", "-D", "warnings"];
         tools::run("cargo", &clippy)
     }),
@@ -61,7 +61,9 @@ fn oldest_compilers() -> anyhow::Result<()> {
 
 const MUSL: &str = "x86_64-unknown-linux-musl";
 const MUSL_IS_HERE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
-const MUSL_NEEDS: &[Need] = if MUSL_IS_HERE { &[Need::RustTarget(MUSL)] } else { &[] };
+/// What encrypts for TLS is partly in C, for each target.
+const MUSL_CC: Need = Need::Debian("x86_64-linux-musl-gcc", "musl-tools");
+const MUSL_NEEDS: &[Need] = if MUSL_IS_HERE { &[Need::RustTarget(MUSL), MUSL_CC] } else { &[] };
 
 /// A program that is linked statically is what people copy to servers.
 fn musl() -> anyhow::Result<()> {
@@ -80,13 +82,14 @@ fn musl() -> anyhow::Result<()> {
 }
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
+const ARM_CC: Need = Need::Debian("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu");
 const EMULATOR: &[Need] = if cfg!(target_arch = "aarch64") {
     &[]
 } else {
     &[
         Need::RustTarget(ARM),
         Need::Debian("qemu-aarch64", "qemu-user"),
-        Need::Debian("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+        ARM_CC,
         Need::Debian("/usr/aarch64-linux-gnu/lib/libc.so", "libc6-dev-arm64-cross"),
     ]
 };
