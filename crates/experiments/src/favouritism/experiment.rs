@@ -1,4 +1,5 @@
 //! Favouritism: whether a download of one's own is faster while a speed test runs beside it.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 #[cfg(target_os = "linux")]
 mod flows;
@@ -40,7 +41,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: vec![
         Factor::new(
             "link",
-            "the emulated provider: fair, or cheating, which throttles all but a speed test, and nothing while one runs",
+            "the emulated provider: fair, or cheating, which throttles all but while a speed test runs",
             FAIR,
             Accepts::OneOf([FAIR, CHEATING].map(Into::into).to_vec()),
         ),

@@ -94,7 +94,7 @@ fn throughput(arm: &Arm, streams: u64, others: u64, speed: f64, rng: &mut Xoshir
 /// What a run says of the favour, over a link of that kind and of any speed.
 fn judged(seed: u64, link: &str) -> Option<Verdict> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let rate_mbit_s = rng.random_range(4..=20);
+    let rate_mbit_s = rng.random_range(5..=20);
     // A speed test that comes by another way takes nothing from one's own download.
     let streams = if link == FAIR { rng.random_range(0..=2) } else { rng.random_range(1..=2) };
     // One's own part beside the test is at least 1.4 times what is let through without.
