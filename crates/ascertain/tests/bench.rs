@@ -151,6 +151,10 @@ fn a_baseline_is_a_run_with_a_name_and_gives_no_verdict() {
     let [_, comparison] = &ran.json()[..] else { panic!("{}", ran.stdout) };
     assert_eq!(comparison["schema"], "ascertain.comparison/1");
     assert_eq!(comparison["points"].as_array().unwrap().len(), 2);
+    // One that is measured alone has so many trials, which nobody asked for.
+    let alone = measured(state.path(), &["calls/direct", "--baseline", "main", "--format", "json"]);
+    let differences = alone.json()[1]["differences"].to_string();
+    assert!(!differences.contains("config."), "{differences}");
 
     // It is laid beside the former baseline before it takes its place, and nothing that was recorded is lost.
     let third = measured(state.path(), &["calls", "--baseline", "main", "--save-baseline", "main"]);
@@ -158,7 +162,7 @@ fn a_baseline_is_a_run_with_a_name_and_gives_no_verdict() {
     assert!(third.stderr.contains("calls@main"), "{}", third.stderr);
     assert_ne!(read_header(&folder).unwrap().run_id, first);
     assert_eq!(read_header(&folder.with_file_name(&first)).unwrap().run_id, first);
-    assert_eq!(runs(state.path()).len(), 4);
+    assert_eq!(runs(state.path()).len(), 5);
 }
 
 #[test]

@@ -246,6 +246,7 @@ fn two_runs_side_by_side() {
     let text = runs.history(&["compare", &ids[0], "latest"]).stdout.replace('\n', " ");
     assert!(text.contains("Trials are paired within a run, not between runs"), "{text}");
     assert!(text.contains("Measured in run 1 alone: `compare, sleep 0.002, wall`"), "{text}");
+    assert!(text.contains(" and 3 more."), "two of the five metrics are named: {text}");
 }
 
 #[test]

@@ -153,7 +153,10 @@ fn run_comparison() -> RunComparison {
             point("memory_peak", Unit::Byte, [1.688e6, 1.688e6]),
             point("exit", Unit::One, [0.0, 0.0]),
         ],
-        unmatched_points: [vec!["compare, bin/c, wall".into()], Vec::new()],
+        unmatched_points: [
+            ["wall", "user", "system", "exit"].map(|metric| format!("compare, bin/c, {metric}")).into(),
+            Vec::new(),
+        ],
         claims: vec![ComparedClaim {
             experiment: "compare".into(),
             id: "bin/b x".into(),

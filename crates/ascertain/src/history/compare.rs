@@ -108,7 +108,8 @@ fn compared_claim(both: [&ClaimResult; 2]) -> ComparedClaim {
     }
 }
 
-/// What may explain why two runs differ. The seed differs between any two, and what is measured of a machine may.
+/// What may explain why two runs differ. The seed differs between any two, and what is measured of a machine may; how
+/// long a run goes on beyond what was asked for follows from that.
 fn facts(run: &Loaded) -> Value {
     let mut facts = json!({
         "ascertain_version": run.header.ascertain_version,
@@ -116,7 +117,13 @@ fn facts(run: &Loaded) -> Value {
         "config": run.header.plan.config,
         "commands": run.header.plan.commands,
     });
-    for (part, changing) in [("machine", "load_1m"), ("machine", "clock_step_ns"), ("config", "seed")] {
+    for (part, changing) in [
+        ("machine", "load_1m"),
+        ("machine", "clock_step_ns"),
+        ("config", "seed"),
+        ("config", "table_trials"),
+        ("config", "longest_time"),
+    ] {
         facts[part].as_object_mut().map(|part| part.remove(changing));
     }
     facts

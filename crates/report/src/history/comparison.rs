@@ -164,6 +164,9 @@ impl ClaimSide {
     }
 }
 
+/// So many names of what only one run has are said; JSON has all.
+const MOST_ALONE: usize = 2;
+
 /// What every reader of such a table must know.
 const NO_VERDICT: &str = "Trials are paired within a run, not between runs: what differs between the medians may be \
                           the machine's doing, so the last column describes and nothing is concluded of it. To know, \
@@ -243,11 +246,15 @@ impl RunComparison {
         grid
     }
 
-    /// What has no counterpart, a sentence a run.
+    /// What has no counterpart, a sentence a run, which names some of it.
     fn unmatched(&self) -> Vec<String> {
         let said = |kind: &str, names: &[String], run: usize| {
-            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-            (!names.is_empty()).then(|| format!("{kind} in run {run} alone: {}.", names.join(", ")))
+            let named: Vec<String> = names.iter().take(MOST_ALONE).map(|name| quoted(name)).collect();
+            let more = match names.len().saturating_sub(MOST_ALONE) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            (!names.is_empty()).then(|| format!("{kind} in run {run} alone: {}{more}.", named.join(", ")))
         };
         let points = self.unmatched_points.iter().zip(1..).filter_map(|(names, run)| said("Measured", names, run));
         let claims = self.unmatched_claims.iter().zip(1..).filter_map(|(names, run)| said("Judged", names, run));
