@@ -7,6 +7,10 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+/// The environment variable with the path of the list that [`left_out`] adds to. A test that runs tests as another user
+/// removes it, since that one may not write there, and says what they left out itself.
+pub const LIST: &str = "ASCERTAIN_LEFT_OUT";
+
 /// Says that the test is left out, or a part of it, and why: past the harness, which shows nothing of what passes, and
 /// to `cargo xtask test`, which ends with a list of them.
 ///
@@ -17,7 +21,7 @@ pub fn left_out(why: impl Display) {
     let why = why.to_string().replace('\n', " ");
     let line = format!("{}: {why}\n", thread.name().unwrap_or("a thread of a test"));
     let _ = std::io::stderr().write_all(format!("left out: {line}").as_bytes());
-    if let Some(list) = std::env::var_os("ASCERTAIN_LEFT_OUT") {
+    if let Some(list) = std::env::var_os(LIST) {
         let list_it = || File::options().append(true).create(true).open(&list)?.write_all(line.as_bytes());
         list_it().unwrap_or_else(|error| panic!("{list:?}, where it would say {line:?}: {error}"));
     }
