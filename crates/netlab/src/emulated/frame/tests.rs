@@ -212,7 +212,8 @@ proptest! {
         sent in sent(),
         link in 0..20_usize,
     ) {
-        let strange = [&sent.frame()[..bytes.len().min(60)], &bytes].concat();
+        let whole = sent.frame();
+        let strange = [&whole[..bytes.len().min(60).min(whole.len())], &bytes].concat();
         for bytes in [&bytes, &strange] {
             let Some(frame) = Frame::new(bytes, link) else { continue };
             let _ = frame.flow();
