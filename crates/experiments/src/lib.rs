@@ -3,6 +3,8 @@
 mod claims;
 #[cfg(any(feature = "numeric", feature = "sync"))]
 mod compiled;
+#[cfg(feature = "networks")]
+mod links;
 mod registry;
 #[cfg(any(feature = "numeric", feature = "sync"))]
 mod threads;

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{env, fs, io};
 
+use ascertain_engine::experiment::{Arm, Level};
 use ascertain_netlab::Error;
 use ascertain_netlab::http::{Tls, TlsVersion, trusting};
+
+use crate::links::OURS;
 
 /// Where systems keep the certificates that they trust.
 const ROOTS: [&str; 4] = [
@@ -27,6 +30,15 @@ pub struct Url {
 }
 
 impl Url {
+    /// The one that a factor names; none where it is ours.
+    ///
+    /// # Errors
+    /// Why it is none, for people.
+    pub fn of(arm: &Arm, factor: &str) -> Result<Option<Self>, String> {
+        let level = arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS);
+        level.map(|level| Self::parse(&level)).transpose()
+    }
+
     /// # Errors
     /// Why it is none, for people.
     pub fn parse(text: &str) -> Result<Self, String> {

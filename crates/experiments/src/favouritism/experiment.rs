@@ -14,6 +14,12 @@ use ascertain_engine::experiment::{
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
+#[cfg(not(target_os = "linux"))]
+use crate::links::elsewhere::{is_available, open};
+use crate::links::{self, OURS};
+#[cfg(target_os = "linux")]
+use {flows::open, places::is_available};
+
 /// One's own download, alone and beside a speed test.
 pub struct Favouritism;
 
@@ -23,12 +29,9 @@ const BESIDE_TEST: &str = "beside-test";
 const THROUGHPUT: usize = 0;
 const TEST_THROUGHPUT: usize = 1;
 const LATE: usize = 2;
-const UNFAITHFUL: usize = 3;
 
 const FAIR: &str = "fair";
 const CHEATING: &str = "cheating";
-/// The level of `url` and of `speedtest` where it is ours, behind an emulated link.
-const OURS: &str = "none";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "favouritism".into(),
@@ -75,17 +78,13 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         ),
         Factor::new("speedtest", "the same of a speed test, where there is a url", OURS, Accepts::Anything),
     ],
-    metrics: vec![
+    metrics: [
         Metric::new("throughput", "of one's own download", Unit::BytePerSecond, Better::Higher),
         Metric::new("test_throughput", "of the speed test, all streams", Unit::BytePerSecond, Better::Higher),
-        Metric::time("late", "by how much segments arrive later than the link would have it, p99"),
-        Metric::new(
-            "unfaithful",
-            "1 where that is above 0.3 ms, or segments were lost that should not have been",
-            Unit::One,
-            Better::Lower,
-        ),
-    ],
+    ]
+    .into_iter()
+    .chain(links::metrics())
+    .collect(),
     plots: Vec::new(),
 });
 
@@ -100,23 +99,11 @@ impl Experiment for Favouritism {
         [FAIR, CHEATING].into_iter().flat_map(|link| [ALONE, BESIDE_TEST].map(|variant| arm(variant, link))).collect()
     }
 
-    #[cfg(target_os = "linux")]
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        places::is_available(arm)
+        is_available(arm)
     }
 
-    #[cfg(not(target_os = "linux"))]
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Err(Unavailable::other("emulated links, and what the kernel knows of a connection, need Linux"))
-    }
-
-    #[cfg(target_os = "linux")]
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        Ok(Box::new(flows::Flows::open(arms, setup)?))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        Err(TargetError::Failed("emulated links need Linux".into()))
+        open(arms, setup)
     }
 }

@@ -11,13 +11,14 @@ use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, T
 use ascertain_netlab::{RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
 
-use super::places::{Place, Source, failed};
-use super::{BESIDE_TEST, LATE, TEST_THROUGHPUT, THROUGHPUT, UNFAITHFUL};
+use super::places::{Place, Source};
+use super::{BESIDE_TEST, LATE, TEST_THROUGHPUT, THROUGHPUT};
+use crate::links::{failed, watched};
 
 /// How often what takes long looks whether somebody asked for the end.
 const LOOK: Duration = Duration::from_millis(50);
 
-pub struct Flows {
+struct Flows {
     targets: Vec<Target>,
     stop: Stop,
 }
@@ -31,8 +32,12 @@ struct Target {
     measured: Duration,
 }
 
+pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+    Ok(Box::new(Flows::open(arms, setup)?))
+}
+
 impl Flows {
-    pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
+    fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let mut places = BTreeMap::new();
         let targets = arms.iter().map(|arm| Target::new(arm, &mut places)).collect::<Result<_, _>>()?;
         Ok(Self { targets, stop: setup.stop.clone() })
@@ -153,19 +158,14 @@ impl Session for Flows {
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &self.targets[arm];
-        let report = || target.place.link.as_ref().map(|link| link.report().map_err(failed)).transpose();
-        let before = report()?;
-        let [own, test] = target.throughputs(&self.stop)?;
-        out.push(THROUGHPUT, own);
-        if target.streams > 0 {
-            out.push(TEST_THROUGHPUT, test);
-        }
-        if let (Some(after), Some(before)) = (report()?, before) {
-            let report = after.since(&before);
-            out.push(LATE, report.lateness.quantile_ns(0.99).unwrap_or(0) as f64);
-            out.push(UNFAITHFUL, f64::from(u8::from(report.is_unfaithful())));
-        }
-        Ok(())
+        watched(target.place.link.as_ref(), LATE, out, |out| {
+            let [own, test] = target.throughputs(&self.stop)?;
+            out.push(THROUGHPUT, own);
+            if target.streams > 0 {
+                out.push(TEST_THROUGHPUT, test);
+            }
+            Ok(())
+        })
     }
 }
 

@@ -1,15 +1,15 @@
 //! What is downloaded, and through what: emulated links with two servers behind them, and somebody's servers.
 
 use std::fmt::Display;
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
+use ascertain_engine::experiment::{Arm, TargetError, Unavailable};
 use ascertain_netlab::http::{Connection, Offer, Request, Server, TlsVersion};
 use ascertain_netlab::model::{Conditions, Favoured, Throttle, TokenBucket};
 use ascertain_netlab::{Link, Phases, RunningLink, now_ns};
 
-use super::{CHEATING, OURS};
+use super::CHEATING;
+use crate::links::{self, failed};
 use crate::url::{Url, trusted_here};
 
 const OWN_PORT: u16 = 8000;
@@ -22,28 +22,21 @@ const BURST_BYTES: u64 = 10 * FULL_SEGMENT_BYTES;
 /// As long as nobody answers, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub fn failed(error: impl ToString) -> TargetError {
-    TargetError::Failed(error.to_string())
-}
-
 /// One's own file and the speed test's, where they are not ours.
 fn urls_of(arm: &Arm) -> Result<Option<[Url; 2]>, String> {
-    let level = |factor| arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS);
-    match (level("url"), level("speedtest")) {
-        (Some(own), Some(test)) => Ok(Some([Url::parse(&own)?, Url::parse(&test)?])),
+    match (Url::of(arm, "url")?, Url::of(arm, "speedtest")?) {
+        (Some(own), Some(test)) => Ok(Some([own, test])),
         (None, None) => Ok(None),
         _ => Err("`url` and `speedtest` go together: name what you download, and what the speed test does".into()),
     }
 }
 
-/// Whether there are links, if one is needed: one is made to see that, once.
+/// Whether there are links, if one is needed.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
-    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
-    if urls_of(arm).map_err(Unavailable::other)?.is_some() {
-        return Ok(());
+    match urls_of(arm).map_err(Unavailable::other)? {
+        Some(_) => Ok(()),
+        None => links::is_available(&Link::default()),
     }
-    let try_it = || Link::default().start().map(drop).map_err(|error| error.to_string());
-    TRIED.get_or_init(try_it).clone().map_err(Unavailable::other)
 }
 
 /// Both directions of the arm's link, from the near side and to it: only what is downloaded is throttled.

@@ -17,6 +17,12 @@ use ascertain_netlab::http::Protocol::{self, Http1, Http2};
 use ascertain_netlab::http::TlsVersion::{self, V1_2, V1_3};
 use ascertain_sys::machine::Machine;
 
+#[cfg(not(target_os = "linux"))]
+use crate::links::elsewhere::{is_available, open};
+use crate::links::{self, OURS};
+#[cfg(target_os = "linux")]
+use {pages::open, places::is_available};
+
 /// Pages and the first flight.
 pub struct FirstFlight;
 
@@ -32,7 +38,6 @@ const BODY: usize = 8;
 const OVER: usize = 9;
 const TRIM: usize = 10;
 const LATE: usize = 11;
-const UNFAITHFUL: usize = 12;
 
 /// Who answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,7 +79,6 @@ const WAYS: [Way; 12] = [
 /// The level of `bytes` that asks for the cliff: an empty page has no flight.
 const SEARCH: u64 = 0;
 const KERNEL: &str = "kernel";
-const OURS: &str = "none";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "first-flight".into(),
@@ -114,7 +118,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Accepts::Anything,
         ),
     ],
-    metrics: vec![
+    metrics: [
         Metric::time("time", "from the request to the last byte of the answer, without connecting"),
         Metric::new("round_trips", "the same, in round trips of the link", Unit::One, Better::Lower),
         Metric::new("cliff", "the largest page that takes one round trip", Unit::Byte, Better::Higher),
@@ -131,14 +135,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Better::Lower,
         ),
         Metric::new("trim", "how much less of it should take a round trip less", Unit::Byte, Better::Lower),
-        Metric::time("late", "by how much segments arrive later than the link would have it, p99"),
-        Metric::new(
-            "unfaithful",
-            "1 where that is above 0.3 ms, or segments were lost that should not have been",
-            Unit::One,
-            Better::Lower,
-        ),
-    ],
+    ]
+    .into_iter()
+    .chain(links::metrics())
+    .collect(),
     plots: vec![Plot::Sweep { metric: "round_trips".into(), factor: "bytes".into(), footprints: Vec::new() }],
 });
 
@@ -153,23 +153,11 @@ impl Experiment for FirstFlight {
         WAYS.iter().map(|way| Arm { variant: way.name.into(), point: point.clone() }).collect()
     }
 
-    #[cfg(target_os = "linux")]
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        places::is_available(arm)
+        is_available(arm)
     }
 
-    #[cfg(not(target_os = "linux"))]
-    fn available(&self, _: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        Err(Unavailable::other("emulated links need Linux"))
-    }
-
-    #[cfg(target_os = "linux")]
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        Ok(Box::new(pages::Pages::open(arms, setup)?))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        Err(TargetError::Failed("emulated links need Linux".into()))
+        open(arms, setup)
     }
 }

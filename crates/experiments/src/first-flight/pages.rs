@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
 use ascertain_netlab::http::{Connection, Offer, Request, trusting_ours};
-use ascertain_netlab::{Phase, Phases, Report, RunningLink, now_ns, tcp};
+use ascertain_netlab::{Phase, Phases, RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
 
 use super::cliff::{Answer, Cliff, Search, Window};
-use super::places::{LinkKey, Places, Serving, failed, url_of, way_of};
+use super::places::{LinkKey, Places, Serving, way_of};
 use super::{
-    BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUESTS, ROUND_TRIP, ROUND_TRIPS, SEARCH, TIME, TRIM,
-    UNFAITHFUL, Way,
+    BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUESTS, ROUND_TRIP, ROUND_TRIPS, SEARCH, TIME, TRIM, Way,
 };
-use crate::url::trusted_here;
+use crate::links::{failed, watched};
+use crate::url::{Url, trusted_here};
 
 /// Longer than any answer takes beside its round trips, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,13 +27,17 @@ const RECORD_BYTES: u64 = 1 << 14;
 /// To see that a server answers at all.
 const SMALL_BYTES: u64 = 1_000;
 
-pub struct Pages {
+struct Pages {
     targets: Vec<Target>,
     stop: Stop,
 }
 
+pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+    Ok(Box::new(Pages::open(arms, setup)?))
+}
+
 impl Pages {
-    pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
+    fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let mut places = Places::default();
         let targets = arms.iter().map(|arm| Target::new(arm, &mut places)).collect::<Result<_, _>>()?;
         Ok(Self { targets, stop: setup.stop.clone() })
@@ -93,7 +97,8 @@ impl Target {
     fn new(arm: &Arm, places: &mut Places) -> Result<Self, TargetError> {
         let (way, key) = (way_of(arm)?, LinkKey::of(arm)?);
         let (rtt, idle) = (Duration::from_millis(key.rtt_ms), Duration::from_millis(arm.integer("idle_ms")?));
-        let (server, link, host, limit, tls, stream) = if let Some(url) = url_of(arm)? {
+        let url = Url::of(arm, "url").map_err(TargetError::Failed)?;
+        let (server, link, host, limit, tls, stream) = if let Some(url) = url {
             let unreached = |error| TargetError::Failed(format!("{url}: {error}"));
             let (address, stream) = url.connect(PATIENCE / 4).map_err(unreached)?;
             let tls = way.tls.map(trusted_here).transpose().map_err(TargetError::Failed)?;
@@ -160,11 +165,6 @@ impl Target {
         })
     }
 
-    /// What the link did so far.
-    fn report(&self) -> Result<Option<Report>, TargetError> {
-        self.link.as_ref().map(|link| link.report().map_err(failed)).transpose()
-    }
-
     fn check(&mut self, connection: &Connection) -> Result<(), TargetError> {
         let session = connection.session();
         let cipher = session.map(|session| session.cipher.clone());
@@ -221,31 +221,27 @@ impl Session for Pages {
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &mut self.targets[arm];
-        let before = target.report()?;
-        if target.bytes == SEARCH && target.link.is_some() {
-            let cliff = target.cliff(trial.seed, &self.stop)?;
-            out.push(CLIFF, cliff.body_bytes as f64);
-            out.push(PREDICTED, cliff.predicted_bytes as f64);
-            out.push(MISSED, cliff.body_bytes.abs_diff(cliff.predicted_bytes) as f64);
-            out.push(REQUESTS, cliff.requests as f64);
-        } else {
-            let page = target.fetch(target.bytes)?;
-            let rtt_ns = if target.link.is_some() { target.rtt.as_nanos() as u64 } else { page.connect_ns.max(1) };
-            let (over_bytes, trim_bytes) = page.excess_bytes(target.window);
-            out.push(TIME, page.time_ns as f64);
-            out.push(ROUND_TRIPS, page.time_ns as f64 / rtt_ns as f64);
-            out.push(ROUND_TRIP, page.connect_ns as f64);
-            out.push(HEAD, page.around_bytes as f64);
-            out.push(BODY, page.body_bytes as f64);
-            out.push(OVER, over_bytes as f64);
-            out.push(TRIM, trim_bytes as f64);
-        }
-        if let (Some(after), Some(before)) = (target.report()?, before) {
-            let report = after.since(&before);
-            out.push(LATE, report.lateness.quantile_ns(0.99).unwrap_or(0) as f64);
-            out.push(UNFAITHFUL, f64::from(u8::from(report.is_unfaithful())));
-        }
-        Ok(())
+        watched(target.link.clone().as_deref(), LATE, out, |out| {
+            if target.bytes == SEARCH && target.link.is_some() {
+                let cliff = target.cliff(trial.seed, &self.stop)?;
+                out.push(CLIFF, cliff.body_bytes as f64);
+                out.push(PREDICTED, cliff.predicted_bytes as f64);
+                out.push(MISSED, cliff.body_bytes.abs_diff(cliff.predicted_bytes) as f64);
+                out.push(REQUESTS, cliff.requests as f64);
+            } else {
+                let page = target.fetch(target.bytes)?;
+                let rtt_ns = if target.link.is_some() { target.rtt.as_nanos() as u64 } else { page.connect_ns.max(1) };
+                let (over_bytes, trim_bytes) = page.excess_bytes(target.window);
+                out.push(TIME, page.time_ns as f64);
+                out.push(ROUND_TRIPS, page.time_ns as f64 / rtt_ns as f64);
+                out.push(ROUND_TRIP, page.connect_ns as f64);
+                out.push(HEAD, page.around_bytes as f64);
+                out.push(BODY, page.body_bytes as f64);
+                out.push(OVER, over_bytes as f64);
+                out.push(TRIM, trim_bytes as f64);
+            }
+            Ok(())
+        })
     }
 }
 

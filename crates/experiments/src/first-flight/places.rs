@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
@@ -12,15 +11,12 @@ use ascertain_netlab::http::{Server, TlsVersion};
 use ascertain_netlab::installed::{Program, Running, caddy, nginx};
 use ascertain_netlab::{Carrier, Error, Link, RunningLink};
 
-use super::{Host, KERNEL, OURS, WAYS, Way};
+use super::{Host, KERNEL, WAYS, Way};
+use crate::links::{self, failed};
 use crate::url::Url;
 
 /// Servers listen from this port on.
 const FIRST_PORT: u16 = 8000;
-
-pub fn failed(error: impl ToString) -> TargetError {
-    TargetError::Failed(error.to_string())
-}
 
 /// Links that are alike are one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +34,7 @@ impl LinkKey {
 
     /// Each segment is to be a frame of its own, for the kernel counts frames: so it is on a TUN without offloads, and
     /// on virtual Ethernet, which is left where there is no TUN.
-    fn start(&self) -> Result<RunningLink, Error> {
+    fn link(&self) -> Link {
         let link = Link {
             rtt: Duration::from_millis(self.rtt_ms),
             initial_window_segments: u32::try_from(self.window).ok(),
@@ -46,10 +42,7 @@ impl LinkKey {
             carrier: Some(Carrier::Tun { has_offloads: false }),
             ..Link::default()
         };
-        match link.start() {
-            Err(Error::NoCarrier { .. }) => Link { carrier: None, ..link }.start(),
-            link => link,
-        }
+        if links::is_available(&link).is_ok() { link } else { Link { carrier: None, ..link } }
     }
 }
 
@@ -69,17 +62,10 @@ impl Way {
     }
 }
 
-/// Somebody's page; none for ours.
-pub fn url_of(arm: &Arm) -> Result<Option<Url>, TargetError> {
-    let level = arm.point.get("url").map(Level::to_string).filter(|level| level != OURS);
-    level.map(|level| Url::parse(&level).map_err(TargetError::Failed)).transpose()
-}
-
-/// Whether there is such a link, and the server. Links are made to see that: once each kind.
+/// Whether there is such a link, and the server.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
-    static TRIED: Mutex<BTreeMap<Option<String>, Result<(), String>>> = Mutex::new(BTreeMap::new());
     let (way, key) = (way_of(arm).map_err(Unavailable::other)?, LinkKey::of(arm).map_err(Unavailable::other)?);
-    match url_of(arm) {
+    match Url::of(arm, "url") {
         Ok(Some(url)) if way.host != Host::Own => return Err(Unavailable::other(format!("{url} has its own server"))),
         Ok(Some(url)) if way.tls.is_some() != url.is_secure => {
             return Err(Unavailable::other(format!("{url} is for {}", if url.is_secure { "TLS" } else { "`http`" })));
@@ -91,9 +77,7 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     if let Some(program) = way.program(([127, 0, 0, 1], FIRST_PORT).into()) {
         program.is_installed().map_err(Unavailable::other)?;
     }
-    let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
-    let try_it = || key.start().map(drop).map_err(|error| error.to_string());
-    tried.entry(key.congestion.clone()).or_insert_with(try_it).clone().map_err(Unavailable::other)
+    links::is_available(&key.link())
 }
 
 /// A server, at the far side of a link or elsewhere.
@@ -149,7 +133,7 @@ impl Places {
         if let Some(link) = self.links.get(key) {
             return Ok(link.clone());
         }
-        let link = Rc::new(key.start()?);
+        let link = Rc::new(key.link().start()?);
         self.links.insert(key.clone(), link.clone());
         Ok(link)
     }

@@ -1,0 +1,86 @@
+//! What experiments through emulated links have in common.
+
+use ascertain_engine::experiment::{Better, Metric};
+use ascertain_engine::unit::Unit;
+
+/// The level of a factor that names somebody's server, where it is ours, behind an emulated link.
+pub const OURS: &str = "none";
+
+/// How faithful a link was meanwhile: an experiment has these metrics behind its own.
+pub fn metrics() -> [Metric; 2] {
+    [
+        Metric::time("late", "by how much segments arrive later than the link would have it, p99"),
+        Metric::new(
+            "unfaithful",
+            "1 where that is above 0.3 ms, or segments were lost that should not have been",
+            Unit::One,
+            Better::Lower,
+        ),
+    ]
+}
+
+#[cfg(target_os = "linux")]
+pub use here::{failed, is_available, watched};
+
+#[cfg(target_os = "linux")]
+mod here {
+    use std::sync::{Mutex, PoisonError};
+
+    use ascertain_engine::experiment::{Samples, TargetError, Unavailable};
+    use ascertain_netlab::{Link, RunningLink};
+
+    /// An error as the target's.
+    pub fn failed(error: impl ToString) -> TargetError {
+        TargetError::Failed(error.to_string())
+    }
+
+    /// Whether there are such links: one is made to see that, once for each carrier and congestion control.
+    pub fn is_available(link: &Link) -> Result<(), Unavailable> {
+        static TRIED: Mutex<Vec<(Link, Result<(), String>)>> = Mutex::new(Vec::new());
+        let (carrier, congestion_control) = (link.carrier, link.congestion_control.clone());
+        let alike = Link { carrier, congestion_control, ..Link::default() };
+        let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = tried.iter().find(|(of, _)| *of == alike).map(|(_, before)| before.clone());
+        let seen = before.unwrap_or_else(|| {
+            let seen = alike.start().map(drop).map_err(|error| error.to_string());
+            tried.push((alike, seen.clone()));
+            seen
+        });
+        seen.map_err(Unavailable::other)
+    }
+
+    /// Measures, and notes how faithful the link was meanwhile, where there is one. [`metrics`](super::metrics) are
+    /// the experiment's from this index on.
+    pub fn watched(
+        link: Option<&RunningLink>,
+        late: usize,
+        out: &mut Samples,
+        measure: impl FnOnce(&mut Samples) -> Result<(), TargetError>,
+    ) -> Result<(), TargetError> {
+        let report = || link.map(|link| link.report().map_err(failed)).transpose();
+        let before = report()?;
+        measure(out)?;
+        if let (Some(after), Some(before)) = (report()?, before) {
+            let report = after.since(&before);
+            out.push(late, report.lateness.quantile_ns(0.99).unwrap_or(0) as f64);
+            out.push(late + 1, f64::from(u8::from(report.is_unfaithful())));
+        }
+        Ok(())
+    }
+}
+
+/// What stands for an experiment's sessions where there are no emulated links.
+#[cfg(not(target_os = "linux"))]
+pub mod elsewhere {
+    use ascertain_engine::experiment::{Arm, Session, Setup, TargetError, Unavailable};
+
+    const WHY: &str = "emulated links need Linux";
+
+    pub fn is_available(_: &Arm) -> Result<(), Unavailable> {
+        Err(Unavailable::other(WHY))
+    }
+
+    pub fn open(_: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Err(TargetError::Failed(WHY.into()))
+    }
+}
