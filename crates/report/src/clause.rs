@@ -120,12 +120,18 @@ pub(crate) fn worse(measure: &Measure) -> &'static str {
     }
 }
 
+/// "`user`", or "time" for the metric that everybody thinks of.
+pub(crate) fn named(measure: &Measure) -> String {
+    match measure.metric.as_str() {
+        "wall" | "time" => "time".into(),
+        metric => quoted(metric),
+    }
+}
+
 /// " in `user`", unless the metric is the one that everybody thinks of.
 pub(crate) fn in_metric(measure: &Measure) -> String {
-    match measure.metric.as_str() {
-        "wall" | "time" => String::new(),
-        metric => format!(" in {}", quoted(metric)),
-    }
+    let name = named(measure);
+    if name == "time" { String::new() } else { format!(" in {name}") }
 }
 
 /// The two arms' names with the factors in which they differ, and with those that stand in a command line.
