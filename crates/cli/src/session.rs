@@ -32,7 +32,6 @@ pub fn seed(given: Option<u64>) -> u64 {
 
 /// Carries out what was asked for with the shipped experiments, and prints what came of it.
 pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::Result<Ending> {
-    let quiet = common.display.quiet;
     let purpose = request.purpose(&plan);
     let watched = plan.clone();
     let evidence = (!common.no_evidence).then(|| common.evidence.clone().unwrap_or_else(evidence::runs_folder));
@@ -45,11 +44,7 @@ pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::R
             stop: interrupt::Stop::default(),
             observer,
         };
-        let done = ascertain::carry_out(request, plan, context)?;
-        if let (Some(folder), false) = (&done.run.folder, quiet) {
-            output::note(&format!("evidence: {}", folder.display()));
-        }
-        Ok(done)
+        Ok(ascertain::carry_out(request, plan, context)?)
     };
     let shown = (&common.display, common.explain);
     with_observer(&watched, &purpose, &common.exports, shown, carry_out)
@@ -133,6 +128,9 @@ pub fn with_observer(
     let line = Line::new(!quiet && !shows_output);
     let done = carry_out(&mut Watching { line, files: &mut files, is_quiet: quiet })?;
     let run = &done.run;
+    if let (Some(folder), false) = (&run.folder, quiet) {
+        output::note(&format!("evidence: {}", folder.display()));
+    }
     for failure in &done.cleanup_failures {
         output::note(&format!("error: {failure}"));
     }
@@ -176,6 +174,6 @@ fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
 
 /// The command that takes up a run that was kept.
 fn continuing(run: &Run, options: &[&str]) -> Option<String> {
-    let folder = run.folder.as_ref()?.to_string_lossy();
-    Some(process::join(&[&["ascertain", "continue", &folder], options].concat()))
+    let run = report::argument(run.folder.as_ref()?);
+    Some(process::join(&[&["ascertain", "continue", &run], options].concat()))
 }

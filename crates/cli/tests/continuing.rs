@@ -8,7 +8,6 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use ascertain_sys::process;
 use common::{ascertain, command, runs};
 use serde_json::Value;
 
@@ -70,8 +69,8 @@ fn what_is_continued_fails_as_it_would_have() {
 fn what_is_undecided_says_how_to_go_on() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["compare", "-r", "8", "sleep 0.001", "sleep 0.06"]);
-    let run = process::join(&[runs(state.path()).pop().unwrap().to_string_lossy()]);
-    let how = format!("`ascertain continue {run} --max-trials 16`");
+    let run = runs(state.path()).pop().unwrap();
+    let how = format!("`ascertain continue {} --max-trials 16`", run.file_name().unwrap().display());
     assert!(ran.stderr.contains(&format!("undecided: {how} goes on with it")), "{}", ran.stderr);
     let on = ["continue", "--max-trials", "10000", "--max-time", "10min", "--format", "json"];
     let ran = ascertain(state.path(), &on);

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Ran, ascertain, command, ran};
+use common::{Ran, ascertain, command, ran, runs};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -159,4 +159,17 @@ fn nothing_is_drawn_where_commands_write() {
     let arguments = ["compare", "--no-evidence", "-r", "1", "--show-output", "sh -c 'sleep 1.2; echo seen >&2'"];
     let (seen, _) = Watched::new(state.path(), 80, &[], &arguments).ended();
     assert_eq!(seen, "seen\n");
+}
+
+/// What is told when a run has ended begins its own line.
+#[test]
+fn the_line_is_gone_before_anything_else_is_said() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "-r", "9", "sleep 0.001", "sleep 0.06"];
+    let (seen, _) = Watched::new(state.path(), 80, &[], &arguments).ended();
+    let rest = seen.rsplit_once("\x1b[K").unwrap().1;
+    assert!(seen.contains(" left") && rest.starts_with("evidence: "), "{seen:?}");
+    let name = runs(state.path()).pop().unwrap();
+    let how = format!("undecided: `ascertain continue {} --max-trials 18`", name.file_name().unwrap().display());
+    assert!(rest.contains(&how), "{seen:?}");
 }

@@ -56,7 +56,7 @@ fn compared(measure: &Measure, scale: Effect, bound: Bound, baseline: &str) -> S
 pub(crate) const NOT_ALIKE: &str = "trials not alike";
 
 /// What a claim asks for, in the unit of the figure that it is judged by: "at least 8x", "16 to 36x", "at most 5 ms",
-/// "time <= 5 ms, 99 %". Empty where it asks for an order, or several things.
+/// "time <= 5 ms, 99 %", "size 660 B to 1.1 kB". Empty where it asks for an order, or several things.
 pub(crate) fn claimed(claim: &ClaimResult) -> String {
     let is_rate = claim.asked.judging == Judging::Rate && claim.rate_claimed != 0.5;
     let often = if is_rate { format!(", {}", exact_percent(claim.rate_claimed)) } else { String::new() };
@@ -77,9 +77,18 @@ pub(crate) fn claimed(claim: &ClaimResult) -> String {
             };
             asked + &often
         }
-        [TestSpec::Predicate { predicate, .. }] => format!("{predicate}{often}"),
+        [TestSpec::Predicate { predicate, .. }] => between(predicate).unwrap_or_else(|| predicate.clone()) + &often,
         _ => String::new(),
     }
+}
+
+/// "time 25 to 50 ms" for `time >= 25 ms and time <= 50 ms`.
+fn between(predicate: &str) -> Option<String> {
+    let (low, high) = predicate.split_once(" and ")?;
+    let ((metric, low), (of_high, high)) = (low.split_once(" >= ")?, high.split_once(" <= ")?);
+    let unit = high.split_once(' ').map_or("", |(_, unit)| unit);
+    let low = low.strip_suffix(unit).unwrap_or(low).trim_end();
+    (metric == of_high && !high.contains(" and ")).then(|| format!("{metric} {low} to {high}"))
 }
 
 /// Of a comparison that asks for an order: what it is by, the command, and the reference.
@@ -111,12 +120,18 @@ pub(crate) fn worse(measure: &Measure) -> &'static str {
     }
 }
 
+/// "`user`", or "time" for the metric that everybody thinks of.
+pub(crate) fn named(measure: &Measure) -> String {
+    match measure.metric.as_str() {
+        "wall" | "time" => "time".into(),
+        metric => quoted(metric),
+    }
+}
+
 /// " in `user`", unless the metric is the one that everybody thinks of.
 pub(crate) fn in_metric(measure: &Measure) -> String {
-    match measure.metric.as_str() {
-        "wall" | "time" => String::new(),
-        metric => format!(" in {}", quoted(metric)),
-    }
+    let name = named(measure);
+    if name == "time" { String::new() } else { format!(" in {name}") }
 }
 
 /// The two arms' names with the factors in which they differ, and with those that stand in a command line.

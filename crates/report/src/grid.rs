@@ -403,7 +403,8 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
         }
     }
     let numbers = ["Trials", metrics[0], "95 % interval", "p99"].into_iter().chain(metrics[1..].iter().copied());
-    let mut columns = vec![("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose)];
+    let variant = if metrics[0] == "wall" { "Command" } else { "Variant" };
+    let mut columns = vec![(variant, ColumnKind::Prose), ("At", ColumnKind::Prose)];
     columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
     let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]).with_extras_from(5);
     let mut arms: Vec<ArmKey> = points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();

@@ -28,6 +28,16 @@ pub(crate) fn distance(claim: &ClaimResult) -> f64 {
     Standing::of(claim).map_or(0.0, |standing| -standing.value.ln())
 }
 
+/// Where a claim that asks for a range ends on that scale: as far inside as its middle is.
+pub(crate) fn range_claimed(claim: &ClaimResult) -> Option<f64> {
+    match claim.asked.tests.as_slice() {
+        [TestSpec::Versus { scale: Effect::Ratio, bound: Bound::Within(least, most), .. }] => {
+            Some((most / least).sqrt())
+        }
+        _ => None,
+    }
+}
+
 fn of_ratio(claim: &ClaimResult, ratio: f64, bound: Bound) -> Standing {
     let (low, high) = match claim.asked.judging {
         // There is no chance in it, or the trials are not alike and have no one ratio: the estimate is all there is.

@@ -113,16 +113,18 @@ impl Style {
         lines.iter().map(|line| draw(line) + "\n").collect()
     }
 
-    /// The columns side by side where they fit, else stacked; `None` where words or numbers would be broken even so.
+    /// The columns side by side where they fit, else stacked: where that helps, so that a long path stays whole. `None`
+    /// where words or numbers would be broken even so.
     fn layout(self, flat: &Sheet) -> Option<Table> {
         let width = usize::from(self.columns());
-        for sheet in [flat, &flat.stacked(1)] {
-            if sheet.least_width(COMFORTABLE_PROSE, 0) <= width {
-                return Some(self.table_of(sheet));
-            }
-        }
-        let stacked = flat.stacked(2);
-        (stacked.least_width(LEAST_PROSE, LONGEST_WORD) <= width).then(|| self.table_of(&stacked))
+        let sheets = [flat.clone(), flat.stacked(1), flat.stacked(2)];
+        let first = |sheets: &[Sheet], prose: usize, word: usize| {
+            let found = sheets.iter().find(|sheet| sheet.least_width(prose, word) <= width)?;
+            Some(self.table_of(found))
+        };
+        first(&sheets, COMFORTABLE_PROSE, width / 2)
+            .or_else(|| first(&sheets[..2], COMFORTABLE_PROSE, 0))
+            .or_else(|| first(&sheets[2..], LEAST_PROSE, LONGEST_WORD))
     }
 
     /// Each row as a paragraph for its first cell, and a line or more for each of the others, after its heading.
@@ -388,9 +390,10 @@ fn brief(sentence: &str, style: &Style) -> String {
     if whole.lines().count() > 2 { style.sentence(&plain(&shortened(sentence))) } else { whole }
 }
 
-/// What `slo` prints: the verdict as a sentence, and what was measured.
+/// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is.
 pub fn slo(outcome: &Outcome, style: &Style) -> String {
-    format!("{}\n{}", sentences(outcome, style), points_table(outcome, style))
+    let tables = grid::points(outcome).into_iter().map(|(_, grid)| style.table(&grid));
+    parted([sentences(outcome, style)].into_iter().chain(tables).chain([left_out(outcome, style)]))
 }
 
 /// What threatens a run's results, in a line or two; empty when nothing does. What follows from each, the report

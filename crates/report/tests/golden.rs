@@ -66,6 +66,21 @@ fn terminal_tables_fit_their_width() {
     }
 }
 
+/// Where columns can stand below others instead, a path is not broken.
+#[test]
+fn a_long_path_stays_whole_where_there_is_room_for_it() {
+    let mut run = common::compare();
+    let path = "/home/somebody/work/project/target/release/app";
+    for point in run.points.iter_mut().filter(|point| point.variant.contains("parallel")) {
+        point.variant = format!("{path} big.txt");
+    }
+    for width in [110, 140] {
+        let style = Style { color: false, width, ..Style::default() };
+        let text = terminal::compare_table(&run, &TableLayout::default(), &style);
+        assert!(text.contains(path) && text.starts_with("Command") && widest(&text) <= width, "{text}");
+    }
+}
+
 /// Where columns would be too narrow for that, each row is a record.
 #[test]
 fn narrow_tables_keep_words_and_numbers_whole() {

@@ -310,6 +310,17 @@ fn a_page_begins_with_the_answer() {
     assert!(headline.ends_with("than their reference"), "{headline}");
     assert!(lead.starts_with("Each is compared with the reference at its own"), "{lead}");
     assert!(lead.contains("aster than its reference: ") && !lead.contains("best"), "{lead}");
+    let mut slower = common::compare();
+    slower.claims.retain(|claim| claim.decision.is_some());
+    slower.claims.iter_mut().for_each(|claim| claim.decision = Some(Decision::Slower));
+    let others = slower.claims.len();
+    assert_eq!(
+        hero(&run(slower.clone(), &["compare"])).0,
+        format!("sort -n big.txt is faster than the other {others}")
+    );
+    slower.claims[0].decision = Some(Decision::Undecided);
+    slower.claims.truncate(2);
+    assert_eq!(hero(&run(slower, &["compare"])).0, "Neither is faster than sort -n big.txt");
     let mut two = common::compare();
     two.claims.retain(|claim| claim.decision == Some(Decision::Slower));
     two.claims.truncate(1);
@@ -352,25 +363,31 @@ fn many(claims: &[ClaimResult]) -> String {
     html::page(&[run(Outcome { claims, ..common::check() }, &["sum"])])
 }
 
-/// What a row says to those who can't see its mark.
-fn standing_of(bound: Bound, [ratio, low, high]: [f64; 3]) -> String {
+/// What a row says to those who can't see its mark, and the band behind that.
+fn standing_of(bound: Bound, [ratio, low, high]: [f64; 3]) -> (String, Option<String>) {
     let mut claim = common::with_ratio(common::at_least_8("sum.x", "it is so"), ratio, low, high);
     let TestSpec::Versus { bound: asked, .. } = &mut claim.asked.tests[0] else { panic!("a ratio") };
     *asked = bound;
     let claim = common::counted(claim, Verdict::Holds, 20, 20);
     tree_of(&html::page(&[run(Outcome { claims: vec![claim], ..common::check() }, &["sum"])]), |page| {
         let mark = page.descendants().find(|node| is_of(node, "mini")).unwrap();
-        mark.attribute("aria-label").unwrap().to_string()
+        let band = mark.children().find(|node| is_of(node, "band"));
+        let drawn = band.map(|band| band.attribute("d").unwrap().to_string());
+        (mark.attribute("aria-label").unwrap().to_string(), drawn)
     })
 }
 
 #[test]
 fn all_claims_share_an_axis_on_which_one_is_as_claimed() {
-    assert_eq!(standing_of(Bound::AtLeast(8.0), [4.0, 3.0, 5.0]), "0.50 (0.38 to 0.62) times what was claimed");
-    assert_eq!(standing_of(Bound::AtMost(8.0), [4.0, 3.0, 5.0]), "2.0 (1.6 to 2.7) times what was claimed");
+    let said = |bound, figures| standing_of(bound, figures).0;
+    assert_eq!(said(Bound::AtLeast(8.0), [4.0, 3.0, 5.0]), "0.50 (0.38 to 0.62) times what was claimed");
+    assert_eq!(said(Bound::AtMost(8.0), [4.0, 3.0, 5.0]), "2.0 (1.6 to 2.7) times what was claimed");
     let within = Bound::Within(2.0, 8.0);
-    assert_eq!(standing_of(within, [4.0, 3.0, 5.0]), "2.0 (1.5 to 2.0) times what was claimed");
-    assert_eq!(standing_of(within, [16.0, 10.0, 20.0]), "0.50 (0.40 to 0.80) times what was claimed");
+    assert_eq!(said(within, [4.0, 3.0, 5.0]), "2.0 (1.5 to 2.0) times what was claimed");
+    assert_eq!(said(within, [16.0, 10.0, 20.0]), "0.50 (0.40 to 0.80) times what was claimed");
+    // As wide as one can be inside: twice from either end of this range, on an axis that ends at 5.
+    assert_eq!(standing_of(within, [16.0, 10.0, 20.0]).1.as_deref(), Some("M110 0h44.8v20H110"));
+    assert_eq!(standing_of(Bound::AtLeast(8.0), [4.0, 3.0, 5.0]).1, None);
 }
 
 #[test]
@@ -388,10 +405,24 @@ fn claims_are_found_under_their_ids_and_the_furthest_are_named_first() {
         let leads: Vec<&str> = furthest.descendants().filter_map(|node| node.attribute("href")).collect();
         assert_eq!(leads, ["#sum.far-0", "#sum.far-1", "#sum.far-2"]);
         let bar = page.descendants().find(|node| is_of(node, "bar")).unwrap();
-        assert_eq!(bar.attribute("aria-label"), Some("10 holds, 30 refuted"));
+        assert_eq!(bar.attribute("aria-label"), Some("10 hold, 30 refuted"));
         let held = page.descendants().find(|node| node.has_tag_name("em")).map(words);
         assert_eq!(held.as_deref(), Some("10 of 40 hold"));
     });
+}
+
+#[test]
+fn a_range_that_a_predicate_asks_for_is_said_as_one() {
+    let claimed = |predicate| {
+        let claim = common::predicate("sum.x", "it is so", "naive", predicate);
+        let claim = common::with_rate(common::counted(claim, Verdict::Holds, 20, 20), 0.9, 0.8, 1.0);
+        tree_of(&many(&[claim]), |page| words(page.descendants().find(|node| is_of(node, "said")).unwrap()))
+    };
+    assert_eq!(claimed("time >= 25 ms and time <= 50 ms"), "time 25 to 50 ms, 90 %");
+    assert_eq!(claimed("size >= 660 B and size <= 1.1 kB"), "size 660 B to 1.1 kB, 90 %");
+    assert_eq!(claimed("rate >= 0.9 and rate <= 1"), "rate 0.9 to 1, 90 %");
+    let others = ["exit == 0 and time <= 5 ms", "time >= 1 ms and time <= 5 ms and size <= 2 B"];
+    others.iter().for_each(|other| assert_eq!(claimed(other), format!("{other}, 90 %")));
 }
 
 #[test]

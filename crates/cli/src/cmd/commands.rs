@@ -42,8 +42,8 @@ pub struct Starting {
     #[arg(long, value_name = "WHERE", value_parser = input, hide_default_value = true, default_value = "null",
           help_heading = "Commands")]
     pub input: Input,
-    /// Where the output goes: `null`, `pipe` (read and thrown away), `inherit`, or a file (once for all commands, or
-    /// one for each) [default: null]
+    /// Where the output goes: `null`, `pipe` (read and thrown away), `inherit` (shown here, in place of the line of
+    /// progress), or a file (once for all commands, or one for each) [default: null]
     #[arg(long, value_name = "WHERE", value_parser = output, help_heading = "Commands")]
     output: Vec<Output>,
     /// Show what the commands print: the same as --output inherit

@@ -90,9 +90,13 @@ pub fn write(folder: &Path, quiet: bool) -> anyhow::Result<()> {
 
 /// The command that reports on a run that is kept there.
 pub fn command(folder: &Path) -> String {
+    process::join(&["ascertain", "report", &argument(folder)])
+}
+
+/// What a run is called on a command line: its name where that is looked for, else its folder.
+pub fn argument(folder: &Path) -> String {
     let is_found = folder.parent() == Some(&evidence::runs_folder());
-    let run = if is_found { runs::name(folder) } else { folder.to_string_lossy().into_owned() };
-    process::join(&["ascertain", "report", &run])
+    if is_found { runs::name(folder) } else { folder.to_string_lossy().into_owned() }
 }
 
 /// Prints what `check` would of each run; of several, below its name.

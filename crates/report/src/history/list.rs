@@ -10,7 +10,7 @@ use super::words::minute;
 use crate::csv::record;
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::terminal::Style;
-use crate::text::{command_line, counted, cut, escape_controls};
+use crate::text::{command_line, counted, cut_middle, escape_controls};
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`RunList`] in JSON.
@@ -124,7 +124,7 @@ impl RunList {
             ("Run", ColumnKind::Word),
             ("Started (UTC)", ColumnKind::Word),
             ("Command", ColumnKind::Prose),
-            ("State", ColumnKind::Word),
+            ("State", ColumnKind::Prose),
             ("Claims", ColumnKind::Prose),
             ("Size", ColumnKind::Number),
         ])
@@ -132,7 +132,9 @@ impl RunList {
         for run in &self.runs {
             let said = match &run.reason {
                 Some(reason) => Cell::Text(reason.clone()),
-                None => Cell::Code(cut(&escape_controls(&command_line(&run.command_line)), COMMAND_COLUMNS, '…')),
+                None => {
+                    Cell::Code(cut_middle(&escape_controls(&command_line(&run.command_line)), COMMAND_COLUMNS, '…'))
+                }
             };
             grid.rows.push(vec![
                 Cell::Code(run.id.clone()),

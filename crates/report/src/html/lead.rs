@@ -149,16 +149,23 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     }
 }
 
-/// "2 of 3 are faster than `old`".
+/// "2 of 3 are faster than `old`"; of those that are all slower, "`old` is faster than the other 3".
 fn headline_of_several(compared: &[Compared]) -> String {
     let [Compared { measure, reference, .. }, ..] = compared else { return String::new() };
     let is_shared = compared.iter().all(|compared| compared.reference == *reference);
     let whose = if is_shared { quoted(&reference.to_string()) } else { "their reference".into() };
     let better = compared.iter().filter(|compared| compared.decision == Some(Decision::Faster)).count();
     let Wording { is_better, are_better, .. } = Wording::of(measure);
-    let are_better = if better == 1 { is_better } else { are_better };
-    let count = if better == 0 { "None".to_string() } else { better.to_string() };
-    format!("{count} of {} {are_better} than {whose}", compared.len())
+    let others = compared.len();
+    match better {
+        0 if is_shared && compared.iter().all(|compared| compared.decision == Some(Decision::Slower)) => {
+            format!("{whose} {is_better} than the other {others}")
+        }
+        0 if others == 2 => format!("Neither {is_better} than {whose}"),
+        0 => format!("None of {others} {is_better} than {whose}"),
+        1 => format!("1 of {others} {is_better} than {whose}"),
+        _ => format!("{better} of {others} {are_better} than {whose}"),
+    }
 }
 
 /// The best median, that of the reference, and who was found better or worse than that. Where parameters give each

@@ -9,7 +9,7 @@ use super::markup::Html;
 use crate::amount::Amount;
 use crate::clause::failures;
 use crate::figure::{Figure, exact_percent};
-use crate::standing::Standing;
+use crate::standing::{Standing, range_claimed};
 use crate::text::grouped;
 
 /// The axis that all claims of a page share: logarithmic, with what was claimed in the middle.
@@ -80,7 +80,9 @@ impl SharedAxis {
         };
         let [left, right] = [MIDDLE - REACH, MIDDLE + REACH];
         let inside = |x: f64| x.clamp(left, right);
-        let mut drawing = format!("<path class=\"one\" d=\"M{MIDDLE} 0v20\"/>");
+        let band = range_claimed(claim).map(|end| inside(self.x(end)) - MIDDLE);
+        let band = band.map(|width| format!("<path class=\"band\" d=\"M{MIDDLE} 0h{width:.1}v20H{MIDDLE}\"/>"));
+        let mut drawing = format!("{}<path class=\"one\" d=\"M{MIDDLE} 0v20\"/>", band.unwrap_or_default());
         let mut line = format!("M{:.1} 10H{:.1}", inside(from), inside(to));
         if from < left {
             let _ = write!(line, "M{} 6l-4 4 4 4", left);

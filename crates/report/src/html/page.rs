@@ -92,6 +92,14 @@ struct Count {
     count: usize,
 }
 
+impl Count {
+    /// "12 hold".
+    fn words(&self) -> String {
+        let is_one = self.count == 1 || self.answer != Verdict::Holds.word();
+        format!("{} {}", self.count, if is_one { self.answer } else { grid::of_several(Verdict::Holds) })
+    }
+}
+
 /// The page of a run, or of several side by side, as HTML that is also well-formed XML.
 ///
 /// It holds everything that it shows, and fetches nothing. Texts that others chose (commands, names, reasons)

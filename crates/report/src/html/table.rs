@@ -86,6 +86,12 @@ pub(super) struct Aligned {
     pub rows: Vec<AlignedRow>,
 }
 
+impl Aligned {
+    pub fn differs(&self) -> bool {
+        self.rows.iter().any(AlignedRow::differs)
+    }
+}
+
 pub(super) struct AlignedRow {
     pub heading: Html,
     /// What came of it in each run; `None` where the run did not ask.

@@ -12,12 +12,12 @@ use super::measured::Measured;
 use super::quantiles::{LEAST_VALUES, MOST_LINES, about, quantiles};
 use super::sweep::Sweep;
 use super::trials::trials;
-use super::{Picture, names};
+use super::{Picture, PictureKind, names};
 use crate::text::{counted, quoted};
 
 /// The pictures of an experiment: of each metric those that the experiment asks for, its quantiles, and its medians
-/// where arms are many or values few; of the first metric its values in the order measured. None of a metric that is
-/// the same in every trial of every arm.
+/// where arms are many or values few; of the first metric its values in the order measured. Sweeps come first. None of
+/// a metric that is the same in every trial of every arm.
 ///
 /// Where there are more arms than colours, a plot of lines shows a selection, and its title says so. None for an
 /// experiment that the run does not have.
@@ -31,7 +31,10 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
     let pictures = metrics.flat_map(|(place, (metric, slug))| {
         of_metric(run, spec, metric, place == 0, &format!("{experiment_slug}-{slug}"))
     });
-    pictures.collect()
+    let mut pictures: Vec<Picture> = pictures.collect();
+    // What a factor does is what its experiment is about.
+    pictures.sort_by_key(|picture| picture.kind != PictureKind::Sweep);
+    pictures
 }
 
 fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id: &str) -> Vec<Picture> {

@@ -6,7 +6,7 @@ use ascertain_engine::outcome::{Basis, Broken, ClaimResult, Decided, Decision, M
 use ascertain_engine::unit::Unit;
 
 use crate::amount::{Amount, Wording, apart};
-use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, joined, rate_figure};
+use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, joined, named, rate_figure};
 use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
 use crate::grid;
@@ -105,13 +105,12 @@ fn broken(claim: &ClaimResult) -> String {
     format!(" What failed: {}.", said.collect::<Vec<_>>().join(", "))
 }
 
-/// " Its median `wall` was 31.2 ms.": how far a predicate was from being true, or false.
+/// " Its median time was 31.2 ms.": how far a predicate was from being true, or false.
 fn median(claim: &ClaimResult) -> String {
     let [TestSpec::Predicate { measure: Some(measure), .. }] = claim.asked.tests.as_slice() else {
         return String::new();
     };
-    grid::median(claim)
-        .map_or_else(String::new, |median| format!(" Its median {} was {median}.", quoted(&measure.metric)))
+    grid::median(claim).map_or_else(String::new, |median| format!(" Its median {} was {median}.", named(measure)))
 }
 
 fn undecided(claim: &ClaimResult) -> String {
