@@ -30,7 +30,7 @@ impl Alphabet {
         if self == Alphabet::Unicode || text.is_ascii() {
             return Cow::Borrowed(text);
         }
-        let text = text.replace(FACTOR, "e");
+        let text = text.replace(FACTOR, "e").replace(" ± ", " +-").replace('±', "+-");
         let mut shown = String::with_capacity(text.len());
         let mut was_raised = false;
         for c in text.chars() {
@@ -57,7 +57,7 @@ fn nearest(c: char) -> char {
         'σ' => 's',
         '…' => '~',
         '·' | '—' | '–' | '−' | '─' | '━' | '╌' => '-',
-        '±' | '└' | '┬' => '+',
+        '└' | '┬' => '+',
         '│' | '┤' | '├' | '┊' => '|',
         '’' => '\'',
         '“' | '”' => '"',
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn ours_is_ascii_and_others_is_theirs() {
         let shown = |text| Alphabet::Ascii.shown(text).into_owned();
-        assert_eq!(shown("1.2 µs ± 0.3 · 5.136×10⁻¹⁵ … 2× 10³⁰⁰"), "1.2 us + 0.3 - 5.136e-15 ~ 2x 10^300");
+        assert_eq!(shown("1.2 µs ± 0.3 · 5.136×10⁻¹⁵ … 2× 10³⁰⁰"), "1.2 us +-0.3 - 5.136e-15 ~ 2x 10^300");
         assert_eq!(shown("└──┬ 50 %┤⠁⡀⣿⠀█ ─●─"), "+--+ 50 %|'.: # -o-");
         assert_eq!(shown("`größer`"), "`größer`");
         assert_eq!(Alphabet::Unicode.shown("1 µs"), "1 µs");
