@@ -21,6 +21,7 @@ const BENCHES: &[Bench] = &[
     ("judge", "outcomes judged a second", || example("ascertain-stats", "judge_throughput")),
     ("evidence", "the cost of a row of evidence", || example("ascertain-engine", "evidence_cost")),
     ("history", "listing and following 2,000 runs", || example("ascertain-cli", "history_cost")),
+    ("page", "the report's page: to write it, until it is seen, until it is whole", page),
     ("permutation", "reshuffles of two samples of 10,000, beside SciPy", permutation::bench),
     ("size", "the release binary's size", test::size),
     ("build", "a cold release build, and what each dependency adds; a cold build of a bench", build),
@@ -121,6 +122,27 @@ fn start() -> anyhow::Result<()> {
         median(&mut theirs)
     );
     Ok(())
+}
+
+/// Of many claims, and of a million rows.
+fn page() -> anyhow::Result<()> {
+    for need in [Need::Debian("chromium", "chromium"), Need::Npm] {
+        need.meet().map_err(anyhow::Error::msg)?;
+    }
+    let folder = tools::new_folder("bench-page")?;
+    let rows = ["run", "sum", "--variants", "naive,pairwise", "--trials", "83334", "--max-time", "10min"];
+    for (name, arguments) in [("claims", &["check", "--max-time", "20s"][..]), ("rows", &rows)] {
+        let (runs, page) = (format!("{folder}/{name}"), format!("{folder}/{name}.html"));
+        tools::ascertain(&[arguments, &["-q", "--evidence", &runs]].concat())?;
+        let run = fs::read_dir(&runs)?.next().context("the run left nothing")??.path();
+        let rows = fs::read_to_string(run.join("trials.jsonl"))?.lines().count();
+        let begun = Instant::now();
+        tools::ascertain(&["report", &run.to_string_lossy(), "-o", &page])?;
+        let (seconds, megabytes) = (begun.elapsed().as_secs_f64(), fs::metadata(&page)?.len() as f64 / 1e6);
+        println!("  {rows} rows: a page of {megabytes:.2} MB, read and written in {seconds:.2} s");
+        tools::node("web/test/paint.mjs", &page)?;
+    }
+    Ok(fs::remove_dir_all(&folder)?)
 }
 
 fn example(package: &str, name: &str) -> anyhow::Result<()> {

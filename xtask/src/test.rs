@@ -280,9 +280,7 @@ fn plotted() -> anyhow::Result<()> {
 fn browser() -> anyhow::Result<()> {
     let folder = tools::new_folder("xtask-shapes")?;
     tools::run(&tools::example("shapes")?, &[&folder])?;
-    let path = format!("NODE_PATH={}", tools::npm_folder().join("node_modules").display());
-    let chromium = format!("CHROMIUM={}", tools::place_of("chromium").context("chromium is gone")?);
-    tools::run("env", &[&*path, &chromium, "node", &tools::in_root("web/test/report.mjs"), &folder])
+    tools::node("web/test/report.mjs", &folder)
 }
 
 /// Needs root, and a kernel that loads its programs.

@@ -292,6 +292,13 @@ pub fn npm_folder() -> PathBuf {
     target().join(NPM)
 }
 
+/// Runs one of our scripts that drive a browser; both must have been met.
+pub fn node(script: &str, argument: &str) -> anyhow::Result<()> {
+    let path = format!("NODE_PATH={}", npm_folder().join("node_modules").display());
+    let chromium = format!("CHROMIUM={}", place_of("chromium").context("chromium is gone")?);
+    run("env", &[&*path, &chromium, "node", &in_root(script), argument])
+}
+
 /// The Python that has each [`Need::Python`].
 pub fn python() -> PathBuf {
     target().join(PYTHON).join("bin/python")

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::Context;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::Run;
+use ascertain_report::alphabet::Alphabet;
 use ascertain_report::pictures::for_terminal;
 use ascertain_report::plot::text;
 pub use ascertain_report::progress::note;
@@ -22,6 +23,11 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes to standard output what is for people, in the characters that the locale has.
+pub fn say(text: &str) -> anyhow::Result<()> {
+    print(&Alphabet::of_environment().shown(text))
+}
+
 /// The style of tables: colours as asked, as wide as the terminal.
 pub fn style(display: &Display) -> Style {
     Style::of_stdout(match display.color {
@@ -36,7 +42,7 @@ pub fn explained(outcome: &Outcome, display: &Display) -> anyhow::Result<()> {
     let text = terminal::explained(outcome, &style(display));
     match display.format {
         _ if text.is_empty() => Ok(()),
-        Format::Table if !display.quiet => print(&format!("\n{text}")),
+        Format::Table if !display.quiet => say(&format!("\n{text}")),
         _ => {
             note(text.trim_end());
             Ok(())
@@ -56,7 +62,7 @@ pub fn formatted<T>(
         Format::Csv => print(&csv(value)),
         Format::Markdown => print(&markdown(value)),
         Format::Table if display.quiet => Ok(()),
-        Format::Table => print(&table(value, &style(display))),
+        Format::Table => say(&table(value, &style(display))),
     }
 }
 

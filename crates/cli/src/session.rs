@@ -87,7 +87,7 @@ pub fn print(
         Format::Csv => output::print(&csv::outcome(outcome))?,
         Format::Markdown => output::print(&markdown::outcome(&outcome.asked_for(&plan.tables), &done.request.layout))?,
         Format::Table if display.quiet => {}
-        Format::Table => output::print(&text(&outcome.asked_for(&plan.tables), &output::style(display)))?,
+        Format::Table => output::say(&text(&outcome.asked_for(&plan.tables), &output::style(display)))?,
     }
     match &run.folder {
         Some(folder) if printed.has_report || folder.join("report.html").is_file() => {

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use ascertain_stats::Tally;
-use common::{ascertain, runs};
+use common::{ascertain, command, runs};
 use serde_json::Value;
 
 #[test]
@@ -55,7 +55,7 @@ fn slo_says_how_long_it_took_mostly() {
     assert!(ran["claims"][0]["median"].is_number());
     assert_eq!(ran["claims"][0]["median"], wall["median"]);
     let said = ascertain(state.path(), &[&slo[..], &["table", "--", "true"]].concat()).stdout.replace('\n', " ");
-    assert!(said.contains("Its median `wall` was "), "{said}");
+    assert!(said.contains("Its median time was "), "{said}");
 }
 
 #[test]
@@ -159,6 +159,17 @@ fn list_and_explain_say_what_there_is() {
                 baseline: naive (accumulators=1 elements=187500 type=f32)\n\
                 judged: true in at least 50 % of the trials\n";
     assert!(claim.stdout.ends_with(test), "{}", claim.stdout);
+    let narrow =
+        command(state.path(), &["explain", "sum.kahan-avx512-8x-naive"]).env("COLUMNS", "40").output().unwrap();
+    let narrow = String::from_utf8(narrow.stdout).unwrap();
+    assert_eq!(narrow.lines().find(|line| line.chars().count() > 40), None, "{narrow}");
+    let words = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
+    assert_eq!(words(&narrow), words(&claim.stdout));
+    for quiet in [&["list", "-q"][..], &["list", "sum", "-q"], &["explain", "sum", "-q"]] {
+        let ran = ascertain(state.path(), quiet);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{quiet:?}");
+    }
+    assert_eq!(ascertain(state.path(), &["explain", "sun", "-q"]).code, Some(2));
     let claim = ascertain(state.path(), &["explain", "cbrt.tab1-error"]);
     assert!(claim.stdout.contains("test: `error_percent >= "), "{}", claim.stdout);
 }

@@ -161,6 +161,24 @@ fn nothing_is_drawn_where_commands_write() {
     assert_eq!(seen, "seen\n");
 }
 
+/// Tables, plots and sentences too; what is for programs stays as it is.
+#[test]
+fn where_only_ascii_can_be_shown_everything_is_ascii() {
+    let state = tempfile::tempdir().unwrap();
+    let in_c = |arguments: &[&str]| ran(command(state.path(), arguments).env("LC_ALL", "C").output().unwrap());
+    for arguments in [
+        &["compare", "-r", "3", "--mean", "--plot", "true", "env"][..],
+        &["power", "--at-least", "90%", "--max-trials", "500"],
+        &["list", "sum"],
+        &["explain", "sum"],
+    ] {
+        let Ran { code, stdout, stderr } = in_c(arguments);
+        let other = stdout.chars().chain(stderr.chars()).find(|c| !c.is_ascii());
+        assert!(code == Some(0) && other.is_none_or(|c| c == 'š'), "{other:?} in {stdout}{stderr}");
+    }
+    assert!(in_c(&["explain", "sum", "--format", "json"]).stdout.contains('…'));
+}
+
 /// What is told when a run has ended begins its own line.
 #[test]
 fn the_line_is_gone_before_anything_else_is_said() {

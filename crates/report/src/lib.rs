@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod alphabet;
 pub mod calibration;
 pub mod csv;
 pub mod export;

@@ -19,7 +19,6 @@ use crate::finding;
 use crate::grid::{self, Column, ColumnKind, Grid};
 use crate::judgement::Judgement;
 use crate::layout::TableLayout;
-use crate::progress::Alphabet;
 use crate::sentence::{self, marked};
 use crate::text::{NO_BREAK, counted, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
@@ -34,14 +33,12 @@ pub struct Style {
     pub color: bool,
     /// The width in columns.
     pub width: usize,
-    /// Whether what is drawn is ASCII: the line below the headings of a table.
-    pub is_ascii: bool,
 }
 
 impl Default for Style {
     /// 80 columns without colour.
     fn default() -> Self {
-        Style { color: false, width: 80, is_ascii: false }
+        Style { color: false, width: 80 }
     }
 }
 
@@ -55,14 +52,13 @@ const SPACED: TableStyle = PLAIN.row_separator(LineStyle::none().fill(' '));
 
 impl Style {
     /// For standard output: as wide as the terminal or `COLUMNS` says, else 100 columns, and with colour as asked,
-    /// else on a terminal unless `NO_COLOR` is set; drawn in ASCII where the locale has no more.
+    /// else on a terminal unless `NO_COLOR` is set.
     pub fn of_stdout(color: Option<bool>) -> Style {
         let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !no_color());
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        let is_ascii = Alphabet::of_environment() == Alphabet::Ascii;
-        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(LEAST_WIDTH, 160), is_ascii }
+        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(LEAST_WIDTH, 160) }
     }
 
     fn columns(self) -> u16 {
@@ -100,10 +96,7 @@ impl Style {
         let lines: Vec<String> = table.lines().collect();
         let heading = lines.iter().take_while(|line| !line.starts_with('─')).count();
         let wraps = lines.len() > heading + 1 + sheet.rows;
-        let mut lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
-        if let Some(rule) = lines.get_mut(heading).filter(|_| self.is_ascii) {
-            *rule = rule.replace('─', "-");
-        }
+        let lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
         let is_word = sheet.columns.last().is_some_and(|column| column.kind == ColumnKind::Word);
         let word_width = lines.first().and_then(|heading| last_cell_width(heading)).filter(|_| is_word);
         let draw = |line: &String| match word_width {

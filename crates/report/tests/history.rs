@@ -20,8 +20,7 @@ use common::compare_with_golden;
 const IDS: [&str; 4] =
     ["20261121T093012345Z-5eed", "20261120T180000000Z-0a1b", "20261120T120000000Z-c2d3", "20261119T235959999Z-zzzz"];
 
-const STYLES: [Style; 2] =
-    [Style { color: false, width: 80, is_ascii: false }, Style { color: false, width: 120, is_ascii: false }];
+const STYLES: [Style; 2] = [Style { color: false, width: 80 }, Style { color: false, width: 120 }];
 
 fn listed(id: &str, state: RunState, command: &[&str], claims: &[(&str, u64)]) -> ListedRun {
     let (date, time) = (&id[..8], &id[9..15]);

@@ -7,6 +7,7 @@ use ascertain_engine::evidence;
 use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::function::Group;
 use ascertain_engine::run::{Recording, Run};
+use ascertain_report::alphabet::Alphabet;
 use ascertain_report::exports::{Files, Purpose};
 use ascertain_report::layout::TableLayout;
 use ascertain_report::progress::{Line, Watching};
@@ -223,7 +224,8 @@ impl<'o> Bench<'o> {
                 let said = terminal::sentences(outcome, &self.style);
                 let said = if said.is_empty() { terminal::left_out(outcome, &self.style) } else { said };
                 let gap = if said.is_empty() { "" } else { "\n" };
-                format!("{}{heading}\n{table}{gap}{said}", if is_first { "" } else { "\n" })
+                let text = format!("{}{heading}\n{table}{gap}{said}", if is_first { "" } else { "\n" });
+                Alphabet::of_environment().shown(&text).into_owned()
             }
         }
     }

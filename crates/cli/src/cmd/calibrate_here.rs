@@ -47,7 +47,7 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
         Format::Table => {
             let style = output::style(display);
             let said = calibration::text(&calibrate_here::calibration(done)?, &style);
-            output::print(&(said + &terminal::threats(outcome, &style)))
+            output::say(&(said + &terminal::threats(outcome, &style)))
         }
     }
 }

@@ -41,7 +41,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     };
     match args.display.format {
         Format::Json => output::print(&format!("{:#}\n", json!({ "schema": SCHEMA, kind: json })))?,
-        Format::Table => output::print(&text)?,
+        Format::Table if args.display.quiet => {}
+        Format::Table => output::say(&text)?,
         Format::Csv | Format::Markdown => bail!("`explain` prints text or --format json"),
     }
     Ok(Ending::Done)
@@ -87,7 +88,7 @@ fn of_claim(claim: &Claim, spec: &Spec, style: &Style) -> Explanation {
     let asked = ClaimSpec::of(claim, claim.margin, spec);
     text.push_str(&format!("\nexperiment: {}\n", spec.id));
     for line in sentence::test(&asked, claim.rate) {
-        text.push_str(&format!("{line}\n"));
+        text += &if line.starts_with(' ') { style.item(&line) } else { style.paragraph(&line) };
     }
     let json = json!({
         "id": claim.id,

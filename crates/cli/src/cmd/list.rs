@@ -44,6 +44,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
             output::print(&format!("{:#}\n", json!({ "schema": SCHEMA, "experiments": experiments })))?;
         }
         Format::Csv | Format::Markdown => bail!("`list` prints a table or --format json"),
+        Format::Table if args.display.quiet => {}
         Format::Table if named.is_empty() => {
             let families = ascertain_experiments::families().into_iter().map(|(title, experiments)| {
                 let lines: String = listed(experiments).iter().map(|listed| style.item(&listed.line())).collect();
@@ -51,11 +52,11 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
             });
             let more =
                 "`ascertain list sum` lists its variants and levels, `ascertain explain sum` says what it is about.";
-            output::print(&(families.collect::<String>() + &style.paragraph(more)))?;
+            output::say(&(families.collect::<String>() + &style.paragraph(more)))?;
         }
         Format::Table => {
             let texts = listed(chosen).iter().map(|listed| listed.text(&style)).collect::<Vec<_>>();
-            output::print(&texts.join("\n"))?;
+            output::say(&texts.join("\n"))?;
         }
     }
     Ok(Ending::Done)

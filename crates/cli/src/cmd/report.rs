@@ -109,7 +109,7 @@ fn verdicts(read: &[RecordedRun], shown: &Shown) -> anyhow::Result<()> {
             if read.len() > 1 { format!("{}\n\n{text}", runs::name(&run.folder)) } else { text }
         })
         .collect();
-    output::print(&output::parts(&texts))
+    output::say(&output::parts(&texts))
 }
 
 fn verdict(word: &str) -> Result<Verdict, String> {
@@ -130,7 +130,7 @@ fn put(file: &Path, text: &str) -> anyhow::Result<()> {
 fn list(plots: &[Plot]) -> anyhow::Result<()> {
     let width = plots.iter().map(|plot| plot.id.len()).max().unwrap_or(0);
     let lines = plots.iter().map(|plot| format!("{:width$}  {}\n", plot.id, plot.title));
-    output::print(&lines.collect::<String>())
+    output::say(&lines.collect::<String>())
 }
 
 fn find<'a>(plots: &'a [Plot], id: &str) -> anyhow::Result<&'a Plot> {

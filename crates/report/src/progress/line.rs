@@ -8,7 +8,8 @@ use std::time::Duration;
 use ascertain_engine::run::Progress;
 use ascertain_sys::clock;
 
-use super::words::{Alphabet, bar, of_run};
+use super::words::{bar, of_run};
+use crate::alphabet::Alphabet;
 use crate::terminal::Style;
 use crate::text::cut;
 

@@ -8,6 +8,7 @@ use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::{Observer, Outlook, Progress};
 
 use super::line::{Line, fitted};
+use crate::alphabet::Alphabet;
 use crate::exports::Files;
 use crate::outlook;
 use crate::text::escape_controls_in_lines;
@@ -47,7 +48,9 @@ impl Observer for Watching<'_> {
     }
 }
 
-/// Writes a line to standard error, with what could steer a terminal as escapes; nothing can be done when that is closed.
+/// Writes a line to standard error, with what could steer a terminal as escapes, in the characters that the locale has;
+/// nothing can be done when that is closed.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", escape_controls_in_lines(text));
+    let text = escape_controls_in_lines(text);
+    let _ = writeln!(io::stderr(), "{}", Alphabet::of_environment().shown(&text));
 }

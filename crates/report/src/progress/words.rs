@@ -6,31 +6,12 @@ use ascertain_engine::outcome::Verdict;
 use ascertain_engine::run::{Doing, Progress};
 use unicode_width::UnicodeWidthStr;
 
+use crate::alphabet::Alphabet;
 use crate::grid;
 use crate::outlook::span;
 use crate::text::{cut, cut_middle, escape_controls};
 
-/// The characters that a terminal shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alphabet {
-    /// All of them.
-    Unicode,
-    /// ASCII, where `LC_ALL`, `LC_CTYPE` or `LANG` says `C` or `POSIX`.
-    Ascii,
-}
-
 impl Alphabet {
-    /// That of this process's environment.
-    #[must_use]
-    pub fn of_environment() -> Alphabet {
-        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
-        match locale.as_deref() {
-            Some("C" | "POSIX") => Alphabet::Ascii,
-            _ => Alphabet::Unicode,
-        }
-    }
-
     fn separator(self) -> &'static str {
         if self == Alphabet::Unicode { " · " } else { " - " }
     }
@@ -39,19 +20,12 @@ impl Alphabet {
         if self == Alphabet::Unicode { '…' } else { '~' }
     }
 
-    /// The text as it can be shown: what the alphabet lacks is a `?` where there is nothing like it.
+    /// The text as it can be shown on a line: what the alphabet lacks is a `?` where there is nothing like it.
     pub(super) fn of(self, text: &str) -> String {
         let text = escape_controls(text);
-        let nearest = |c: char| match c {
-            'µ' => 'u',
-            '·' => '-',
-            '…' => '~',
-            c if c.is_ascii() => c,
-            _ => '?',
-        };
         match self {
             Alphabet::Unicode => text,
-            Alphabet::Ascii => text.chars().map(nearest).collect(),
+            Alphabet::Ascii => self.shown(&text).replace(|c: char| !c.is_ascii(), "?"),
         }
     }
 }
