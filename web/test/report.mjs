@@ -2,6 +2,7 @@
 // stumble over: `node report.mjs FOLDER`, where FOLDER holds the reports that the example `shapes` writes.
 
 import { readFileSync, readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createRequire } from "node:module";
@@ -44,18 +45,10 @@ const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const browser = await chromium.launch({ executablePath, args: ARGUMENTS, timeout: PATIENCE_MS });
 let complaints = 0;
 try {
-  for (const file of files) {
-    for (const [width, colorScheme, isAxed] of WAYS) {
-      for (const complaint of await open(file, width, colorScheme, isAxed)) {
-        console.error(`${file} at ${width} px, ${colorScheme}: ${complaint}`);
-        complaints += 1;
-      }
-    }
-    for (const complaint of await readWithoutScript(file)) {
-      console.error(`${file} without JavaScript: ${complaint}`);
-      complaints += 1;
-    }
-  }
+  const waiting = [...files];
+  await Promise.all(Array.from({ length: availableParallelism() }, async () => {
+    for (let file; (file = waiting.shift()); ) await openEachWay(file);
+  }));
   for (const complaint of await complaintsOfUse(browser, address(MANY), address("several-runs.html"))) {
     console.error(`in use: ${complaint}`);
     complaints += 1;
@@ -65,6 +58,19 @@ try {
 }
 console.log(`${files.length} reports opened ${WAYS.length} ways: ${complaints} complaints`);
 process.exit(complaints === 0 ? 0 : 1);
+
+async function openEachWay(file) {
+  for (const [width, colorScheme, isAxed] of WAYS) {
+    for (const complaint of await open(file, width, colorScheme, isAxed)) {
+      console.error(`${file} at ${width} px, ${colorScheme}: ${complaint}`);
+      complaints += 1;
+    }
+  }
+  for (const complaint of await readWithoutScript(file)) {
+    console.error(`${file} without JavaScript: ${complaint}`);
+    complaints += 1;
+  }
+}
 
 /// What is wrong with a report in a window.
 async function open(file, width, colorScheme, isAxed) {

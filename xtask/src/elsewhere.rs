@@ -9,16 +9,20 @@ use crate::tools::{self, Need};
 
 pub const PARTS: &[Part] = &[
     ("numeric without the standard library", &[Need::RustTarget(BARE)], without_std),
+    ("lints for aarch64", &[Need::RustTarget(ARM), ARM_CC], || {
+        let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--target", ARM, "--", "-D", "warnings"];
+        tools::run("cargo", &clippy)
+    }),
+];
+
+/// What builds in folders of its own.
+pub const BESIDE: &[Part] = &[
     (
         "packages with the oldest compiler that each names",
         &[Need::Rust("1.88"), Need::Rust("1.89"), Need::Rust("1.91")],
         oldest_compilers,
     ),
     ("a static binary, the machine and synchronisation, with musl", MUSL_NEEDS, musl),
-    ("lints for aarch64", &[Need::RustTarget(ARM), ARM_CC], || {
-        let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--target", ARM, "--", "-D", "warnings"];
-        tools::run("cargo", &clippy)
-    }),
     ("NEON and other code for aarch64, emulated", EMULATOR, emulated),
 ];
 
@@ -72,9 +76,10 @@ fn musl() -> anyhow::Result<()> {
     }
     let tests =
         ["test", "--target", MUSL, "--package", "ascertain-sys", "--package", "ascertain-sync", "--", "--quiet"];
-    tools::cargo_in("xtask-musl", &[], &tests)?;
+    let plain = ["CARGO_PROFILE_DEV_DEBUG=0"];
+    tools::cargo_in("xtask-musl", &plain, &tests)?;
     // Unoptimised, for how it is linked does not depend on that.
-    tools::cargo_in("xtask-musl", &[], &["build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"])?;
+    tools::cargo_in("xtask-musl", &plain, &["build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"])?;
     let program = tools::in_target(&format!("xtask-musl/{MUSL}/debug/ascertain"));
     let is_dynamic = std::fs::read(&program)?.windows(8).any(|bytes| bytes == b"/lib/ld-");
     ensure!(!is_dynamic, "{program} names a dynamic loader");

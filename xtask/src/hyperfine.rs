@@ -171,7 +171,8 @@ fn tests() -> anyhow::Result<()> {
         let folder = package(version)?;
         let mut cargo = Command::new("cargo");
         cargo.args(["test", "--no-fail-fast", "--color", "never"]).current_dir(&folder);
-        cargo.env("CARGO_TARGET_DIR", tools::in_target("xtask-hyperfine")).env("INSTA_UPDATE", "no");
+        cargo.env("CARGO_TARGET_DIR", tools::apart("xtask-hyperfine")).env("INSTA_UPDATE", "no");
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
         let output = cargo.env("ASCERTAIN", &ascertain).env("HYPERFINE", version).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         let ended = |how: &str| -> BTreeSet<&str> {

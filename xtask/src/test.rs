@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
 use std::time::Instant;
-use std::{fmt, fs};
+use std::{fmt, fs, thread};
 
 use anyhow::{Context, Error, ensure};
 
@@ -17,7 +17,8 @@ cargo xtask test [--no-install] [--lean] [WORD …]
 
 Every test, or the parts with a word in their names. What a part needs and this machine lacks is named, and then
 installed where that may be; parts that can't be had are left out, each with its reason, and so is each test that
-can't run here. The first part that fails ends it.
+can't run here. Parts that build for themselves run beside the others, niced; what they say comes when one of the
+others has ended. The first part that fails ends it.
 
 --no-install   install nothing: leaves out the parts that lack something
 --lean         remove what was built for a part alone as soon as it has passed: less than 6 GB instead of 9";
@@ -37,7 +38,7 @@ impl fmt::Display for LeftOut {
 
 const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
 
-/// Before the tests of the workspace, which make use of them too.
+/// The tests of the workspace make use of those that are there.
 const SERVERS: &[Need] = &[
     Need::Debian("nginx", "nginx"),
     Need::Debian("caddy", "caddy"),
@@ -57,9 +58,7 @@ const PARTS: &[Part] = &[
     }),
     ("workflows and action.yml, by actionlint", &[Need::Go(ACTIONLINT)], actionlint),
     ("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
-    ("servers that are installed, in netlab", SERVERS, || {
-        tools::run("cargo", &["test", "--package", "ascertain-netlab"])
-    }),
+    ("servers, installed for the tests", SERVERS, || Ok(())),
     // Cargo names each file of tests as it runs.
     ("unit, property, calibration and end-to-end tests", &[], || {
         tools::run("cargo", &["test", "--workspace", "--", "--quiet"])
@@ -89,49 +88,99 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
         println!("{USAGE}");
         return Ok(());
     }
-    let all = [PARTS, exports::PARTS, hyperfine::PARTS, checkers::PARTS, elsewhere::PARTS, packages::PARTS];
-    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
-    let parts: Vec<&Part> = all.into_iter().flatten().filter(|(name, ..)| is_wanted(name)).collect();
-    anyhow::ensure!(!parts.is_empty(), "no part of the tests has `{}` in its name", words.join("` or `"));
-    let is_installing = !has("--no-install");
+    let wanted = |lists: &[&'static [Part]]| -> Vec<&'static Part> {
+        let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+        lists.iter().copied().flatten().filter(|(name, ..)| is_wanted(name)).collect()
+    };
+    let parts = wanted(&[PARTS, exports::PARTS, hyperfine::PARTS, elsewhere::PARTS, packages::PARTS]);
+    let beside = wanted(&[checkers::PARTS, elsewhere::BESIDE]);
+    anyhow::ensure!(parts.len() + beside.len() > 0, "no part of the tests has `{}` in its name", words.join("` or `"));
+    let (is_installing, is_lean) = (!has("--no-install"), has("--lean"));
     if is_installing {
-        announce(&parts);
+        announce(&[&parts[..], &beside].concat());
     }
-    let mut left_out = Vec::new();
-    let (mut passed, mut seconds) = (0, Vec::new());
-    for (name, needs, part) in &parts {
-        println!("\n== {name}");
+    // With nobody to run beside, they take the others' place.
+    let (parts, beside) = if parts.is_empty() { (beside, parts) } else { (parts, beside) };
+    let mut all = carry_out(parts, beside, |part| Ran::of(part, is_installing, is_lean))?;
+    println!();
+    all.sort_by_key(|ran| std::cmp::Reverse(ran.seconds));
+    let longest = all.iter().take(LISTED).map(|ran| format!("{} {} s", ran.name, ran.seconds));
+    println!("longest: {}", longest.collect::<Vec<_>>().join("; "));
+    for line in all.iter().flat_map(|ran| &ran.left_out) {
+        println!("left out: {line}");
+    }
+    for line in ignored(&tools::root().join("crates"))? {
+        println!("ignored: {line}");
+    }
+    let skipped: usize = all.iter().map(|ran| ran.left_out.len()).sum();
+    println!("{} passed, 0 failed, {skipped} skipped", all.iter().filter(|ran| ran.is_run).count());
+    Ok(())
+}
+
+/// Carries out the parts, and beside them the others, one after the other each.
+fn carry_out(
+    parts: Vec<&'static Part>,
+    beside: Vec<&'static Part>,
+    one: impl Fn(&'static Part) -> anyhow::Result<Ran> + Copy + Send,
+) -> anyhow::Result<Vec<Ran>> {
+    let mut all = Vec::new();
+    let _ = tools::said_beside();
+    thread::scope(|scope| {
+        let (sender, ended) = mpsc::channel();
+        scope.spawn(move || {
+            tools::IS_BESIDE.set(true);
+            let mut ran = beside.into_iter().map(|part| (one(part), tools::said_beside()));
+            // Nobody listens any more once another part has failed.
+            ran.try_for_each(|ran| sender.send(ran))
+        });
+        let mut keep = |(ran, said)| {
+            print!("{said}");
+            all.push(ran?);
+            anyhow::Ok(())
+        };
+        for part in parts {
+            keep((one(part), String::new()))?;
+            ended.try_iter().try_for_each(&mut keep)?;
+        }
+        ended.into_iter().try_for_each(keep)
+    })?;
+    Ok(all)
+}
+
+/// What came of a part that did not fail.
+struct Ran {
+    name: &'static str,
+    seconds: u64,
+    is_run: bool,
+    /// The part, or the tests of it, with the reasons.
+    left_out: Vec<String>,
+}
+
+impl Ran {
+    fn of(&(name, needs, part): &Part, is_installing: bool, is_lean: bool) -> anyhow::Result<Ran> {
+        tools::say(&format!("\n== {name}"))?;
         let start = Instant::now();
         let lacking = needs.iter().find_map(|need| match is_installing {
             true => need.meet().err(),
             false => (!need.is_met()).then(|| format!("not installed: {need}")),
         });
         let _ = fs::remove_file(tools::left_out_list());
-        match lacking.map_or_else(part, |reason| Err(Error::msg(LeftOut(reason)))).map_err(Error::downcast) {
-            Ok(()) => passed += 1,
-            Err(Ok(LeftOut(reason))) => left_out.push(format!("{name}: {reason}")),
+        let result = lacking.map_or_else(part, |reason| Err(Error::msg(LeftOut(reason)))).map_err(Error::downcast);
+        let is_run = result.is_ok();
+        let mut left_out = BTreeSet::new();
+        match result {
+            Ok(()) => (),
+            Err(Ok(LeftOut(reason))) => left_out.extend([reason]),
             Err(Err(error)) => return Err(error.context(format!("{name}: failed"))),
         }
-        if has("--lean") {
+        if is_lean {
             remove_built()?;
         }
-        seconds.push((start.elapsed().as_secs(), name));
         let tests = fs::read_to_string(tools::left_out_list()).unwrap_or_default();
-        let tests: BTreeSet<&str> = tests.lines().collect();
-        left_out.extend(tests.iter().map(|test| format!("{name}: {test}")));
+        left_out.extend(tests.lines().map(str::to_owned));
+        let left_out = left_out.iter().map(|test| format!("{name}: {test}")).collect();
+        Ok(Ran { name, seconds: start.elapsed().as_secs(), is_run, left_out })
     }
-    println!();
-    seconds.sort_unstable_by(|one, other| other.cmp(one));
-    let longest = seconds.iter().take(LISTED).map(|(seconds, name)| format!("{name} {seconds} s"));
-    println!("longest: {}", longest.collect::<Vec<_>>().join("; "));
-    for line in &left_out {
-        println!("left out: {line}");
-    }
-    for line in ignored(&tools::root().join("crates"))? {
-        println!("ignored: {line}");
-    }
-    println!("{passed} passed, 0 failed, {} skipped", left_out.len());
-    Ok(())
 }
 
 /// The tests that are ignored unless somebody asks for them, each with its file and reason.
@@ -155,22 +204,20 @@ fn ignored(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Removes the programs of tests and examples, which no later part runs, and the folders of builds of another kind.
+/// Removes what the part before built apart, and the programs of tests and examples, which no later part runs.
 fn remove_built() -> anyhow::Result<()> {
+    for folder in tools::BUILT_APART.take() {
+        let _ = fs::remove_dir_all(folder);
+    }
+    if tools::IS_BESIDE.get() {
+        return Ok(());
+    }
     let is_program = |path: &Path| path.is_file() && path.extension().is_none();
     let deps = tools::target().join("debug/deps");
     for entry in fs::read_dir(deps).into_iter().flatten() {
         let path = entry?.path();
         if is_program(&path) {
             fs::remove_file(path)?;
-        }
-    }
-    for entry in fs::read_dir(tools::target())? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Cargo's mark of a folder that it builds in.
-        if name.starts_with("xtask-") && path.join("CACHEDIR.TAG").is_file() {
-            fs::remove_dir_all(path)?;
         }
     }
     let _ = fs::remove_dir_all(tools::target().join("debug/examples"));

@@ -1,12 +1,13 @@
 //! Starting programs, and installing the ones that tests meet.
 
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::{env, fmt, fs};
 
 use anyhow::{Context, ensure};
@@ -40,17 +41,50 @@ pub fn new_folder(path: &str) -> anyhow::Result<String> {
     Ok(path)
 }
 
+thread_local! {
+    /// Whether this thread's programs run beside another one's: niced, and what they say is kept.
+    pub static IS_BESIDE: Cell<bool> = const { Cell::new(false) };
+    /// The folders in which this thread's programs have built something apart.
+    pub static BUILT_APART: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
 /// The tests that leave themselves out, a line each (`crates/sys/src/testing.rs`).
 pub fn left_out_list() -> PathBuf {
-    target().join("xtask-left-out")
+    target().join(if IS_BESIDE.get() { "xtask-left-out-beside" } else { "xtask-left-out" })
+}
+
+/// Where it is kept.
+fn beside() -> PathBuf {
+    target().join("xtask-beside.log")
+}
+
+/// What has been kept since this was last asked.
+pub fn said_beside() -> String {
+    let said = fs::read(beside()).unwrap_or_default();
+    let _ = fs::remove_file(beside());
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// Says a line where this thread's programs say theirs.
+pub fn say(line: &str) -> anyhow::Result<()> {
+    match IS_BESIDE.get() {
+        true => writeln!(File::options().append(true).create(true).open(beside())?, "{line}")?,
+        false => println!("{line}"),
+    }
+    Ok(())
 }
 
 /// Runs a program in the workspace's root, its output going where ours goes.
 pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
     let shown: Vec<_> = arguments.iter().map(|a| a.as_ref().to_string_lossy()).collect();
-    println!("$ {program} {}", shown.join(" "));
-    let status =
-        Command::new(program).args(arguments).env("ASCERTAIN_LEFT_OUT", left_out_list()).current_dir(root()).status();
+    say(&format!("$ {program} {}", shown.join(" ")))?;
+    let mut command = Command::new(program);
+    if IS_BESIDE.get() {
+        let log = File::options().append(true).open(beside())?;
+        command = Command::new("nice");
+        command.args(["-n", "10", program]).stdout(log.try_clone()?).stderr(log);
+    }
+    let status = command.args(arguments).env("ASCERTAIN_LEFT_OUT", left_out_list()).current_dir(root()).status();
     let status = status.with_context(|| format!("{program} can't be started"))?;
     ensure!(status.success(), "{program} {} ended with {status}", shown.join(" "));
     Ok(())
@@ -64,8 +98,15 @@ pub fn cargo_in(folder: &str, variables: &[&str], arguments: &[&str]) -> anyhow:
 
 /// What `env` is given for that.
 pub fn with_cargo_in(folder: &str, variables: &[&str], arguments: &[&str]) -> Vec<String> {
-    let folder = format!("CARGO_TARGET_DIR={}", in_target(folder));
+    let folder = format!("CARGO_TARGET_DIR={}", apart(folder));
     [&[&*folder], variables, &["cargo"], arguments].concat().into_iter().map(str::to_owned).collect()
+}
+
+/// A folder below [`target`] to build in, which goes with what the part has built.
+pub fn apart(folder: &str) -> String {
+    let folder = in_target(folder);
+    BUILT_APART.with_borrow_mut(|all| all.push(folder.clone()));
+    folder
 }
 
 /// Runs a program and returns what it printed, whatever its exit code.
@@ -89,21 +130,22 @@ pub fn ascertain(arguments: &[&str]) -> anyhow::Result<String> {
     said(release_binary()?, arguments)
 }
 
-/// The release binary, built now, and in the same build, which shares the most, the examples that are run beside it.
+/// The release binary, built now, and with it the program that benches start as a load.
 pub fn release_binary() -> anyhow::Result<PathBuf> {
     static IS_BUILT: OnceLock<()> = OnceLock::new();
     if IS_BUILT.get().is_none() {
-        let packages = ["--package", "ascertain-cli", "--package", "ascertain-report"];
-        run("cargo", &[&["build", "--quiet", "--release", "--bins", "--examples"], &packages[..]].concat())?;
+        let built = ["--package", "ascertain-cli", "--bins", "--example", "spin"];
+        run("cargo", &[&["build", "--quiet", "--release"], &built[..]].concat())?;
         let _ = IS_BUILT.set(());
     }
     Ok(target().join("release/ascertain"))
 }
 
-/// An example that is built with [`release_binary`].
+/// An example of `report`, built of what the tests of the workspace are: optimised it would take longer to link than it
+/// ever runs.
 pub fn example(name: &str) -> anyhow::Result<String> {
-    release_binary()?;
-    Ok(in_target(&format!("release/examples/{name}")))
+    run("cargo", &["build", "--quiet", "--workspace", "--example", name])?;
+    Ok(in_target(&format!("debug/examples/{name}")))
 }
 
 /// Where a program is.
@@ -188,6 +230,9 @@ impl Need {
 
     /// Makes sure of it; the reason where that can't be done.
     pub fn meet(self) -> Result<(), String> {
+        // rustup and others are not made to be run twice at once.
+        static INSTALLING: Mutex<()> = Mutex::new(());
+        let _alone = INSTALLING.lock();
         if self.is_met() {
             return Ok(());
         }
