@@ -17,6 +17,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("columns", "crates/engine/tests/parsers/columns"),
     ("rows", "crates/engine/tests/parsers/rows"),
     ("headers", "crates/engine/tests/parsers/headers"),
+    ("messages", "crates/netlab/tests/messages/corpus"),
 ];
 
 /// What cargo-fuzz asks of the compiler too; none of it needs a nightly one.

@@ -70,6 +70,16 @@ pub enum Error {
         /// What it said last.
         says: String,
     },
+    /// What listens for measurements of throughput says no.
+    #[cfg(feature = "servers")]
+    #[error("there is no measurement: {0}")]
+    Refused(crate::throughput::Refusal),
+    /// Something else listens there, or the token is another.
+    #[error("who listens there does not take the token, or is no listener of ours")]
+    NoListener,
+    /// Somebody asked for the end.
+    #[error("stopped")]
+    Stopped,
     /// A connection broke.
     #[error("the connection broke {when}: {}", in_full(source.as_ref()))]
     Broken {
