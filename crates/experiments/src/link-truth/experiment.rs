@@ -89,7 +89,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("early", "datagrams that arrived before they should have", Unit::One, Better::Lower),
         Metric::new("reordered", "datagrams that arrived behind a later one", Unit::One, Better::Lower),
         Metric::new("lost", "the share of the datagrams that did not arrive", Unit::One, Better::Lower),
-        Metric::new("rate_share", "how fast a burst arrived, as a share of the rate", Unit::One, Better::Higher),
+        Metric::new(
+            "rate_share",
+            "how fast a burst arrived, as a share of how fast it should have",
+            Unit::One,
+            Better::Higher,
+        ),
         Metric::new("throughput", "of the stream, without headers", Unit::BytePerSecond, Better::Higher),
         Metric::new(
             "segments_per_cpu_s",

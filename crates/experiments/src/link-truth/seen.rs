@@ -38,7 +38,7 @@ pub struct Seen {
     pub reordered: usize,
     /// The share that did not arrive.
     pub lost: f64,
-    /// How fast they arrived, as a share of the rate.
+    /// How fast they arrived, as a share of how fast they should have.
     pub rate_share: Option<f64>,
 }
 
@@ -50,11 +50,12 @@ impl Seen {
         let origin_ns = sent_ns.first().copied().unwrap_or(0);
         let since_ns = |at_ns: u64| at_ns.saturating_sub(origin_ns) as f64;
         let mut free_ns = 0.0;
-        let due = |(number, arrived_ns): &(usize, u64)| {
+        let times = |(number, arrived_ns): &(usize, u64)| {
             free_ns = since_ns(sent_ns[*number]).max(free_ns) + wire_ns.unwrap_or(0.0);
-            since_ns(*arrived_ns) - (free_ns + asked.delay_ns)
+            [free_ns + asked.delay_ns, since_ns(*arrived_ns)]
         };
-        let mut excess_ns: Vec<f64> = arrived.iter().map(due).collect();
+        let times: Vec<[f64; 2]> = arrived.iter().map(times).collect();
+        let mut excess_ns: Vec<f64> = times.iter().map(|[due_ns, at_ns]| at_ns - due_ns).collect();
         excess_ns.sort_unstable_by(f64::total_cmp);
         let mut latest = 0;
         let is_behind = |(number, _): &&(usize, u64)| {
@@ -62,14 +63,12 @@ impl Seen {
             *number < latest
         };
         let reordered = arrived.iter().filter(is_behind).count();
-        let took_ns = |wire_ns: f64| match arrived {
-            [(_, first_ns), .., (_, last_ns)] => {
-                Some(wire_ns * (arrived.len() - 1) as f64 / (last_ns - first_ns) as f64)
-            }
+        let rate_share = match times[..] {
+            [first, .., last] if wire_ns.is_some() => Some((last[0] - first[0]) / (last[1] - first[1])),
             _ => None,
         };
         let lost = 1.0 - arrived.len() as f64 / sent_ns.len() as f64;
-        Self { excess_ns, reordered, lost, rate_share: wire_ns.and_then(took_ns) }
+        Self { excess_ns, reordered, lost, rate_share }
     }
 
     /// The least excess that so large a share of the datagrams does not exceed; none where none arrived.
@@ -97,11 +96,10 @@ mod tests {
         // A burst, and one when it is over.
         let sent_ns = [5, 5, 5, 20].map(|at_ms| at_ms * MS);
         let seen = Seen::new(&ASKED, &sent_ns, &[(0, 16 * MS), (1, 17 * MS), (2, 18 * MS), (3, 31 * MS)]);
-        let rate_share = Some(3.0 / 15.0);
-        assert_eq!(seen, Seen { excess_ns: vec![0.0; 4], reordered: 0, lost: 0.0, rate_share });
+        assert_eq!(seen, Seen { excess_ns: vec![0.0; 4], reordered: 0, lost: 0.0, rate_share: Some(1.0) });
         assert_eq!((seen.early(), seen.excess_ns(0.99)), (0, Some(0.0)));
-        let burst = Seen::new(&ASKED, &sent_ns[..3], &[(0, 16 * MS), (1, 17 * MS), (2, 18 * MS)]);
-        assert_eq!(burst.rate_share, Some(1.0));
+        let slow = Seen::new(&ASKED, &sent_ns[..3], &[(0, 16 * MS), (1, 18 * MS), (2, 20 * MS)]);
+        assert_eq!(slow.rate_share, Some(0.5));
     }
 
     #[test]
