@@ -27,6 +27,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "numeric": "strength-reduction",
     "networks": "first-flight",
     "networks": "favouritism",
+    "networks": "emulated-links",
 };
 
 /// The shipped claims, resolved.
