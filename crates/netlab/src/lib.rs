@@ -9,6 +9,8 @@ pub mod http;
 pub mod installed;
 pub mod model;
 mod phases;
+#[cfg(feature = "stores")]
+pub mod store;
 
 pub use ascertain_sys::clock::now_ns;
 #[cfg(target_os = "linux")]
