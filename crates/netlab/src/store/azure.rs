@@ -105,7 +105,11 @@ fn check_sums(request: &Request) -> Result<(), Refusal> {
         return Err(Refusal::new(400, "InvalidMd5", "The MD5 value specified in the request is invalid."));
     }
     if !md5.is_empty() && digests.base64(Algorithm::Md5).as_deref() != Some(md5) {
-        return Err(Refusal::new(400, "Md5Mismatch", "The MD5 value specified is not that of what the server received."));
+        return Err(Refusal::new(
+            400,
+            "Md5Mismatch",
+            "The MD5 value specified is not that of what the server received.",
+        ));
     }
     if !crc64.is_empty() && crc64 != digests.azure_crc64() {
         return Err(Refusal::new(400, "Crc64Mismatch", "The CRC64 specified is not that of what the server received."));
@@ -248,7 +252,8 @@ fn commit(bucket: &mut Bucket, request: &Request, number: u64) -> Result<Answer,
             "Committed" => old(),
             _ => return Err(malformed()),
         };
-        let block = block.ok_or_else(|| Refusal::new(400, "InvalidBlockList", "The specified block list is invalid."))?;
+        let block =
+            block.ok_or_else(|| Refusal::new(400, "InvalidBlockList", "The specified block list is invalid."))?;
         blocks.push((id, block.digests.bytes));
         content.extend(block.content);
     }
@@ -276,9 +281,7 @@ fn list_blocks(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
         return Err(not_found());
     }
     let which = head.parameter("blocklisttype").unwrap_or("committed");
-    let shown = |(id, bytes): (&str, u64)| {
-        format!("<Block><Name>{}</Name><Size>{bytes}</Size></Block>", escape(id))
-    };
+    let shown = |(id, bytes): (&str, u64)| format!("<Block><Name>{}</Name><Size>{bytes}</Size></Block>", escape(id));
     let mut text = String::new();
     if which != "uncommitted" {
         let blocks = object.into_iter().flat_map(|object| &object.blocks).map(|(id, bytes)| shown((id, *bytes)));

@@ -102,7 +102,9 @@ mod tests {
 
     #[test]
     fn what_is_no_chunk_is_refused() {
-        for body in ["", "4\r\nwik", "4\r\nwikix\r\n0\r\n", "x\r\n", "4", "-1\r\n", "ffffffffffffffffff\r\n", "0\r\nx\r\n"] {
+        for body in
+            ["", "4\r\nwik", "4\r\nwikix\r\n0\r\n", "x\r\n", "4", "-1\r\n", "ffffffffffffffffff\r\n", "0\r\nx\r\n"]
+        {
             assert!(Chunks::parse(vec![Bytes::from_static(body.as_bytes())]).is_err(), "{body}");
         }
         assert!(Chunks::parse(vec![Bytes::from(vec![b'1'; 10_000])]).is_err());

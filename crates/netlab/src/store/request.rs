@@ -41,7 +41,8 @@ impl Head {
     pub fn new(method: Method, uri: &Uri, mut headers: HeaderMap, skipped: Option<&str>, now: SystemTime) -> Self {
         // HTTP/2 has it elsewhere.
         if let Some(authority) = uri.authority().filter(|_| !headers.contains_key("host")) {
-            headers.extend(HeaderValue::from_str(authority.as_str()).map(|host| (HeaderName::from_static("host"), host)));
+            headers
+                .extend(HeaderValue::from_str(authority.as_str()).map(|host| (HeaderName::from_static("host"), host)));
         }
         let path = uri.path().trim_start_matches('/');
         let path = skipped.and_then(|skipped| path.strip_prefix(skipped)?.strip_prefix('/')).unwrap_or(path);
@@ -104,4 +105,3 @@ pub(super) fn encoded_path(path: &str) -> String {
     const OF_PATHS: AsciiSet = UNRESERVED.remove(b'/');
     utf8_percent_encode(path, &OF_PATHS).to_string()
 }
-

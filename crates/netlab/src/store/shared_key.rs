@@ -28,12 +28,11 @@ pub(super) fn verify(head: &Head, kind: Kind, account: &str, secret: &str) -> Re
         check_rights(head, kind)?;
         (shared_access(head, account)?, signature)
     } else {
-        let (name, signature) = header.strip_prefix("SharedKey ").and_then(|rest| rest.split_once(':')).ok_or_else(
-            || match header {
+        let (name, signature) =
+            header.strip_prefix("SharedKey ").and_then(|rest| rest.split_once(':')).ok_or_else(|| match header {
                 "" => Refusal::new(401, "NoAuthenticationInformation", "The request is not signed."),
                 _ => failed("The header authorization is malformed."),
-            },
-        )?;
+            })?;
         if name != account {
             return Err(failed("There is no such account."));
         }
@@ -92,8 +91,7 @@ fn shared_key(head: &Head, account: &str) -> String {
         text.push_str(&format!("{name}:{}\n", head.header(name).trim()));
     }
     text.push_str(&format!("/{account}{}", head.raw_path));
-    let mut parameters: Vec<_> =
-        head.parameters.iter().map(|(name, value)| (name.to_lowercase(), &**value)).collect();
+    let mut parameters: Vec<_> = head.parameters.iter().map(|(name, value)| (name.to_lowercase(), &**value)).collect();
     parameters.sort_unstable();
     for group in parameters.chunk_by(|(one, _), (other, _)| one == other) {
         let values: Vec<_> = group.iter().map(|(_, value)| *value).collect();
@@ -144,5 +142,9 @@ fn check_rights(head: &Head, kind: Kind) -> Result<(), Refusal> {
         (false, "b") => scope == 'o',
         (false, resource) => resource == "c" && kind != Kind::CreateBucket,
     };
-    if is_covered { Ok(()) } else { Err(Refusal::new(403, "AuthorizationFailure", "The signature is for something else.")) }
+    if is_covered {
+        Ok(())
+    } else {
+        Err(Refusal::new(403, "AuthorizationFailure", "The signature is for something else."))
+    }
 }

@@ -55,7 +55,8 @@ pub(super) fn verify(head: &Head, keys: Keys) -> Result<ChunkSigner, Refusal> {
         return Err(denied(403, "InvalidAccessKeyId", "There is no such access key."));
     }
     signed.check_moment(head.now)?;
-    let is_left_out = |name: &str| name.starts_with("x-amz-") && !signed.headers.split(';').any(|signed| signed == name);
+    let is_left_out =
+        |name: &str| name.starts_with("x-amz-") && !signed.headers.split(';').any(|signed| signed == name);
     if let Some(name) = head.headers.keys().find(|name| is_left_out(name.as_str())) {
         return Err(denied(403, "AccessDenied", &format!("The header {name} is not signed.")));
     }
@@ -75,8 +76,9 @@ impl<'a> Signed<'a> {
     fn of(head: &'a Head) -> Result<Self, Refusal> {
         if head.has("X-Amz-Signature") {
             let parameter = |name| head.parameter(name).unwrap_or_default();
-            let malformed =
-                || denied(400, "AuthorizationQueryParametersError", "A parameter of the signature is missing or wrong.");
+            let malformed = || {
+                denied(400, "AuthorizationQueryParametersError", "A parameter of the signature is missing or wrong.")
+            };
             let expires_s = parameter("X-Amz-Expires").parse().ok().filter(|seconds| (1..=604_800).contains(seconds));
             let is_known = parameter("X-Amz-Algorithm") == "AWS4-HMAC-SHA256";
             return Ok(Self {

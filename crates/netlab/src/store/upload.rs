@@ -60,7 +60,8 @@ pub(super) fn create(bucket: &mut Bucket, head: &Head, number: u64) -> Result<An
         answer = answer.header("x-amz-checksum-algorithm", name).header("x-amz-checksum-type", kind);
     }
     let (id, names) = (format!("upload-{number}"), names(head));
-    let text = format!("<InitiateMultipartUploadResult>{names}<UploadId>{id}</UploadId></InitiateMultipartUploadResult>");
+    let text =
+        format!("<InitiateMultipartUploadResult>{names}<UploadId>{id}</UploadId></InitiateMultipartUploadResult>");
     let upload =
         Upload { key: head.key.clone(), started: head.now, kept: head.kept(), checksum, blocks: Default::default() };
     bucket.uploads.insert(id, upload);
@@ -143,7 +144,11 @@ pub(super) fn commit(store: &Store, bucket: &mut Bucket, request: &Request, numb
     }
     let is_small = |block: &&Block| block.digests.bytes < store.smallest_part_bytes;
     if blocks[..blocks.len() - 1].iter().any(is_small) {
-        return Err(Refusal::new(400, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size"));
+        return Err(Refusal::new(
+            400,
+            "EntityTooSmall",
+            "Your proposed upload is smaller than the minimum allowed size",
+        ));
     }
     let mut whole = Digests::new(&[]);
     let (mut md5s, mut sums) = (Vec::new(), Vec::new());
