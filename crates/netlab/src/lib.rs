@@ -9,6 +9,8 @@ pub mod http;
 pub mod installed;
 pub mod model;
 mod phases;
+#[cfg(feature = "stores")]
+pub mod store;
 #[cfg(feature = "servers")]
 pub mod throughput;
 

@@ -36,7 +36,11 @@ mod watched;
 
 pub use client::{Answer, Connection, Offer, Request};
 pub use misbehaviour::Misbehaviour;
+#[cfg(feature = "stores")]
+pub(crate) use server::serve_requests;
 pub use server::{Served, Server};
+#[cfg(feature = "stores")]
+pub(crate) use tls::serving;
 pub use tls::{CERTIFICATE_PEM, KEY_PEM, Session, Tls, TlsVersion, trusting, trusting_ours};
 
 /// How requests and answers are put into bytes.

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
@@ -49,7 +50,7 @@ pub struct Served {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     connections: AtomicU64,
     pub requests: AtomicU64,
     uploaded_bytes: AtomicU64,
@@ -62,7 +63,13 @@ impl Server {
     /// [`Error::Server`] as the kernel says; [`Error::Tls`] for TLS without a version.
     pub fn start(listener: TcpListener, tls: Option<&[TlsVersion]>) -> Result<Self, Error> {
         let acceptor = tls.map(|versions| serving(versions).map(TlsAcceptor::from)).transpose()?;
-        Self::run(listener, move |stream, counters| serve(stream, acceptor.clone(), counters))
+        Self::run(listener, move |stream, counters| {
+            let acceptor = acceptor.clone();
+            async move {
+                stream.set_nodelay(true).ok()?;
+                serve_requests(stream, acceptor, move |request| respond(request, counters.clone())).await
+            }
+        })
     }
 
     /// Treats whoever connects to this socket badly, in the open and by HTTP/1.1: for tests of who asks.
@@ -73,7 +80,7 @@ impl Server {
         Self::run(listener, move |stream, counters| misbehave(stream, how, counters))
     }
 
-    fn run<F>(
+    pub(crate) fn run<F>(
         listener: TcpListener,
         serve: impl Fn(TcpStream, Arc<Counters>) -> F + Send + 'static,
     ) -> Result<Self, Error>
@@ -140,10 +147,19 @@ async fn accept<F>(
     }
 }
 
-/// What goes wrong with a connection is its client's to see.
-async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, counters: Arc<Counters>) -> Option<()> {
-    stream.set_nodelay(true).ok()?;
-    let service = service_fn(|request| respond(request, counters.clone()));
+/// Speaks HTTP over a connection. What goes wrong with it is its client's to see.
+pub(crate) async fn serve_requests<T, F, B, E>(
+    stream: T,
+    acceptor: Option<TlsAcceptor>,
+    respond: impl Fn(Request<Incoming>) -> F,
+) -> Option<()>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = Result<Response<B>, E>> + Send + 'static,
+    B: Body<Data: Send, Error: std::error::Error + Send + Sync> + Send + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let service = service_fn(respond);
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let Some(acceptor) = acceptor else {
         return builder.serve_connection(TokioIo::new(stream), service).await.ok();

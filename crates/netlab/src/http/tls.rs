@@ -98,7 +98,7 @@ pub fn trusting(certificates_pem: &[u8], versions: &[TlsVersion]) -> Result<Tls,
 }
 
 /// Our servers' side: HTTP/2 and HTTP/1.1, as the client likes.
-pub(super) fn serving(versions: &[TlsVersion]) -> Result<Arc<ServerConfig>, Error> {
+pub(crate) fn serving(versions: &[TlsVersion]) -> Result<Arc<ServerConfig>, Error> {
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE_PEM.as_bytes()).map_err(Error::tls)?;
     let key = PrivateKeyDer::from_pem_slice(KEY_PEM.as_bytes()).map_err(Error::tls)?;
     let mut config = ServerConfig::builder_with_provider(ring::default_provider().into())

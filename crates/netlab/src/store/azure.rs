@@ -1,0 +1,336 @@
+//! Azure's blobs.
+
+use std::fmt::Write;
+
+use httpdate::fmt_http_date;
+use hyper::Method;
+
+use super::answer::{Answer, Refusal};
+use super::checksum::{Algorithm, Digests, base64, from_base64};
+use super::objects::{Block, Bucket, Object, Objects, Upload, check_conditions, read};
+use super::request::{Head, Request};
+use super::xml::{elements, escape};
+use super::{Kind, Store};
+
+/// The longest identifier of a block, decoded.
+const LONGEST_ID_BYTES: usize = 64;
+
+/// As many blocks make a blob at the most.
+const MOST_BLOCKS: usize = 50_000;
+
+/// As many blobs are in one list at the most.
+const LISTED: usize = 5_000;
+
+/// What a request is for.
+pub(super) fn kind(head: &Head) -> Kind {
+    if head.has("restype") && head.key.is_empty() {
+        return match (&head.method, head.parameter("comp")) {
+            (&Method::PUT, None) => Kind::CreateBucket,
+            (&Method::GET, Some("list")) => Kind::ListObjects,
+            _ => Kind::Other,
+        };
+    }
+    if head.key.is_empty() || head.has("snapshot") || !head.header("x-ms-copy-source").is_empty() {
+        return Kind::Other;
+    }
+    match (&head.method, head.parameter("comp")) {
+        (&Method::PUT, None) => Kind::PutObject,
+        (&Method::PUT, Some("block")) => Kind::PutBlock,
+        (&Method::PUT, Some("blocklist")) => Kind::Commit,
+        (&Method::GET, Some("blocklist")) => Kind::ListBlocks,
+        (&Method::GET, None) => Kind::GetObject,
+        (&Method::HEAD, None) => Kind::HeadObject,
+        (&Method::DELETE, None) => Kind::DeleteObject,
+        _ => Kind::Other,
+    }
+}
+
+fn not_found() -> Refusal {
+    Refusal::new(404, "BlobNotFound", "The specified blob does not exist.")
+}
+
+pub(super) fn answer(store: &Store, objects: &mut Objects, request: Request) -> Result<Answer, Refusal> {
+    let head = &request.head;
+    if request.kind == Kind::CreateBucket {
+        if objects.buckets.contains_key(&head.bucket) {
+            let message = "The specified container already exists.";
+            return Err(Refusal::new(409, "ContainerAlreadyExists", message));
+        }
+        objects.buckets.insert(request.head.bucket, Bucket::default());
+        return Ok(Answer::new(201));
+    }
+    let (number, used_bytes) = (objects.number(), objects.bytes());
+    let bucket = objects.buckets.get_mut(&head.bucket);
+    let bucket =
+        bucket.ok_or_else(|| Refusal::new(404, "ContainerNotFound", "The specified container does not exist."))?;
+    match request.kind {
+        Kind::PutObject | Kind::PutBlock => {
+            store.check_room(used_bytes, request.digests.bytes)?;
+            check_sums(&request)?;
+        }
+        Kind::Commit => check_sums(&request)?,
+        _ => {}
+    }
+    match request.kind {
+        Kind::PutObject => put(bucket, request, number),
+        Kind::GetObject | Kind::HeadObject => get(bucket, head),
+        Kind::DeleteObject => {
+            let object = bucket.objects.get(&head.key).ok_or_else(not_found)?;
+            check_conditions(head, Some(object)).map_err(|_| not_met())?;
+            bucket.objects.remove(&head.key);
+            Ok(Answer::new(202))
+        }
+        Kind::PutBlock => put_block(bucket, request),
+        Kind::ListBlocks => list_blocks(bucket, head),
+        Kind::Commit => commit(bucket, &request, number),
+        Kind::ListObjects => list(bucket, head),
+        _ => Err(Refusal::new(501, "NotImplemented", "The store within the process does not know that request.")),
+    }
+}
+
+/// Whether the body is what its sums say.
+fn check_sums(request: &Request) -> Result<(), Refusal> {
+    let (head, digests) = (&request.head, &request.digests);
+    let crc64 = head.header("x-ms-content-crc64");
+    // What is said of the blob comes before what is said of the body, where both are one.
+    let md5 = match head.header("x-ms-blob-content-md5") {
+        md5 if request.kind == Kind::PutObject && !md5.is_empty() => md5,
+        _ => head.header("content-md5"),
+    };
+    if !md5.is_empty() && !crc64.is_empty() {
+        let message = "There may be an MD5 or a CRC64, but not both.";
+        return Err(Refusal::new(400, "BothCrc64AndMd5HeaderPresent", message));
+    }
+    if !md5.is_empty() && from_base64(md5).is_none_or(|md5| md5.len() != 16) {
+        return Err(Refusal::new(400, "InvalidMd5", "The MD5 value specified in the request is invalid."));
+    }
+    if !md5.is_empty() && digests.base64(Algorithm::Md5).as_deref() != Some(md5) {
+        return Err(Refusal::new(
+            400,
+            "Md5Mismatch",
+            "The MD5 value specified is not that of what the server received.",
+        ));
+    }
+    if !crc64.is_empty() && crc64 != digests.azure_crc64() {
+        return Err(Refusal::new(400, "Crc64Mismatch", "The CRC64 specified is not that of what the server received."));
+    }
+    Ok(())
+}
+
+fn not_met() -> Refusal {
+    Refusal::new(412, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
+}
+
+fn check_writing(head: &Head, bucket: &Bucket) -> Result<(), Refusal> {
+    let object = bucket.objects.get(&head.key);
+    check_conditions(head, object).map_err(|_| match head.header("if-none-match") {
+        "*" => Refusal::new(409, "BlobAlreadyExists", "The specified blob already exists."),
+        _ => not_met(),
+    })
+}
+
+fn etag(number: u64) -> String {
+    format!("\"0x8D{number:013X}\"")
+}
+
+/// The sum that a body came with, or else its CRC64.
+fn with_sum(answer: Answer, head: &Head, digests: &Digests) -> Answer {
+    match digests.base64(Algorithm::Md5) {
+        Some(md5) if head.header("x-ms-content-crc64").is_empty() => answer.header("content-md5", md5),
+        _ => answer.header("x-ms-content-crc64", digests.azure_crc64()),
+    }
+}
+
+fn made(object: &Object) -> Answer {
+    Answer::new(201).header("etag", &object.etag).header("last-modified", fmt_http_date(object.modified))
+}
+
+fn put(bucket: &mut Bucket, request: Request, number: u64) -> Result<Answer, Refusal> {
+    let Request { head, content, digests, .. } = request;
+    match head.header("x-ms-blob-type") {
+        "BlockBlob" => {}
+        "" => return Err(Refusal::new(400, "MissingRequiredHeader", "x-ms-blob-type is missing.")),
+        _ => return Err(Refusal::new(501, "NotImplemented", "There are block blobs alone.")),
+    }
+    check_writing(&head, bucket)?;
+    let md5 = digests.base64(Algorithm::Md5).map(|md5| ("content-md5".to_string(), md5));
+    let object = Object {
+        content,
+        bytes: digests.bytes,
+        etag: etag(number),
+        modified: head.now,
+        generation: number,
+        kept: head.kept(),
+        sums: md5.into_iter().collect(),
+        blocks: Vec::new(),
+    };
+    let answer = with_sum(made(&object), &head, &digests);
+    bucket.uploads.remove(&head.key);
+    bucket.objects.insert(head.key, object);
+    Ok(answer)
+}
+
+fn get(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
+    let object = bucket.objects.get(&head.key).ok_or_else(not_found)?;
+    check_conditions(head, Some(object))
+        .map_err(|status| if status == 304 { Refusal { status, ..not_met() } } else { not_met() })?;
+    let mut answer = read(head, object)?.header("x-ms-blob-type", "BlockBlob");
+    if answer.status == 200 {
+        return Ok(object.sums.iter().fold(answer, |answer, (name, sum)| answer.header(name, sum)));
+    }
+    // Of a range they are summed up when they are asked for.
+    let mut digests = Digests::new(&[Algorithm::Md5]);
+    let (is_md5, is_crc64) =
+        (head.header("x-ms-range-get-content-md5") == "true", head.header("x-ms-range-get-content-crc64") == "true");
+    if is_md5 || is_crc64 {
+        answer.content.iter().for_each(|piece| digests.update(piece));
+    }
+    if is_md5 {
+        answer = answer.header("content-md5", digests.base64(Algorithm::Md5).unwrap_or_default());
+    }
+    if is_crc64 {
+        answer = answer.header("x-ms-content-crc64", digests.azure_crc64());
+    }
+    let whole = object.sums.iter().find(|(name, _)| name == "content-md5");
+    Ok(whole.into_iter().fold(answer, |answer, (_, md5)| answer.header("x-ms-blob-content-md5", md5)))
+}
+
+fn put_block(bucket: &mut Bucket, request: Request) -> Result<Answer, Refusal> {
+    let Request { head, content, digests, .. } = request;
+    let id = head.parameter("blockid").unwrap_or_default();
+    let length = from_base64(id).map_or(0, |id| id.len());
+    if !(1..=LONGEST_ID_BYTES).contains(&length) {
+        let message = "The block's identifier is not Base64, or not of 1 to 64 bytes.";
+        return Err(Refusal::new(400, "InvalidQueryParameterValue", message));
+    }
+    let upload = bucket.uploads.entry(head.key.clone()).or_insert_with(|| Upload {
+        key: head.key.clone(),
+        started: head.now,
+        kept: Vec::new(),
+        checksum: None,
+        blocks: Default::default(),
+    });
+    if upload.blocks.keys().next().is_some_and(|other| other.len() != id.len()) {
+        let message = "The identifiers of a blob's blocks must be of one length.";
+        return Err(Refusal::new(400, "InvalidBlobOrBlock", message));
+    }
+    let answer = with_sum(Answer::new(201), &head, &digests);
+    upload.blocks.insert(id.into(), Block { content, digests, modified: head.now });
+    Ok(answer)
+}
+
+/// A block that is committed, by its bytes in the blob: their sum is not needed any more.
+fn committed(object: &Object, id: &str) -> Option<Block> {
+    let at = object.blocks.iter().position(|(block, _)| block == id)?;
+    let start: u64 = object.blocks[..at].iter().map(|(_, bytes)| bytes).sum();
+    let content = super::objects::slice(&object.content, start, start + object.blocks[at].1);
+    let mut digests = Digests::new(&[]);
+    content.iter().for_each(|piece| digests.update(piece));
+    Some(Block { content, digests, modified: object.modified })
+}
+
+/// The blocks become the blob; nothing of them is copied.
+fn commit(bucket: &mut Bucket, request: &Request, number: u64) -> Result<Answer, Refusal> {
+    let head = &request.head;
+    let malformed = || Refusal::new(400, "InvalidXmlDocument", "XML specified is not syntactically valid.");
+    let mut list = elements(&request.content.concat()).ok_or_else(malformed)?;
+    if list.pop().is_none_or(|(name, _)| name != "BlockList") {
+        return Err(malformed());
+    }
+    if list.len() > MOST_BLOCKS {
+        return Err(Refusal::new(400, "BlockListTooLong", "The block list may not contain more than 50,000 blocks."));
+    }
+    check_writing(head, bucket)?;
+    let (object, upload) = (bucket.objects.get(&head.key), bucket.uploads.get(&head.key));
+    let (mut content, mut blocks) = (Vec::new(), Vec::new());
+    for (place, id) in list {
+        let new = || upload.and_then(|upload| upload.blocks.get(&id)).cloned();
+        let old = || object.and_then(|object| committed(object, &id));
+        let block = match &*place {
+            "Latest" => new().or_else(old),
+            "Uncommitted" => new(),
+            "Committed" => old(),
+            _ => return Err(malformed()),
+        };
+        let block =
+            block.ok_or_else(|| Refusal::new(400, "InvalidBlockList", "The specified block list is invalid."))?;
+        blocks.push((id, block.digests.bytes));
+        content.extend(block.content);
+    }
+    let md5 = head.header("x-ms-blob-content-md5");
+    let object = Object {
+        content,
+        bytes: blocks.iter().map(|(_, bytes)| bytes).sum(),
+        etag: etag(number),
+        modified: head.now,
+        generation: number,
+        kept: head.kept(),
+        // It is kept as it is said to be, and not looked at.
+        sums: if md5.is_empty() { Vec::new() } else { vec![("content-md5".into(), md5.into())] },
+        blocks,
+    };
+    let answer = with_sum(made(&object), head, &request.digests);
+    bucket.uploads.remove(&head.key);
+    bucket.objects.insert(head.key.clone(), object);
+    Ok(answer)
+}
+
+fn list_blocks(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
+    let (object, upload) = (bucket.objects.get(&head.key), bucket.uploads.get(&head.key));
+    if object.is_none() && upload.is_none() {
+        return Err(not_found());
+    }
+    let which = head.parameter("blocklisttype").unwrap_or("committed");
+    let shown = |(id, bytes): (&str, u64)| format!("<Block><Name>{}</Name><Size>{bytes}</Size></Block>", escape(id));
+    let mut text = String::new();
+    if which != "uncommitted" {
+        let blocks = object.into_iter().flat_map(|object| &object.blocks).map(|(id, bytes)| shown((id, *bytes)));
+        let _ = write!(text, "<CommittedBlocks>{}</CommittedBlocks>", blocks.collect::<String>());
+    }
+    if which != "committed" {
+        let blocks = upload.into_iter().flat_map(|upload| &upload.blocks);
+        let blocks = blocks.map(|(id, block)| shown((id, block.digests.bytes)));
+        let _ = write!(text, "<UncommittedBlocks>{}</UncommittedBlocks>", blocks.collect::<String>());
+    }
+    let answer = Answer::xml(&format!("<BlockList>{text}</BlockList>"));
+    Ok(object.into_iter().fold(answer, |answer, object| {
+        let length = object.bytes.to_string();
+        answer.header("etag", &object.etag).header("x-ms-blob-content-length", length)
+    }))
+}
+
+fn list(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
+    let parameter = |name| head.parameter(name).unwrap_or_default();
+    let (prefix, delimiter) = (parameter("prefix"), parameter("delimiter"));
+    let invalid = || Refusal::new(400, "InvalidQueryParameterValue", "A parameter of the list has no valid value.");
+    let after = from_base64(parameter("marker")).and_then(|marker| String::from_utf8(marker).ok());
+    let after = after.ok_or_else(invalid)?;
+    let most = match parameter("maxresults") {
+        "" => LISTED,
+        most => most.parse().ok().filter(|most| *most > 0).ok_or_else(invalid)?,
+    };
+    let listed = bucket.list(prefix, delimiter, &after, LISTED.min(most));
+    let mut blobs = String::new();
+    for (name, object) in &listed.objects {
+        let (name, modified, etag, bytes) =
+            (escape(*name), fmt_http_date(object.modified), object.etag.trim_matches('"'), object.bytes);
+        let kind = object.kept.iter().find(|(name, _)| name == "content-type").and_then(|(_, kind)| kind.to_str().ok());
+        let kind = escape(kind.unwrap_or("application/octet-stream"));
+        let _ = write!(
+            blobs,
+            "<Blob><Name>{name}</Name><Properties><Last-Modified>{modified}</Last-Modified><Etag>{etag}</Etag>\
+             <Content-Length>{bytes}</Content-Length><Content-Type>{kind}</Content-Type>\
+             <BlobType>BlockBlob</BlobType></Properties></Blob>"
+        );
+    }
+    for prefix in &listed.prefixes {
+        let _ = write!(blobs, "<BlobPrefix><Name>{}</Name></BlobPrefix>", escape(&**prefix));
+    }
+    let next = listed.next.map(base64).unwrap_or_default();
+    Ok(Answer::xml(&format!(
+        "<EnumerationResults ContainerName=\"{}\"><Prefix>{}</Prefix><Blobs>{blobs}</Blobs>\
+         <NextMarker>{next}</NextMarker></EnumerationResults>",
+        escape(&*head.bucket),
+        escape(prefix)
+    )))
+}

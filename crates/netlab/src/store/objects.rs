@@ -1,0 +1,276 @@
+//! What a store keeps, and what is the same whatever it speaks.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::time::SystemTime;
+
+use httpdate::{fmt_http_date, parse_http_date};
+use hyper::body::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+
+use super::answer::{Answer, Refusal};
+use super::checksum::Digests;
+use super::request::Head;
+
+/// All buckets by their names.
+#[derive(Default)]
+pub(super) struct Objects {
+    pub buckets: BTreeMap<String, Bucket>,
+    count: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Bucket {
+    pub objects: BTreeMap<String, Object>,
+    /// By their identifiers; with Azure those are the names of the objects.
+    pub uploads: BTreeMap<String, Upload>,
+}
+
+pub(super) struct Object {
+    pub content: Vec<Bytes>,
+    pub bytes: u64,
+    pub etag: String,
+    pub modified: SystemTime,
+    /// GCS' number of it.
+    pub generation: u64,
+    /// Headers that came with it and go with it.
+    pub kept: Vec<(HeaderName, HeaderValue)>,
+    /// Its checksums, as headers.
+    pub sums: Vec<(String, String)>,
+    /// The blocks that it was made of, each with its length.
+    pub blocks: Vec<(String, u64)>,
+}
+
+/// Parts of what will be an object.
+pub(super) struct Upload {
+    pub key: String,
+    pub started: SystemTime,
+    pub kept: Vec<(HeaderName, HeaderValue)>,
+    /// What S3 was told of its checksum: which, and whether it is that of the whole.
+    pub checksum: Option<(super::checksum::Algorithm, bool)>,
+    /// In the order of their numbers, if they have numbers.
+    pub blocks: BTreeMap<String, Block>,
+}
+
+#[derive(Clone)]
+pub(super) struct Block {
+    pub content: Vec<Bytes>,
+    pub digests: Digests,
+    pub modified: SystemTime,
+}
+
+/// Part of a list.
+pub(super) struct Listed<'a> {
+    pub objects: Vec<(&'a str, &'a Object)>,
+    /// What several names begin with, up to the delimiter.
+    pub prefixes: Vec<String>,
+    /// Where the next part goes on.
+    pub next: Option<String>,
+}
+
+impl Objects {
+    /// A number that nothing else has.
+    pub fn number(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// What is in memory, but for the requests that are under way.
+    pub fn bytes(&self) -> u64 {
+        let of_bucket = |bucket: &Bucket| {
+            let blocks = bucket.uploads.values().flat_map(|upload| upload.blocks.values());
+            let blocks: u64 = blocks.map(|block| block.digests.bytes).sum();
+            blocks + bucket.objects.values().map(|object| object.bytes).sum::<u64>()
+        };
+        self.buckets.values().map(of_bucket).sum()
+    }
+}
+
+impl Bucket {
+    /// The names with this prefix behind another one, at most so many.
+    pub fn list(&self, prefix: &str, delimiter: &str, after: &str, most: usize) -> Listed<'_> {
+        let mut listed = Listed { objects: Vec::new(), prefixes: Vec::new(), next: None };
+        let mut last = after.to_string();
+        let start = if after < prefix { Bound::Included(prefix) } else { Bound::Excluded(after) };
+        for (key, object) in self.objects.range::<str, _>((start, Bound::Unbounded)) {
+            let Some(rest) = key.strip_prefix(prefix) else { break };
+            let end = if delimiter.is_empty() { None } else { rest.find(delimiter) };
+            let folder = end.map(|end| &key[..prefix.len() + end + delimiter.len()]);
+            // One of a folder that has been listed.
+            if folder.is_some_and(|folder| folder == last) {
+                continue;
+            }
+            if listed.objects.len() + listed.prefixes.len() == most {
+                listed.next = Some(last);
+                break;
+            }
+            match folder {
+                Some(folder) => listed.prefixes.push(folder.into()),
+                None => listed.objects.push((key, object)),
+            }
+            last = folder.unwrap_or(key).into();
+        }
+        listed
+    }
+}
+
+/// Whether what a request says of the object that is there is true, and with which status it isn't.
+pub(super) fn check_conditions(head: &Head, object: Option<&Object>) -> Result<(), u16> {
+    let is_among = |names: &str, object: &Object| {
+        let bare = |name: &str| name.trim().trim_start_matches("W/").trim_matches('"').to_string();
+        names.split(',').any(|name| name.trim() == "*" || bare(name) == bare(&object.etag))
+    };
+    let moment = |name| parse_http_date(head.header(name)).ok();
+    let is_newer = |object: &Object, moment| {
+        // Headers have whole seconds.
+        parse_http_date(&fmt_http_date(object.modified)).is_ok_and(|modified| modified > moment)
+    };
+    let (matches, differs) = (head.header("if-match"), head.header("if-none-match"));
+    let is_reading = head.method == "GET" || head.method == "HEAD";
+    let Some(object) = object else {
+        return if matches.is_empty() { Ok(()) } else { Err(412) };
+    };
+    let is_missed = match (matches, moment("if-unmodified-since")) {
+        ("", Some(moment)) => is_newer(object, moment),
+        ("", None) => false,
+        (names, _) => !is_among(names, object),
+    };
+    if is_missed {
+        return Err(412);
+    }
+    let is_known = match (differs, moment("if-modified-since")) {
+        ("", Some(moment)) => is_reading && !is_newer(object, moment),
+        ("", None) => false,
+        (names, _) => is_among(names, object),
+    };
+    if is_known { Err(if is_reading { 304 } else { 412 }) } else { Ok(()) }
+}
+
+/// An object, or the range of it that is asked for.
+pub(super) fn read(head: &Head, object: &Object) -> Result<Answer, Refusal> {
+    let range = match head.header("x-ms-range") {
+        "" => head.header("range"),
+        range => range,
+    };
+    let range = asked(range, object.bytes)?;
+    let mut answer = Answer::new(if range.is_some() { 206 } else { 200 });
+    answer.headers.clone_from(&object.kept);
+    let (start, end) = range.unwrap_or((0, object.bytes));
+    answer.content = slice(&object.content, start, end);
+    let answer = answer
+        .header("etag", &object.etag)
+        .header("last-modified", fmt_http_date(object.modified))
+        .header("accept-ranges", "bytes");
+    Ok(match range {
+        Some(_) => answer.header("content-range", format!("bytes {start}-{}/{}", end - 1, object.bytes)),
+        None => answer,
+    })
+}
+
+/// The range that is asked for, without its end; none for what is no range, or more than one.
+fn asked(range: &str, bytes: u64) -> Result<Option<(u64, u64)>, Refusal> {
+    let Some((first, last)) = range.strip_prefix("bytes=").and_then(|range| range.split_once('-')) else {
+        return Ok(None);
+    };
+    let range = match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) if first <= last => (first, bytes.min(last.saturating_add(1))),
+        (Ok(first), Err(_)) if last.is_empty() => (first, bytes),
+        (Err(_), Ok(last)) if first.is_empty() => (bytes.saturating_sub(last), bytes),
+        _ => return Ok(None),
+    };
+    if range.0 >= range.1 {
+        return Err(Refusal::new(416, "InvalidRange", "The requested range is not satisfiable"));
+    }
+    Ok(Some(range))
+}
+
+pub(super) fn slice(pieces: &[Bytes], start: u64, end: u64) -> Vec<Bytes> {
+    let mut slices = Vec::new();
+    let mut at = 0;
+    for piece in pieces {
+        let length = piece.len() as u64;
+        let (from, to) = (start.saturating_sub(at).min(length), end.saturating_sub(at).min(length));
+        if from < to {
+            slices.push(piece.slice(from as usize..to as usize));
+        }
+        at += length;
+    }
+    slices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::checksum::Algorithm;
+
+    #[test]
+    fn ranges_are_those_of_http() {
+        let asked = |range| asked(range, 10).map_err(|refusal| refusal.status);
+        assert_eq!(asked("bytes=2-4"), Ok(Some((2, 5))));
+        assert_eq!(asked("bytes=2-"), Ok(Some((2, 10))));
+        assert_eq!(asked("bytes=-3"), Ok(Some((7, 10))));
+        assert_eq!(asked("bytes=-30"), Ok(Some((0, 10))));
+        assert_eq!(asked("bytes=9-18446744073709551615"), Ok(Some((9, 10))));
+        for unsatisfiable in ["bytes=10-", "bytes=10-12", "bytes=-0"] {
+            assert_eq!(asked(unsatisfiable), Err(416), "{unsatisfiable}");
+        }
+        for ignored in ["", "bytes=", "bytes=-", "bytes=4-2", "bytes=0-1,3-4", "lines=1-2", "bytes=a-b"] {
+            assert_eq!(asked(ignored), Ok(None), "{ignored}");
+        }
+    }
+
+    #[test]
+    fn lists_go_on_where_they_ended() {
+        let object = || Object {
+            content: Vec::new(),
+            bytes: 0,
+            etag: String::new(),
+            modified: SystemTime::UNIX_EPOCH,
+            generation: 0,
+            kept: Vec::new(),
+            sums: Vec::new(),
+            blocks: Vec::new(),
+        };
+        let names = ["a", "b/1", "b/2", "b/c/3", "b0", "c/1", "d"];
+        let bucket =
+            Bucket { objects: names.map(|name| (name.to_string(), object())).into(), uploads: BTreeMap::new() };
+        for (prefix, delimiter, expected) in [
+            ("", "", &names[..]),
+            ("", "/", &["a", "b/", "b0", "c/", "d"]),
+            ("b", "", &["b/1", "b/2", "b/c/3", "b0"]),
+            ("b/", "/", &["b/1", "b/2", "b/c/"]),
+            ("x", "/", &[]),
+        ] {
+            for most in 1..=names.len() {
+                let (mut found, mut after) = (Vec::new(), String::new());
+                loop {
+                    let listed = bucket.list(prefix, delimiter, &after, most);
+                    assert!(listed.objects.len() + listed.prefixes.len() <= most);
+                    found.extend(listed.objects.iter().map(|(name, _)| name.to_string()));
+                    found.extend(listed.prefixes);
+                    let Some(next) = listed.next else { break };
+                    after = next;
+                }
+                found.sort();
+                assert_eq!(found, expected, "{prefix} {delimiter} {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_counted_with_those_of_uploads() {
+        let mut digests = Digests::new(&[Algorithm::Md5]);
+        digests.update(b"12345");
+        let block = Block { content: Vec::new(), digests, modified: SystemTime::UNIX_EPOCH };
+        let upload = Upload {
+            key: String::new(),
+            started: SystemTime::UNIX_EPOCH,
+            kept: Vec::new(),
+            checksum: None,
+            blocks: [("1".to_string(), block)].into(),
+        };
+        let bucket = Bucket { objects: BTreeMap::new(), uploads: [("1".to_string(), upload)].into() };
+        let objects = Objects { buckets: [("b".to_string(), bucket)].into(), count: 0 };
+        assert_eq!(objects.bytes(), 5);
+    }
+}

@@ -1,0 +1,86 @@
+//! A connection that is no faster than it may be.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How much goes at once, in time: above what a timer is late.
+const BURST: Duration = Duration::from_millis(10);
+
+/// One direction, in which each burst is paid for before the next.
+struct Pace {
+    bytes_per_s: u64,
+    due: Pin<Box<Sleep>>,
+}
+
+impl Pace {
+    fn new(bytes_per_s: u64) -> Self {
+        Self { bytes_per_s: bytes_per_s.max(1), due: Box::pin(sleep_until(Instant::now())) }
+    }
+
+    /// How much may go now.
+    fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<usize> {
+        ready!(self.due.as_mut().poll(context));
+        Poll::Ready((self.bytes_per_s as f64 * BURST.as_secs_f64()).ceil() as usize)
+    }
+
+    fn went(&mut self, bytes: usize) {
+        // A timer that was late is made up for, but what nobody used is lost.
+        let start = self.due.deadline().max(Instant::now() - BURST);
+        self.due.as_mut().reset(start + Duration::from_secs_f64(bytes as f64 / self.bytes_per_s as f64));
+    }
+}
+
+pub(super) struct Paced<T> {
+    stream: T,
+    received: Option<Pace>,
+    sent: Option<Pace>,
+}
+
+impl<T> Paced<T> {
+    pub fn new(stream: T, bytes_per_s: Option<u64>) -> Self {
+        let [received, sent] = [bytes_per_s; 2].map(|rate| rate.map(Pace::new));
+        Self { stream, received, sent }
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { stream, received, .. } = &mut *self;
+        let Some(pace) = received else { return Pin::new(stream).poll_read(context, buffer) };
+        let most = ready!(pace.poll_bytes(context)).min(buffer.remaining());
+        let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
+        ready!(Pin::new(stream).poll_read(context, &mut part))?;
+        let bytes = part.filled().len();
+        buffer.advance(bytes);
+        pace.went(bytes);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Paced<T> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let Self { stream, sent, .. } = &mut *self;
+        let Some(pace) = sent else { return Pin::new(stream).poll_write(context, bytes) };
+        let most = ready!(pace.poll_bytes(context)).min(bytes.len());
+        let written = ready!(Pin::new(stream).poll_write(context, &bytes[..most]))?;
+        pace.went(written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

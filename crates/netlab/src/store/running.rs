@@ -1,0 +1,294 @@
+//! A store at work.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Method, Response};
+use tokio_rustls::TlsAcceptor;
+
+use super::answer::{Content, Refusal};
+use super::checksum::{Algorithm, Digests, sha256_of};
+use super::chunked::Chunks;
+use super::fault::{Faults, flip};
+use super::objects::{Bucket, Objects};
+use super::pace::Paced;
+use super::request::{Head, Request};
+use super::sigv4::{self, ChunkSigner, Keys};
+use super::{Dialect, Fault, Kind, Misdeed, Seen, Store, azure, s3, shared_key};
+use crate::Error;
+use crate::http::{Server, TlsVersion, serve_requests, serving};
+
+/// A store that answers. It ends, with all of its connections and all that it holds, when dropped.
+pub struct RunningStore {
+    server: Server,
+    state: Arc<State>,
+    has_tls: bool,
+}
+
+struct State {
+    store: Store,
+    shared: Mutex<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    objects: Objects,
+    faults: Faults,
+    seen: Vec<Seen>,
+}
+
+impl Store {
+    /// Starts it, for whoever connects to this socket: with these versions of TLS, or without it.
+    ///
+    /// # Errors
+    /// As for [`Server::start`].
+    pub fn start(self, listener: TcpListener, tls: Option<&[TlsVersion]>) -> Result<RunningStore, Error> {
+        let acceptor = tls.map(|versions| serving(versions).map(TlsAcceptor::from)).transpose()?;
+        let mut shared = Shared::default();
+        for bucket in &self.buckets {
+            shared.objects.buckets.insert(bucket.clone(), Bucket::default());
+        }
+        for fault in &self.faults {
+            shared.faults.add(fault.clone());
+        }
+        let state = Arc::new(State { store: self, shared: Mutex::new(shared) });
+        let of_server = state.clone();
+        let server = Server::run(listener, move |stream, _| {
+            let (state, acceptor) = (of_server.clone(), acceptor.clone());
+            async move {
+                let _ = stream.set_nodelay(true);
+                let stream = Paced::new(stream, state.store.bytes_per_s);
+                serve_requests(stream, acceptor, move |request| respond(request, state.clone())).await
+            }
+        })?;
+        Ok(RunningStore { server, state, has_tls: tls.is_some() })
+    }
+}
+
+impl RunningStore {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// What clients call its end point. Azure's has the account in it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.has_tls { "https" } else { "http" };
+        let Store { dialect, account, .. } = &self.state.store;
+        let account = if *dialect == Dialect::Azure { format!("/{account}") } else { String::new() };
+        format!("{scheme}://{}{account}", self.address())
+    }
+
+    /// What it was made of.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.state.store
+    }
+
+    /// The requests so far, in the order in which their heads arrived.
+    #[must_use]
+    pub fn seen(&self) -> Vec<Seen> {
+        self.state.lock().seen.clone()
+    }
+
+    /// From now on this goes wrong too.
+    pub fn add_fault(&self, fault: Fault) {
+        self.state.lock().faults.add(fault);
+    }
+
+    /// An object as it is kept.
+    #[must_use]
+    pub fn object(&self, bucket: &str, key: &str) -> Option<Vec<u8>> {
+        let shared = self.state.lock();
+        shared.objects.buckets.get(bucket)?.objects.get(key).map(|object| object.content.concat())
+    }
+
+    /// How many uploads, or with Azure blobs with blocks that are not committed, there are in a bucket.
+    #[must_use]
+    pub fn uploads(&self, bucket: &str) -> usize {
+        self.state.lock().objects.buckets.get(bucket).map_or(0, |bucket| bucket.uploads.len())
+    }
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a request down; which one it is, and what goes wrong with it.
+    fn arrived(&self, head: &Head, kind: Kind) -> (usize, Option<Misdeed>) {
+        let mut shared = self.lock();
+        let block = head.parameter("partNumber").or_else(|| head.parameter("blockid"));
+        shared.seen.push(Seen {
+            kind,
+            bucket: head.bucket.clone(),
+            key: head.key.clone(),
+            block: block.map(String::from),
+            body_bytes: 0,
+            status: None,
+        });
+        (shared.seen.len() - 1, shared.faults.next(kind))
+    }
+}
+
+/// By the store's clock.
+fn now(store: &Store) -> SystemTime {
+    let ahead = Duration::from_secs(store.ahead_s.unsigned_abs());
+    let now = SystemTime::now();
+    if store.ahead_s < 0 { now - ahead } else { now + ahead }
+}
+
+/// An error closes the connection.
+async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Result<Response<Content>> {
+    let store = &state.store;
+    let (parts, body) = request.into_parts();
+    let is_head = parts.method == Method::HEAD;
+    let account = (store.dialect == Dialect::Azure).then_some(&*store.account);
+    let head = Head::new(parts.method, &parts.uri, parts.headers, account, now(store));
+    let kind = if account.is_some() { azure::kind(&head) } else { s3::kind(&head) };
+    let (index, misdeed) = state.arrived(&head, kind);
+    let allowed = match &misdeed {
+        Some(Misdeed::Refused { status, .. }) => {
+            let code = if *status == 503 { "SlowDown" } else { "TooManyRequests" };
+            Err(Refusal::new(*status, code, "Please reduce your request rate."))
+        }
+        _ => authorize(store, &head, kind),
+    };
+    let mut digests = Digests::new(&wanted(store, &head, kind));
+    // A body in chunks is summed up when they are known.
+    let summed = if is_chunked(&head) { None } else { Some(&mut digests) };
+    let received = receive(body, misdeed.as_ref(), allowed.is_ok(), summed, |bytes| {
+        state.lock().seen[index].body_bytes = bytes;
+    });
+    let content = received.await?;
+    let answered = allowed.and_then(|signer| {
+        let mut request = Request { head, kind, content, digests };
+        if is_chunked(&request.head) {
+            unframe(&mut request, signer)?;
+        }
+        if let Some(Misdeed::FlippedInStore { byte }) = misdeed {
+            flip(&mut request.content, byte);
+        }
+        let objects = &mut state.lock().objects;
+        if account.is_some() { azure::answer(store, objects, request) } else { s3::answer(store, objects, request) }
+    });
+    let mut answer = answered.unwrap_or_else(|refusal| refusal.answer());
+    let cut_after_bytes = match misdeed {
+        Some(Misdeed::AnswerLost) => return Err(io::ErrorKind::ConnectionReset.into()),
+        Some(Misdeed::Refused { retry_after_s: Some(seconds), .. }) => {
+            answer = answer.header("retry-after", seconds.to_string());
+            None
+        }
+        Some(Misdeed::FlippedDownload { byte }) => {
+            flip(&mut answer.content, byte);
+            None
+        }
+        Some(Misdeed::CutDownload { after_bytes }) => Some(after_bytes),
+        _ => None,
+    };
+    state.lock().seen[index].status = Some(answer.status);
+    let id = format!("{index:016X}");
+    let answer = answer.header(if account.is_some() { "x-ms-request-id" } else { "x-amz-request-id" }, id);
+    let mut response = answer.response(is_head);
+    response.body_mut().cut_after_bytes = cut_after_bytes;
+    Ok(response)
+}
+
+/// Whether a request may do what it is for; what signs the chunks of its body.
+fn authorize(store: &Store, head: &Head, kind: Kind) -> Result<Option<ChunkSigner>, Refusal> {
+    let Store { account, secret, region, .. } = store;
+    match store.dialect {
+        Dialect::S3 => sigv4::verify(head, Keys { account, secret, region }).map(Some),
+        Dialect::Azure => shared_key::verify(head, kind, account, secret).map(|()| None),
+        Dialect::Gcs if head.header("authorization").strip_prefix("Bearer ") == Some(secret) => Ok(None),
+        Dialect::Gcs => Err(Refusal::new(401, "AuthenticationRequired", "The token is missing or wrong.")),
+    }
+}
+
+/// What a body is to be summed up with: MD5 is the dearest, and nobody asks for it of Azure's blocks but who sends it.
+fn wanted(store: &Store, head: &Head, kind: Kind) -> Vec<Algorithm> {
+    let is_needless =
+        store.dialect == Dialect::Azure && kind == Kind::PutBlock && head.header("content-md5").is_empty();
+    let is_given = |algorithm: &Algorithm| {
+        let header = algorithm.header();
+        !head.header(&header).is_empty() || head.header("x-amz-trailer").eq_ignore_ascii_case(&header)
+    };
+    let is_signed = head.header("x-amz-content-sha256").len() == 64;
+    let mut wanted: Vec<_> = Algorithm::OF_S3.into_iter().filter(is_given).collect();
+    wanted.extend((!is_needless).then_some(Algorithm::Md5));
+    wanted.extend(is_signed.then_some(Algorithm::Sha256));
+    wanted
+}
+
+/// Reads a body to its end, and keeps it or not.
+async fn receive(
+    mut body: Incoming,
+    misdeed: Option<&Misdeed>,
+    is_kept: bool,
+    mut digests: Option<&mut Digests>,
+    count: impl Fn(u64),
+) -> io::Result<Vec<Bytes>> {
+    let (mut pieces, mut bytes) = (Vec::new(), 0);
+    loop {
+        if let Some(Misdeed::CutUpload { after_bytes }) = misdeed
+            && (bytes >= *after_bytes || body.is_end_stream())
+        {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+        let Some(frame) = frame else { return Ok(pieces) };
+        let Ok(mut piece) = frame.map_err(io::Error::other)?.into_data() else { continue };
+        if let Some(Misdeed::FlippedUpload { byte }) = misdeed
+            && let Some(byte) = byte.checked_sub(bytes)
+        {
+            flip(std::slice::from_mut(&mut piece), byte);
+        }
+        bytes += piece.len() as u64;
+        count(bytes);
+        if let Some(digests) = &mut digests {
+            digests.update(&piece);
+        }
+        if is_kept {
+            pieces.push(piece);
+        }
+    }
+}
+
+fn is_chunked(head: &Head) -> bool {
+    head.header("x-amz-content-sha256").starts_with("STREAMING-")
+}
+
+/// Takes the frame off a body in chunks. The sums behind it are headers like those before it.
+fn unframe(request: &mut Request, signer: Option<ChunkSigner>) -> Result<(), Refusal> {
+    let kind = request.head.header("x-amz-content-sha256");
+    let has_trailers = kind.ends_with("-TRAILER");
+    let mut signer = signer.filter(|_| kind.starts_with("STREAMING-AWS4-HMAC-SHA256"));
+    let Chunks { chunks, trailers } = Chunks::parse(std::mem::take(&mut request.content))?;
+    for (chunk, signature) in chunks {
+        if let Some(signer) = &mut signer {
+            signer.chunk(&sha256_of(&chunk), &signature)?;
+        }
+        chunk.iter().for_each(|piece| request.digests.update(piece));
+        request.content.extend(chunk);
+    }
+    if let Some(signer) = signer.as_mut().filter(|_| has_trailers) {
+        signer.trailers(&trailers)?;
+    }
+    let length = request.head.header("x-amz-decoded-content-length");
+    if length != request.digests.bytes.to_string() {
+        return Err(Refusal::new(400, "IncompleteBody", "The body is not as long as its header says."));
+    }
+    for (name, value) in trailers.iter().filter(|(name, _)| name.starts_with("x-amz-checksum-")) {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
+            request.head.headers.insert(name, value);
+        }
+    }
+    Ok(())
+}

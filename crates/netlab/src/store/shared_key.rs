@@ -1,0 +1,150 @@
+//! Azure's signatures: by the account's key in a header, or in an address that is handed on.
+
+use std::time::{Duration, SystemTime};
+
+use httpdate::parse_http_date;
+use ring::hmac::{self, HMAC_SHA256};
+
+use super::Kind;
+use super::answer::Refusal;
+use super::checksum::{base64, from_base64};
+use super::clock::iso;
+use super::request::{Head, decoded};
+
+/// How far the clocks may be apart.
+const SKEW: Duration = Duration::from_secs(15 * 60);
+
+/// Since when what is signed of an address is of the form below.
+const FIRST_VERSION: &str = "2020-12-06";
+
+fn failed(message: &str) -> Refusal {
+    Refusal::new(403, "AuthenticationFailed", message)
+}
+
+/// Whether a request is signed as it should be, and may do what it is for.
+pub(super) fn verify(head: &Head, kind: Kind, account: &str, secret: &str) -> Result<(), Refusal> {
+    let header = head.header("authorization");
+    let (text, signature) = if let Some(signature) = head.parameter("sig") {
+        check_rights(head, kind)?;
+        (shared_access(head, account)?, signature)
+    } else {
+        let (name, signature) =
+            header.strip_prefix("SharedKey ").and_then(|rest| rest.split_once(':')).ok_or_else(|| match header {
+                "" => Refusal::new(401, "NoAuthenticationInformation", "The request is not signed."),
+                _ => failed("The header authorization is malformed."),
+            })?;
+        if name != account {
+            return Err(failed("There is no such account."));
+        }
+        check_moment(head)?;
+        (shared_key(head, account), signature)
+    };
+    let key = hmac::Key::new(HMAC_SHA256, &from_base64(secret).unwrap_or_default());
+    if signature != base64(hmac::sign(&key, text.as_bytes())) {
+        return Err(failed("The signature of the request is not the one that the store calculated."));
+    }
+    Ok(())
+}
+
+fn check_moment(head: &Head) -> Result<(), Refusal> {
+    let date = match head.header("x-ms-date") {
+        "" => head.header("date"),
+        date => date,
+    };
+    let date = parse_http_date(date).map_err(|_| failed("The request has no date."))?;
+    let apart = |one: SystemTime, other| one.duration_since(other).unwrap_or(Duration::ZERO);
+    if apart(date, head.now).max(apart(head.now, date)) > SKEW {
+        return Err(failed("The request's date is too far from the store's."));
+    }
+    Ok(())
+}
+
+/// What is signed of a request with the account's key.
+fn shared_key(head: &Head, account: &str) -> String {
+    const SIGNED: [&str; 11] = [
+        "content-encoding",
+        "content-language",
+        "content-length",
+        "content-md5",
+        "content-type",
+        "date",
+        "if-modified-since",
+        "if-match",
+        "if-none-match",
+        "if-unmodified-since",
+        "range",
+    ];
+    let mut text = format!("{}\n", head.method);
+    for name in SIGNED {
+        let is_left_out = match name {
+            "content-length" => head.header(name) == "0",
+            "date" => !head.header("x-ms-date").is_empty(),
+            _ => false,
+        };
+        text.push_str(if is_left_out { "" } else { head.header(name) });
+        text.push('\n');
+    }
+    let mut headers: Vec<_> = head.headers.keys().map(|name| name.as_str()).collect();
+    headers.retain(|name| name.starts_with("x-ms-"));
+    headers.sort_unstable();
+    for name in headers {
+        text.push_str(&format!("{name}:{}\n", head.header(name).trim()));
+    }
+    text.push_str(&format!("/{account}{}", head.raw_path));
+    let mut parameters: Vec<_> = head.parameters.iter().map(|(name, value)| (name.to_lowercase(), &**value)).collect();
+    parameters.sort_unstable();
+    for group in parameters.chunk_by(|(one, _), (other, _)| one == other) {
+        let values: Vec<_> = group.iter().map(|(_, value)| *value).collect();
+        text.push_str(&format!("\n{}:{}", group[0].0, values.join(",")));
+    }
+    text
+}
+
+/// What is signed of an address.
+fn shared_access(head: &Head, account: &str) -> Result<String, Refusal> {
+    let parameter = |name: &str| head.parameter(name).unwrap_or_default();
+    let is_old = parameter("sv") < FIRST_VERSION;
+    if is_old || head.has("skoid") {
+        return Err(failed("Signatures of this kind or version are not known here."));
+    }
+    if head.has("ss") {
+        let fields = ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv", "ses"].map(parameter);
+        return Ok(format!("{account}\n{}\n", fields.join("\n")));
+    }
+    let path = decoded(&head.raw_path);
+    // Of a container it is the same for all that is in it.
+    let resource = if parameter("sr") == "c" { format!("/{account}/{}", head.bucket) } else { path };
+    let before = ["sp", "st", "se"].map(parameter).join("\n");
+    let after = ["si", "sip", "spr", "sv", "sr", "snapshot", "ses", "rscc", "rscd", "rsce", "rscl", "rsct"];
+    Ok(format!("{before}\n/blob{resource}\n{}", after.map(parameter).join("\n")))
+}
+
+/// Whether an address that is handed on is for what it is used for, and now.
+fn check_rights(head: &Head, kind: Kind) -> Result<(), Refusal> {
+    let parameter = |name: &str| head.parameter(name).unwrap_or_default();
+    let now = iso(head.now);
+    let (start, end) = (parameter("st"), parameter("se"));
+    if end.is_empty() || end <= &*now || start > &*now {
+        return Err(failed("The signature is not valid yet, or not any more."));
+    }
+    let (right, scope) = match kind {
+        Kind::GetObject | Kind::HeadObject | Kind::ListBlocks => ('r', 'o'),
+        Kind::PutObject | Kind::PutBlock | Kind::Commit => ('w', 'o'),
+        Kind::DeleteObject => ('d', 'o'),
+        Kind::ListObjects => ('l', 'c'),
+        _ => ('w', 'c'),
+    };
+    if !parameter("sp").contains(right) {
+        return Err(Refusal::new(403, "AuthorizationPermissionMismatch", "The signature does not allow that."));
+    }
+    let is_covered = match (head.has("ss"), parameter("sr")) {
+        (true, _) => parameter("ss").contains('b') && parameter("srt").contains(scope),
+        (false, "b") => scope == 'o',
+        (false, resource) => resource == "c" && kind != Kind::CreateBucket,
+    };
+    if is_covered {
+        Ok(())
+    } else {
+        Err(Refusal::new(403, "AuthorizationFailure", "The signature is for something else."))
+    }
+}
