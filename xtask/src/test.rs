@@ -288,12 +288,13 @@ fn until_decided() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Some runs, one with a sweep, made for the first who asks.
+/// Some runs, one with a sweep, one with arms that two lanes share, made for the first who asks.
 fn runs() -> anyhow::Result<String> {
-    const RUNS: [&str; 3] = [
+    const RUNS: [&str; 4] = [
         "compare|-r|10|true|sleep 0.001",
         "run|fill-rate|--trials|20|--max-time|5s",
         "run|sum|--variants|naive,kahan|--at|elements=1Ki,64Ki|--at|type=f32,f64|--trials|15|--max-time|8s",
+        "check|--only|polynomial|--max-time|10s",
     ];
     static FOLDER: OnceLock<String> = OnceLock::new();
     if FOLDER.get().is_none() {

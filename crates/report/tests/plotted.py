@@ -151,9 +151,10 @@ class Rows:
         sql = "select distinct variant, point from rows where experiment = ? and metric = ?"
         return [(variant, point) for variant, point in self.query(sql, experiment, metric)]
 
-    def values(self, experiment, metric, arm):
-        """By trial, in the order measured; None where a trial has several."""
-        found = self.query(f"select trial, value from rows {OF_ARM} order by trial", experiment, metric, *arm)
+    def values(self, experiment, metric, arm, lane=None):
+        """By trial, in the order measured, of a lane or of all; None where a trial has several."""
+        of_lane = f"{OF_ARM} and lane = coalesce(?, lane)"
+        found = self.query(f"select trial, value from rows {of_lane} order by trial", experiment, metric, *arm, lane)
         return found if len({trial for trial, _ in found}) == len(found) else None
 
     def quantile(self, experiment, metric, arm, q):
@@ -188,12 +189,13 @@ def fitting(name, arms, also):
 
     found = [arm for arm in arms if is_it(arm)]
     found = [arm for arm in found if arm[0] == name] or found
-    # Of a level that most have, only the others are told.
+    # Of a level that most in the plot have, only the others are told.
     usual, told = {}, levels(re.sub("[()]", " ", name))
-    for factor in {factor for _, point in arms for factor in json.loads(point)}:
-        seen = Counter(str(json.loads(point).get(factor)) for _, point in arms)
-        level, count = seen.most_common(1)[0]
-        if len(arms) >= 8 and 4 * count >= 3 * len(arms) and factor not in told | also:
+    points = [{key: str(value) for key, value in json.loads(point).items()} for _, point in arms]
+    points = [point for point in points if also.items() <= point.items()]
+    for factor in {factor for point in points for factor in point}:
+        level, count = Counter(point.get(factor) for point in points).most_common(1)[0]
+        if len(points) >= 8 and 4 * count >= 3 * len(points) and factor not in told | also:
             usual[factor] = level
     is_usual = lambda arm: all(str(json.loads(arm[1]).get(factor)) == level for factor, level in usual.items())
     return [arm for arm in found if is_usual(arm)] if len(found) > 1 else found
@@ -365,23 +367,23 @@ RELATIONS = {
 }
 
 
-def arm_values(rows, experiment, metric, arm):
+def arm_values(rows, experiment, metric, arm, lane):
     point = arm["point"]
     is_it = lambda known: known[0] == arm["variant"] and json.loads(known[1]) == point
     found = [known for known in rows.arms(experiment, metric) if is_it(known)]
-    return dict(rows.values(experiment, metric, found[0])) if found else {}
+    return dict(rows.values(experiment, metric, found[0], lane)) if found else {}
 
 
-def judged(rows, claim):
+def judged(rows, claim, lane):
     """By trial: whether the claim's test is true, and its ratio or difference; None for a tie that does not count."""
     (test,) = claim["asked"]["tests"]
     experiment = claim["experiment"]
     if "predicate" in test:
-        return [(success, None) for success in predicate(rows, experiment, test["predicate"])][: claim["trials"]]
+        return [(success, None) for success in predicate(rows, experiment, test["predicate"], lane)][: claim["trials"]]
     versus = test["versus"]
     metric, better = versus["measure"]["metric"], versus["measure"]["better"]
-    candidate = arm_values(rows, experiment, metric, versus["candidate"])
-    baseline = arm_values(rows, experiment, metric, versus["baseline"])
+    candidate = arm_values(rows, experiment, metric, versus["candidate"], lane)
+    baseline = arm_values(rows, experiment, metric, versus["baseline"], lane)
     ((relation, bound),) = versus["bound"].items()
     outcomes = []
     for trial in sorted(candidate.keys() & baseline.keys()):
@@ -394,9 +396,9 @@ def judged(rows, claim):
     return outcomes[: claim["trials"]]
 
 
-def predicate(rows, experiment, test):
+def predicate(rows, experiment, test, lane):
     parts = [re.match(r"(\S+) (\S+) ([-+.0-9e_]+) ?(\S*)$", part).groups() for part in test["predicate"].split(" and ")]
-    column = lambda metric: arm_values(rows, experiment, metric, test["arm"])
+    column = lambda metric: arm_values(rows, experiment, metric, test["arm"], lane)
     columns = [(column(m), RELATIONS[op], float(n) * FACTORS[unit]) for m, op, n, unit in parts]
     if all(metric != "exit" for metric, *_ in parts):
         exits = column("exit")
@@ -457,9 +459,9 @@ def rate(claim, plot, outcomes):
             checked["end of a rate"] += 1
 
 
-def values(rows, claim, plot, outcomes):
+def values(rows, claim, plot, outcomes, lane):
     test = claim["asked"]["tests"][0]["predicate"]
-    seen = arm_values(rows, claim["experiment"], test["measure"]["metric"], test["arm"])
+    seen = arm_values(rows, claim["experiment"], test["measure"]["metric"], test["arm"], lane)
     for dots, wanted in zip(layers(plot, "dots"), (True, False)):
         trials = zip(sorted(seen), outcomes)
         expected = [(i + 1, seen[trial]) for i, (trial, success) in enumerate(trials) if success is wanted]
@@ -471,9 +473,25 @@ def values(rows, claim, plot, outcomes):
 
 
 def claim_pictures(rows, claim, pictures):
+    """Of the trials of the claim's own lane: that is one of those in which its arms are, which the rows do not tell."""
     if len(claim["asked"]["tests"]) != 1 or not pictures:
         return
-    outcomes = judged(rows, claim)
+    sql = "select distinct lane from rows where experiment = ? order by lane desc"
+    lanes = [lane for (lane,) in rows.query(sql, claim["experiment"])]
+    before, failures = Counter(checked), []
+    for lane in lanes:
+        try:
+            return lane_pictures(rows, claim, pictures, lane)
+        except AssertionError as failure:
+            failures.append((checked.total(), f"lane {lane}: {failure}"))
+            checked.clear()
+            checked.update(before)
+    # Most lanes have none of its trials: the one of which the most numbers were right says what is wrong.
+    raise AssertionError(claim["id"], *max(failures)[1:])
+
+
+def lane_pictures(rows, claim, pictures, lane):
+    outcomes = judged(rows, claim, lane)
     assert len(outcomes) == claim["trials"], (claim["id"], len(outcomes), claim["trials"])
     agree("successes", claim["successes"], sum(success is True for success, _ in outcomes))
     for plot in (picture["plot"] for picture in pictures):
@@ -481,7 +499,7 @@ def claim_pictures(rows, claim, pictures):
         if kind in ("evidence", "ratios", "rate"):
             globals()[kind](claim, plot, outcomes)
         elif kind == "values":
-            values(rows, claim, plot, [success for success, _ in outcomes])
+            values(rows, claim, plot, [success for success, _ in outcomes], lane)
 
 
 def main():
