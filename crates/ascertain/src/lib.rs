@@ -17,6 +17,8 @@ pub mod permute;
 #[cfg(feature = "plot")]
 pub mod power;
 mod request;
+#[cfg(feature = "recorded")]
+mod resume;
 mod run;
 #[cfg(feature = "recorded")]
 pub mod runs;
@@ -27,4 +29,6 @@ pub use ascertain_report as report;
 pub use ascertain_stats as stats;
 pub use error::Error;
 pub use request::{Ending, GatedVerdict, Request, Terms};
-pub use run::{Continue, Done, RunContext, carry_out};
+#[cfg(feature = "recorded")]
+pub use resume::Continue;
+pub use run::{Done, RunContext, carry_out};

@@ -1,20 +1,17 @@
-//! From a plan and a request to a run, and further with one that is recorded.
+//! From a plan and a request to a run.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_engine::command::CommandExperiment;
-use ascertain_engine::evidence;
 use ascertain_engine::experiment::Experiment;
-use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::{Plan, Registry};
 use ascertain_engine::run::{Observer, Recording, Run};
 use ascertain_sys::clock;
 use ascertain_sys::interrupt::Stop;
 
-use crate::compare;
 use crate::error::Error;
-use crate::request::{Ending, GatedVerdict, Request};
+use crate::request::{Ending, Request};
 
 /// Where a run happens: what it may measure besides commands, where its evidence goes, and who hears of it.
 pub struct RunContext<'a> {
@@ -33,7 +30,7 @@ pub struct RunContext<'a> {
 impl<'a> RunContext<'a> {
     /// Evidence is kept where Ascertain keeps it, and no experiments are needed.
     pub fn new(observer: &'a mut dyn Observer) -> RunContext<'a> {
-        let evidence = Some(evidence::runs_folder());
+        let evidence = Some(ascertain_engine::evidence::runs_folder());
         RunContext {
             registry: &[],
             evidence,
@@ -87,57 +84,13 @@ pub fn carry_out(request: Request, plan: Plan, context: RunContext) -> Result<Do
             request: serde_json::to_value(&request).unwrap_or_default(),
         },
     };
-    go(request, plan, recording, context.registry, (&context.stop, context.observer))
+    go(request, plan, (recording, 0), context.registry, (&context.stop, context.observer))
 }
 
-/// A recorded run, and what is to be otherwise from now on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Continue {
-    /// The run's folder.
-    pub folder: PathBuf,
-    /// Time for the continuation; without it, as much as the run had.
-    pub max_time: Option<Duration>,
-    /// Trials of each lane in all; without it, as many as the run had.
-    pub max_trials: Option<u64>,
-    /// Verdicts that fail, instead of those that the run said.
-    pub fail_on: Option<Vec<GatedVerdict>>,
-    /// What it fails for, of a run of the first version, whose plan does not have it.
-    pub gate: Option<Gate>,
-}
-
-impl Continue {
-    /// Goes on with the run. Its error budget stays what it was, and so do its tables, gates and purpose: `run.json`
-    /// has them, and [`Request::of_recorded`] reads the request there.
-    ///
-    /// # Errors
-    /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
-    pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
-        let parts = Box::new(evidence::Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?);
-        let mut plan = parts.1.header.plan.clone();
-        if let Some(max_time) = self.max_time {
-            // A time of one's own is kept to, also where no answer is possible within.
-            (plan.config.max_time, plan.config.longest_time) = (max_time, None);
-        }
-        if self.max_trials.is_some() {
-            // It takes the place of `compare -r`, too.
-            (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
-        }
-        plan.config.gate = plan.config.gate.or(self.gate);
-        if let Some(fail_on) = self.fail_on {
-            if plan.commands.iter().any(|set| set.id == compare::USE_CASE) {
-                let way_out = "and its --fail-if stays what it was";
-                return Err(Error::Request(format!("--fail-on is for claims; this run compares commands, {way_out}")));
-            }
-            request.fail_on = fail_on;
-        }
-        go(request, plan, Recording::Continue(parts), context.registry, (&context.stop, context.observer))
-    }
-}
-
-fn go(
+pub(crate) fn go(
     request: Request,
     plan: Plan,
-    recording: Recording,
+    (recording, recorded_trials): (Recording, usize),
     registry: &Registry,
     (stop, observer): (&Stop, &mut dyn Observer),
 ) -> Result<Done, Error> {
@@ -145,10 +98,6 @@ fn go(
     let commands = commands.collect::<Result<Vec<_>, _>>()?;
     let mut all: Vec<&dyn Experiment> = registry.to_vec();
     all.extend(commands.iter().map(|command| command as &dyn Experiment));
-    let recorded_trials = match &recording {
-        Recording::Continue(parts) => parts.1.trials.count(),
-        Recording::None | Recording::New { .. } => 0,
-    };
     let start_ns = clock::now_ns();
     let run = ascertain_engine::run::run(&plan, &all, recording, stop, observer)?;
     let elapsed = Duration::from_nanos(clock::now_ns().saturating_sub(start_ns));

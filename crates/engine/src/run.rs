@@ -48,14 +48,12 @@ pub enum Recording {
         request: serde_json::Value,
     },
     /// After what is there already.
+    #[cfg(feature = "recorded")]
     Continue(Box<(Writer, Recorded)>),
 }
 
 /// Hears of a run while it goes on, between trials.
 pub trait Observer {
-    /// What this machine can't measure of what was asked for, before the first trial; not called where that is nothing.
-    fn unavailable(&mut self, _left_out: &[LeftOut]) {}
-
     /// Evidence can't be kept, or from now on not any more; the run goes on without. Called once at most.
     fn unkept(&mut self, _error: &evidence::Error) {}
 
@@ -140,18 +138,17 @@ pub fn run(
     stop: &interrupt::Stop,
     observer: &mut dyn Observer,
 ) -> Result<Run, Error> {
+    #[cfg(feature = "recorded")]
     if let Recording::Continue(parts) = &recording {
         recorded::check(&parts.1.header, registry)?;
     }
     let machine = machine::describe();
     let grouping = match &recording {
+        #[cfg(feature = "recorded")]
         Recording::Continue(parts) => parts.1.header.grouping(),
         Recording::None | Recording::New { .. } => Grouping::ByPlan,
     };
     let (mut judge, unavailable) = plan::lanes(plan, registry, &machine, grouping)?;
-    if !unavailable.is_empty() {
-        observer.unavailable(&unavailable);
-    }
     let Opened { mut writer, recorded, run_id, mut unkept } =
         open_evidence(plan, registry, recording, &machine, unavailable);
     if let Some(error) = &unkept {
@@ -161,6 +158,7 @@ pub fn run(
         judge.introduce(writer);
     }
     let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
+    #[cfg(feature = "recorded")]
     if let Some(Recorded { header, trials }) = recorded {
         recorded::replay(&mut judge, &header, &trials)?;
     }
@@ -227,6 +225,7 @@ fn open_evidence(
     let run_id = evidence::new_run_id(clock::unix_ns(), entropy);
     match recording {
         Recording::None => Opened { writer: None, recorded: None, run_id, unkept: None },
+        #[cfg(feature = "recorded")]
         Recording::Continue(parts) => {
             let (writer, recorded) = *parts;
             let run_id = recorded.header.run_id.clone();

@@ -1,19 +1,23 @@
-//! What does not fit in memory is refused, and what can't be measured is said, before the first trial.
+//! What does not fit in memory is refused, and what can't be measured is recorded, before the first trial.
 #![allow(missing_docs)]
 
 mod common;
 
+use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{LazyLock, OnceLock};
 
 use ascertain_engine::Error;
 use ascertain_engine::claim::{Bound, Judging};
+use ascertain_engine::evidence::read_header;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::outcome::{Absence, LeftOut, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_engine::run::{Observer, Progress, Recording, Run, Silent, run};
+use ascertain_engine::run::{Recording, Run, Silent, run};
 use ascertain_sys::machine;
 use common::{Scripted, arm, noisy, plan, versus};
+use tempfile::TempDir;
 
 fn tabled(variants: &[&str]) -> Plan {
     let tables = vec![Table { experiment: "scripted".into(), arms: variants.iter().map(|name| arm(name)).collect() }];
@@ -62,37 +66,28 @@ fn what_does_not_fit_together_is_refused() {
 }
 
 #[test]
-fn what_can_not_be_measured_is_said_before_the_first_trial() {
-    static MEASURED: AtomicU32 = AtomicU32::new(0);
-    #[derive(Default)]
-    struct Hears(Vec<(u32, LeftOut)>);
-    impl Observer for Hears {
-        fn unavailable(&mut self, left_out: &[LeftOut]) {
-            self.0.extend(left_out.iter().map(|arm| (MEASURED.load(Relaxed), arm.clone())));
-        }
-        fn progress(&mut self, _: &Progress) {}
-    }
+fn what_can_not_be_measured_is_recorded_before_the_first_trial() {
+    static RUNS: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
+    static RECORDED: OnceLock<Vec<LeftOut>> = OnceLock::new();
     let experiment = Scripted {
         missing: &["fast", "even"],
         ..Scripted::new(&["slow", "fast", "even"], |variant, trial| {
-            MEASURED.fetch_add(1, Relaxed);
+            RECORDED.get_or_init(|| {
+                let folder = fs::read_dir(RUNS.path()).unwrap().next().unwrap().unwrap().path();
+                read_header(&folder).unwrap().unavailable
+            });
             noisy(variant, trial)
         })
     };
     // One that only a claim asks for, and one that a table does.
     let claim = versus("claim", "even", "slow", Bound::AtLeast(1.0), Judging::Rate);
     let plan = Plan { claims: vec![claim], ..tabled(&["slow", "fast"]) };
-    let mut hears = Hears::default();
-    run(&plan, &[&experiment as &dyn Experiment], Recording::None, &Default::default(), &mut hears).unwrap();
-    let heard: Vec<_> = hears.0.iter().map(|(measured, arm)| (*measured, &*arm.variant, &arm.reason)).collect();
+    let runs = RUNS.path().to_owned();
+    let recording = Recording::New { runs, command_line: Vec::new(), request: serde_json::Value::Null };
+    run(&plan, &[&experiment as &dyn Experiment], recording, &Default::default(), &mut Silent).unwrap();
+    let recorded: Vec<_> = RECORDED.get().unwrap().iter().map(|arm| (&*arm.variant, &arm.reason)).collect();
     let lacks = Reason::Unavailable { arm: None, lack: Unavailable::other("needs a unicorn") };
-    assert_eq!(heard, [(0, "even", &lacks), (0, "fast", &lacks)]);
-    assert!(MEASURED.load(Relaxed) > 0);
-
-    let mut nothing = Hears::default();
-    run(&tabled(&["slow"]), &[&experiment as &dyn Experiment], Recording::None, &Default::default(), &mut nothing)
-        .unwrap();
-    assert!(nothing.0.is_empty());
+    assert_eq!(recorded, [("even", &lacks), ("fast", &lacks)]);
 }
 
 /// A plan that was written by hand, or changed: an experiment relies on levels that its factors take.

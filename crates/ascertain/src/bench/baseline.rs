@@ -6,7 +6,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ascertain_engine::evidence;
 #[cfg(feature = "recorded")]
 use ascertain_report::{
     history::comparison,
@@ -36,8 +35,10 @@ fn in_file_name(name: &str) -> String {
 /// # Errors
 /// When a folder can't be renamed, or the one that is there is no run's.
 pub(super) fn save(run: &Path, baseline: &Path) -> Result<(), Error> {
+    // Options refuse baselines without it.
+    #[cfg(feature = "recorded")]
     if baseline.exists() {
-        let former = evidence::read_header(baseline)?;
+        let former = ascertain_engine::evidence::read_header(baseline)?;
         rename(baseline, &baseline.with_file_name(former.run_id))?;
     }
     rename(run, baseline)

@@ -88,12 +88,7 @@ fn compared_point(both: [&PointSummary; 2]) -> ComparedPoint {
         metric: first.metric.clone(),
         unit: first.unit,
         better: first.better,
-        estimates: both.map(|point| Estimate {
-            n: point.n,
-            median: point.median,
-            low: point.median_low,
-            high: point.median_high,
-        }),
+        estimates: both.map(Estimate::of),
         ratio: ratio.filter(|ratio| ratio.is_finite()),
     }
 }

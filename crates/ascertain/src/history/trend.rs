@@ -274,7 +274,7 @@ fn medians(points: &[PointSummary], experiment: &str, metric: &str) -> Vec<ArmFi
     let figure = |point: &PointSummary| ArmFigure {
         variant: point.variant.clone(),
         at: point.at.clone(),
-        estimate: Estimate { n: point.n, median: point.median, low: point.median_low, high: point.median_high },
+        estimate: Estimate::of(point),
     };
     of_metric.map(figure).collect()
 }

@@ -52,13 +52,6 @@ pub enum Error {
         /// What the system said.
         reason: io::Error,
     },
-    /// This program reads no runs.
-    #[cfg(not(feature = "recorded"))]
-    #[error("{} can't be read: this program was built without the feature `recorded`", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-    },
     /// The folder has no run in it.
     #[error("there is no run in {}: it has no {file}", .folder.display())]
     Missing {

@@ -234,36 +234,6 @@ fn json_text<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("texts and numbers have a form in JSON")
 }
 
-/// Reads a run's rows in the order in which they were observed, one after the other, as far as they are
-/// written when this is called. A last line that is cut off, as a killed run leaves it, is left out.
-///
-/// # Errors
-/// When the run has no rows' file. The iterator gives an error, and then ends, at a line that is not
-/// what Ascertain writes.
-pub fn read_rows(run: &Path) -> Result<Rows, Error> {
-    Ok(Rows { lines: Some(Lines::open(run)?) })
-}
-
-/// A run's rows, read as they are asked for. From [`read_rows`].
-#[derive(Debug)]
-pub struct Rows {
-    /// None behind the last row and behind an error.
-    lines: Option<Lines>,
-}
-
-impl Iterator for Rows {
-    type Item = Result<Row, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut lines = self.lines.take()?;
-        let row = lines.advance().and_then(|more| if more { lines.row().map(Some) } else { Ok(None) });
-        if let Ok(Some(_)) = row {
-            self.lines = Some(lines);
-        }
-        row.transpose()
-    }
-}
-
 /// The whole lines of `trials.jsonl`.
 #[derive(Debug)]
 pub(super) struct Lines {
@@ -315,7 +285,7 @@ impl Lines {
         serde_json::from_slice(&self.line).map_err(|error| self.malformed(&error))
     }
 
-    fn row(&self) -> Result<Row, Error> {
+    pub fn row(&self) -> Result<Row, Error> {
         self.parse::<JsonLine>()?.into_row().map_err(|error| self.malformed(&error))
     }
 

@@ -60,6 +60,7 @@ mod parquet;
 mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_reader;
+#[cfg(feature = "recorded")]
 mod read_back;
 mod shape;
 mod trials;
@@ -70,9 +71,15 @@ mod tests;
 
 pub use error::Error;
 pub(crate) use folder::LinesThen;
-pub use folder::{Header, SCHEMA, is_readable, new_run_id, read_header, runs_folder};
-pub use lines::{Row, Rows, read_rows};
+pub use folder::{Header, SCHEMA, is_readable, new_run_id, runs_folder};
 pub use moment::rfc3339;
+#[cfg(feature = "recorded")]
 pub(crate) use read_back::{ReadBack, read_trials, went_on};
-pub use trials::{Series, Trials};
 pub use writer::{Recorded, Writer, is_going_on};
+#[cfg(feature = "recorded")]
+pub use {
+    folder::read_header,
+    lines::Row,
+    read_back::{Rows, read_rows},
+    trials::{Series, Trials},
+};

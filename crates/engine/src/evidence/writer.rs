@@ -13,6 +13,7 @@ use super::folder::{Header, LINES, checksum_of_file, read_header, write_header};
 use super::lines::{Lines, RowBuffer};
 use super::moment::unix_ns;
 use super::parquet;
+#[cfg(feature = "recorded")]
 use super::read_back::read_lines;
 use super::trials::Trials;
 use crate::experiment::{Arm, Sample, Spec};
@@ -79,6 +80,7 @@ impl Writer {
     /// # Errors
     /// When another process is writing to the run, its files are missing, of another version or not what
     /// Ascertain writes, or rows were lost or changed since it ended: nothing is changed then.
+    #[cfg(feature = "recorded")]
     pub fn resume(run: &Path) -> Result<(Writer, Recorded), Error> {
         let path = run.join(LINES);
         // Read first: that a run can't be read is more to the point than that it can't be written.

@@ -2,11 +2,17 @@
 //! run may be finished, interrupted, killed, or still going on.
 
 mod path;
+#[cfg(feature = "recorded")]
 mod read;
+#[cfg(feature = "recorded")]
 mod replay;
 
-pub use crate::evidence::Series;
 pub(crate) use path::PathRecorder;
 pub use path::{ClaimPath, EvidencePoint};
-pub use read::{RecordedRun, State, read};
+#[cfg(feature = "recorded")]
 pub(crate) use replay::{check, replay};
+#[cfg(feature = "recorded")]
+pub use {
+    crate::evidence::Series,
+    read::{RecordedRun, State, read},
+};

@@ -1,7 +1,7 @@
 //! Two runs side by side.
 
 use ascertain_engine::experiment::{Better, Point};
-use ascertain_engine::outcome::ClaimResult;
+use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::unit::{Unit, significant};
 use serde::Serialize;
 
@@ -96,6 +96,11 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// What a run says of an arm.
+    pub fn of(point: &PointSummary) -> Estimate {
+        Estimate { n: point.n, median: point.median, low: point.median_low, high: point.median_high }
+    }
+
     fn fields(&self) -> [&dyn Field; 4] {
         [&self.n, &self.median, &self.low, &self.high]
     }

@@ -12,19 +12,24 @@ pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
     of_outcome_where(outcome, |_| true)
 }
 
-/// Those of a run whose claims are shown with their reasons: what one of these says is not said again.
+/// Those of a run whose claims are shown with their reasons: a failure that one of these tells is not told again.
 pub fn unsaid(outcome: &Outcome) -> Vec<String> {
     let is_said = |left_out: &LeftOut| {
         let of_experiment = outcome.claims.iter().filter(|claim| claim.experiment == left_out.experiment);
-        let said = finding::reason(&left_out.reason);
-        of_experiment.flat_map(|claim| &claim.reasons).any(|reason| match reason {
-            // An arm's name stands before it there.
-            Reason::Said { words } => words.ends_with(&said),
-            reason => finding::reason(reason) == said,
-        })
+        let failure = failure(&left_out.reason);
+        failure.is_some()
+            && of_experiment.flat_map(|claim| &claim.reasons).any(|reason| self::failure(reason) == failure)
     };
-    let left_out = outcome.left_out.iter().filter(|left_out| left_out.absence != Absence::Failed || !is_said(left_out));
-    of_outcome(&Outcome { left_out: left_out.cloned().collect(), ..outcome.clone() })
+    let left_out = outcome.left_out.iter().filter(|left_out| !is_said(left_out)).cloned().collect();
+    of_outcome(&Outcome { left_out, ..outcome.clone() })
+}
+
+/// How something failed, whichever arm it was.
+fn failure(reason: &Reason) -> Option<(bool, &str)> {
+    match reason {
+        Reason::Failed { is_wrong, how, .. } => Some((*is_wrong, how)),
+        _ => None,
+    }
 }
 
 /// Those of some experiments.

@@ -1,0 +1,59 @@
+//! Going on with a run that is recorded.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ascertain_engine::evidence;
+use ascertain_engine::outcome::Gate;
+use ascertain_engine::run::Recording;
+
+use crate::compare;
+use crate::error::Error;
+use crate::request::{GatedVerdict, Request};
+use crate::run::{Done, RunContext, go};
+
+/// A recorded run, and what is to be otherwise from now on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continue {
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Time for the continuation; without it, as much as the run had.
+    pub max_time: Option<Duration>,
+    /// Trials of each lane in all; without it, as many as the run had.
+    pub max_trials: Option<u64>,
+    /// Verdicts that fail, instead of those that the run said.
+    pub fail_on: Option<Vec<GatedVerdict>>,
+    /// What it fails for, of a run of the first version, whose plan does not have it.
+    pub gate: Option<Gate>,
+}
+
+impl Continue {
+    /// Goes on with the run. Its error budget stays what it was, and so do its tables, gates and purpose: `run.json`
+    /// has them, and [`Request::of_recorded`] reads the request there.
+    ///
+    /// # Errors
+    /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
+    pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
+        let parts = Box::new(evidence::Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?);
+        let mut plan = parts.1.header.plan.clone();
+        if let Some(max_time) = self.max_time {
+            // A time of one's own is kept to, also where no answer is possible within.
+            (plan.config.max_time, plan.config.longest_time) = (max_time, None);
+        }
+        if self.max_trials.is_some() {
+            // It takes the place of `compare -r`, too.
+            (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
+        }
+        plan.config.gate = plan.config.gate.or(self.gate);
+        if let Some(fail_on) = self.fail_on {
+            if plan.commands.iter().any(|set| set.id == compare::USE_CASE) {
+                let way_out = "and its --fail-if stays what it was";
+                return Err(Error::Request(format!("--fail-on is for claims; this run compares commands, {way_out}")));
+            }
+            request.fail_on = fail_on;
+        }
+        let recorded_trials = parts.1.trials.count();
+        let recording = Recording::Continue(parts);
+        go(request, plan, (recording, recorded_trials), context.registry, (&context.stop, context.observer))
+    }
+}
