@@ -30,6 +30,9 @@ pub mod first_flight;
 #[cfg(feature = "numeric")]
 #[path = "format-scaling/experiment.rs"]
 pub mod format_scaling;
+#[cfg(feature = "networks")]
+#[path = "link-throughput/experiment.rs"]
+pub mod link_throughput;
 #[cfg(feature = "sync")]
 #[path = "per-cpu/experiment.rs"]
 pub mod per_cpu;
@@ -73,6 +76,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &first_flight::FirstFlight,
         #[cfg(feature = "networks")]
         &favouritism::Favouritism,
+        #[cfg(feature = "networks")]
+        &link_throughput::LinkThroughput,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]
@@ -84,7 +89,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
 const FAMILIES: [(&str, usize); 4] = [
     ("Numbers", if cfg!(feature = "numeric") { 5 } else { 0 }),
     ("Threads", if cfg!(feature = "sync") { 5 } else { 0 }),
-    ("Networks", if cfg!(feature = "networks") { 2 } else { 0 }),
+    ("Networks", if cfg!(feature = "networks") { 3 } else { 0 }),
     ("Chance", if cfg!(feature = "chance") { 2 } else { 0 }),
 ];
 
