@@ -1,6 +1,5 @@
 //! Measurements through links and of somebody's listener, end to end.
 
-use std::net::{TcpListener, UdpSocket};
 use std::thread;
 
 use ascertain_engine::experiment::{Experiment, Level};
@@ -80,10 +79,8 @@ fn iperf3_says_as_much() {
 /// Neither needs a link.
 #[test]
 fn somebodys_listener_is_measured_or_said_not_to_be() {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let udp = UdpSocket::bind(tcp.local_addr().unwrap()).unwrap();
     let token = Token::new().unwrap();
-    let listener = Listener::start(tcp, udp, token.clone(), Limits::default()).unwrap();
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), token.clone(), Limits::default()).unwrap();
     let measured = |address: &str, token: &Token| {
         let arm = arm(OWN, &short(&[]));
         let plan = plan_of(&arm).unwrap();
