@@ -40,6 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ascertain",
             "ascertain-engine",
             "ascertain-experiments",
+            "ascertain-netlab",
             "ascertain-report",
             "ascertain-stats",
             "ascertain-sync",

@@ -27,6 +27,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "numeric": "strength-reduction",
     "networks": "first-flight",
     "networks": "favouritism",
+    "networks": "link-throughput",
     "networks": "emulated-links",
 };
 

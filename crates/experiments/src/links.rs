@@ -20,14 +20,32 @@ pub fn metrics() -> [Metric; 2] {
 }
 
 #[cfg(target_os = "linux")]
-pub use here::{failed, is_available, watched};
+pub use here::{failed, is_available, wait, watched};
 
 #[cfg(target_os = "linux")]
 mod here {
     use std::sync::{Mutex, PoisonError};
+    use std::thread;
+    use std::time::Duration;
 
     use ascertain_engine::experiment::{Samples, TargetError, Unavailable};
-    use ascertain_netlab::{Link, RunningLink};
+    use ascertain_netlab::{Link, RunningLink, now_ns};
+    use ascertain_sys::interrupt::Stop;
+
+    /// How often what takes long looks whether somebody asked for the end.
+    const LOOK: Duration = Duration::from_millis(50);
+
+    /// Waits, unless somebody asks for the end.
+    pub fn wait(time: Duration, stop: &Stop) -> Result<(), TargetError> {
+        let end_ns = now_ns() + time.as_nanos() as u64;
+        while now_ns() < end_ns {
+            if stop.is_asked() {
+                return Err(TargetError::Interrupted);
+            }
+            thread::sleep(Duration::from_nanos(end_ns.saturating_sub(now_ns())).min(LOOK));
+        }
+        Ok(())
+    }
 
     /// An error as the target's.
     pub fn failed(error: impl ToString) -> TargetError {

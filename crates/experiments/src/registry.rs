@@ -31,6 +31,9 @@ pub mod first_flight;
 #[path = "format-scaling/experiment.rs"]
 pub mod format_scaling;
 #[cfg(feature = "networks")]
+#[path = "link-throughput/experiment.rs"]
+pub mod link_throughput;
+#[cfg(feature = "networks")]
 #[path = "link-truth/experiment.rs"]
 pub mod link_truth;
 #[cfg(feature = "sync")]
@@ -76,6 +79,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &first_flight::FirstFlight,
         #[cfg(feature = "networks")]
         &favouritism::Favouritism,
+        #[cfg(feature = "networks")]
+        &link_throughput::LinkThroughput,
         #[cfg(feature = "networks")]
         &link_truth::LinkTruth,
         #[cfg(feature = "chance")]

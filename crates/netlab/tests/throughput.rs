@@ -22,13 +22,7 @@ fn token() -> Token {
 }
 
 fn listener_at(address: IpAddr, limits: Limits) -> Listener {
-    loop {
-        let listener = TcpListener::bind((address, 0)).unwrap();
-        // Another test may have that port of UDP.
-        if let Ok(datagrams) = UdpSocket::bind(listener.local_addr().unwrap()) {
-            return Listener::start(listener, datagrams, token(), limits).unwrap();
-        }
-    }
+    Listener::bind((address, 0).into(), token(), limits).unwrap()
 }
 
 fn listener() -> Listener {
@@ -342,6 +336,19 @@ fn a_listener_has_its_limits() {
         assert!(matches!(error, Error::Refused(Refusal::UsedUp)), "{error}");
         assert_eq!(listener.served().bytes, limits.bytes);
     }
+}
+
+#[test]
+fn a_port_that_somebody_has_is_said_to_be_his() {
+    let listener = listener();
+    let second = Listener::bind(listener.address(), token(), Limits::default()).unwrap_err();
+    assert!(second.to_string().contains("in use"), "{second}");
+    let address = listener.address();
+    drop(listener);
+    // TCP's is free, and UDP's is not.
+    let _datagrams = UdpSocket::bind(address).unwrap();
+    let second = Listener::bind(address, token(), Limits::default()).unwrap_err();
+    assert!(second.to_string().contains("in use"), "{second}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod explain;
 mod history;
 mod judge;
 mod list;
+mod listen;
 mod man;
 mod parameters;
 mod permute;
@@ -40,6 +41,7 @@ pub enum Command {
     Power(power::Args),
     CalibrateHere(calibrate_here::Args),
     History(history::Args),
+    Listen(listen::Args),
     Barrierd(barrierd::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -62,6 +64,7 @@ impl Command {
             Command::Power(args) => power::execute(args),
             Command::CalibrateHere(args) => calibrate_here::execute(args),
             Command::History(args) => history::execute(args),
+            Command::Listen(args) => listen::execute(args),
             Command::Barrierd(args) => barrierd::execute(args),
             Command::Completions(args) => completions::execute::<C>(args),
             Command::Man(args) => man::execute::<C>(args),

@@ -13,10 +13,7 @@ use ascertain_sys::interrupt::Stop;
 
 use super::places::{Place, Source};
 use super::{BESIDE_TEST, LATE, TEST_THROUGHPUT, THROUGHPUT};
-use crate::links::{failed, watched};
-
-/// How often what takes long looks whether somebody asked for the end.
-const LOOK: Duration = Duration::from_millis(50);
+use crate::links::{failed, wait, watched};
 
 struct Flows {
     targets: Vec<Target>,
@@ -137,17 +134,6 @@ fn received_bytes(sockets: &[(usize, TcpStream)]) -> Result<[u64; 2], TargetErro
             bytes.ok_or_else(|| failed("this kernel counts no bytes (before Linux 4.1)"))?;
     }
     Ok(received_bytes)
-}
-
-fn wait(time: Duration, stop: &Stop) -> Result<(), TargetError> {
-    let end_ns = now_ns() + time.as_nanos() as u64;
-    while now_ns() < end_ns {
-        if stop.is_asked() {
-            return Err(TargetError::Interrupted);
-        }
-        thread::sleep(Duration::from_nanos(end_ns.saturating_sub(now_ns())).min(LOOK));
-    }
-    Ok(())
 }
 
 impl Session for Flows {

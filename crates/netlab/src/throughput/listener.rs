@@ -84,6 +84,25 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Listener {
+    /// Waits for clients at this address; at port 0, at one that nobody else has.
+    ///
+    /// # Errors
+    /// [`Error::Server`] as the kernel says.
+    pub fn bind(address: SocketAddr, token: Token, limits: Limits) -> Result<Self, Error> {
+        let mut tries = if address.port() == 0 { 100 } else { 1 };
+        loop {
+            let listener = TcpListener::bind(address).map_err(Error::Server)?;
+            let bound = listener.local_addr().and_then(UdpSocket::bind);
+            tries -= 1;
+            match bound {
+                Ok(datagrams) => return Self::start(listener, datagrams, token, limits),
+                // Somebody has that port of UDP.
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
+                Err(error) => return Err(Error::Server(error)),
+            }
+        }
+    }
+
     /// Waits for clients at these sockets, which have one address and port.
     ///
     /// # Errors

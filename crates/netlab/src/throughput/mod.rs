@@ -2,13 +2,10 @@
 //! sent again, what UDP lost, and the CPU time of both ends.
 //!
 //! ```
-//! use std::net::{TcpListener, UdpSocket};
 //! use ascertain_netlab::throughput::{Limits, Listener, Plan, Token, measure};
 //!
 //! let token = Token::new()?;
-//! let listener = TcpListener::bind("127.0.0.1:0")?;
-//! let datagrams = UdpSocket::bind(listener.local_addr()?)?;
-//! let listener = Listener::start(listener, datagrams, token.clone(), Limits::default())?;
+//! let listener = Listener::bind("127.0.0.1:0".parse()?, token.clone(), Limits::default())?;
 //! let plan = Plan { intervals: 2, ..Plan::default() };
 //! let measured = measure(&listener.address(), &token, &plan, &|| false)?;
 //! assert_eq!(measured.bytes().len(), 2);

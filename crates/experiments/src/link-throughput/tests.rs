@@ -1,0 +1,137 @@
+//! Measurements through links and of somebody's listener, end to end.
+
+use std::thread;
+
+use ascertain_engine::experiment::{Experiment, Level};
+use ascertain_netlab::throughput::{Limits, Listener, Token};
+use ascertain_sys::testing::{left_out, or_left_out};
+
+use super::super::places::is_available;
+use super::super::{BOTH, DOWN, LinkThroughput, OWN, UDP, UP};
+use super::*;
+
+fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
+    let point = LinkThroughput.spec().default_point();
+    let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, level.clone()));
+    Arm { variant: variant.into(), point }
+}
+
+fn short(levels: &[(&'static str, Level)]) -> Vec<(&'static str, Level)> {
+    let short = [("left_out_ms", 50), ("interval_ms", 20), ("measured_ms", 200)];
+    short.into_iter().map(|(factor, ms)| (factor, Level::from(ms))).chain(levels.iter().cloned()).collect()
+}
+
+fn metrics_of(out: &Samples) -> Vec<usize> {
+    let mut metrics: Vec<usize> = out.iter().map(|sample| sample.metric).collect();
+    metrics.dedup();
+    metrics
+}
+
+/// Each has what it needs, and nothing that it should not have.
+#[test]
+fn ways_have_their_metrics() {
+    let tcp = [THROUGHPUT, RETRANSMITTED, ROUND_TRIP, NEAR_CPU, FAR_CPU, LATE, LATE + 1];
+    let udp = [THROUGHPUT, NEAR_CPU, FAR_CPU, LOST, REORDERED, JITTER, LATE, LATE + 1];
+    for (levels, metrics) in [
+        (short(&[]), &tcp[..]),
+        (short(&[("direction", UP.into()), ("streams", 3.into())]), &tcp),
+        (short(&[("direction", BOTH.into()), ("ip", 6.into())]), &tcp),
+        (short(&[("protocol", UDP.into()), ("udp_kbit_s", 2_000.into())]), &udp),
+    ] {
+        let arm = arm(OWN, &levels);
+        if or_left_out(is_available(&arm)).is_none() {
+            return;
+        }
+        let mut session = Throughputs::open(std::slice::from_ref(&arm), &Setup::default()).unwrap();
+        session.verify(0).unwrap();
+        let mut out = Samples::default();
+        session.measure(0, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
+        assert_eq!(metrics_of(&out), metrics, "{arm}: {out:?}");
+        let rates: Vec<_> = out.iter().filter(|sample| sample.metric == THROUGHPUT).collect();
+        assert_eq!(rates.len(), 10);
+        assert_eq!((rates[0].offset_ns, rates[9].offset_ns), (50_000_000, 230_000_000));
+    }
+}
+
+#[test]
+fn iperf3_says_as_much() {
+    for direction in [DOWN, UP] {
+        for protocol in ["tcp", UDP] {
+            let levels = [("direction", direction.into()), ("protocol", protocol.into()), ("udp_kbit_s", 2_000.into())];
+            let arms = [OWN, IPERF3].map(|variant| arm(variant, &levels));
+            if let Some(why) = arms.iter().find_map(|arm| is_available(arm).err()) {
+                left_out(why);
+                return;
+            }
+            let mut session = Throughputs::open(&arms, &Setup::default()).unwrap();
+            assert!(Rc::ptr_eq(&session.targets[0].place, &session.targets[1].place), "they are to share the link");
+            session.verify(1).unwrap();
+            let mut out = Samples::default();
+            session.measure(1, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
+            let has: Vec<usize> = metrics_of(&out).into_iter().filter(|metric| *metric < LATE).collect();
+            let tcp = [THROUGHPUT, RETRANSMITTED, ROUND_TRIP, NEAR_CPU, FAR_CPU];
+            let udp = [THROUGHPUT, NEAR_CPU, FAR_CPU, LOST, JITTER];
+            assert_eq!(has, if protocol == UDP { udp } else { tcp }, "{direction} {protocol}: {out:?}");
+        }
+    }
+}
+
+/// Neither needs a link.
+#[test]
+fn somebodys_listener_is_measured_or_said_not_to_be() {
+    let token = Token::new().unwrap();
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), token.clone(), Limits::default()).unwrap();
+    let measured = |address: &str, token: &Token| {
+        let arm = arm(OWN, &short(&[]));
+        let plan = plan_of(&arm).unwrap();
+        let place = Place::elsewhere(address, true, token.clone())?;
+        Target { place: Rc::new(place), plan, is_iperf3: false, pause: Duration::ZERO }.seen(&Stop::default())
+    };
+    let address = listener.address().to_string();
+    assert!(measured(&address, &token).unwrap().received_bytes > 0);
+    let by_name = format!("localhost:{}", listener.address().port());
+    assert!(measured(&by_name, &token).is_ok());
+    let error = measured(&address, &Token::new().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("does not take the token") && error.contains(&address), "{error}");
+    for (wrong, says) in [("127.0.0.1", "invalid socket address"), ("[::1]:5200", "no address of `ip` 4")] {
+        let error = measured(wrong, &token).unwrap_err().to_string();
+        assert!(error.contains(says) && error.contains(wrong), "{error}");
+    }
+    let error = measured(&address, &token).err();
+    drop(listener);
+    let gone = measured(&address, &token).unwrap_err().to_string();
+    assert!(error.is_none() && gone.contains("refused"), "{gone}");
+}
+
+#[test]
+fn what_can_not_be_measured_is_said_to_be_so() {
+    let listener = ("listener", Level::from("example.com:5200"));
+    for (variant, levels, says) in [
+        (IPERF3, vec![listener.clone()], "does not speak iperf3's protocol"),
+        (OWN, vec![listener], "ASCERTAIN_LISTEN_TOKEN"),
+        (IPERF3, vec![("direction", BOTH.into())], "iperf3"),
+        (IPERF3, vec![("interval_ms", 20.into())], "iperf3"),
+    ] {
+        let why = is_available(&arm(variant, &levels)).unwrap_err().to_string();
+        assert!(why.contains(says), "{why}");
+    }
+}
+
+#[test]
+fn it_ends_when_it_is_told_to() {
+    for variant in [OWN, IPERF3] {
+        let arm = arm(variant, &[("measured_ms", 60_000.into())]);
+        if or_left_out(is_available(&arm)).is_none() {
+            continue;
+        }
+        let setup = Setup { stop: Stop::new().unwrap(), ..Setup::default() };
+        let mut session = Throughputs::open(&[arm], &setup).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(300));
+                setup.stop.ask();
+            });
+            assert_eq!(session.verify(0), Err(TargetError::Interrupted));
+        });
+    }
+}
