@@ -20,14 +20,14 @@ pub fn metrics() -> [Metric; 2] {
 }
 
 #[cfg(target_os = "linux")]
-pub use here::{failed, is_available, watched};
+pub use here::{facts, failed, is_available, watched};
 
 #[cfg(target_os = "linux")]
 mod here {
     use std::sync::{Mutex, PoisonError};
 
-    use ascertain_engine::experiment::{Samples, TargetError, Unavailable};
-    use ascertain_netlab::{Link, RunningLink};
+    use ascertain_engine::experiment::{Point, Samples, TargetError, Unavailable};
+    use ascertain_netlab::{Carrier, Link, RunningLink, tcp};
 
     /// An error as the target's.
     pub fn failed(error: impl ToString) -> TargetError {
@@ -47,6 +47,22 @@ mod here {
             seen
         });
         seen.map_err(Unavailable::other)
+    }
+
+    /// What a link's kernel does with every connection through it, as one that is made for that says.
+    pub fn facts(link: &RunningLink) -> Result<Point, TargetError> {
+        let listener = link.far().listen((link.far().address(), 0)).map_err(failed)?;
+        let near = link.near().connect(listener.local_addr().map_err(failed)?).map_err(failed)?;
+        let info = tcp::info(&near).map_err(failed)?;
+        let carrier = match link.carrier() {
+            Carrier::Tun { has_offloads: false } => "tun",
+            Carrier::Tun { has_offloads: true } => "tun with offloads",
+            Carrier::Veth => "veth with offloads",
+        };
+        let timestamps = if info.has_timestamps { "yes" } else { "no" };
+        let point = Point::default().with("carrier", carrier).with("congestion", &*info.congestion_control);
+        let point = point.with("initial_window", u64::from(info.window_segments));
+        Ok(point.with("mss_bytes", u64::from(info.mss_bytes)).with("timestamps", timestamps))
     }
 
     /// Measures, and notes how faithful the link was meanwhile, where there is one. [`metrics`](super::metrics) are
