@@ -157,5 +157,6 @@ fn outcome(run_id: String, machine: Machine) -> Outcome {
         points: vec![],
         claims: vec![],
         left_out: vec![],
+        facts: vec![],
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::experiment::{Arm, Metric, Reduce, Sample, Samples, Status, TargetError};
+use crate::experiment::{Arm, Metric, Point, Reduce, Sample, Samples, Status, TargetError};
 use crate::values::Bounds;
 
 /// The most arms that a lane, and so a trial, may hold.
@@ -178,12 +178,12 @@ impl TrialRecord {
 
 /// Measures blocks: here, or elsewhere.
 pub trait Executor {
-    /// Makes arms of a lane ready to be measured, and checks their answers. Gives those that failed, by their places in
-    /// the lane.
+    /// Makes arms of a lane ready to be measured, and checks their answers. Gives what is a fact of each, or how it
+    /// failed, by its place in the lane.
     ///
     /// # Errors
     /// When they can't be made ready, or a signal came meanwhile.
-    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Failures, TargetError>;
+    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Opened, TargetError>;
 
     /// Undoes what opening did.
     fn close(&mut self, lane: usize);
@@ -199,8 +199,8 @@ pub trait Executor {
     }
 }
 
-/// Arms that failed, by their places in the lane, and how.
-pub type Failures = Vec<(usize, TargetError)>;
+/// What is a fact of each arm that was opened, or how it failed, by its place in the lane.
+pub type Opened = Vec<(usize, Result<Point, TargetError>)>;
 
 #[cfg(test)]
 mod tests {

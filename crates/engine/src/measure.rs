@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::block::MAX_ARMS;
-use crate::block::{Block, End, Executor, Failures, MeasuredArm, TrialRecord};
+use crate::block::{Block, End, Executor, MeasuredArm, Opened, TrialRecord};
 use crate::experiment::{Arm, Experiment, Session, Setup, TargetError, Trial};
 use crate::now::Now;
 use crate::plan::Registry;
@@ -42,23 +42,25 @@ impl<'a> Local<'a> {
 }
 
 impl Executor for Local<'_> {
-    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Failures, TargetError> {
+    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Opened, TargetError> {
         let found = self.registry.iter().find(|known| known.spec().id == experiment);
         let experiment = *found.ok_or_else(|| TargetError::Failed(format!("there is no experiment `{experiment}`")))?;
         let opened: Vec<Arm> = arms.iter().map(|(_, arm)| arm.clone()).collect();
         let mut session = experiment.open(&opened, &self.setup)?;
-        let (start_ns, mut failures, mut ids) = (clock::now_ns(), Failures::new(), [0; MAX_ARMS]);
+        let (mut verify_ns, mut found, mut ids) = (0, Opened::new(), [0; MAX_ARMS]);
         for (id, &(slot, _)) in arms.iter().enumerate() {
             ids[slot] = id;
-            match session.verify(id) {
-                Ok(()) => {}
+            let start_ns = clock::now_ns();
+            let verified = session.verify(id);
+            verify_ns += clock::now_ns() - start_ns;
+            match verified.and_then(|()| session.facts(id)) {
                 Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
-                Err(error) => failures.push((slot, error)),
+                facts => found.push((slot, facts)),
             }
         }
-        let verify_cost_ns = (clock::now_ns() - start_ns) as f64 / arms.len() as f64;
+        let verify_cost_ns = verify_ns as f64 / arms.len() as f64;
         self.lanes.insert(lane, OpenLane { experiment, session, ids, verify_cost_ns, cost_ns: 0.0 });
-        Ok(failures)
+        Ok(found)
     }
 
     fn close(&mut self, lane: usize) {

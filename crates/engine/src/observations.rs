@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::claim::paired_ratios;
-use crate::experiment::{Arm, Better, Spec};
+use crate::experiment::{Arm, Better, Point, Spec};
 use crate::finding::Reason;
 use crate::outcome::{Absence, LeftOut};
 use crate::values::{Bounds, Values};
@@ -17,6 +17,8 @@ pub struct ArmValues {
     pub arm: Arm,
     /// The values, by metric.
     pub by_metric: Vec<Values>,
+    /// What nobody chose and is the same in each trial.
+    pub facts: Point,
     /// The numbers of the trials that the values are of, by metric: what follows one another as a range.
     trials: Vec<Vec<Range<u64>>>,
     left_out: Option<Reason>,
@@ -70,11 +72,16 @@ impl Observations {
                 experiment: spec.id.clone(),
                 arm: arm.clone(),
                 by_metric: vec![Values::default(); spec.metrics.len()],
+                facts: Point::default(),
                 trials: vec![Vec::new(); spec.metrics.len()],
                 left_out: None,
             });
             self.arms.len() - 1
         })
+    }
+
+    pub(crate) fn note(&mut self, arm: usize, facts: Point) {
+        self.arms[arm].facts = facts;
     }
 
     pub(crate) fn leave_out(&mut self, arm: usize, why: Reason) {

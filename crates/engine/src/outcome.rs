@@ -39,6 +39,10 @@ pub struct Outcome {
     pub claims: Vec<ClaimResult>,
     /// The arms that were asked for and not measured, with the reason.
     pub left_out: Vec<LeftOut>,
+    /// What was found of arms, where experiments say something. Of one that a run found otherwise when it was continued
+    /// there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<ArmFacts>,
 }
 
 impl Outcome {
@@ -52,6 +56,19 @@ impl Outcome {
         };
         Outcome { points: self.points.iter().filter(is_asked_for).cloned().collect(), ..self.clone() }
     }
+}
+
+/// What nobody chose and was the same in each of an arm's trials: `congestion=cubic mss_bytes=1448`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmFacts {
+    /// The experiment.
+    pub experiment: String,
+    /// The arm's variant.
+    pub variant: String,
+    /// The arm's point.
+    pub at: Point,
+    /// What was found, as levels.
+    pub facts: Point,
 }
 
 /// An arm that was asked for and not measured.

@@ -11,7 +11,7 @@ use crate::finding::Least;
 use crate::measure::Local;
 pub use crate::now::{Doing, Now};
 use crate::observations::Observations;
-use crate::outcome::{LeftOut, Outcome, Verdict};
+use crate::outcome::{ArmFacts, LeftOut, Outcome, Verdict};
 use crate::plan::{self, Grouping, Plan, Registry};
 use crate::recorded;
 use crate::schedule::Schedule;
@@ -188,9 +188,15 @@ pub fn run(
     let claims = judge.results();
     let observations = judge.observations;
     let mut outcome = summary::outcome(&facts, &observations, claims, interrupted);
-    // Where nothing was added, what was noted of the machine stays true of the values.
-    if let Some(former) = former.filter(|_| observations.count() == recorded_values) {
-        (outcome.machine, outcome.threats, outcome.cpu_times) = (former.machine, former.threats, former.cpu_times);
+    if let Some(former) = former {
+        // What was found of arms stays true of the values that they had.
+        let is_new = |facts: &ArmFacts| !outcome.facts.contains(facts);
+        let facts: Vec<ArmFacts> = former.facts.into_iter().filter(is_new).collect();
+        outcome.facts.splice(0..0, facts);
+        // Where nothing was added, so does what was noted of the machine.
+        if observations.count() == recorded_values {
+            (outcome.machine, outcome.threats, outcome.cpu_times) = (former.machine, former.threats, former.cpu_times);
+        }
     }
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
     let finished = flushed.and_then(|()| writer.map(|writer| writer.finish(outcome.clone())).transpose());

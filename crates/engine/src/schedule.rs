@@ -144,9 +144,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let opened = self.executor.open(lane, &spec.id, &self.judge.lanes[lane].measurable());
         self.now.rests();
         match opened {
-            Ok(failures) => {
+            Ok(found) => {
                 self.is_open[lane] = true;
-                failures.iter().for_each(|(slot, error)| self.judge.set_aside(lane, *slot, error));
+                found.into_iter().for_each(|(slot, facts)| self.judge.learn(lane, slot, facts));
             }
             Err(TargetError::Interrupted) => return Err(Interrupted),
             Err(error) => {
@@ -416,7 +416,7 @@ mod tests {
     use ascertain_sys::machine::Machine;
 
     use super::*;
-    use crate::block::{Failures, MeasuredArm};
+    use crate::block::{MeasuredArm, Opened};
     use crate::claim::{Bound, Claim, Effect, Judging, Test};
     use crate::experiment::{Arm, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError};
     use crate::outcome::{ClaimResult, Verdict};
@@ -468,9 +468,9 @@ mod tests {
     }
 
     impl Executor for FarAway {
-        fn open(&mut self, _: usize, _: &str, arms: &[(usize, Arm)]) -> Result<Failures, TargetError> {
+        fn open(&mut self, _: usize, _: &str, arms: &[(usize, Arm)]) -> Result<Opened, TargetError> {
             self.candidate = arms.iter().find(|(_, arm)| arm.variant == "candidate").unwrap().0;
-            Ok(Failures::new())
+            Ok(Opened::new())
         }
 
         fn close(&mut self, lane: usize) {
@@ -538,7 +538,7 @@ mod tests {
     struct Shut;
 
     impl Executor for Shut {
-        fn open(&mut self, _: usize, _: &str, _: &[(usize, Arm)]) -> Result<Failures, TargetError> {
+        fn open(&mut self, _: usize, _: &str, _: &[(usize, Arm)]) -> Result<Opened, TargetError> {
             Err(TargetError::Failed("it is shut".into()))
         }
 

@@ -6,10 +6,10 @@ use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 
 use crate::claim::Judging;
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
-use crate::experiment::Spec;
+use crate::experiment::{Arm, Spec};
 use crate::finding::{Reason, Threat};
 use crate::observations::{ArmValues, Observations};
-use crate::outcome::{ClaimResult, Outcome, PointSummary, SCHEMA, TestSpec};
+use crate::outcome::{ArmFacts, ClaimResult, Outcome, PointSummary, SCHEMA, TestSpec};
 use crate::plan::Registry;
 use crate::values::Bounds;
 
@@ -60,7 +60,13 @@ pub(crate) fn outcome(
         points,
         claims,
         left_out: observations.left_out(),
+        facts: observations.arms().iter().filter(|values| !values.facts.0.is_empty()).map(facts_of).collect(),
     }
+}
+
+fn facts_of(values: &ArmValues) -> ArmFacts {
+    let ArmValues { experiment, arm: Arm { variant, point }, facts, .. } = values;
+    ArmFacts { experiment: experiment.clone(), variant: variant.clone(), at: point.clone(), facts: facts.clone() }
 }
 
 /// The median of what a predicate speaks of, where it is judged by how often it is true.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ascertain_engine::Error;
 use ascertain_engine::claim::{Bound, Claim, Judging};
 use ascertain_engine::evidence::{self, Writer};
-use ascertain_engine::experiment::{Experiment, TargetError, Trial};
+use ascertain_engine::experiment::{Experiment, Point, TargetError, Trial};
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{ClaimResult, Verdict};
 use ascertain_engine::plan::{Config, Plan};
@@ -75,6 +75,22 @@ fn continuing_is_as_good_as_going_on() {
     assert_eq!(second.outcome.points, whole.outcome.points);
     let header = evidence::read_header(second.folder.as_ref().unwrap()).unwrap();
     assert_eq!(header.outcome.unwrap().claims[0].trials, trials);
+}
+
+/// What was found of an arm stays true of what was measured then.
+#[test]
+fn facts_that_changed_meanwhile_are_all_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = |facts| Scripted { facts, ..Scripted::new(&["even", "odd"], noisy) };
+    let cubic = found(|_| Ok(Point::default().with("congestion", "cubic")));
+    let bbr = found(|variant| Ok(Point::default().with("congestion", if variant == "odd" { "bbr" } else { "cubic" })));
+    let first =
+        begin(folder.path(), &cubic, vec![versus("order", "even", "odd", Bound::AtLeast(1.0), Judging::Order)], 4);
+    let second = go_on(&first, &bbr, Some(8)).unwrap();
+    let header = evidence::read_header(second.folder.as_ref().unwrap()).unwrap();
+    let kept: Vec<_> =
+        header.outcome.unwrap().facts.into_iter().map(|of| format!("{} {}", of.variant, of.facts)).collect();
+    assert_eq!(kept, ["odd congestion=cubic", "even congestion=cubic", "odd congestion=bbr"]);
 }
 
 /// After an arm failed, trials hold the others alone: they say nothing of the claims that need it.

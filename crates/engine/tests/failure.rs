@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ascertain_engine::claim::{Bound, Judging};
-use ascertain_engine::experiment::{Better, Experiment, Metric, TargetError, Trial};
+use ascertain_engine::experiment::{Better, Experiment, Metric, Point, TargetError, Trial};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::outcome::Verdict;
 use ascertain_engine::plan::{Config, Plan, Table};
@@ -58,6 +58,21 @@ fn a_wrong_answer_is_an_error_and_never_a_time() {
     let [Reason::Failed { is_wrong: true, how, .. }] = &outcome.claims[0].reasons[..] else { panic!("{outcome:?}") };
     assert_eq!(how, "42");
     assert!(outcome.points.iter().all(|point| point.n == 0));
+}
+
+#[test]
+fn an_arm_whose_facts_can_not_be_had_is_set_aside() {
+    let facts = |variant: &str| match variant {
+        "fast" => Err(TargetError::Failed("it does not say".into())),
+        _ => Ok(Point::default().with("mss_bytes", 1448)),
+    };
+    let experiment = Scripted { facts, ..Scripted::new(&["slow", "fast"], noisy) };
+    let config = Config { table_trials: Some(5), ..Config::default() };
+    let outcome = outcome(&experiment, &Plan { tables: table(&["slow", "fast"]), ..plan(vec![], config) });
+    let [known] = &outcome.facts[..] else { panic!("{outcome:?}") };
+    assert_eq!((known.variant.as_str(), known.facts.to_string().as_str()), ("slow", "mss_bytes=1448"));
+    assert_eq!(outcome.left_out[0].variant, "fast");
+    assert_eq!(outcome.points.iter().map(|point| point.n).collect::<Vec<_>>(), [5, 0]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub fn metrics() -> [Metric; 2] {
 }
 
 #[cfg(target_os = "linux")]
-pub use here::{failed, is_available, wait, watched};
+pub use here::{facts, failed, is_available, wait, watched};
 
 #[cfg(target_os = "linux")]
 mod here {
@@ -28,8 +28,8 @@ mod here {
     use std::thread;
     use std::time::Duration;
 
-    use ascertain_engine::experiment::{Samples, TargetError, Unavailable};
-    use ascertain_netlab::{Link, RunningLink, now_ns};
+    use ascertain_engine::experiment::{Point, Samples, TargetError, Unavailable};
+    use ascertain_netlab::{Carrier, Link, RunningLink, now_ns, tcp};
     use ascertain_sys::interrupt::Stop;
 
     /// How often what takes long looks whether somebody asked for the end.
@@ -65,6 +65,22 @@ mod here {
             seen
         });
         seen.map_err(Unavailable::other)
+    }
+
+    /// What a link's kernel does with every connection through it, as one that is made for that says.
+    pub fn facts(link: &RunningLink) -> Result<Point, TargetError> {
+        let listener = link.far().listen((link.far().address(), 0)).map_err(failed)?;
+        let near = link.near().connect(listener.local_addr().map_err(failed)?).map_err(failed)?;
+        let info = tcp::info(&near).map_err(failed)?;
+        let carrier = match link.carrier() {
+            Carrier::Tun { has_offloads: false } => "tun",
+            Carrier::Tun { has_offloads: true } => "tun with offloads",
+            Carrier::Veth => "veth with offloads",
+        };
+        let timestamps = if info.has_timestamps { "yes" } else { "no" };
+        let point = Point::default().with("carrier", carrier).with("congestion", &*info.congestion_control);
+        let point = point.with("initial_window", u64::from(info.window_segments));
+        Ok(point.with("mss_bytes", u64::from(info.mss_bytes)).with("timestamps", timestamps))
     }
 
     /// Measures, and notes how faithful the link was meanwhile, where there is one. [`metrics`](super::metrics) are

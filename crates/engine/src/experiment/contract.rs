@@ -6,7 +6,7 @@ use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Spec};
+use super::{Arm, Point, Spec};
 use crate::finding::{Reason, Unavailable};
 use crate::values::Bounds;
 
@@ -61,6 +61,15 @@ pub trait Session {
     /// # Errors
     /// When the answer is wrong: an error, never a time.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError>;
+
+    /// What nobody chose and is the same in each of the arm's trials, as levels: `congestion=cubic mss_bytes=1448`.
+    /// Evidence has it once. Asked for when the answer has been checked.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
+    fn facts(&mut self, _arm: ArmId) -> Result<Point, TargetError> {
+        Ok(Point::default())
+    }
 
     /// Measures one arm once and says what it saw.
     ///

@@ -9,7 +9,7 @@ use super::{ClaimJudge, Closed};
 use crate::block::{Block, End, Slots, TrialRecord};
 use crate::claim::Judging;
 use crate::evidence::Writer;
-use crate::experiment::{Arm, Experiment, TargetError};
+use crate::experiment::{Arm, Experiment, Point, TargetError};
 use crate::finding::Reason;
 use crate::observations::Observations;
 use crate::outcome::ClaimResult;
@@ -229,6 +229,15 @@ impl<'a> RunJudge<'a> {
         };
         for &claim in &lane.claims {
             self.claims[claim].observe(&values, record.elapsed_ns);
+        }
+    }
+
+    /// An arm was opened: its facts are known, or how it failed.
+    pub fn learn(&mut self, lane: usize, slot: usize, facts: Result<Point, TargetError>) {
+        match (facts, self.lanes[lane].observations[slot]) {
+            (Ok(facts), Some(place)) => self.observations.note(place, facts),
+            (Ok(_), None) => {}
+            (Err(error), _) => self.set_aside(lane, slot, &error),
         }
     }
 

@@ -20,6 +20,8 @@ pub struct Scripted {
     pub script: Script,
     /// Whether an arm's answer is right, each time that it is checked.
     pub is_right: fn(variant: &str) -> bool,
+    /// What is found of an arm when it is opened.
+    pub facts: fn(variant: &str) -> Result<Point, TargetError>,
     /// Arms that this machine can't measure.
     pub missing: &'static [&'static str],
     /// Metrics that this machine can't show, of arms that it can measure.
@@ -37,7 +39,15 @@ impl Scripted {
             metrics: vec![Metric::time("time", "")],
             ..Spec::default()
         };
-        Scripted { spec, script, is_right: |_| true, missing: &[], hidden: &[], bytes_each: 0 }
+        Scripted {
+            spec,
+            script,
+            is_right: |_| true,
+            facts: |_| Ok(Point::default()),
+            missing: &[],
+            hidden: &[],
+            bytes_each: 0,
+        }
     }
 
     pub fn predicate(&self, id: &str, variant: &str, predicate: &str, rate: f64) -> Claim {
@@ -121,7 +131,7 @@ impl Experiment for Scripted {
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
         let variants = arms.iter().map(|arm| arm.variant.clone()).collect();
-        Ok(Box::new(Playing { variants, script: self.script, is_right: self.is_right }))
+        Ok(Box::new(Playing { variants, script: self.script, is_right: self.is_right, facts: self.facts }))
     }
 }
 
@@ -129,6 +139,7 @@ struct Playing {
     variants: Vec<String>,
     script: Script,
     is_right: fn(variant: &str) -> bool,
+    facts: fn(variant: &str) -> Result<Point, TargetError>,
 }
 
 impl Session for Playing {
@@ -137,6 +148,10 @@ impl Session for Playing {
             true => Ok(()),
             false => Err(TargetError::WrongAnswer("42".into())),
         }
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        (self.facts)(&self.variants[arm])
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {

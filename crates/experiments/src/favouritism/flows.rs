@@ -13,7 +13,7 @@ use ascertain_sys::interrupt::Stop;
 
 use super::places::{Place, Source};
 use super::{BESIDE_TEST, LATE, TEST_THROUGHPUT, THROUGHPUT};
-use crate::links::{failed, wait, watched};
+use crate::links::{facts, failed, wait, watched};
 
 struct Flows {
     targets: Vec<Target>,
@@ -140,6 +140,10 @@ impl Session for Flows {
     /// Whether there is something to download: how much is looked at while it is measured.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.targets[arm].throughputs(&self.stop).map(drop)
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        self.targets[arm].place.link.as_ref().map_or_else(|| Ok(Point::default()), facts)
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {

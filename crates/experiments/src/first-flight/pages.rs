@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial};
+use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
 use ascertain_netlab::http::{Connection, Offer, Request, trusting_ours};
 use ascertain_netlab::{Phase, Phases, RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
@@ -15,7 +15,7 @@ use super::places::{LinkKey, Places, Serving, way_of};
 use super::{
     BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUESTS, ROUND_TRIP, ROUND_TRIPS, SEARCH, TIME, TRIM, Way,
 };
-use crate::links::{failed, watched};
+use crate::links::{facts, failed, watched};
 use crate::url::{Url, trusted_here};
 
 /// Longer than any answer takes beside its round trips, however busy the machine is.
@@ -217,6 +217,14 @@ impl Session for Pages {
     /// Whether the server answers as it should: each page is looked at while it is measured, too.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.targets[arm].fetch(SMALL_BYTES).map(drop)
+    }
+
+    /// Of a server elsewhere little is known.
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        let target = &self.targets[arm];
+        let of_link = target.link.as_deref().map_or_else(|| Ok(Point::default()), facts)?;
+        let point = of_link.with("mss_bytes", target.window.segment_bytes);
+        Ok(target.cipher.iter().fold(point, |point, cipher| point.with("cipher", cipher.as_str())))
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {

@@ -65,6 +65,10 @@ fn each_server_is_measured_in_each_way() {
             let mut pages = Pages::open(&[arm], &Setup::default()).unwrap();
             let mut out = Samples::default();
             pages.verify(0).unwrap();
+            let facts = pages.facts(0).unwrap();
+            let levels = ["congestion", "initial_window"].map(|fact| facts.get(fact).cloned());
+            assert_eq!(levels, [Some("cubic".into()), Some(10.into())], "{facts}");
+            assert_eq!(facts.get("cipher").is_some(), way.tls.is_some(), "{facts}");
             match pages.measure(0, &Trial { number: 0, seed: 7 }, &mut out) {
                 Ok(()) => {}
                 // Of a machine that is very busy.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{io, thread};
 
-use ascertain_engine::experiment::{Arm, ArmId, Samples, Session, Setup, TargetError, Trial, Unavailable};
+use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial, Unavailable};
 use ascertain_netlab::{Carrier, Link, RunningLink, now_ns};
 use ascertain_sys::interrupt::Stop;
 
@@ -227,6 +227,12 @@ impl Session for Sending {
     /// Whether anything arrives.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.targets[arm].send(1, &self.stop).map(drop)
+    }
+
+    /// Of streams: datagrams know nothing of TCP.
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        let target = &self.targets[arm];
+        if target.is_stream { links::facts(&target.link) } else { Ok(Point::default()) }
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {

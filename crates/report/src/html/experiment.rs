@@ -24,7 +24,7 @@ pub(super) struct ExperimentView {
     /// What it asks, in its own words.
     pub question: Vec<Section>,
     pub pictures: Html,
-    /// What did not vary, a sentence each.
+    /// What did not vary, and what was found, a sentence each.
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
     pub table: Option<TableView>,
@@ -52,13 +52,15 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
     let is_open = is_what_was_asked(run, spec);
     let pictures = pictures::of_experiment(run, &spec.id);
+    let mut constants = pictures::constants(run, &spec.id);
+    constants.extend(pictures::facts(&run.outcome.facts, &spec.id));
     let mut asked = run.outcome.asked_for(&run.header.plan.tables);
     asked.claims.retain(|claim| claim.experiment == spec.id);
     asked.points.retain(|point| point.experiment == spec.id);
     ExperimentView {
         question,
         pictures: figures(pictures, prefix, &format!("e{index}p"), is_open, pack),
-        constants: pictures::constants(run, &spec.id).iter().map(|sentence| Html::sentence(sentence)).collect(),
+        constants: constants.iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
         counters: TableView::of("Counters", &counters::grid(&asked, &TableLayout::default())),
         counter_notes: counters::notes(&asked).iter().map(|note| Html::sentence(note)).collect(),

@@ -9,6 +9,7 @@
 mod claim;
 mod curve;
 mod experiment;
+mod facts;
 mod forest;
 mod labelled;
 mod matrix;
@@ -25,6 +26,7 @@ pub use claim::of_claim;
 pub(crate) use claim::statements;
 pub(crate) use experiment::constants;
 pub use experiment::of_experiment;
+pub(crate) use facts::facts;
 pub use forest::for_terminal;
 pub use overview::overview;
 pub use picture::{Picture, PictureKind, Table};

@@ -50,6 +50,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         points,
         claims,
         left_out: Vec::new(),
+        facts: Vec::new(),
     }
 }
 

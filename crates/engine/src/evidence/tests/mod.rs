@@ -86,6 +86,7 @@ fn outcome() -> Outcome {
         points: vec![],
         claims: vec![],
         left_out: vec![],
+        facts: Vec::new(),
     }
 }
 
