@@ -2,13 +2,15 @@
 #![cfg(all(feature = "stores", target_os = "linux"))]
 #![allow(missing_docs)]
 
+mod azure;
 mod client;
+mod faults;
 mod s3;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use ascertain_netlab::Error;
-use ascertain_netlab::installed::{Program, Running, minio};
+use ascertain_netlab::installed::{Program, Running, azurite, minio};
 use ascertain_netlab::store::{RunningStore, Store};
 use ascertain_sys::testing::left_out;
 
@@ -44,4 +46,18 @@ fn ours_is_an_s3() {
 fn minio_is_an_s3() {
     let Some((_running, client)) = installed(minio, "minioadmin", "minioadmin") else { return };
     s3::suite(&client, true);
+}
+
+#[test]
+fn ours_has_azures_blobs() {
+    let (_running, client) = started(Store::azure());
+    azure::suite(&client, false);
+}
+
+#[test]
+fn azurite_has_azures_blobs() {
+    // The key that everybody has.
+    let secret = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+    let Some((_running, client)) = installed(azurite, "devstoreaccount1", secret) else { return };
+    azure::suite(&client, true);
 }
