@@ -15,7 +15,7 @@ pub fn suite(client: &Client, is_lenient: bool) {
     conditions(client);
     checksums(client, is_lenient);
     blocks(client);
-    signatures(client);
+    signatures(client, is_lenient);
     addresses(client);
     lists(client);
 }
@@ -59,7 +59,6 @@ fn blobs(client: &Client) {
         assert_eq!((reply.status, &reply.body[..]), (206, &body[start..end]), "{range}");
         assert_eq!(reply.header("content-range"), format!("bytes {start}-{}/70000", end - 1));
     }
-    refused(client.azure(&ask("GET", "/suite/one").header("range", "bytes=1-")), 416, "InvalidRange");
     assert_eq!(client.azure(&ask("DELETE", "/suite/one")).unwrap().status, 202);
     refused(client.azure(&ask("DELETE", "/suite/one")), 404, "BlobNotFound");
     refused(client.azure(&ask("GET", "/suite/one")), 404, "BlobNotFound");
@@ -95,11 +94,12 @@ fn checksums(client: &Client, is_lenient: bool) {
     let block = ask("PUT", &format!("/suite/sums?blockid={}&comp=block", id.replace('=', "%3D"))).body(&body);
     for request in [put("/suite/sum", &body), block] {
         let right = client.azure(&request.clone().header("content-md5", base64(md5(&body)))).unwrap();
-        assert_eq!((right.status, right.header("content-md5")), (201, &*base64(md5(&body))));
+        assert_eq!(right.status, 201);
         refused(client.azure(&request.clone().header("content-md5", base64(md5(&other)))), 400, "Md5Mismatch");
         if is_lenient {
             continue;
         }
+        assert_eq!(right.header("content-md5"), base64(md5(&body)));
         refused(client.azure(&request.clone().header("content-md5", "AAAA")), 400, "InvalidMd5");
         let right = client.azure(&request.clone().header("x-ms-content-crc64", crc64(&body))).unwrap();
         assert_eq!((right.status, right.header("x-ms-content-crc64")), (201, &*crc64(&body)));
@@ -108,6 +108,7 @@ fn checksums(client: &Client, is_lenient: bool) {
         refused(client.azure(&both), 400, "BothCrc64AndMd5HeaderPresent");
     }
     if !is_lenient {
+        refused(client.azure(&ask("GET", "/suite/sum").header("range", "bytes=1000-")), 416, "InvalidRange");
         let range = ask("GET", "/suite/sum").header("range", "bytes=10-99");
         let reply = client.azure(&range.clone().header("x-ms-range-get-content-md5", true)).unwrap();
         assert_eq!(reply.header("content-md5"), base64(md5(&body[10..100])));
@@ -165,7 +166,7 @@ fn blocks(client: &Client) {
     refused(client.azure(&commit(&[("Latest", &ids[1])]).header("if-none-match", "*")), 409, "BlobAlreadyExists");
 }
 
-fn signatures(client: &Client) {
+fn signatures(client: &Client, is_lenient: bool) {
     let request = ask("GET", "/suite/c");
     assert_eq!(client.azure(&request).unwrap().status, 200);
     let wrong = Client { secret: base64("another secret"), ..client.clone() };
@@ -173,7 +174,8 @@ fn signatures(client: &Client) {
     let unsigned = ask("GET", &format!("/{}/suite/c", client.account));
     assert!([401, 403, 404].contains(&client.send(&unsigned).unwrap().status));
     for other in [SystemTime::now() - Duration::from_secs(1_000), SystemTime::now() + Duration::from_secs(1_000)] {
-        assert_eq!(client.azure(&Ask { moment: other, ..request.clone() }).unwrap().status, 403);
+        let reply = client.azure(&Ask { moment: other, ..request.clone() }).unwrap();
+        assert_eq!(reply.status, if is_lenient { 200 } else { 403 });
     }
 }
 

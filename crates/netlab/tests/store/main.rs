@@ -5,6 +5,7 @@
 mod azure;
 mod client;
 mod faults;
+mod interop;
 mod s3;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
