@@ -53,12 +53,12 @@ pub enum Error {
         limit: Duration,
     },
     /// A program that is not installed.
-    #[error("`{program}` is not installed: `apt-get install {package}`, on Debian and Ubuntu")]
+    #[error("`{program}` is not installed: `{install}` does that")]
     NotInstalled {
         /// The program.
         program: &'static str,
-        /// Debian's package of it.
-        package: &'static str,
+        /// What installs it.
+        install: &'static str,
     },
     /// A program does not come up.
     #[error("`{program}` {how}{}", quoted(.says))]

@@ -115,7 +115,14 @@ fn who_does_not_say_what_it_speaks_speaks_http1() {
         let arguments = ["s_server", "-accept", &port, "-cert", "certificate", "-key", "key", "-www"];
         let files = [("certificate", CERTIFICATE_PEM), ("key", KEY_PEM)].map(|(path, text)| (path.into(), text.into()));
         let arguments = arguments.map(String::from).into();
-        Program { name: "openssl", package: "openssl", arguments, files: files.into(), address, ..shell("", PATIENCE) }
+        Program {
+            name: "openssl",
+            install: "apt-get install openssl",
+            arguments,
+            files: files.into(),
+            address,
+            ..shell("", PATIENCE)
+        }
     };
     let Some(running) = started(program) else { return };
     let tls = Some(trusting_ours(&[V1_3]).unwrap());
@@ -178,7 +185,7 @@ fn nsd_resolves() {
 fn shell(script: &str, limit: Duration) -> Program {
     Program {
         name: "sh",
-        package: "dash",
+        install: "apt-get install dash",
         arguments: ["-c", script].map(String::from).into(),
         files: vec![("page".into(), "this is {folder}".into())],
         // Nobody listens there.

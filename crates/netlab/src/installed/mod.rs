@@ -25,5 +25,5 @@
 mod programs;
 mod running;
 
-pub use programs::{bind, caddy, iperf3, knot, nginx, nsd};
+pub use programs::{azurite, bind, caddy, iperf3, knot, minio, nginx, nsd};
 pub use running::{Program, Running};

@@ -10,9 +10,9 @@ use crate::http::{CERTIFICATE_PEM, KEY_PEM, TlsVersion};
 /// The machine may be busy with other things.
 const LIMIT: Duration = Duration::from_secs(20);
 
-fn program(name: &'static str, package: &'static str, arguments: &[&str], address: SocketAddr) -> Program {
+fn program(name: &'static str, install: &'static str, arguments: &[&str], address: SocketAddr) -> Program {
     let arguments = arguments.iter().map(ToString::to_string).collect();
-    Program { name, package, arguments, files: vec![], address, is_ready: |_| true, limit: LIMIT }
+    Program { name, install, arguments, files: vec![], address, is_ready: |_| true, limit: LIMIT }
 }
 
 fn with_files<const N: usize>(program: Program, files: [(&str, String); N]) -> Program {
@@ -24,7 +24,8 @@ fn with_files<const N: usize>(program: Program, files: [(&str, String); N]) -> P
 #[must_use]
 pub fn nginx(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
     // One process, for the workers of one that is killed live on.
-    let program = program("nginx", "nginx", &["-p", "{folder}", "-c", "{folder}/conf", "-e", "stderr"], address);
+    let program =
+        program("nginx", "apt-get install nginx", &["-p", "{folder}", "-c", "{folder}/conf", "-e", "stderr"], address);
     let (listen, tls) = match tls {
         None => ("", ""),
         Some(TlsVersion::V1_2) => (" ssl http2", "ssl_protocols TLSv1.2;"),
@@ -75,7 +76,7 @@ pub fn caddy(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
 }}
 "
     );
-    let program = program("caddy", "caddy", &arguments, address);
+    let program = program("caddy", "apt-get install caddy", &arguments, address);
     with_files(program, [("conf", text), ("www/", String::new()), certificate(), key()])
 }
 
@@ -91,7 +92,12 @@ fn key() -> (&'static str, String) {
 #[must_use]
 pub fn iperf3(address: SocketAddr) -> Program {
     let (host, port) = (address.ip().to_string(), address.port().to_string());
-    program("iperf3", "iperf3", &["--server", "--forceflush", "--bind", &host, "--port", &port], address)
+    program(
+        "iperf3",
+        "apt-get install iperf3",
+        &["--server", "--forceflush", "--bind", &host, "--port", &port],
+        address,
+    )
 }
 
 /// A zone with an address in it, for the servers of names below.
@@ -142,7 +148,7 @@ zone:
   file: zone
 "
     );
-    let program = program("knotd", "knot", &["--config", "{folder}/conf"], address);
+    let program = program("knotd", "apt-get install knot", &["--config", "{folder}/conf"], address);
     with_zone(program, text)
 }
 
@@ -161,7 +167,7 @@ controls {{}};
 zone \"example.\" {{ type primary; file \"zone\"; }};
 "
     );
-    let program = program("named", "bind9", &["-g", "-c", "{folder}/conf"], address);
+    let program = program("named", "apt-get install bind9", &["-g", "-c", "{folder}/conf"], address);
     with_zone(program, text)
 }
 
@@ -187,6 +193,36 @@ zone:
   zonefile: zone
 "
     );
-    let program = program("nsd", "nsd", &["-d", "-c", "{folder}/conf"], address);
+    let program = program("nsd", "apt-get install nsd", &["-d", "-c", "{folder}/conf"], address);
     with_zone(program, text)
+}
+
+/// MinIO, a store that speaks S3, with the user and password `minioadmin`.
+#[must_use]
+pub fn minio(address: SocketAddr) -> Program {
+    let listen = address.to_string();
+    let arguments = ["server", "--quiet", "--address", &listen, "--console-address", "127.0.0.1:0", "{folder}/data"];
+    let program = program("minio", "go install github.com/minio/minio@latest", &arguments, address);
+    Program { is_ready: is_refusing, ..program }
+}
+
+/// Whether it refuses who asks without a name: before it is ready it says so, even where it calls itself healthy.
+fn is_refusing(mut stream: TcpStream) -> bool {
+    let mut answer = [0; 12];
+    let mut ask = || {
+        stream.set_read_timeout(Some(LIMIT))?;
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: minio\r\n\r\n")?;
+        stream.read_exact(&mut answer)
+    };
+    ask().is_ok() && answer.ends_with(b" 403")
+}
+
+/// Azurite, a store that speaks Azure's blobs, with the account `devstoreaccount1`, whose key is well known, in the
+/// path. It takes any version of the protocol.
+#[must_use]
+pub fn azurite(address: SocketAddr) -> Program {
+    let (host, port) = (address.ip().to_string(), address.port().to_string());
+    let listen = ["--blobHost", &host, "--blobPort", &port];
+    let how = ["--inMemoryPersistence", "--skipApiVersionCheck", "--loose", "--disableTelemetry", "--silent"];
+    program("azurite-blob", "npm install --global azurite", &[&listen[..], &how].concat(), address)
 }

@@ -30,8 +30,8 @@ const LINES: usize = 12;
 pub struct Program {
     /// The program's name. It is looked for in `PATH`, and where only root's programs are.
     pub name: &'static str,
-    /// Debian's package of it.
-    pub package: &'static str,
+    /// What installs it: `apt-get install nginx`.
+    pub install: &'static str,
     /// Its arguments, in which `{folder}` is the folder that its files are in.
     pub arguments: Vec<String>,
     /// Its files by their paths within the folder, with `{folder}` in them too. A path with a `/` at its end is a
@@ -66,7 +66,7 @@ impl Program {
     }
 
     fn path(&self) -> Result<PathBuf, Error> {
-        found(self.name).ok_or(Error::NotInstalled { program: self.name, package: self.package })
+        found(self.name).ok_or(Error::NotInstalled { program: self.name, install: self.install })
     }
 
     /// Starts it, and waits until it is ready.

@@ -252,7 +252,9 @@ fn list_objects(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     };
     let listed = bucket.list(prefix, delimiter, &after, LISTED.min(most));
     let is_encoded = parameter("encoding-type") == "url";
-    let shown = |name: &str| if is_encoded { encoded_path(name) } else { escape(name).into_owned() };
+    // Spaces as in forms.
+    let shown =
+        |name: &str| if is_encoded { encoded_path(name).replace("%20", "+") } else { escape(name).into_owned() };
     let (count, is_truncated) = (listed.objects.len() + listed.prefixes.len(), listed.next.is_some());
     let mut text = format!(
         "<ListBucketResult><Name>{}</Name><Prefix>{}</Prefix><KeyCount>{count}</KeyCount><MaxKeys>{most}</MaxKeys>\

@@ -148,3 +148,50 @@ fn check_rights(head: &Head, kind: Kind) -> Result<(), Refusal> {
         Err(Refusal::new(403, "AuthorizationFailure", "The signature is for something else."))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hyper::{HeaderMap, Method};
+
+    use super::*;
+
+    fn head(method: Method, address: &str, headers: &[(&'static str, &str)]) -> Head {
+        let headers: HeaderMap =
+            headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        Head::new(method, &address.parse().unwrap(), headers, None, SystemTime::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn what_is_signed_is_that_of_the_documentation() {
+        // Microsoft's "Authorize with Shared Key", which gives no signatures.
+        let headers = [("x-ms-date", "Fri, 26 Jun 2015 23:39:12 GMT"), ("x-ms-version", "2015-02-21")];
+        let head = head(Method::GET, "/mycontainer?restype=container&comp=metadata&timeout=20", &headers);
+        let text = "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\nx-ms-version:2015-02-21\n\
+            /myaccount/mycontainer\ncomp:metadata\nrestype:container\ntimeout:20";
+        assert_eq!(shared_key(&head, "myaccount"), text);
+    }
+
+    #[test]
+    fn an_address_allows_what_it_says() {
+        let code = |kind, rights: &str| {
+            let head = head(Method::GET, &format!("/me/box/key?sv=2023-11-03&{rights}&sig=x"), &[]);
+            verify(&head, kind, "me", "AAAA").unwrap_err().code
+        };
+        let end = "se=1970-01-01T00:00:01Z";
+        // Only the signature is wrong.
+        let allowed = "AuthenticationFailed";
+        assert_eq!(code(Kind::GetObject, &format!("{end}&sr=b&sp=r")), allowed);
+        assert_eq!(code(Kind::PutBlock, &format!("{end}&ss=bq&srt=co&sp=rw")), allowed);
+        assert_eq!(code(Kind::PutBlock, &format!("{end}&sr=b&sp=r")), "AuthorizationPermissionMismatch");
+        assert_eq!(code(Kind::ListObjects, &format!("{end}&sr=b&sp=rl")), "AuthorizationFailure");
+        assert_eq!(code(Kind::ListObjects, &format!("{end}&ss=b&srt=o&sp=rl")), "AuthorizationFailure");
+        assert_eq!(code(Kind::GetObject, &format!("{end}&ss=q&srt=o&sp=r")), "AuthorizationFailure");
+        let message = |rights: &str| {
+            let head = head(Method::GET, &format!("/me/box/key?sv=2023-11-03&sr=b&sp=r&{rights}&sig=x"), &[]);
+            verify(&head, Kind::GetObject, "me", "AAAA").unwrap_err().message
+        };
+        for late in ["se=1970-01-01T00:00:00Z", "sp=r", "st=1970-01-01T00:00:01Z&se=1970-01-01T00:00:02Z"] {
+            assert_eq!(message(late), "The signature is not valid yet, or not any more.", "{late}");
+        }
+    }
+}

@@ -175,3 +175,145 @@ impl ChunkSigner {
         self.expect(&text, signature)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hyper::{HeaderMap, Method};
+
+    use super::*;
+    use crate::store::checksum::sha256_of;
+
+    // The examples in Amazon's documentation of S3 ("Authenticating Requests: AWS Signature Version 4").
+    const KEYS: Keys = Keys {
+        account: "AKIAIOSFODNN7EXAMPLE",
+        secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        region: "us-east-1",
+    };
+    const SCOPE: &str = "AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request";
+    const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    /// Midnight of 24 May 2013.
+    fn moment() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_369_353_600)
+    }
+
+    fn head(method: Method, address: &str, headers: &[(&'static str, &str)]) -> Head {
+        let headers: HeaderMap =
+            headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        Head::new(method, &address.parse().unwrap(), headers, None, moment())
+    }
+
+    /// A request with these headers, all of which are signed, and those that each example has.
+    fn example(
+        method: Method,
+        address: &str,
+        sha256: &str,
+        headers: &[(&'static str, &str)],
+        signature: &str,
+    ) -> Result<ChunkSigner, Refusal> {
+        let host =
+            if address.contains("examplebucket") { "s3.amazonaws.com" } else { "examplebucket.s3.amazonaws.com" };
+        let own = [("host", host), ("x-amz-content-sha256", sha256), ("x-amz-date", "20130524T000000Z")];
+        let mut headers = [&own[..], headers].concat();
+        headers.sort_unstable();
+        let names: Vec<_> = headers.iter().map(|(name, _)| *name).collect();
+        let names = names.join(";");
+        let authorization = format!("AWS4-HMAC-SHA256 Credential={SCOPE},SignedHeaders={names},Signature={signature}");
+        headers.push(("authorization", &authorization));
+        verify(&head(method, address, &headers), KEYS)
+    }
+
+    #[test]
+    fn signatures_are_those_of_the_documentation() {
+        let cases = [
+            (
+                "/test.txt",
+                &[("range", "bytes=0-9")][..],
+                "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
+            ),
+            ("/?lifecycle", &[], "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
+            ("/?max-keys=2&prefix=J", &[], "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
+        ];
+        for (address, headers, signature) in cases {
+            example(Method::GET, address, EMPTY, headers, signature).unwrap();
+            let wrong = signature.replace('0', "1");
+            assert_eq!(
+                example(Method::GET, address, EMPTY, headers, &wrong).unwrap_err().code,
+                "SignatureDoesNotMatch"
+            );
+        }
+        let headers = [("date", "Fri, 24 May 2013 00:00:00 GMT"), ("x-amz-storage-class", "REDUCED_REDUNDANCY")];
+        let sha256 = "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072";
+        let signature = "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd";
+        example(Method::PUT, "/test%24file.text", sha256, &headers, signature).unwrap();
+    }
+
+    #[test]
+    fn an_address_is_signed_as_in_the_documentation() {
+        let address = "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524\
+            %2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host\
+            &X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404";
+        let head = head(Method::GET, address, &[("host", "examplebucket.s3.amazonaws.com")]);
+        verify(&head, KEYS).unwrap();
+        let late = Head { now: moment() + Duration::from_secs(86_401), ..head };
+        assert_eq!(verify(&late, KEYS).unwrap_err().message, "Request has expired");
+    }
+
+    /// 65 KiB of the letter a, as the examples have it: in a chunk of 64, one of 1, and the last.
+    fn signed_in_chunks(signer: &mut ChunkSigner, signatures: [&str; 3]) {
+        for (kib, signature) in [64, 1, 0].into_iter().zip(signatures) {
+            let chunk = [vec![b'a'; kib << 10].into()];
+            signer.chunk(&sha256_of(&chunk), signature).unwrap();
+        }
+    }
+
+    #[test]
+    fn chunks_are_signed_as_in_the_documentation() {
+        let headers = [
+            ("content-encoding", "aws-chunked"),
+            ("content-length", "66824"),
+            ("x-amz-decoded-content-length", "66560"),
+            ("x-amz-storage-class", "REDUCED_REDUNDANCY"),
+        ];
+        let signature = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
+        let kind = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
+        let mut signer = example(Method::PUT, "/examplebucket/chunkObject.txt", kind, &headers, signature).unwrap();
+        signed_in_chunks(
+            &mut signer,
+            [
+                "ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648",
+                "0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497",
+                "b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9",
+            ],
+        );
+        let none = sha256_of(&[]);
+        assert_eq!(signer.chunk(&none, "b6c6").unwrap_err().code, "SignatureDoesNotMatch");
+    }
+
+    #[test]
+    fn trailers_are_signed_as_in_the_documentation() {
+        let headers = [
+            ("content-encoding", "aws-chunked"),
+            ("x-amz-decoded-content-length", "66560"),
+            ("x-amz-storage-class", "REDUCED_REDUNDANCY"),
+            ("x-amz-trailer", "x-amz-checksum-crc32c"),
+        ];
+        let signature = "106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e";
+        let kind = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER";
+        let mut signer = example(Method::PUT, "/examplebucket/chunkObject.txt", kind, &headers, signature).unwrap();
+        signed_in_chunks(
+            &mut signer,
+            [
+                "b474d8862b1487a5145d686f57f013e54db672cee1c953b3010fb58501ef5aa2",
+                "1c1344b170168f8e65b41376b44b20fe354e373826ccbbe2c1d40a8cae51e5c7",
+                "2ca2aba2005185cf7159c6277faf83795951dd77a3a99e6e65d5c9f85863f992",
+            ],
+        );
+        let trailer = ("x-amz-checksum-crc32c".to_string(), "sOO8/Q==".to_string());
+        let signed = |signature: &str| [trailer.clone(), ("x-amz-trailer-signature".into(), signature.into())];
+        let signature = "d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435";
+        signer.trailers(&signed(signature)).unwrap();
+        assert_eq!(signer.trailers(&signed(signature)).unwrap_err().code, "SignatureDoesNotMatch");
+        assert!(signer.trailers(&[trailer.clone()]).is_err() && signer.trailers(&[]).is_err());
+    }
+}
