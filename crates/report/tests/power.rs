@@ -55,7 +55,7 @@ fn order() -> PowerAnalysis {
 #[test]
 fn power_in_every_format() {
     for width in [80, 120] {
-        let style = Style { color: false, width, ..Style::default() };
+        let style = Style { color: false, width };
         compare_with_golden(&format!("power-{width}.txt"), &power::table(&claim(), &style));
         compare_with_golden(&format!("power-order-{width}.txt"), &power::table(&order(), &style));
     }
