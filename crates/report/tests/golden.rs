@@ -41,7 +41,7 @@ fn terminal_tables_fit_their_width() {
     let (counted, with_mean) =
         (common::counted_commands("memory_peak", Unit::Byte), TableLayout { mean: true, ..TableLayout::default() });
     for width in [80, 120] {
-        let style = Style { color: false, width, ..Style::default() };
+        let style = Style { color: false, width };
         for (name, text) in [
             ("check", terminal::check_table(&check, &style)),
             ("screen", terminal::checked(&many, &Shown::default(), Some("ascertain report latest"), &style)),
@@ -73,7 +73,7 @@ fn a_long_path_stays_whole_where_there_is_room_for_it() {
         point.variant = format!("{path} big.txt");
     }
     for width in [110, 140] {
-        let style = Style { color: false, width, ..Style::default() };
+        let style = Style { color: false, width };
         let text = terminal::compare_table(&run, &TableLayout::default(), &style);
         assert!(text.contains(path) && text.starts_with("Command") && widest(&text) <= width, "{text}");
     }
@@ -84,7 +84,7 @@ fn a_long_path_stays_whole_where_there_is_room_for_it() {
 fn narrow_tables_keep_words_and_numbers_whole() {
     let (check, compare) = (common::check(), common::compare());
     for width in [40, 60, 70] {
-        let style = Style { color: false, width, ..Style::default() };
+        let style = Style { color: false, width };
         let tables = [terminal::check_table(&check, &style), terminal::points_table(&check, &style)];
         for text in tables.into_iter().chain([terminal::compare_table(&compare, &TableLayout::default(), &style)]) {
             assert!(widest(&text) <= width, "{width}: {text}");
@@ -95,9 +95,9 @@ fn narrow_tables_keep_words_and_numbers_whole() {
             }
         }
     }
-    let narrow = terminal::check_table(&check, &Style { color: false, width: 40, ..Style::default() });
+    let narrow = terminal::check_table(&check, &Style { color: false, width: 40 });
     assert!(narrow.contains("\n  Verdict  "), "{narrow}");
-    let colored = terminal::check_table(&check, &Style { color: true, width: 40, ..Style::default() });
+    let colored = terminal::check_table(&check, &Style { color: true, width: 40 });
     assert!(colored.contains("\n  Verdict  \x1b[1;34mholds\x1b[0m\n"), "{colored}");
 }
 
@@ -107,7 +107,7 @@ fn ids_are_whole_at_every_width() {
     let mut many = common::many();
     many.claims[8].id = "decimal.packed-faster-at-each-length-than-radix-10-reversed[digits=1]".into();
     for width in [40, 60, 80, 120] {
-        let style = Style { color: false, width, ..Style::default() };
+        let style = Style { color: false, width };
         let checked = |all| terminal::checked(&many, &Shown { all, only: Vec::new() }, None, &style);
         let (screen, all) = (checked(false), checked(true));
         assert!(screen.contains(&many.claims[8].id) && screen.contains("sum.pairwise"), "{width}: {screen}");
@@ -134,7 +134,7 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
         let points = (0..rows).flat_map(|row| metrics.map(|metric| of(row, metric, 12.5)));
         terminal::points_table(
             &common::outcome(points.collect(), Vec::new()),
-            &Style { color: false, width: 80, ..Style::default() },
+            &Style { color: false, width: 80 },
         )
     };
     let many = points(12);
@@ -150,14 +150,14 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
 fn colours_are_all_that_colour_adds() {
     let check = common::check();
     let [plain, colored] =
-        [false, true].map(|color| terminal::check_table(&check, &Style { color, width: 100, ..Style::default() }));
+        [false, true].map(|color| terminal::check_table(&check, &Style { color, width: 100 }));
     assert!(colored.contains("\x1b[1;34mholds\x1b[0m") && colored.contains("\x1b[1;31mrefuted\x1b[0m"));
     let mut stripped = colored;
     for code in ["\x1b[1;34m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"] {
         stripped = stripped.replace(code, "");
     }
     assert_eq!(stripped, plain);
-    let sentences = terminal::sentences(&check, &Style { color: true, width: 100, ..Style::default() });
+    let sentences = terminal::sentences(&check, &Style { color: true, width: 100 });
     assert!(sentences.contains("\x1b[1;34mHolds\x1b[0m: "));
 }
 
@@ -217,7 +217,7 @@ fn numbers_far_apart_have_digits_of_their_own() {
     let time = &mut functions.points[0];
     (time.median, time.median_low, time.median_high) = (Some(16_603.0), Some(16_599.0), Some(16_607.0));
     (time.min, time.max) = (Some(16_571.0), Some(188_042_123.0));
-    let style = Style { color: false, width: 120, ..Style::default() };
+    let style = Style { color: false, width: 120 };
     let shown = terminal::compare_table(&functions, &TableLayout::default(), &style);
     assert!(shown.contains("16.603 µs") && shown.contains("16.6 µs to 188 ms"), "{shown}");
     let time = &mut functions.points[0];
@@ -228,7 +228,7 @@ fn numbers_far_apart_have_digits_of_their_own() {
 
 #[test]
 fn what_is_asked_for_is_said_in_whole() {
-    let (many, style) = (common::many(), Style { color: false, width: 100, ..Style::default() });
+    let (many, style) = (common::many(), Style { color: false, width: 100 });
     let checked = |all, only: &[Verdict]| terminal::checked(&many, &Shown { all, only: only.into() }, None, &style);
     let all = checked(true, &[]);
     assert!(many.claims.iter().all(|claim| all.contains(&claim.id)), "{all}");

@@ -52,7 +52,7 @@ fn arms_that_lack_the_same_share_a_line() {
         "Unavailable here (needs a C compiler): `c-gcc`.",
     ];
     assert_eq!(sentence::left_out(&outcome), said);
-    let terminal = terminal::left_out(&outcome, &Style { color: false, width: 200, ..Style::default() });
+    let terminal = terminal::left_out(&outcome, &Style { color: false, width: 200 });
     let markdown = markdown::outcome(&outcome, &Default::default());
     for said in said {
         assert!(terminal.contains(said), "{terminal}");

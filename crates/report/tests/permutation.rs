@@ -38,7 +38,7 @@ fn permutation() -> Permutation {
 
 #[test]
 fn the_terminal_shows_samples_conclusion_and_p_value() {
-    let shown = terminal(&permutation(), &Style { color: false, width: 100, ..Style::default() });
+    let shown = terminal(&permutation(), &Style { color: false, width: 100 });
     assert_eq!(
         shown,
         "\
@@ -102,10 +102,10 @@ fn every_decision_has_its_sentence() {
         said.contains("none of 2967 reshuffles differed as much, so the p-value is below 0.01, wrong with"),
         "{said}"
     );
-    let shown = terminal(&csm, &Style { color: false, width: 500, ..Style::default() });
+    let shown = terminal(&csm, &Style { color: false, width: 500 });
     assert!(shown.contains("p-value: at most 0.007600, at error 0.001 (by CSM)."), "{shown}");
     let seen = Permutation { exceedances: 6, p: Some(0.002), p_low: Some(0.0006), ..csm.clone() };
-    let shown = terminal(&seen, &Style { color: false, width: 500, ..Style::default() });
+    let shown = terminal(&seen, &Style { color: false, width: 500 });
     assert!(shown.contains("p-value: 0.0020 (0.00060 to 0.0076), at error 0.001 (by CSM)."), "{shown}");
     let above = Permutation { decision: Decision::NotShown, exceedances: 300, ..csm.clone() }.sentence();
     assert!(above.starts_with("Not shown: ") && above.contains("so the p-value is above 0.01"), "{above}");
@@ -137,7 +137,7 @@ fn values_have_the_digits_that_tell_them_apart() {
 #[test]
 fn the_null_hypothesis_and_the_side_are_said() {
     let shown =
-        |permutation: &Permutation| terminal(permutation, &Style { color: false, width: 500, ..Style::default() });
+        |permutation: &Permutation| terminal(permutation, &Style { color: false, width: 500 });
     let shifted = shown(&Permutation { shift: 1e6, ..permutation() });
     assert!(shifted.contains("came out as far from the null hypothesis, so the null hypothesis is no explanation"));
     assert!(shifted.contains("Null hypothesis: `after.csv` is `before.csv` plus 1 ms."), "{shifted}");
@@ -165,7 +165,7 @@ fn the_null_hypothesis_and_the_side_are_said() {
 fn names_are_harmless() {
     let mut hostile = permutation();
     hostile.samples[0].name = "\x1b[31m<script>`|".into();
-    let shown = terminal(&hostile, &Style { color: false, width: 100, ..Style::default() });
+    let shown = terminal(&hostile, &Style { color: false, width: 100 });
     assert!(!shown.contains('\x1b'), "{shown}");
     let shown = markdown(&hostile);
     assert!(!shown.contains('\x1b') && shown.contains("``"), "{shown}");

@@ -247,7 +247,7 @@ proptest! {
 
     #[test]
     fn nothing_steers_the_terminal_or_leaves_it(run in run(), width in 0..200_usize) {
-        let style = Style { color: false, width, ..Style::default() };
+        let style = Style { color: false, width };
         let texts = [
             terminal::check_table(&run, &style),
             terminal::compare_table(&run, &TableLayout::default(), &style),
@@ -272,8 +272,8 @@ proptest! {
             prop_assert!(text.ends_with(['.', '!', '?', '…']) && !text.contains("NaN") && !text.contains('\u{1}'), "{}", text);
         }
         // Colours change nothing else, and never panic on text that is cut at a byte.
-        terminal::check_table(&run, &Style { color: true, width, ..Style::default() });
-        terminal::compare_table(&run, &TableLayout::default(), &Style { color: true, width, ..Style::default() });
+        terminal::check_table(&run, &Style { color: true, width });
+        terminal::compare_table(&run, &TableLayout::default(), &Style { color: true, width });
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn what_was_stopped_is_over_its_limit() {
         (point.median_high, point.limit, point.seen) = (None, Some(1.2e9), Some(1.3e9));
     });
     assert!(row(&long).contains("24.56 ms to over 1.2 s | 24.14 ms to over 1.3 s"), "{}", row(&long));
-    let style = Style { color: false, width: 160, ..Style::default() };
+    let style = Style { color: false, width: 160 };
     let table = terminal::compare_table(&all, &TableLayout::default(), &style);
     assert!(!table.contains("too few trials"), "{table}");
 }
