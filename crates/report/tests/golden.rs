@@ -132,10 +132,7 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     let points = |rows| {
         let metrics = ["time", "throughput", "error", "instructions"];
         let points = (0..rows).flat_map(|row| metrics.map(|metric| of(row, metric, 12.5)));
-        terminal::points_table(
-            &common::outcome(points.collect(), Vec::new()),
-            &Style { color: false, width: 80 },
-        )
+        terminal::points_table(&common::outcome(points.collect(), Vec::new()), &Style { color: false, width: 80 })
     };
     let many = points(12);
     assert!(many.lines().count() < 20 && widest(&many) <= 80, "{many}");
@@ -149,8 +146,7 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
 #[test]
 fn colours_are_all_that_colour_adds() {
     let check = common::check();
-    let [plain, colored] =
-        [false, true].map(|color| terminal::check_table(&check, &Style { color, width: 100 }));
+    let [plain, colored] = [false, true].map(|color| terminal::check_table(&check, &Style { color, width: 100 }));
     assert!(colored.contains("\x1b[1;34mholds\x1b[0m") && colored.contains("\x1b[1;31mrefuted\x1b[0m"));
     let mut stripped = colored;
     for code in ["\x1b[1;34m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"] {

@@ -136,8 +136,7 @@ fn values_have_the_digits_that_tell_them_apart() {
 
 #[test]
 fn the_null_hypothesis_and_the_side_are_said() {
-    let shown =
-        |permutation: &Permutation| terminal(permutation, &Style { color: false, width: 500 });
+    let shown = |permutation: &Permutation| terminal(permutation, &Style { color: false, width: 500 });
     let shifted = shown(&Permutation { shift: 1e6, ..permutation() });
     assert!(shifted.contains("came out as far from the null hypothesis, so the null hypothesis is no explanation"));
     assert!(shifted.contains("Null hypothesis: `after.csv` is `before.csv` plus 1 ms."), "{shifted}");

@@ -62,9 +62,7 @@ mod tests {
         let expected = "Title\n\nQuestion. How fast is `sum()` of\nnumbers, and why would anybody ask?\n\n- one item that is too long for the\n  line, which is wrapped\n\n  - within\n\n- two\n\n    a  b\n      c\n";
         assert_eq!(drawn, expected);
         assert_eq!(prose("- so:\n  ```\n  code\n  ```\n", &Style::default()), "- so:\n\n    code\n");
-        assert!(
-            prose(markdown, &Style { color: true, width: 40 }).starts_with("\x1b[1mTitle\x1b[0m\n")
-        );
+        assert!(prose(markdown, &Style { color: true, width: 40 }).starts_with("\x1b[1mTitle\x1b[0m\n"));
         assert!(
             !prose("a\x1b[31mb\n\n    \x1b[31m\n", &Style::default()).contains('\x1b'),
             "nothing steers the terminal"
