@@ -41,6 +41,9 @@ fn slo_says_which_part_of_it_failed() {
     assert!(said.contains("What failed: `memory_peak <= 1 B` in ") && !said.contains("`wall <= 10 s` in"), "{said}");
     let said = slo(&["--", "false"]).stdout.replace('\n', " ");
     assert!(said.contains("What failed: `exit == 0` in ") && said.contains(", `memory_peak <= 1 B` in "), "{said}");
+    assert!(said.contains("`--show-output` shows what the command says"), "{said}");
+    let heard = slo(&["--show-output", "--", "false"]).stdout;
+    assert!(!heard.contains("--show-output"), "{heard}");
     let one = ascertain(state.path(), &["slo", "--no-evidence", "--at-least", "80%", "--", "false"]).stdout;
     assert!(one.contains("Refuted: `exit == 0`") && !one.contains("What failed"), "{one}");
     assert!(!one.contains("median"), "of an exit code there is none: {one}");

@@ -7,9 +7,10 @@ use anyhow::{Context, bail};
 use ascertain::slo::Slo;
 pub use ascertain::slo::USE_CASE;
 use ascertain::{Done, Ending, GatedVerdict, Request};
-use ascertain_engine::command::{CommandSet, OnFailure};
+use ascertain_engine::command::{CommandSet, OnFailure, Output};
+use ascertain_engine::outcome::Verdict;
 use ascertain_engine::plan::Plan;
-use ascertain_report::terminal;
+use ascertain_report::terminal::{self, Style};
 use ascertain_sys::process;
 
 use super::commands::{Starting, command_line, is_shell};
@@ -73,8 +74,20 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     let Done { request, run, .. } = done;
     session::print(done, display, &Printed { asks_verdicts: true, has_report: false }, |_, style| {
         let plots = output::plots(run, request.plot, style);
-        output::parts(&[terminal::slo(&run.outcome, style), plots, terminal::threats(&run.outcome, style)])
+        let threats = terminal::threats(&run.outcome, style);
+        output::parts(&[terminal::slo(&run.outcome, style), plots, advice(done, style), threats])
     })
+}
+
+/// How to hear what a command says that fails, where nobody has heard it.
+fn advice(Done { plan, run, .. }: &Done, style: &Style) -> String {
+    let is_heard = plan.commands.iter().any(|set| set.output == Output::Inherit);
+    let not_kept = run.outcome.claims.iter().filter(|claim| claim.verdict != Verdict::Holds);
+    let mut broken = not_kept.flat_map(|claim| &claim.broken);
+    match broken.any(|broken| broken.condition.starts_with("exit ")) && !is_heard {
+        true => style.paragraph("`--show-output` shows what the command says when it fails."),
+        false => String::new(),
+    }
 }
 
 impl Args {

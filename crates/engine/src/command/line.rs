@@ -231,11 +231,10 @@ impl LastWords {
         )
     }
 
-    /// How a failure goes on: what it said, or how to hear it. A file of claims has no such options: there the command is
-    /// to be run alone.
+    /// How a failure goes on: what it said, or how to hear it, which is the same for a command of a file of claims.
     pub fn or_advice(&self) -> String {
         match &*self.0 {
-            "" => "; run it alone to see what it says, or use --output inherit (compare, slo)".into(),
+            "" => "; `compare --show-output` shows what it says".into(),
             said => format!(", saying `{said}`"),
         }
     }
