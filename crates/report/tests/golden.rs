@@ -115,6 +115,7 @@ fn ids_are_whole_at_every_width() {
         assert!(many.claims.iter().all(is_whole), "{width}: {all}");
         let too_wide = |line: &&str| unicode_width::UnicodeWidthStr::width(*line) > width && !line.contains("digits=1");
         assert_eq!(screen.lines().find(too_wide), None, "{width}");
+        assert!(screen.contains("  at least 8x"), "what was claimed has room: {screen}");
     }
 }
 

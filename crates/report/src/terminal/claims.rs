@@ -80,7 +80,12 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
 /// there is room for some of it. An id is never cut nor broken: where the line has no room for it, it has one of its
 /// own.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
-    let most_claimed = (style.width / 5).clamp(LEAST_CLAIMED, MOST_CLAIMED);
+    // Where the terminal is narrow, ids stand below, and what was claimed has the room beside what it came to.
+    let most_claimed = match style.width {
+        narrow @ ..NARROW => narrow.saturating_sub(MOST_HERE + GAP.len()),
+        width => width / 5,
+    };
+    let most_claimed = most_claimed.min(MOST_CLAIMED);
     let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim, most_claimed)).collect();
     let width = |column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
     let [here, claimed, id] = [width(0).max("here".len()), width(1).max("claimed".len()), width(2)];
@@ -110,8 +115,7 @@ const LEAST_ROOM: usize = 24;
 /// The longest figures.
 const MOST_HERE: usize = 20;
 const MOST_CLAIMED: usize = 24;
-/// And so much of what was claimed where the terminal is narrow.
-const LEAST_CLAIMED: usize = 8;
+const NARROW: usize = 60;
 
 fn cells(claim: &ClaimResult, most_claimed: usize) -> [String; 4] {
     // What it is a figure of, and its interval, are in the sentence.
