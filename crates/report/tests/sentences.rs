@@ -176,7 +176,7 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     // The answer may rest on sizes before the interval has left 1 behind.
     let early = text(0.92, 0.8, 1.1, Decision::Slower);
     assert!(early.contains("(0.80 to 1.1), so it takes 8.7 % longer, having lost"), "{early}");
-    let unsure = "Which of the two it is is sure by now; by how much takes more pairs.";
+    let unsure = "That it is so is sure by now; by how much takes more pairs.";
     assert!(early.ends_with(unsure) && !slower.contains(unsure), "{early}");
     let mut memory = decided(with_ratio(order("B", "A"), 0.92, 0.87, 0.93), Decision::Slower, 0, 14, 0);
     let TestSpec::Versus { measure, .. } = &mut memory.asked.tests[0] else { unreachable!() };

@@ -85,8 +85,8 @@ impl Answer {
 pub(super) struct Furthest {
     pub anchor: String,
     pub heading: Html,
-    pub claimed: String,
-    pub here: String,
+    pub claimed: Html,
+    pub here: Html,
 }
 
 /// The refuted claims that are furthest from what was said, where there are so many claims that one looks for them.
@@ -101,8 +101,8 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
     let view = |(claim, anchor): (&ClaimResult, String)| Furthest {
         anchor,
         heading: heading(claim),
-        claimed: claimed(claim),
-        here: here(claim).0,
+        claimed: Html::sentence(&claimed(claim)),
+        here: Html::sentence(&here(claim).0),
     };
     refuted.into_iter().take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
 }

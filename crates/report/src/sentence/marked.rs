@@ -246,7 +246,7 @@ fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f6
 fn how_much(claim: &ClaimResult) -> &'static str {
     match (claim.ratio, claim.ratio_low, claim.ratio_high) {
         (Some(_), Some(low), Some(high)) if low < 1.0 && high > 1.0 => {
-            " Which of the two it is is sure by now; by how much takes more pairs."
+            " That it is so is sure by now; by how much takes more pairs."
         }
         _ => "",
     }
