@@ -435,7 +435,7 @@ mod tests {
         let odd = Progress { what: "größe \x1b[31m".into(), standing: Some(in_us), ..progress() };
         let line = of_run(&odd, (None, Duration::ZERO), 79, Alphabet::Ascii);
         assert_eq!(line, r"1 min 48 s left - gr??e \u{1b}[31m - 112 hold, 13 refuted, 9 neither, 47 open", "{line}");
-        let wide = of_run(&odd, (None, Duration::ZERO), 150, Alphabet::Ascii);
+        let wide = of_run(&odd, (None, Duration::ZERO), 160, Alphabet::Ascii);
         assert!(
             wide.is_ascii() && wide.contains(r"gr??e \u{1b}[31m - true in 15 of 18 trials, 2.000 us - 112"),
             "{wide}"
