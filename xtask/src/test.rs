@@ -139,7 +139,11 @@ fn carry_out(
             anyhow::Ok(())
         };
         for part in parts {
-            keep((one(part), String::new()))?;
+            let ran = one(part);
+            if let Err(error) = &ran {
+                println!("{error:#}\n(what runs beside it is waited for)");
+            }
+            keep((ran, String::new()))?;
             ended.try_iter().try_for_each(&mut keep)?;
         }
         ended.into_iter().try_for_each(keep)

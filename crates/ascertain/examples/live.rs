@@ -3,14 +3,14 @@
 
 use ascertain::engine::command::CommandSet;
 use ascertain::engine::run::{Observer, Progress};
-use ascertain::report::sentence;
+use ascertain::report::{progress::headline, sentence};
 use ascertain::{RunContext, carry_out, compare::Compare};
 
 struct Live;
 
 impl Observer for Live {
     fn progress(&mut self, progress: &Progress) {
-        println!("{:.1} s: {}: {}", progress.elapsed.as_secs_f64(), progress.what, progress.headline);
+        println!("{:.1} s: {}: {}", progress.elapsed.as_secs_f64(), progress.what, headline(progress));
     }
 }
 

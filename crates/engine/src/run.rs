@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ascertain_sys::{clock, interrupt, machine};
 
+use crate::claim::Judging;
 use crate::error::Error;
 use crate::evidence::{self, Header, Recorded, Writer};
 use crate::finding::Least;
@@ -16,6 +17,7 @@ use crate::plan::{self, Grouping, Plan, Registry};
 use crate::recorded;
 use crate::schedule::Schedule;
 use crate::summary::{self, RunFacts};
+use crate::unit::Unit;
 
 /// What came of a run.
 #[derive(Debug)]
@@ -89,8 +91,8 @@ pub struct Progress {
     pub claims: usize,
     /// What is measured at the moment: the first open claim that needs it, or the experiment.
     pub what: String,
-    /// How that stands, in a few words.
-    pub headline: String,
+    /// How that claim stands; `None` where no claim is open.
+    pub standing: Option<Standing>,
     /// Whether it is a comparison, whose trials are pairs.
     pub is_comparison: bool,
     /// Its trials so far.
@@ -103,6 +105,25 @@ pub struct Progress {
     pub trial_ns: Option<f64>,
     /// What is going on until the next time.
     pub now: Now,
+}
+
+/// How an open claim stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// How it is judged: the trials of an order are pairs.
+    pub judging: Judging,
+    /// Its trials so far, also those of which nothing is known that counts.
+    pub trials: u64,
+    /// In which it was true.
+    pub successes: u64,
+    /// In which it was not.
+    pub failures: u64,
+    /// The quantile of the paired statistic, or of the only metric, as soon as there is one.
+    pub estimate: Option<f64>,
+    /// Whether that is how many times better the candidate is.
+    pub is_ratio: bool,
+    /// The unit of what is measured, where that is one metric.
+    pub unit: Option<Unit>,
 }
 
 /// What the answers of a run take, where that is more than the time that was given or that there is as a rule.

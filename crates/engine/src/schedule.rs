@@ -384,10 +384,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let judge = &*self.judge;
         let state = &judge.lanes[lane];
         let (cost_ns, id) = (state.cost_ns, &state.experiment.spec().id);
-        let (what, headline) = match judge.open_claims(lane).next() {
-            Some(claim) => (claim.claim.id.clone(), claim.headline()),
-            None => (id.clone(), format!("{} trials", state.trials)),
-        };
+        let open = judge.open_claims(lane).next();
         let closed = judge.claims.iter().filter(|claim| !claim.is_open());
         let verdicts: Vec<Verdict> = closed.map(|claim| claim.verdict().0).collect();
         let is_early = cost_ns == 0.0 || cost_ns >= SLOW_NS || state.trials < FEW;
@@ -398,8 +395,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
             max_time: self.max_time(),
             closed: Verdict::ALL.map(|verdict| verdicts.iter().filter(|known| **known == verdict).count()),
             claims: judge.claims.len(),
-            what,
-            headline,
+            what: open.map_or(id, |claim| &claim.claim.id).clone(),
+            standing: open.map(ClaimJudge::standing),
             is_comparison: judge.is_comparison(),
             trials: state.trials,
             most_trials: judge.config.most_trials(),

@@ -6,17 +6,17 @@
 mod claims;
 #[cfg(feature = "html")]
 mod prose;
+mod table;
 
 use std::io::IsTerminal;
 
 use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
 use unicode_width::UnicodeWidthStr;
 
 use crate::counters;
 use crate::figure::Figure;
 use crate::finding;
-use crate::grid::{self, Column, ColumnKind, Grid};
+use crate::grid;
 use crate::judgement::Judgement;
 use crate::layout::TableLayout;
 use crate::sentence::{self, marked};
@@ -45,11 +45,6 @@ impl Default for Style {
 /// Narrower than this, tables are as wide as this all the same.
 const LEAST_WIDTH: usize = 40;
 
-/// A line below the headings, two spaces between columns, nothing else.
-const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
-/// The same with an empty line between rows, for rows of several lines.
-const SPACED: TableStyle = PLAIN.row_separator(LineStyle::none().fill(' '));
-
 impl Style {
     /// For standard output: as wide as the terminal or `COLUMNS` says, else 100 columns, and with colour as asked,
     /// else on a terminal unless `NO_COLOR` is set.
@@ -63,107 +58,6 @@ impl Style {
 
     fn columns(self) -> u16 {
         self.width.clamp(LEAST_WIDTH, 1000) as u16
-    }
-
-    /// The table, each line ended; below it, which columns it has no room for.
-    pub(crate) fn table(self, grid: &Grid) -> String {
-        if grid.is_empty() {
-            return String::new();
-        }
-        let (sheet, left_out) = self.narrowed(Sheet::of(grid));
-        let left_out = match left_out.as_slice() {
-            [] => String::new(),
-            columns => self.paragraph(&format!("No room for {}: see the report, or --format csv.", columns.join(", "))),
-        };
-        self.drawn(&sheet) + &left_out
-    }
-
-    /// A table of many rows without the last of the columns that it can do without, as many as it takes for the others
-    /// to stand side by side, and the headings of those.
-    fn narrowed(self, sheet: Sheet) -> (Sheet, Vec<String>) {
-        let fits = |sheet: &Sheet| sheet.least_width(COMFORTABLE_PROSE, 0) <= usize::from(self.columns());
-        let can_go = |column: &SheetColumn| column.is_extra;
-        let (mut narrow, mut left_out) = (sheet.clone(), Vec::new());
-        while sheet.rows > FEW_ROWS && !fits(&narrow) && narrow.columns.last().is_some_and(can_go) {
-            left_out.extend(narrow.columns.pop().map(|column| column.lines[0].clone()));
-        }
-        left_out.reverse();
-        if fits(&narrow) { (narrow, left_out) } else { (sheet, Vec::new()) }
-    }
-
-    fn drawn(self, sheet: &Sheet) -> String {
-        let Some(mut table) = self.layout(sheet) else { return self.records(sheet) };
-        let lines: Vec<String> = table.lines().collect();
-        let heading = lines.iter().take_while(|line| !line.starts_with('─')).count();
-        let wraps = lines.len() > heading + 1 + sheet.rows;
-        let lines = if wraps { table.load_style(SPACED).lines().collect() } else { lines };
-        let is_word = sheet.columns.last().is_some_and(|column| column.kind == ColumnKind::Word);
-        let word_width = lines.first().and_then(|heading| last_cell_width(heading)).filter(|_| is_word);
-        let draw = |line: &String| match word_width {
-            Some(width) if self.color => painted_end(line, width),
-            _ => line.trim_end().to_string(),
-        };
-        lines.iter().map(|line| draw(line) + "\n").collect()
-    }
-
-    /// The columns side by side where they fit, else stacked: where that helps, so that a long path stays whole. `None`
-    /// where words or numbers would be broken even so.
-    fn layout(self, flat: &Sheet) -> Option<Table> {
-        let width = usize::from(self.columns());
-        let sheets = [flat.clone(), flat.stacked(1), flat.stacked(2)];
-        let first = |sheets: &[Sheet], prose: usize, word: usize| {
-            let found = sheets.iter().find(|sheet| sheet.least_width(prose, word) <= width)?;
-            Some(self.table_of(found))
-        };
-        first(&sheets, COMFORTABLE_PROSE, width / 2)
-            .or_else(|| first(&sheets[..2], COMFORTABLE_PROSE, 0))
-            .or_else(|| first(&sheets[2..], LEAST_PROSE, LONGEST_WORD))
-    }
-
-    /// Each row as a paragraph for its first cell, and a line or more for each of the others, after its heading.
-    fn records(self, sheet: &Sheet) -> String {
-        let Some((first, others)) = sheet.columns.split_first() else { return String::new() };
-        let headings = others.iter().map(|column| column.lines[0].width()).max().unwrap_or(0);
-        let indent = 2 + headings + GAP;
-        let columns = usize::from(self.columns()).saturating_sub(indent).max(LEAST_PROSE) as u16;
-        let cell = |column: &SheetColumn, row: usize| {
-            let text = wrapped(&column.lines[row], columns);
-            let text = if column.kind == ColumnKind::Word { self.word(text.trim_end()) } else { text };
-            let heading = &column.lines[0];
-            let gap = " ".repeat(headings - heading.width() + GAP);
-            let lines = text.trim_end().replace('\n', &format!("\n{}", " ".repeat(indent)));
-            format!("  {heading}{gap}{lines}\n")
-        };
-        let record = |row: usize| {
-            let said = others.iter().filter(|column| !column.lines[row].is_empty());
-            let cells: String = said.map(|column| cell(column, row)).collect();
-            self.paragraph(&first.lines[row]) + &cells
-        };
-        (1..=sheet.rows).map(record).collect::<Vec<_>>().join("\n")
-    }
-
-    fn table_of(self, sheet: &Sheet) -> Table {
-        let mut table = Table::new();
-        table.load_style(PLAIN).set_content_arrangement(ContentArrangement::Dynamic).set_width(self.columns());
-        table.set_header(sheet.columns.iter().map(|column| &column.lines[0]));
-        table.add_rows((1..=sheet.rows).map(|row| sheet.columns.iter().map(move |column| &column.lines[row])));
-        let last = sheet.columns.len() - 1;
-        let columns = sheet.columns.iter().map(|column| (column.kind, column.whole));
-        for (index, (column, (kind, whole))) in table.column_iter_mut().zip(columns).enumerate() {
-            column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
-            if kind == ColumnKind::Number {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-            let constraint = match kind {
-                ColumnKind::Prose if whole == 0 => None,
-                ColumnKind::Prose => Some(ColumnConstraint::LowerBoundary(Width::Fixed((whole + GAP) as u16))),
-                _ => Some(ColumnConstraint::ContentWidth),
-            };
-            if let Some(constraint) = constraint {
-                column.set_constraint(constraint);
-            }
-        }
-        table
     }
 
     /// The text wrapped at spaces, each line ended. A word that is longer than the line stays whole.
@@ -209,94 +103,6 @@ fn wrapped(text: &str, columns: u16) -> String {
         }
     }
     lines.iter().map(|line| line.replace(NO_BREAK, " ") + "\n").collect()
-}
-
-/// Space between columns.
-const GAP: usize = 2;
-/// Prose wrapped narrower than this calls for stacking.
-const COMFORTABLE_PROSE: usize = 24;
-/// And narrower than this for rows that are records.
-const LEAST_PROSE: usize = 12;
-/// Longer words than that are broken sooner.
-const LONGEST_WORD: usize = 30;
-/// In so few rows nothing is left out: where they don't fit side by side, each has lines of its own.
-const FEW_ROWS: usize = 8;
-
-/// A grid's text by column, ready to be drawn: the heading first, then each row.
-#[derive(Clone)]
-struct Sheet {
-    columns: Vec<SheetColumn>,
-    rows: usize,
-}
-
-#[derive(Clone)]
-struct SheetColumn {
-    lines: Vec<String>,
-    kind: ColumnKind,
-    stacks: usize,
-    is_extra: bool,
-    /// The width of the longest text that must not be broken, among others that may be.
-    whole: usize,
-}
-
-impl Sheet {
-    fn of(grid: &Grid) -> Sheet {
-        let column = |(index, column): (usize, &Column)| {
-            let cells = grid.rows.iter().map(|row| escape_controls(row[index].text()));
-            let lines: Vec<String> = std::iter::once(escape_controls(&column.heading)).chain(cells).collect();
-            let whole = if column.kind == ColumnKind::Id { lines.iter().map(|line| line.width()).max() } else { None };
-            let Column { kind, stacks, is_extra, .. } = *column;
-            SheetColumn { lines, kind, stacks, is_extra, whole: whole.unwrap_or(0) }
-        };
-        Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
-    }
-
-    /// The columns that stack, up to this level, put below the ones before them.
-    fn stacked(&self, level: usize) -> Sheet {
-        let mut columns: Vec<SheetColumn> = Vec::new();
-        for column in &self.columns {
-            match columns.last_mut().filter(|_| (1..=level).contains(&column.stacks)) {
-                Some(above) => {
-                    above.whole = above.whole.max(column.whole);
-                    for (above, below) in above.lines.iter_mut().zip(&column.lines).filter(|(_, b)| !b.is_empty()) {
-                        *above += &format!("\n{below}");
-                    }
-                }
-                None => columns.push(column.clone()),
-            }
-        }
-        Sheet { columns, rows: self.rows }
-    }
-
-    /// The width below which numbers or words up to that length would be broken, or prose be narrower than said.
-    fn least_width(&self, prose: usize, word: usize) -> usize {
-        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
-        let needed = |column: &SheetColumn| {
-            let content = longest(&mut column.lines.iter().flat_map(|cell| cell.lines()));
-            let words = longest(&mut column.lines.iter().flat_map(|cell| cell.split_whitespace()));
-            let most = if column.kind == ColumnKind::Prose { prose.max(words.min(word)) } else { usize::MAX };
-            content.min(most).max(column.whole)
-        };
-        self.columns.iter().map(needed).sum::<usize>() + GAP * (self.columns.len() - 1)
-    }
-}
-
-/// The last column's width in bytes: all of it is ASCII, from its heading to the end of each line.
-fn last_cell_width(heading: &str) -> Option<usize> {
-    let word = heading.trim_end().rsplit(' ').next()?;
-    Some(heading.len() - heading.rfind(word)?)
-}
-
-/// The line with the word at its end, which is in the last column's cell, in its colour.
-fn painted_end(line: &str, width: usize) -> String {
-    let cell = line.len().checked_sub(width).and_then(|start| line.get(start..));
-    match cell.map(str::trim_end).filter(|word| color_of(word).is_some()) {
-        Some(word) => {
-            let style = Style { color: true, ..Style::default() };
-            format!("{}{}", &line[..line.len() - width], style.word(word))
-        }
-        None => line.trim_end().to_string(),
-    }
 }
 
 /// Blue and orange would be told apart by everybody, but terminals have no orange: blue and red are.

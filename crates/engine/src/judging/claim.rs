@@ -12,7 +12,7 @@ use crate::experiment::{Arm, Spec};
 use crate::finding::{AtError, Estimated, Least, Reason, Unavailable, Unlike};
 use crate::outcome::{Broken, ClaimResult, ClaimSpec, Decided, Decision, Gate, TestSpec, Verdict};
 use crate::recorded::{ClaimPath, PathRecorder};
-use crate::unit::{Unit, significant};
+use crate::run::Standing;
 use crate::values::Bounds;
 
 /// A claim while it is judged.
@@ -380,33 +380,22 @@ struct PairedEstimate {
 }
 
 impl ClaimJudge {
-    /// How the claim stands, in a few words, for progress.
-    ///
-    /// "lost 13 of 13 pairs, 0.93 times as fast", "true in 15 of 18 trials, 8.10 times".
-    pub fn headline(&self) -> String {
+    /// How the claim stands, for progress.
+    pub fn standing(&self) -> Standing {
         let Outcomes { known, unknown } = self.seen();
-        let (all, lost) = (known.trials + unknown, known.trials - known.successes);
-        let estimate = self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate);
-        let estimate = estimate.map_or_else(String::new, |value| format!(", {}", self.shown(value)));
-        match self.claim.judging {
-            Judging::Order if lost > known.successes => format!("lost {lost} of {all} pairs{estimate}"),
-            Judging::Order => format!("won {} of {all} pairs{estimate}", known.successes),
-            _ => format!("true in {} of {all} trials{estimate}", known.successes),
-        }
-    }
-
-    /// A value of the paired statistic for people: `8.10 times`, or of a difference or an only metric `5.000 ms`.
-    fn shown(&self, value: f64) -> String {
-        match self.asked.tests.as_slice() {
-            [TestSpec::Versus { scale: Effect::Ratio, measure, .. }] => {
-                let times = if (0.1..10.0).contains(&value) { format!("{value:.2}") } else { significant(value) };
-                let as_fast = if measure.unit == Unit::Nanosecond { " as fast" } else { "" };
-                format!("{times} times{as_fast}")
-            }
-            [TestSpec::Versus { measure, .. } | TestSpec::Predicate { measure: Some(measure), .. }] => {
-                measure.unit.human(value)
-            }
-            _ => significant(value),
+        let (is_ratio, measure) = match self.asked.tests.as_slice() {
+            [TestSpec::Versus { scale, measure, .. }] => (*scale == Effect::Ratio, Some(measure)),
+            [TestSpec::Predicate { measure, .. }] => (false, measure.as_ref()),
+            _ => (false, None),
+        };
+        Standing {
+            judging: self.claim.judging,
+            trials: known.trials + unknown,
+            successes: known.successes,
+            failures: known.trials - known.successes,
+            estimate: self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate),
+            is_ratio,
+            unit: measure.map(|measure| measure.unit),
         }
     }
 

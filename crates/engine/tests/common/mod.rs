@@ -1,6 +1,8 @@
 //! An experiment whose values are known: what a trial sees is a function of variant and trial.
 #![allow(dead_code, missing_docs)]
 
+use std::time::Duration;
+
 use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::experiment::{
     Arm, ArmId, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial, Unavailable,
@@ -86,8 +88,11 @@ fn claim(id: &str, test: Test, judging: Judging, rate: f64) -> Claim {
     }
 }
 
+/// Without a time of its own it ends by its trials, however busy the machine is.
 pub fn plan(claims: Vec<Claim>, config: Config) -> Plan {
-    Plan { claims, tables: Vec::new(), commands: Vec::new(), config: Config { seed: 7, ..config } }
+    let is_default = config.max_time == Config::default().max_time;
+    let max_time = if is_default { Duration::from_secs(3600) } else { config.max_time };
+    Plan { claims, tables: Vec::new(), commands: Vec::new(), config: Config { seed: 7, max_time, ..config } }
 }
 
 pub fn outcome(experiment: &Scripted, plan: &Plan) -> Outcome {

@@ -6,4 +6,4 @@ mod words;
 
 pub use line::Line;
 pub use watching::{Watching, note};
-pub use words::of_run;
+pub use words::{headline, of_run};

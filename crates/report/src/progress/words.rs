@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::Verdict;
-use ascertain_engine::run::{Doing, Progress};
+use ascertain_engine::run::{Doing, Progress, Standing};
+use ascertain_engine::unit::{Unit, significant};
 use unicode_width::UnicodeWidthStr;
 
 use crate::alphabet::Alphabet;
@@ -214,11 +216,37 @@ fn least_s(progress: &Progress, doing: Option<(Doing, u64)>) -> Option<f64> {
     Some(trial_s * progress.least? as f64)
 }
 
+/// How what is measured stands, in a few words: "lost 13 of 13 pairs, 0.93 times as fast", "true in 15 of 18 trials,
+/// 8.10 times", "3 trials".
+pub fn headline(progress: &Progress) -> String {
+    let Some(standing) = &progress.standing else { return format!("{} trials", progress.trials) };
+    let Standing { judging, trials, successes, failures, .. } = *standing;
+    let estimate = standing.estimate.map_or_else(String::new, |value| format!(", {}", shown(value, standing)));
+    match judging {
+        Judging::Order if failures > successes => format!("lost {failures} of {trials} pairs{estimate}"),
+        Judging::Order => format!("won {successes} of {trials} pairs{estimate}"),
+        _ => format!("true in {successes} of {trials} trials{estimate}"),
+    }
+}
+
+/// The estimate: "8.10 times", or of a difference or an only metric "5.000 ms".
+fn shown(value: f64, standing: &Standing) -> String {
+    match standing.unit {
+        unit if standing.is_ratio => {
+            let times = if (0.1..10.0).contains(&value) { format!("{value:.2}") } else { significant(value) };
+            let as_fast = if unit == Some(Unit::Nanosecond) { " as fast" } else { "" };
+            format!("{times} times{as_fast}")
+        }
+        Some(unit) => unit.human(value),
+        None => significant(value),
+    }
+}
+
 /// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all
 /// will take is known as well: as many times twice what its first half took, and more than it has taken until then.
 fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> (String, bool) {
     let Progress { trials, is_comparison, .. } = *progress;
-    let Some(least) = progress.least.filter(|least| trials < *least) else { return (progress.headline.clone(), false) };
+    let Some(least) = progress.least.filter(|least| trials < *least) else { return (headline(progress), false) };
     let noun = if is_comparison { "pair" } else { "trial" };
     let said = match (trials, doing) {
         (0, Some((Doing::Measuring { trial_ns, whole_ns, .. }, _))) => {
@@ -277,7 +305,15 @@ mod tests {
             closed: [112, 13, 2, 6, 1, 0],
             claims: 181,
             what: "sum.kahan-avx512-8x-naive".into(),
-            headline: "true in 15 of 18 trials, 8.10 times".into(),
+            standing: Some(Standing {
+                judging: Judging::Rate,
+                trials: 18,
+                successes: 15,
+                failures: 3,
+                estimate: Some(8.1),
+                is_ratio: true,
+                unit: None,
+            }),
             is_comparison: false,
             trials: 18,
             most_trials: None,
@@ -330,7 +366,15 @@ mod tests {
             closed: [0; 6],
             claims: 1,
             what: "sleep 2".into(),
-            headline: "won 3 of 3 pairs, 1.10 times as fast".into(),
+            standing: progress().standing.map(|standing| Standing {
+                judging: Judging::Order,
+                trials: 3,
+                successes: 3,
+                failures: 0,
+                estimate: Some(1.1),
+                unit: Some(Unit::Nanosecond),
+                ..standing
+            }),
             is_comparison: true,
             trials: 3,
             least: Some(13),
@@ -382,10 +426,19 @@ mod tests {
 
     #[test]
     fn what_ascii_lacks_is_replaced_and_what_steers_is_escaped() {
-        let odd = Progress { what: "größe \x1b[31m".into(), headline: "3 trials, 2.000 µs".into(), ..progress() };
+        let in_us = Standing {
+            estimate: Some(2e3),
+            is_ratio: false,
+            unit: Some(Unit::Nanosecond),
+            ..progress().standing.unwrap()
+        };
+        let odd = Progress { what: "größe \x1b[31m".into(), standing: Some(in_us), ..progress() };
         let line = of_run(&odd, (None, Duration::ZERO), 79, Alphabet::Ascii);
         assert_eq!(line, r"1 min 48 s left - gr??e \u{1b}[31m - 112 hold, 13 refuted, 9 neither, 47 open", "{line}");
-        let wide = of_run(&odd, (None, Duration::ZERO), 150, Alphabet::Ascii);
-        assert!(wide.is_ascii() && wide.contains(r"gr??e \u{1b}[31m - 3 trials, 2.000 us - 112"), "{wide}");
+        let wide = of_run(&odd, (None, Duration::ZERO), 160, Alphabet::Ascii);
+        assert!(
+            wide.is_ascii() && wide.contains(r"gr??e \u{1b}[31m - true in 15 of 18 trials, 2.000 us - 112"),
+            "{wide}"
+        );
     }
 }

@@ -170,15 +170,16 @@ fn a_difference_is_said_as_one() {
             (0..trials).for_each(|_| judge.observe(&trial(&[1e6, baseline].map(Bounds::exact)), 0));
         };
         observe(&mut judge, 3e6, 200);
-        let headline = judge.headline();
+        let Standing { trials, successes, estimate, is_ratio, unit, .. } = judge.standing();
+        assert_eq!((trials, successes, unit), (200, 200, Some(Unit::Nanosecond)));
         observe(&mut judge, 9e6, 2000);
-        (headline, judge.result().unlike)
+        ((estimate, is_ratio), judge.result().unlike)
     };
-    let (headline, unlike) = said(Effect::Difference, Bound::AtLeast(1e6));
-    assert_eq!(headline, "true in 200 of 200 trials, 2.000 ms");
+    let (estimate, unlike) = said(Effect::Difference, Bound::AtLeast(1e6));
+    assert_eq!(estimate, (Some(2e6), false));
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Difference }), "{unlike:?}");
-    let (headline, unlike) = said(Effect::Ratio, Bound::AtLeast(2.0));
-    assert_eq!(headline, "true in 200 of 200 trials, 3.00 times as fast");
+    let (estimate, unlike) = said(Effect::Ratio, Bound::AtLeast(2.0));
+    assert_eq!(estimate, (Some(3.0), true));
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Ratio }), "{unlike:?}");
 }
 
