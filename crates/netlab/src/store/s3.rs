@@ -67,12 +67,11 @@ pub(super) fn answer(store: &Store, objects: &mut Objects, request: Request) -> 
         objects.buckets.entry(request.head.bucket).or_default();
         return Ok(Answer::new(200));
     }
-    let (number, used_bytes) = (objects.number(), objects.bytes());
+    let number = objects.number();
     let bucket = objects.buckets.get_mut(&request.head.bucket);
     let bucket = bucket.ok_or_else(|| Refusal::new(404, "NoSuchBucket", "The specified bucket does not exist"))?;
     let head = &request.head;
     if matches!(request.kind, Kind::PutObject | Kind::PutBlock) {
-        store.check_room(used_bytes, request.digests.bytes)?;
         check_sums(&request)?;
     }
     match request.kind {

@@ -49,7 +49,8 @@ pub(super) fn verify(head: &Head, keys: Keys) -> Result<ChunkSigner, Refusal> {
     let (account, scope) = signed.credential.split_once('/').unwrap_or_default();
     let is_scope = signed.date.get(..8).map(|day| format!("{day}/{}/s3/aws4_request", keys.region));
     if is_scope.as_deref() != Some(scope) {
-        return Err(denied(400, "AuthorizationHeaderMalformed", "The scope of the credential is wrong."));
+        let refusal = denied(400, "AuthorizationHeaderMalformed", "The scope of the credential is wrong.");
+        return Err(Refusal { region: Some(keys.region.into()), ..refusal });
     }
     if account != keys.account {
         return Err(denied(403, "InvalidAccessKeyId", "There is no such access key."));

@@ -29,7 +29,9 @@ pub fn suite(client: &Client, is_lenient: bool) {
     signatures(client);
     if !is_lenient {
         let request = ask("GET", "/suite/r");
-        refused(client.send(&client.signed(&request, "eu-south-9")), 400, "AuthorizationHeaderMalformed");
+        let elsewhere = client.send(&client.signed(&request, "eu-south-9"));
+        assert_eq!(elsewhere.clone().unwrap().element("Region"), "us-east-1");
+        refused(elsewhere, 400, "AuthorizationHeaderMalformed");
         let added = client.signed(&request, "us-east-1").header("x-amz-meta-who", "me");
         refused(client.send(&added), 403, "AccessDenied");
     }
