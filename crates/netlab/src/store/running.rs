@@ -273,7 +273,11 @@ fn is_chunked(head: &Head) -> bool {
 fn unframe(request: &mut Request, signer: Option<ChunkSigner>) -> Result<(), Refusal> {
     let kind = request.head.header("x-amz-content-sha256");
     let has_trailers = kind.ends_with("-TRAILER");
-    let mut signer = signer.filter(|_| kind.starts_with("STREAMING-AWS4-HMAC-SHA256"));
+    let mut signer = match kind {
+        "STREAMING-UNSIGNED-PAYLOAD-TRAILER" => None,
+        "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" | "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" => signer,
+        _ => return Err(Refusal::new(501, "NotImplemented", format!("Chunks of the kind {kind} are not known here."))),
+    };
     let Chunks { chunks, trailers } = Chunks::parse(std::mem::take(&mut request.content))?;
     for (chunk, signature) in chunks {
         if let Some(signer) = &mut signer {

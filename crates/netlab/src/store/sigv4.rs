@@ -315,6 +315,6 @@ mod tests {
         let signature = "d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435";
         signer.trailers(&signed(signature)).unwrap();
         assert_eq!(signer.trailers(&signed(signature)).unwrap_err().code, "SignatureDoesNotMatch");
-        assert!(signer.trailers(&[trailer.clone()]).is_err() && signer.trailers(&[]).is_err());
+        assert!(signer.trailers(&[trailer]).is_err() && signer.trailers(&[]).is_err());
     }
 }
