@@ -26,6 +26,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-plot", ""),
     ("ascertain-netlab", ""),
     ("ascertain-netlab", "servers"),
+    ("ascertain-netlab", "stores"),
     ("ascertain-sync", ""),
     ("ascertain-engine", ""),
     ("ascertain-engine", "claims"),

@@ -48,6 +48,15 @@ const SERVERS: &[Need] = &[
     Need::Debian("nsd", "nsd"),
 ];
 
+/// Stores, and clients of others, that netlab's are held against.
+const STORES: &[Need] = &[
+    Need::Go("github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c"),
+    Need::NpmProgram("azurite-blob", "azurite@3.37.0"),
+    Need::Debian("rclone", "rclone"),
+    Need::Python("awscli"),
+    Need::Python("awscrt"),
+];
+
 const PARTS: &[Part] = &[
     ("formatting", &[], || tools::run("cargo", &["fmt", "--all", "--check"])),
     ("lints", &[], || {
@@ -59,6 +68,10 @@ const PARTS: &[Part] = &[
     ("workflows and action.yml, by actionlint", &[Need::Go(ACTIONLINT)], actionlint),
     ("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
     ("servers, installed for the tests", SERVERS, || Ok(())),
+    ("stores and their clients that are installed, in netlab", STORES, || {
+        let test = ["cargo", "test", "--package", "ascertain-netlab", "--features", "stores", "--test", "store"];
+        tools::run("env", &[&[&*tools::path()], &test[..]].concat())
+    }),
     // Cargo names each file of tests as it runs.
     ("unit, property, calibration and end-to-end tests", &[], || {
         tools::run("cargo", &["test", "--workspace", "--", "--quiet"])

@@ -162,6 +162,8 @@ pub enum Need {
     Python(&'static str),
     /// What `web/package-lock.json` names.
     Npm,
+    /// A program, and npm's package of it with its version.
+    NpmProgram(&'static str, &'static str),
     /// A program's Go module with its version.
     Go(&'static str),
     /// A program from crates.io with its version.
@@ -183,6 +185,7 @@ impl fmt::Display for Need {
             Need::Debian(_, package) => write!(f, "{package}, a package of Debian's (apt-get install, as root)"),
             Need::Python(package) => write!(f, "{package}, from PyPI into {}", in_target(PYTHON)),
             Need::Npm => write!(f, "web/package-lock.json, from npm into {}", in_target(NPM)),
+            Need::NpmProgram(_, package) => write!(f, "{package}, from npm into {}", in_target(PROGRAMS)),
             Need::Go(module) => write!(f, "{module}, a Go module, into {}", in_target(PROGRAMS)),
             Need::Crate(name, version) => write!(f, "{name} {version}, from crates.io into {}", in_target(PROGRAMS)),
             Need::Source(name, version) => {
@@ -213,6 +216,7 @@ impl Need {
                 let lock = |folder: PathBuf| fs::read(folder.join("package-lock.json")).ok();
                 npm_folder().join("node_modules").exists() && lock(npm_folder()) == lock(root().join("web"))
             }
+            Need::NpmProgram(name, _) => program(name).exists(),
             Need::Go(module) => program(name_of(module)).exists(),
             Need::Crate(name, _) => program(name).exists(),
             Need::Source(name, version) => source(name, version).is_some(),
@@ -245,6 +249,11 @@ impl Need {
                 succeeds(python(), &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
             }
             Need::Npm => npm_ci().map_err(|error| format!("{self}: {error:#}"))?,
+            Need::NpmProgram(_, package) => {
+                let folder = in_target(PROGRAMS.trim_end_matches("/bin"));
+                let install = ["install", "--global", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"];
+                succeeds("npm", &[&install[..], &[&folder, package]].concat());
+            }
             Need::Go(module) => {
                 let folder = format!("GOBIN={}", in_target(PROGRAMS));
                 succeeds("env", &[&folder, "go", "install", module]);
@@ -349,7 +358,13 @@ pub fn python() -> PathBuf {
     target().join(PYTHON).join("bin/python")
 }
 
-/// A program that [`Need::Go`] or [`Need::Crate`] installed.
+/// What `env` is given for programs to be found that were installed here, before those that were there.
+pub fn path() -> String {
+    let path = env::var("PATH").unwrap_or_default();
+    format!("PATH={}:{}:{path}", in_target(PROGRAMS), in_target(&format!("{PYTHON}/bin")))
+}
+
+/// A program that [`Need::Go`], [`Need::NpmProgram`] or [`Need::Crate`] installed.
 pub fn program(name: &str) -> PathBuf {
     target().join(PROGRAMS).join(name)
 }

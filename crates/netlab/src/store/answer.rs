@@ -17,21 +17,25 @@ pub(super) struct Refusal {
     pub status: u16,
     pub code: &'static str,
     pub message: String,
+    /// The region that would be right.
+    pub region: Option<String>,
 }
 
 impl Refusal {
     pub fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into() }
+        Self { status, code, message: message.into(), region: None }
     }
 
     /// S3 and Azure tell their errors almost alike.
     pub fn answer(&self) -> Answer {
-        let Self { status, code, message } = self;
+        let Self { status, code, message, region } = self;
         if *status == 304 {
             return Answer::new(304);
         }
         let message = escape(message.as_str());
-        let text = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
+        let region = region.as_ref().map(|region| format!("<Region>{}</Region>", escape(region.as_str())));
+        let region = region.unwrap_or_default();
+        let text = format!("<Error><Code>{code}</Code><Message>{message}</Message>{region}</Error>");
         Answer::new(*status).with_xml(&text).header("x-ms-error-code", code)
     }
 }

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use httpdate::fmt_http_date;
 use hyper::Method;
 
+use super::Kind;
 use super::answer::{Answer, Refusal};
 use super::checksum::{Algorithm, Digests, base64, from_base64};
 use super::objects::{Block, Bucket, Object, Objects, Upload, check_conditions, read};
 use super::request::{Head, Request};
 use super::xml::{elements, escape};
-use super::{Kind, Store};
 
 /// The longest identifier of a block, decoded.
 const LONGEST_ID_BYTES: usize = 64;
@@ -49,7 +49,7 @@ fn not_found() -> Refusal {
     Refusal::new(404, "BlobNotFound", "The specified blob does not exist.")
 }
 
-pub(super) fn answer(store: &Store, objects: &mut Objects, request: Request) -> Result<Answer, Refusal> {
+pub(super) fn answer(objects: &mut Objects, request: Request) -> Result<Answer, Refusal> {
     let head = &request.head;
     if request.kind == Kind::CreateBucket {
         if objects.buckets.contains_key(&head.bucket) {
@@ -59,17 +59,12 @@ pub(super) fn answer(store: &Store, objects: &mut Objects, request: Request) -> 
         objects.buckets.insert(request.head.bucket, Bucket::default());
         return Ok(Answer::new(201));
     }
-    let (number, used_bytes) = (objects.number(), objects.bytes());
+    let number = objects.number();
     let bucket = objects.buckets.get_mut(&head.bucket);
     let bucket =
         bucket.ok_or_else(|| Refusal::new(404, "ContainerNotFound", "The specified container does not exist."))?;
-    match request.kind {
-        Kind::PutObject | Kind::PutBlock => {
-            store.check_room(used_bytes, request.digests.bytes)?;
-            check_sums(&request)?;
-        }
-        Kind::Commit => check_sums(&request)?,
-        _ => {}
+    if matches!(request.kind, Kind::PutObject | Kind::PutBlock | Kind::Commit) {
+        check_sums(&request)?;
     }
     match request.kind {
         Kind::PutObject => put(bucket, request, number),

@@ -36,8 +36,6 @@ mod xml;
 pub use fault::{Fault, Kind, Misdeed, Seen};
 pub use running::RunningStore;
 
-use answer::Refusal;
-
 /// What a store speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -104,12 +102,5 @@ impl Store {
     #[must_use]
     pub fn gcs() -> Self {
         Self { dialect: Dialect::Gcs, account: String::new(), ..Self::s3() }
-    }
-
-    fn check_room(&self, used_bytes: u64, bytes: u64) -> Result<(), Refusal> {
-        if used_bytes.saturating_add(bytes) > self.capacity_bytes {
-            return Err(Refusal::new(507, "InsufficientStorage", "There is no room left in the store."));
-        }
-        Ok(())
     }
 }

@@ -75,8 +75,16 @@ impl Objects {
         self.count
     }
 
-    /// What is in memory, but for the requests that are under way.
-    pub fn bytes(&self) -> u64 {
+    /// Whether so much more has room: what is under way does not count.
+    pub fn check_room(&self, bytes: u64, capacity_bytes: u64) -> Result<(), Refusal> {
+        // Most have room for anything, and need not be counted.
+        if capacity_bytes < u64::MAX && self.bytes().saturating_add(bytes) > capacity_bytes {
+            return Err(Refusal::new(507, "InsufficientStorage", "There is no room left in the store."));
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
         let of_bucket = |bucket: &Bucket| {
             let blocks = bucket.uploads.values().flat_map(|upload| upload.blocks.values());
             let blocks: u64 = blocks.map(|block| block.digests.bytes).sum();

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use httpdate::fmt_http_date;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Response};
@@ -177,7 +178,10 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
             flip(&mut request.content, byte);
         }
         let objects = &mut state.lock().objects;
-        if account.is_some() { azure::answer(store, objects, request) } else { s3::answer(store, objects, request) }
+        if matches!(kind, Kind::PutObject | Kind::PutBlock) {
+            objects.check_room(request.digests.bytes, store.capacity_bytes)?;
+        }
+        if account.is_some() { azure::answer(objects, request) } else { s3::answer(store, objects, request) }
     });
     let mut answer = answered.unwrap_or_else(|refusal| refusal.answer());
     let cut_after_bytes = match misdeed {
@@ -194,8 +198,8 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
         _ => None,
     };
     state.lock().seen[index].status = Some(answer.status);
-    let id = format!("{index:016X}");
-    let answer = answer.header(if account.is_some() { "x-ms-request-id" } else { "x-amz-request-id" }, id);
+    let id = if account.is_some() { "x-ms-request-id" } else { "x-amz-request-id" };
+    let answer = answer.header(id, format!("{index:016X}")).header("date", fmt_http_date(now(store)));
     let mut response = answer.response(is_head);
     response.body_mut().cut_after_bytes = cut_after_bytes;
     Ok(response)
@@ -269,7 +273,11 @@ fn is_chunked(head: &Head) -> bool {
 fn unframe(request: &mut Request, signer: Option<ChunkSigner>) -> Result<(), Refusal> {
     let kind = request.head.header("x-amz-content-sha256");
     let has_trailers = kind.ends_with("-TRAILER");
-    let mut signer = signer.filter(|_| kind.starts_with("STREAMING-AWS4-HMAC-SHA256"));
+    let mut signer = match kind {
+        "STREAMING-UNSIGNED-PAYLOAD-TRAILER" => None,
+        "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" | "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" => signer,
+        _ => return Err(Refusal::new(501, "NotImplemented", format!("Chunks of the kind {kind} are not known here."))),
+    };
     let Chunks { chunks, trailers } = Chunks::parse(std::mem::take(&mut request.content))?;
     for (chunk, signature) in chunks {
         if let Some(signer) = &mut signer {

@@ -49,7 +49,8 @@ pub(super) fn verify(head: &Head, keys: Keys) -> Result<ChunkSigner, Refusal> {
     let (account, scope) = signed.credential.split_once('/').unwrap_or_default();
     let is_scope = signed.date.get(..8).map(|day| format!("{day}/{}/s3/aws4_request", keys.region));
     if is_scope.as_deref() != Some(scope) {
-        return Err(denied(400, "AuthorizationHeaderMalformed", "The scope of the credential is wrong."));
+        let refusal = denied(400, "AuthorizationHeaderMalformed", "The scope of the credential is wrong.");
+        return Err(Refusal { region: Some(keys.region.into()), ..refusal });
     }
     if account != keys.account {
         return Err(denied(403, "InvalidAccessKeyId", "There is no such access key."));
@@ -314,6 +315,6 @@ mod tests {
         let signature = "d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435";
         signer.trailers(&signed(signature)).unwrap();
         assert_eq!(signer.trailers(&signed(signature)).unwrap_err().code, "SignatureDoesNotMatch");
-        assert!(signer.trailers(&[trailer.clone()]).is_err() && signer.trailers(&[]).is_err());
+        assert!(signer.trailers(&[trailer]).is_err() && signer.trailers(&[]).is_err());
     }
 }

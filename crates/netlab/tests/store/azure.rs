@@ -192,7 +192,7 @@ fn iso(ahead_s: i64) -> String {
 fn shared(client: &Client, ask: &Ask, resource: &str, rights: &str, ahead_s: i64) -> Ask {
     let Client { account, secret, .. } = client;
     let end = iso(ahead_s);
-    let named = if resource == "c" { "/suite" } else { &*ask.path }.replace("%20", " ");
+    let named = if resource == "c" { "/suite" } else { &ask.path }.replace("%20", " ");
     let text = format!("{rights}\n\n{end}\n/blob/{account}{named}\n\n\n\n2023-11-03\n{resource}\n\n\n\n\n\n\n");
     let signature = base64(hmac(&BASE64_STANDARD.decode(secret).unwrap(), &text));
     let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");

@@ -1,6 +1,6 @@
 //! What goes wrong on purpose, and what is written down of it.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ascertain_netlab::store::{Dialect, Fault, Kind, Misdeed, Seen, Store};
 
@@ -99,7 +99,11 @@ fn a_full_store_says_so() {
 fn a_clock_that_is_wrong_refuses_everybody() {
     for ahead_s in [-1_000, 1_000] {
         let (_store, client) = started(Store { ahead_s, ..Store::s3() });
-        assert_eq!(put(&client, "key", b"1").unwrap().element("Code"), "RequestTimeTooSkewed");
+        let told = put(&client, "key", b"1").unwrap();
+        assert_eq!(told.element("Code"), "RequestTimeTooSkewed");
+        let date = httpdate::parse_http_date(told.header("date")).unwrap();
+        let apart = |one: SystemTime, other| one.duration_since(other).is_ok_and(|apart| apart.as_secs() > 900);
+        assert!(if ahead_s > 0 { apart(date, SystemTime::now()) } else { apart(SystemTime::now(), date) });
         let (_store, client) = started(Store { ahead_s, ..Store::azure() });
         assert_eq!(client.azure(&ask("GET", "/bucket/key")).unwrap().status, 403);
     }
