@@ -19,6 +19,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// These bytes of the object that `of` describes, and of no other: if it has changed since, that is an error.
     async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure>;
 
+    /// Whether parts of this object can only be asked for in their order, one at a time: some servers of HTTP know no
+    /// ranges. Another order works, but begins at the front each time.
+    fn in_order(&self, _of: &Meta) -> bool {
+        false
+    }
+
     /// Puts an object by a single request.
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure>;
 
