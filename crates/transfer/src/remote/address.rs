@@ -1,8 +1,8 @@
 //! Addresses: what is sent, what is shown, and what must be neither.
 
-use hyper::Uri;
 use hyper::header::HeaderValue;
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::Url;
 
 use super::connect::{basic, fatal};
 use crate::Failure;
@@ -11,14 +11,11 @@ use crate::Failure;
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 /// The same for the value of a query.
 const VALUE: &AsciiSet = &NAME.add(b'/');
-/// What people type into an address and HTTP can't have there. Their own `%` is theirs.
-const TYPED: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
 /// An address of HTTP in its parts.
 #[derive(Clone)]
 pub struct Address {
-    /// Without user, password, query and the slash at its end.
+    /// Without user, password and query.
     pub base: String,
     /// The header that user and password become.
     pub user: Option<HeaderValue>,
@@ -29,29 +26,29 @@ pub struct Address {
 impl Address {
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let wrong = || fatal("the address is not of the form http[s]://HOST[:PORT][/PATH]".into());
-        let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
-        let scheme = scheme.to_ascii_lowercase();
-        let rest = rest.split('#').next().unwrap_or_default();
-        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
-        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
-        let usual = match &*scheme {
-            "http" => ":80",
-            "https" => ":443",
-            _ => return Err(wrong()),
+        let mut url = Url::parse(text).map_err(|_| wrong())?;
+        // Otherwise `http:///path` would be the host `path`.
+        let hostless = text.split_once("://").is_none_or(|(_, rest)| rest.starts_with('/'));
+        if hostless || !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong());
+        }
+        let user = match (url.username(), url.password()) {
+            ("", None) => None,
+            (user, password) => Some(basic(&format!("{user}:{}", password.unwrap_or(""))).ok_or_else(wrong)?),
         };
-        // Signatures are over the host as it is usually written.
-        let host = host.to_ascii_lowercase();
-        let host = host.strip_suffix(usual).unwrap_or(&host);
-        let path = utf8_percent_encode(path, TYPED);
-        let base = format!("{scheme}://{host}{path}");
-        base.parse::<Uri>()
-            .ok()
-            .and_then(|uri| uri.host().filter(|host| !host.is_empty()).map(drop))
-            .ok_or_else(wrong)?;
-        let user = user.map(|user| basic(user).ok_or_else(wrong)).transpose()?;
-        let query = query.map(|query| utf8_percent_encode(query, TYPED).to_string());
-        Ok(Self { base, user, query })
+        let query = url.query().map(String::from);
+        url.set_query(None);
+        url.set_fragment(None);
+        // They fail for addresses without a host only.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        Ok(Self { base: url.into(), user, query })
+    }
+
+    /// Where a location leads, seen from an address: without its user, if it has one.
+    pub fn joined(from: &str, location: &str) -> Option<String> {
+        let next = Url::parse(from).ok()?.join(location).ok()?;
+        Some(Self::parse(next.as_str()).ok()?.whole())
     }
 
     /// Without the slash at its end, so that more can be added.
@@ -104,8 +101,10 @@ mod tests {
         let address = Address::parse("HTTPS://ann:s%3Acret@Example.COM:443/a b/ü%20?sig=s3cret#top").unwrap();
         assert_eq!(address.base, "https://example.com/a%20b/%C3%BC%20");
         assert_eq!(address.whole(), "https://example.com/a%20b/%C3%BC%20?sig=s3cret");
+        assert_eq!(Address::joined("https://host/a/b?c", "../d?e").unwrap(), "https://host/d?e");
+        assert_eq!(Address::joined("https://host/a/b", "//ann:pw@other").unwrap(), "https://other/");
         assert_eq!(address.user.unwrap(), "Basic YW5uOnM6Y3JldA==");
-        for wrong in ["", "https://", "ftp://host/", "https:///path", "http://ho st/", "https://ünicode/"] {
+        for wrong in ["", "https://", "ftp://host/", "https:///path", "http://ho st/", "mailto:ann@host"] {
             assert!(Address::parse(wrong).is_err(), "{wrong}");
         }
     }

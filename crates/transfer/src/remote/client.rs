@@ -77,14 +77,14 @@ impl Client {
         let progress = Arc::new(Progress::new(self.0.patience));
         let message = message(request, &place, proxy.as_ref(), &progress)?;
         let sending = progress.patiently(sender.send_request(message)).await;
-        let answer = sending.ok_or_else(|| lost(once, &place.host, "nothing moves any more"))?.map_err(|error| {
+        let answer = sending.ok_or_else(|| lost(once, &place, "nothing moves any more"))?.map_err(|error| {
             // Cancelled: nothing of it was sent.
-            lost(once && !error.is_canceled(), &place.host, &said("the request was cut off", &error))
+            lost(once && !error.is_canceled(), &place, &said("the request was cut off", &error))
         })?;
         seen.header = Some(Instant::now());
         seen.status = Some(answer.status().as_u16());
         let (head, body) = answer.into_parts();
-        let host = place.host.clone();
+        let host = place.to_string();
         let way_back = Some((self.clone(), place, sender));
         Ok(Answer { status: head.status, headers: head.headers, host, body, way_back, progress, once })
     }
@@ -102,7 +102,7 @@ impl Client {
             }
         }
         let stream = self.0.connector.connect(place, proxy, seen).await?;
-        let broken = |error: hyper::Error| transient(format!("the connection to {} ended: {error}", place.host));
+        let broken = |error: hyper::Error| transient(format!("the connection to {place} ended: {error}"));
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         // What goes wrong with it is told to the request that waits for it.
         tokio::spawn(connection);
@@ -192,7 +192,7 @@ fn message(
     Ok(Request::from_parts(head, Sending { rest: body, progress: progress.clone() }))
 }
 
-fn lost(once: bool, host: &str, how: &str) -> Failure {
+fn lost(once: bool, host: impl fmt::Display, how: &str) -> Failure {
     let kind = if once { Kind::Unanswered } else { Kind::Transient(None) };
     Failure { kind, said: format!("{host}: {how}") }
 }
@@ -275,6 +275,9 @@ impl HttpService for Client {
         let asking = async {
             let mut answer = self.send(Request::from_parts(head, body), false, &mut seen).await?;
             let bytes = answer.bytes(ANSWER_BYTES, &mut seen).await?;
+            if answer.status.is_server_error() || answer.status == StatusCode::TOO_MANY_REQUESTS {
+                return Err(transient(format!("{} answers {}", answer.host, answer.status.as_u16())));
+            }
             let mut response = HttpResponse::new(bytes.into());
             *response.status_mut() = answer.status;
             *response.headers_mut() = std::mem::take(&mut answer.headers);

@@ -1,5 +1,6 @@
 //! From a host's name to a stream of bytes: past a proxy where the environment names one, and through TLS.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,6 +48,14 @@ pub struct Proxy {
     host: String,
     port: u16,
     pub authorization: Option<HeaderValue>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usual = if self.secure { 443 } else { 80 };
+        f.write_str(&self.host)?;
+        if self.port == usual { Ok(()) } else { write!(f, ":{}", self.port) }
+    }
 }
 
 impl Place {
@@ -100,7 +109,7 @@ impl Connector {
         seen: &mut Attempt,
     ) -> Result<Box<dyn Stream>, Failure> {
         let opening = self.open(place, proxy, seen);
-        let limit = format!("no connection to {} within {} s", place.host, LIMIT.as_secs());
+        let limit = format!("no connection to {place} within {} s", LIMIT.as_secs());
         tokio::time::timeout(LIMIT, opening).await.unwrap_or_else(|_| Err(transient(limit)))
     }
 

@@ -82,9 +82,8 @@ impl Web {
                     Some(address).filter(|address| *address != self.address.whole() && answer.status.is_success());
                 return Ok(answer);
             }
-            let location = answer.header(LOCATION.as_str()).unwrap_or_default();
-            let next =
-                joined(&address, location).filter(|next| !(address.starts_with("https:") && next.starts_with("http:")));
+            let next = answer.header(LOCATION.as_str()).and_then(|location| Address::joined(&address, location));
+            let next = next.filter(|next| !(address.starts_with("https:") && next.starts_with("http:")));
             address = next.ok_or_else(|| self.failure(Kind::Fatal, "it leads to no address that can be trusted"))?;
         }
         Err(self.failure(Kind::Fatal, "it leads on and on to other addresses"))
@@ -158,26 +157,6 @@ fn conditions(of: &Meta) -> Vec<(HeaderName, String)> {
         }
         _ => Vec::new(),
     }
-}
-
-/// Where a location leads, seen from an address.
-fn joined(from: &str, location: &str) -> Option<String> {
-    let location = location.split('#').next().filter(|location| !location.is_empty())?;
-    if location.contains("://") {
-        return Address::parse(location).ok().map(|address| address.whole());
-    }
-    let (scheme, rest) = from.split_once("://")?;
-    if let Some(host) = location.strip_prefix("//") {
-        return Address::parse(&format!("{scheme}://{host}")).ok().map(|address| address.whole());
-    }
-    let host = rest.split(['/', '?']).next()?;
-    let folder = match location.strip_prefix('/') {
-        Some(_) => "",
-        None => rest.strip_prefix(host)?.split('?').next()?.rsplit_once('/').map_or("/", |(folder, _)| folder),
-    };
-    let slash = if location.starts_with('/') { "" } else { "/" };
-    let folder = folder.trim_end_matches('/');
-    Address::parse(&format!("{scheme}://{host}{folder}{slash}{location}")).ok().map(|address| address.whole())
 }
 
 /// The size in `bytes 0-0/1234`, or in `bytes */0`.

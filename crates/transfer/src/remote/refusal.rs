@@ -95,6 +95,7 @@ impl Refusal<'_> {
             | "Md5Mismatch"
             | "Crc64Mismatch"
             | "IncompleteBody" => (Kind::Corrupted, "what arrived is not what was sent".into()),
+            "InternalError" | "OperationTimedOut" | "ServiceUnavailable" => self.in_trouble(),
             "BlobAlreadyExists" => (Kind::Changed, "there is something under this name already".into()),
             "SlowDown" | "ServerBusy" | "OperationAborted" | "ConditionalRequestConflict" | "RequestTimeout" => {
                 self.later()
@@ -114,14 +115,16 @@ impl Refusal<'_> {
             301..=308 => (Kind::Fatal, self.elsewhere()),
             507 => (Kind::Full, "the store has no room left".into()),
             408 | 425 | 429 | 503 => self.later(),
-            500..=599 if self.status != StatusCode::NOT_IMPLEMENTED => {
-                // Whoever stood in between may have given up on what was carried out.
-                let kind = if self.asked.once { Kind::Unanswered } else { Kind::Transient(self.retry_after()) };
-                (kind, format!("{} is in trouble", self.host))
-            }
+            500..=599 if self.status != StatusCode::NOT_IMPLEMENTED => self.in_trouble(),
             501 => (Kind::Fatal, format!("{} can't do this", self.host)),
             _ => (Kind::Fatal, "the store refuses this".into()),
         }
+    }
+
+    /// Whoever stood in between may have given up on what was carried out.
+    fn in_trouble(&self) -> (Kind, String) {
+        let kind = if self.asked.once { Kind::Unanswered } else { Kind::Transient(self.retry_after()) };
+        (kind, format!("{} is in trouble", self.host))
     }
 
     fn later(&self) -> (Kind, String) {
@@ -169,7 +172,9 @@ fn element<'a>(document: &'a str, name: &str) -> Option<&'a str> {
     document[begin..].split_once("</").map(|(held, _)| held)
 }
 
-/// Whether it is a code as stores have them, and can be repeated.
+/// Whether it is a code or a region as stores have them, and no key or token that was sent: those have more digits.
 fn is_plain(code: &str) -> bool {
-    !code.is_empty() && code.len() <= 48 && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    let digits = code.bytes().filter(u8::is_ascii_digit).count();
+    let fits = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    fits && digits <= 3 && (1..=40).contains(&code.len())
 }

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use chrono::Timelike;
 use crc_fast::CrcAlgorithm::Crc32Iscsi;
 use hyper::Method;
 use serde::Deserialize;
@@ -355,6 +356,8 @@ struct Entry {
 impl From<Entry> for Meta {
     fn from(entry: Entry) -> Self {
         let modified = entry.last_modified.and_then(|time| chrono::DateTime::parse_from_rfc3339(&time).ok());
+        // As exactly as headers have it.
+        let modified = modified.and_then(|time| time.with_nanosecond(0));
         Self {
             name: entry.key,
             bytes: entry.size,

@@ -98,3 +98,36 @@ pub fn file(head: &str, identity: &str, content: &[u8]) -> Vec<u8> {
     let part = format!("{identity}Content-Range: bytes {from}-{to}/{}\r\n", content.len());
     answer("206 Partial Content", &part, &content[from..=to])
 }
+
+/// A proxy that lets everybody through to where they want.
+pub fn tunnel() -> Web {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = heads.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let seen = seen.clone();
+            std::thread::spawn(move || through(stream, &seen));
+        }
+    });
+    Web { address, heads }
+}
+
+fn through(mut stream: TcpStream, seen: &Mutex<Vec<String>>) -> Option<()> {
+    let mut received = Vec::new();
+    while !received.ends_with(b"\r\n\r\n") {
+        more(&mut stream, &mut received)?;
+    }
+    let head = String::from_utf8_lossy(&received).into_owned();
+    let mut there = TcpStream::connect(head.split(' ').nth(1)?).ok()?;
+    seen.lock().unwrap().push(head);
+    stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").ok()?;
+    let (mut from, mut to) = (stream.try_clone().ok()?, there.try_clone().ok()?);
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(std::net::Shutdown::Write);
+    });
+    let _ = std::io::copy(&mut there, &mut stream);
+    stream.shutdown(std::net::Shutdown::Write).ok()
+}
