@@ -26,6 +26,7 @@ fn ranges_are_asked_for_of_the_file_that_was_seen() {
     let web = Web::start(move |head, _| file(head, IDENTITY, &served));
     let found = found(&web, "/a file?version=1");
     let meta = head(&found);
+    assert_eq!((&*found.name, &*meta.name), ("a file", "a file"));
     assert_eq!((meta.bytes, meta.etag.as_deref(), meta.modified.is_some()), (100_000, Some("\"one\""), true));
     assert!(!found.store.in_order(&meta));
     let got = run(found.store.get(&meta, 500..90_000, &mut Attempt::default())).unwrap();

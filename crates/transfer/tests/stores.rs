@@ -194,6 +194,8 @@ fn addresses_that_name_no_store_are_refused_with_the_way_out() {
         ("ftp://host/name", "s3://"),
         ("s3://", "s3://BUCKET/NAME"),
         ("s3:///name", "s3://BUCKET/NAME"),
+        ("s3://../name", "s3://BUCKET/NAME"),
+        ("s3://buck?et/name", "s3://BUCKET/NAME"),
         ("http:///name", "HOST"),
         ("https://account.blob.core.windows.net/", "CONTAINER"),
         ("az://container/name", "AZURE_STORAGE_ACCOUNT"),

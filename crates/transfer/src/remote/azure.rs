@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::client::{Answer, Client};
 use super::keys::Keys;
 use super::refusal::time;
-use super::site::{Ask, Site, meta};
+use super::site::{Ask, Headers, Site, meta};
 use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
 
 /// The same polynomial as S3's, its bytes the other way round.
@@ -47,7 +47,7 @@ impl Container {
 }
 
 /// What each request says: an answer that is made for a later version could be another.
-fn headers() -> Vec<(&'static str, String)> {
+fn headers() -> Headers {
     vec![("x-ms-version", "2023-11-03".into())]
 }
 

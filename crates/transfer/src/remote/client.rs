@@ -74,7 +74,9 @@ impl Client {
         let place = Place::of(request.uri())?;
         let proxy = self.0.connector.proxy(&place)?;
         let mut sender = self.sender(&place, proxy.as_ref(), seen).await?;
-        let progress = Arc::new(Progress::new(self.0.patience));
+        // To make one object of many blocks takes some stores minutes, in which they say nothing.
+        let patience = if once { 5 * self.0.patience } else { self.0.patience };
+        let progress = Arc::new(Progress::new(patience));
         let message = message(request, &place, proxy.as_ref(), &progress)?;
         let sending = progress.patiently(sender.send_request(message)).await;
         let answer = sending.ok_or_else(|| lost(once, &place, "nothing moves any more"))?.map_err(|error| {

@@ -178,7 +178,7 @@ impl Store for Web {
     }
 
     /// Asks for the first byte: the answer tells size and identity, and whether there are ranges.
-    async fn head(&self, _name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure> {
+    async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure> {
         let mut answer = self.ask(&[(RANGE, "bytes=0-0".into())], seen).await?;
         let ranges = answer.header(CONTENT_RANGE.as_str()).and_then(size_in);
         let bytes = match answer.status.as_u16() {
@@ -191,7 +191,7 @@ impl Store for Web {
         };
         let bytes = bytes.ok_or_else(|| self.failure(Kind::Fatal, "the server doesn't say how long it is"))?;
         self.whole_only.store(answer.status == 200, Ordering::Relaxed);
-        let meta = meta("", bytes, &answer);
+        let meta = meta(name, bytes, &answer);
         if answer.status != 200 {
             // Small, and the connection can be used again.
             answer.bytes(1 << 16, seen).await.map_err(|failure| self.failure(failure.kind, &failure.said))?;

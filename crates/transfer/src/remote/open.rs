@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
+
 use super::address::{Address, shown};
 use super::azure::Container;
 use super::client::Client;
@@ -72,7 +74,7 @@ impl fmt::Debug for Options {
 
 /// The store that an address names, and the name in it: `s3://BUCKET/NAME`, `gs://BUCKET/NAME`, `az://CONTAINER/NAME`,
 /// `https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME` with or without a SAS, and any other `http[s]://` address,
-/// which can only be read. Nothing is asked over the network yet.
+/// which can only be read: there the name is the path. Nothing is asked over the network yet.
 ///
 /// # Errors
 /// [`Kind::Fatal`](crate::Kind::Fatal) for what is no such address, [`Kind::Denied`](crate::Kind::Denied) where
@@ -88,26 +90,34 @@ fn opened(url: &str, shown: &str, options: &Options) -> Result<Found, Failure> {
     let (first, name) = rest.split_once('/').unwrap_or((rest, ""));
     let found = |store, name: &str| Ok(Found { store, name: name.into(), shown: shown.into() });
     match scheme {
-        "s3" | "gs" | "az" if first.is_empty() => Err(fatal(format!("it has no bucket: {scheme}://BUCKET/NAME"))),
+        "s3" | "gs" | "az" if !is_bucket(first) => Err(fatal(format!("it has no bucket: {scheme}://BUCKET/NAME"))),
         "s3" => found(Box::new(s3(first, options, client)?), name),
         "gs" => found(Box::new(google(first, options, client)?), name),
         "az" => found(Box::new(azure(first, AzureHints::default(), options, client)?), name),
         "http" | "https" => {
             let address = Address::parse(url)?;
             let Some((account, path)) = account(&address.base) else {
-                return found(Box::new(Web::new(address, client)?), "");
+                let path = address.base.splitn(4, '/').nth(3).unwrap_or_default();
+                let name = percent_decode_str(path).decode_utf8_lossy().into_owned();
+                return found(Box::new(Web::new(address, client)?), &name);
             };
             let (container, name) = path.split_once('/').unwrap_or((path, ""));
-            if container.is_empty() {
+            if !is_bucket(container) {
                 return Err(fatal("it has no container: https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME".into()));
             }
-            let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
+            let name = percent_decode_str(name).decode_utf8_lossy();
             let endpoint = address.base.strip_suffix(path).map(|base| base.trim_end_matches('/').to_string());
             let hints = AzureHints { account: Some(account.into()), endpoint, sas: address.query.clone() };
             found(Box::new(azure(container, hints, options, client)?), &name)
         }
         _ => Err(fatal("an address begins with s3://, gs://, az://, https:// or http://".into())),
     }
+}
+
+/// Whether a bucket or container can be called this; what else it must be like is the store's to say.
+fn is_bucket(name: &str) -> bool {
+    let fits = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.$".contains(&byte));
+    fits && name.bytes().any(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// The account and the path of an address of Azure's blobs.

@@ -8,14 +8,14 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use chrono::Timelike;
-use crc_fast::CrcAlgorithm::Crc32Iscsi;
+use crc_fast::CrcAlgorithm::{Crc32Iscsi, Crc64Nvme};
 use hyper::Method;
 use serde::Deserialize;
 
 use super::client::Client;
 use super::keys::Keys;
 use super::refusal;
-use super::site::{Ask, Site, meta};
+use super::site::{Ask, Headers, Site, meta};
 use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
 
 const CRC64: &str = "x-amz-checksum-crc64nvme";
@@ -52,7 +52,7 @@ impl Bucket {
         Ok(Self { site: Site::new(client, base, shown, keys, credentials)?, dialect })
     }
 
-    fn headers(&self) -> Vec<(&'static str, String)> {
+    fn headers(&self) -> Headers {
         match &self.dialect {
             Dialect::S3 { requester_pays: true } => vec![("x-amz-request-payer", "requester".into())],
             Dialect::S3 { .. } => Vec::new(),
@@ -65,18 +65,24 @@ impl Bucket {
         }
     }
 
-    /// With the checksum that the store is to check.
-    fn headers_for(&self, body: &Block) -> (Vec<(&'static str, String)>, String) {
+    /// With the checksum that the store is to check, and that by itself.
+    fn headers_for(&self, name: &str, body: &Block) -> Result<(Headers, String), Failure> {
         let mut headers = self.headers();
         let sum = match self.dialect {
             Dialect::S3 { .. } => encoded(body.crc64),
-            Dialect::Google { .. } => encoded_crc32c(crc_fast::checksum(Crc32Iscsi, &body.bytes)),
+            // Another sum is made here, of bytes that were not changed since theirs was.
+            Dialect::Google { .. } if crc_fast::checksum(Crc64Nvme, &body.bytes) == body.crc64 => {
+                encoded_crc32c(crc_fast::checksum(Crc32Iscsi, &body.bytes))
+            }
+            Dialect::Google { .. } => {
+                return Err(self.site.failure(name, Kind::Corrupted, "what is to be sent is not what was read"));
+            }
         };
         headers.push(match self.dialect {
             Dialect::S3 { .. } => (CRC64, sum.clone()),
             Dialect::Google { .. } => (HASH, format!("crc32c={sum}")),
         });
-        (headers, sum)
+        Ok((headers, sum))
     }
 
     /// What the store says of how an object is kept: as much of it as there is.
@@ -146,7 +152,7 @@ impl Store for Bucket {
     }
 
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {
-        let (mut headers, sum) = self.headers_for(&body);
+        let (mut headers, sum) = self.headers_for(name, &body)?;
         headers.extend(options.content_type.clone().map(|media| ("content-type", media)));
         if options.no_clobber {
             headers.push(match self.dialect {
@@ -183,7 +189,7 @@ impl Store for Bucket {
         body: Block,
         seen: &mut Attempt,
     ) -> Result<String, Failure> {
-        let (headers, sum) = self.headers_for(&body);
+        let (headers, sum) = self.headers_for(&upload.name, &body)?;
         let bytes = body.bytes.len();
         let number = (index + 1).to_string();
         let query = &[("partNumber", &*number), ("uploadId", &*upload.id)];

@@ -23,13 +23,16 @@ pub struct Site {
     credentials: &'static str,
 }
 
+/// Names in lower case, and what each says.
+pub type Headers = Vec<(&'static str, String)>;
+
 /// What is asked of it.
 #[derive(Default)]
 pub struct Ask<'a> {
     pub method: Method,
     pub name: &'a str,
     pub query: &'a [(&'a str, &'a str)],
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Headers,
     pub body: Bytes,
     /// Whether it should be carried out only once, so that a lost answer is [`Kind::Unanswered`].
     pub once: bool,
@@ -134,7 +137,7 @@ impl Site {
         &self,
         of: &Meta,
         range: std::ops::Range<u64>,
-        headers: Vec<(&'static str, String)>,
+        headers: Headers,
         seen: &mut Attempt,
     ) -> Result<(Answer, Bytes), Failure> {
         if range.is_empty() {
