@@ -231,19 +231,18 @@ fn a_token_is_asked_for_where_the_environment_says_and_by_nobody_twice() {
     std::fs::write(&token, "PLANTED").unwrap();
     let times = Arc::new(AtomicUsize::new(0));
     let counted = times.clone();
-    let web = Web::start(move |head, _| {
-        match head.split(' ').nth(1).unwrap() {
+    let web = Web::start(move |head, _| match head.split(' ').nth(1).unwrap() {
         "/credentials" => match counted.fetch_add(1, Ordering::Relaxed) {
             0 => answer("503 Service Unavailable", "", b"PLANTED"),
             1 => answer("403 Forbidden", "", b"PLANTED"),
             _ => answer(
                 "200 OK",
                 "",
-                b"{\"AccessKeyId\":\"id\",\"SecretAccessKey\":\"key\",\"Token\":\"T\",\"Expiration\":\"2100-01-01T00:00:00Z\"}",
+                b"{\"AccessKeyId\":\"id\",\"SecretAccessKey\":\"key\",\"Token\":\"T\",\
+                  \"Expiration\":\"2100-01-01T00:00:00Z\"}",
             ),
         },
         _ => answer("200 OK", "ETag: \"1\"\r\n", b""),
-    }
     });
     let environment: Environment = [
         ("AWS_CONTAINER_CREDENTIALS_FULL_URI", web.url("/credentials")),

@@ -300,7 +300,12 @@ fn an_error_behind_a_good_status_is_none_the_less_one() {
 #[test]
 fn a_checksum_that_the_store_disagrees_with_is_found_here() {
     let web = Web::start(|_, _| {
-        let sums = "x-amz-checksum-crc64nvme: AAAAAAAAAAA=\r\nx-ms-content-crc64: AAAAAAAAAAA=\r\nx-goog-hash: md5=x,crc32c=AAAAAA==\r\n";
+        let sums = [
+            "x-amz-checksum-crc64nvme: AAAAAAAAAAA=\r\n",
+            "x-ms-content-crc64: AAAAAAAAAAA=\r\n",
+            "x-goog-hash: md5=x,crc32c=AAAAAA==\r\n",
+        ]
+        .concat();
         answer("200 OK", &format!("ETag: \"1\"\r\n{sums}"), b"")
     });
     let environment: Environment = [("AZURE_STORAGE_ACCOUNT", "any")].into_iter().collect();

@@ -86,7 +86,8 @@ fn parrot(status: &'static str) -> Web {
         let token =
             token.and_then(|token| token.rsplit([' ', '=', ':']).find(|part| !part.is_empty())).unwrap_or_default();
         let headers = format!(
-            "x-amz-bucket-region: {token}\r\nx-ms-error-code: {token}\r\nETag: {token}\r\nLocation: http://{token}/?{token}\r\n"
+            "x-amz-bucket-region: {token}\r\nx-ms-error-code: {token}\r\nETag: {token}\r\n\
+             Location: http://{token}/?{token}\r\n"
         );
         let body = format!(
             "<Error><Code>{token}</Code><Message>{told}</Message><Region>{token}</Region><UploadId></UploadId></Error>"

@@ -233,7 +233,8 @@ fn insecure(host: &str, error: &io::Error) -> Failure {
     };
     match tls {
         rustls::Error::InvalidCertificate(why) => fatal(format!(
-            "the certificate of {host} is not trusted ({why}): where a proxy has its own, name its bundle in SSL_CERT_FILE"
+            "the certificate of {host} is not trusted ({why}): if a proxy has put in its own, name its bundle in \
+             SSL_CERT_FILE"
         )),
         rustls::Error::InvalidMessage(_) => {
             fatal(format!("{host} does not speak TLS there: is it http:// or another port?"))

@@ -9,6 +9,7 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::{RetryConfig, StaticCredentialProvider};
 
 use super::client::Client;
+use super::environment::Environment;
 use super::ini::Profile;
 use super::keys::{Keys, denied, no_token};
 use super::open::Options;
@@ -41,55 +42,22 @@ pub fn aws(options: &Options, profile: &Profile, region: &str, client: &Client) 
     if let (Some(id), Some(secret)) = (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")) {
         return Ok(fixed(id, secret, profile.get("aws_session_token")));
     }
+    let environment = if options.profile.is_some() { &Environment::default() } else { environment };
     let other = ["sso_session", "sso_start_url", "credential_process", "role_arn"];
-    if let Some(key) = other.into_iter().find(|key| profile.get(key).is_some()) {
+    let builder = if let Some(builder) = aws_tokens(environment)? {
+        builder
+    } else if let Some(key) = other.into_iter().find(|key| profile.get(key).is_some()) {
         let way = format!("eval \"$(aws configure export-credentials --profile {} --format env)\"", profile.name());
         return Err(denied(format!("the profile {} has {key}, which is not followed here: {way}", profile.name())));
-    }
-    let mut builder = AmazonS3Builder::new();
-    let mut found = options.metadata;
-    for (needed, keys) in [
-        (
-            "AWS_WEB_IDENTITY_TOKEN_FILE",
-            &[
-                ("AWS_WEB_IDENTITY_TOKEN_FILE", AmazonS3ConfigKey::WebIdentityTokenFile),
-                ("AWS_ROLE_ARN", AmazonS3ConfigKey::RoleArn),
-                ("AWS_ROLE_SESSION_NAME", AmazonS3ConfigKey::RoleSessionName),
-            ][..],
-        ),
-        (
-            "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-            &[("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", AmazonS3ConfigKey::ContainerCredentialsRelativeUri)],
-        ),
-        (
-            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-            &[
-                ("AWS_CONTAINER_CREDENTIALS_FULL_URI", AmazonS3ConfigKey::ContainerCredentialsFullUri),
-                ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", AmazonS3ConfigKey::ContainerAuthorizationTokenFile),
-            ],
-        ),
-    ] {
-        if environment.first(&[needed]).is_none() {
-            continue;
-        }
-        found = true;
-        for (name, key) in keys {
-            let optional = *name == "AWS_ROLE_SESSION_NAME";
-            match environment.first(&[name]) {
-                Some(value) => builder = builder.with_config(*key, value),
-                None if optional => {}
-                None => return Err(denied(format!("{needed} is set, and {name} is not"))),
-            }
-        }
-        break;
-    }
-    if !found {
+    } else if options.metadata {
+        AmazonS3Builder::new()
+    } else {
         return Err(denied(
             "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of \
              ~/.aws/credentials, or say that none are needed"
                 .into(),
         ));
-    }
+    };
     let store = builder
         .with_bucket_name("any")
         .with_region(&region)
@@ -98,6 +66,30 @@ pub fn aws(options: &Options, profile: &Profile, region: &str, client: &Client) 
         .build()
         .map_err(|error| no_token(&error))?;
     Ok(Keys::Aws { credentials: store.credentials().clone(), region })
+}
+
+/// Where the environment says that tokens are to be had: for a web identity, or from who runs the container.
+fn aws_tokens(environment: &Environment) -> Result<Option<AmazonS3Builder>, Failure> {
+    use AmazonS3ConfigKey as Key;
+    const WAYS: [&[(&str, Key)]; 3] = [
+        &[("AWS_WEB_IDENTITY_TOKEN_FILE", Key::WebIdentityTokenFile), ("AWS_ROLE_ARN", Key::RoleArn)],
+        &[("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", Key::ContainerCredentialsRelativeUri)],
+        &[
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", Key::ContainerCredentialsFullUri),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", Key::ContainerAuthorizationTokenFile),
+        ],
+    ];
+    let Some(way) = WAYS.into_iter().find(|way| environment.first(&[way[0].0]).is_some()) else { return Ok(None) };
+    let mut builder = AmazonS3Builder::new();
+    if let Some(name) = environment.first(&["AWS_ROLE_SESSION_NAME"]) {
+        builder = builder.with_config(Key::RoleSessionName, name);
+    }
+    for (name, key) in way {
+        let value = environment.first(&[name]);
+        let value = value.ok_or_else(|| denied(format!("{} is set, and {name} is not", way[0].0)))?;
+        builder = builder.with_config(*key, value);
+    }
+    Ok(Some(builder))
 }
 
 /// An account of Azure: where it is, its name, and who we are to it.

@@ -81,7 +81,8 @@ mod tests {
             .unwrap();
         std::fs::write(
             &config,
-            "[default]\nregion = eu-west-1\n# [profile work]\n[profile work]\nregion=us-west-2\ns3 =\n  addressing_style = path\n",
+            "[default]\nregion = eu-west-1\n# [profile work]\n[profile work]\nregion=us-west-2\ns3 =\n  \
+             addressing_style = path\n",
         )
         .unwrap();
         let environment: Environment = [
