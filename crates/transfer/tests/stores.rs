@@ -155,6 +155,7 @@ fn a_list_has_every_page_in_order() {
         run(async {
             let mut seen = Attempt::default();
             let mut names: Vec<_> = (0..1005).map(|number| format!("many/ü & <{number:04}>")).collect();
+            names.extend(["many/ ", "many/\u{a0}.", "many/a\tb\nc"].map(String::from));
             for name in names.iter().chain([&"other".to_string()]) {
                 store.put(name, block("x"), &PutOptions::default(), &mut seen).await.unwrap();
             }
