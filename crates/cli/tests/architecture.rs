@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-plot", &[]),
     ("ascertain-netlab", &["ascertain-sys"]),
     ("ascertain-sync", &["ascertain-sys"]),
+    ("ascertain-transfer", &[]),
     ("ascertain-tso", &[]),
     ("ascertain-engine", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
     (

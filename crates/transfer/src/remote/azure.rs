@@ -1,0 +1,226 @@
+//! Azure's block blobs.
+
+use std::hash::BuildHasher;
+use std::ops::Range;
+use std::time::{Instant, SystemTime};
+
+use async_trait::async_trait;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use crc_fast::CrcAlgorithm::Crc64Nvme;
+use hyper::Method;
+use serde::Deserialize;
+
+use super::client::{Answer, Client};
+use super::keys::Keys;
+use super::refusal::time;
+use super::site::{Ask, Headers, Site, meta};
+use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
+
+/// The same polynomial as S3's, its bytes the other way round.
+const CRC64: &str = "x-ms-content-crc64";
+/// A range up to this size is sent with its checksum, if asked.
+const CHECKED_RANGE_BYTES: u64 = 4 << 20;
+
+/// A container.
+#[derive(Debug)]
+pub struct Container {
+    site: Site,
+}
+
+impl Container {
+    pub fn new(client: Client, base: &str, shown: String, keys: Keys) -> Result<Self, Failure> {
+        let credentials = "AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or the connection string";
+        Ok(Self { site: Site::new(client, base, shown, keys, credentials)? })
+    }
+
+    /// A checksum in an answer is of what the store has, or has sent.
+    fn check(&self, name: &str, crc64: u64, answer: &Answer) -> Result<(), Failure> {
+        match answer.header(CRC64) {
+            Some(said) if said != encoded(crc64) => {
+                Err(self.site.failure(name, Kind::Corrupted, "what the store has is not what was sent"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What each request says: an answer that is made for a later version could be another.
+fn headers() -> Headers {
+    vec![("x-ms-version", "2023-11-03".into())]
+}
+
+fn encoded(crc64: u64) -> String {
+    BASE64_STANDARD.encode(crc64.to_le_bytes())
+}
+
+/// The store's name for a block; within a blob all must be equally long.
+fn block_id(upload: &Upload, index: usize) -> String {
+    BASE64_STANDARD.encode(format!("{}-{index:06}", upload.id))
+}
+
+#[async_trait]
+impl Store for Container {
+    fn limits(&self) -> Limits {
+        Limits {
+            min_block_bytes: 1,
+            max_block_bytes: 4000 << 20,
+            max_blocks: 50_000,
+            max_put_bytes: 5000 << 20,
+            integrity: Integrity::Blocks,
+        }
+    }
+
+    async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure> {
+        let ask = Ask { method: Method::HEAD, name, headers: headers(), ..Ask::default() };
+        Ok(self.site.head(ask, seen).await?.map(|(_, meta)| meta))
+    }
+
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
+        let mut headers = headers();
+        if range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES {
+            headers.push(("x-ms-range-get-content-crc64", "true".into()));
+        }
+        let (answer, bytes) = self.site.range(of, range, headers, seen).await?;
+        if answer.header(CRC64).is_some() {
+            self.check(&of.name, crc_fast::checksum(Crc64Nvme, &bytes), &answer)?;
+        }
+        Ok(bytes)
+    }
+
+    async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {
+        let mut headers = headers();
+        headers.push(("x-ms-blob-type", "BlockBlob".into()));
+        headers.push((CRC64, encoded(body.crc64)));
+        headers.extend(options.content_type.clone().map(|media| ("x-ms-blob-content-type", media)));
+        headers.extend(options.no_clobber.then(|| ("if-none-match", "*".into())));
+        let (bytes, crc64) = (body.bytes.len() as u64, body.crc64);
+        let ask = Ask { method: Method::PUT, name, headers, body: body.bytes, once: true, ..Ask::default() };
+        let (answer, _) = self.site.text(ask, seen).await?;
+        self.check(name, crc64, &answer)?;
+        Ok(Meta { crc64: answer.header(CRC64).map(|_| crc64), ..meta(name, bytes, &answer) })
+    }
+
+    /// There is nothing to ask for: an upload is what its blocks' names have in common.
+    async fn begin(&self, name: &str, _options: &PutOptions, seen: &mut Attempt) -> Result<Upload, Failure> {
+        *seen = Attempt { began: Some(Instant::now()), ..Attempt::default() };
+        let id = std::hash::RandomState::new().hash_one((name, SystemTime::now()));
+        Ok(Upload { name: name.into(), id: format!("{id:016x}") })
+    }
+
+    async fn put_block(
+        &self,
+        upload: &Upload,
+        index: usize,
+        body: Block,
+        seen: &mut Attempt,
+    ) -> Result<String, Failure> {
+        let mut headers = headers();
+        headers.push((CRC64, encoded(body.crc64)));
+        let id = block_id(upload, index);
+        let query = &[("comp", "block"), ("blockid", &*id)];
+        let bytes = body.bytes.len();
+        let ask = Ask { method: Method::PUT, name: &upload.name, query, headers, body: body.bytes, once: false };
+        let (answer, _) = self.site.text(ask, seen).await?;
+        self.check(&upload.name, body.crc64, &answer)?;
+        Ok(format!("{bytes} {id}"))
+    }
+
+    async fn commit(
+        &self,
+        upload: &Upload,
+        blocks: &[String],
+        _crc64: u64,
+        options: &PutOptions,
+        seen: &mut Attempt,
+    ) -> Result<Meta, Failure> {
+        let name = &*upload.name;
+        let mut list = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
+        let mut bytes = 0;
+        for block in blocks {
+            let (size, id) = block
+                .split_once(' ')
+                .and_then(|(size, id)| Some((size.parse::<u64>().ok()?, id)))
+                .filter(|(_, id)| BASE64_STANDARD.decode(id).is_ok())
+                .ok_or_else(|| self.site.failure(name, Kind::Fatal, "the journal's names of blocks are damaged"))?;
+            bytes += size;
+            list += &format!("<Latest>{id}</Latest>");
+        }
+        list += "</BlockList>";
+        let mut headers = headers();
+        headers.extend(options.content_type.clone().map(|media| ("x-ms-blob-content-type", media)));
+        headers.extend(options.no_clobber.then(|| ("if-none-match", "*".into())));
+        let query = &[("comp", "blocklist")];
+        let ask = Ask { method: Method::PUT, name, query, headers, body: list.into(), once: true };
+        let (answer, _) = self.site.text(ask, seen).await?;
+        Ok(meta(name, bytes, &answer))
+    }
+
+    /// Nothing to be done, and no request for it: blocks that no list names expire in a week.
+    async fn abort(&self, _upload: &Upload, seen: &mut Attempt) -> Result<(), Failure> {
+        *seen = Attempt { began: Some(Instant::now()), ..Attempt::default() };
+        Ok(())
+    }
+
+    async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure> {
+        let mut found = Vec::new();
+        let mut more = String::new();
+        loop {
+            let mut query = vec![("restype", "container"), ("comp", "list")];
+            query.extend(Some(("prefix", prefix)).filter(|_| !prefix.is_empty()));
+            query.extend(Some(("marker", &*more)).filter(|_| !more.is_empty()));
+            let ask = Ask { query: &query, headers: headers(), ..Ask::default() };
+            let (_, text) = self.site.text(ask, seen).await?;
+            let what = "what answers does not speak Azure's language of blobs: is the endpoint right?";
+            let page: Page = quick_xml::de::from_str(text.trim_start_matches('\u{feff}'))
+                .map_err(|_| self.site.failure("", Kind::Fatal, what))?;
+            found.extend(page.blobs.blobs.into_iter().map(Meta::from));
+            match page.next.unwrap_or_default() {
+                // The same again would be for ever.
+                next if !next.is_empty() && next != more => more = next,
+                _ => return Ok(found),
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Page {
+    #[serde(rename = "Blobs", default)]
+    blobs: Blobs,
+    #[serde(rename = "NextMarker")]
+    next: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Blobs {
+    #[serde(rename = "Blob", default)]
+    blobs: Vec<Blob>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Blob {
+    name: String,
+    properties: Properties,
+}
+
+#[derive(Deserialize)]
+struct Properties {
+    #[serde(rename = "Content-Length")]
+    bytes: u64,
+    #[serde(rename = "Etag")]
+    etag: Option<String>,
+    #[serde(rename = "Last-Modified")]
+    modified: Option<String>,
+}
+
+impl From<Blob> for Meta {
+    fn from(blob: Blob) -> Self {
+        // A list has it without the quotes that headers have.
+        let etag = blob.properties.etag.map(|etag| if etag.starts_with('"') { etag } else { format!("\"{etag}\"") });
+        let modified = blob.properties.modified.as_deref().and_then(time);
+        Self { name: blob.name, bytes: blob.properties.bytes, etag, modified, crc64: None }
+    }
+}

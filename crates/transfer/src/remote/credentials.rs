@@ -1,0 +1,255 @@
+//! Who we are, by the chain that everybody's tools have: what is asked for, the environment, shared files, tokens. The
+//! metadata address of a cloud's machines is asked only if somebody wants it: elsewhere it answers nobody, or anybody.
+
+use std::sync::Arc;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
+use object_store::azure::{AzureAccessKey, AzureCredential, MicrosoftAzureBuilder, split_sas};
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
+use object_store::{RetryConfig, StaticCredentialProvider};
+
+use super::client::Client;
+use super::environment::Environment;
+use super::ini::Profile;
+use super::keys::{Keys, denied, no_token};
+use super::open::Options;
+use crate::Failure;
+
+/// Repeating is its caller's: no request is made twice in here.
+fn no_retries() -> RetryConfig {
+    RetryConfig { max_retries: 0, ..RetryConfig::default() }
+}
+
+pub fn aws(options: &Options, profile: &Profile, region: &str, client: &Client) -> Result<Keys, Failure> {
+    if options.anonymous {
+        return Ok(Keys::Anonymous);
+    }
+    let environment = &options.environment;
+    let region = region.to_string();
+    let fixed = |key_id: &str, secret_key: &str, token: Option<&str>| {
+        let credential =
+            AwsCredential { key_id: key_id.into(), secret_key: secret_key.into(), token: token.map(Into::into) };
+        Keys::Aws { credentials: Arc::new(StaticCredentialProvider::new(credential)), region: region.clone() }
+    };
+    let set = (environment.first(&["AWS_ACCESS_KEY_ID"]), environment.first(&["AWS_SECRET_ACCESS_KEY"]));
+    match set {
+        // A profile that was asked for goes before the environment.
+        _ if options.profile.is_some() => {}
+        (Some(id), Some(secret)) => return Ok(fixed(id, secret, environment.first(&["AWS_SESSION_TOKEN"]))),
+        (None, None) => {}
+        _ => return Err(denied("of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY only one is set".into())),
+    }
+    if let (Some(id), Some(secret)) = (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")) {
+        return Ok(fixed(id, secret, profile.get("aws_session_token")));
+    }
+    let environment = if options.profile.is_some() { &Environment::default() } else { environment };
+    let other = ["sso_session", "sso_start_url", "credential_process", "role_arn"];
+    let builder = if let Some(builder) = aws_tokens(environment)? {
+        builder
+    } else if let Some(key) = other.into_iter().find(|key| profile.get(key).is_some()) {
+        let way = format!("eval \"$(aws configure export-credentials --profile {} --format env)\"", profile.name());
+        return Err(denied(format!("the profile {} has {key}, which is not followed here: {way}", profile.name())));
+    } else if options.metadata {
+        AmazonS3Builder::new()
+    } else {
+        return Err(denied(
+            "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of \
+             ~/.aws/credentials, or say that none are needed"
+                .into(),
+        ));
+    };
+    let store = builder
+        .with_bucket_name("any")
+        .with_region(&region)
+        .with_retry(no_retries())
+        .with_http_connector(client.clone())
+        .build()
+        .map_err(|error| no_token(&error))?;
+    Ok(Keys::Aws { credentials: store.credentials().clone(), region })
+}
+
+/// Where the environment says that tokens are to be had: for a web identity, or from who runs the container.
+fn aws_tokens(environment: &Environment) -> Result<Option<AmazonS3Builder>, Failure> {
+    use AmazonS3ConfigKey as Key;
+    const WAYS: [&[(&str, Key)]; 3] = [
+        &[("AWS_WEB_IDENTITY_TOKEN_FILE", Key::WebIdentityTokenFile), ("AWS_ROLE_ARN", Key::RoleArn)],
+        &[("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", Key::ContainerCredentialsRelativeUri)],
+        &[
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", Key::ContainerCredentialsFullUri),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", Key::ContainerAuthorizationTokenFile),
+        ],
+    ];
+    let Some(way) = WAYS.into_iter().find(|way| environment.first(&[way[0].0]).is_some()) else { return Ok(None) };
+    let mut builder = AmazonS3Builder::new();
+    if let Some(name) = environment.first(&["AWS_ROLE_SESSION_NAME"]) {
+        builder = builder.with_config(Key::RoleSessionName, name);
+    }
+    for (name, key) in way {
+        let value = environment.first(&[name]);
+        let value = value.ok_or_else(|| denied(format!("{} is set, and {name} is not", way[0].0)))?;
+        builder = builder.with_config(*key, value);
+    }
+    Ok(Some(builder))
+}
+
+/// An account of Azure: where it is, its name, and who we are to it.
+pub struct AzureAccount {
+    pub endpoint: String,
+    pub keys: Keys,
+}
+
+/// What is known of an account, from an address, a connection string and the environment, in this order.
+#[derive(Default)]
+pub struct AzureHints {
+    pub account: Option<String>,
+    pub endpoint: Option<String>,
+    pub sas: Option<String>,
+}
+
+pub fn azure(hints: AzureHints, options: &Options, client: &Client) -> Result<AzureAccount, Failure> {
+    let environment = &options.environment;
+    let string = environment.first(&["AZURE_STORAGE_CONNECTION_STRING"]).unwrap_or_default();
+    let emulated = "UseDevelopmentStorage=true;AccountName=devstoreaccount1;\
+                    BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;";
+    let string = if part(string, "UseDevelopmentStorage").is_some() { emulated } else { string };
+    // A connection string for another account says nothing of this one.
+    let string =
+        if hints.account.is_some() && hints.account.as_deref() != part(string, "AccountName") { "" } else { string };
+    let set = |key: &str, names: &[&str]| part(string, key).or_else(|| environment.first(names)).map(String::from);
+    let account =
+        hints.account.or_else(|| set("AccountName", &["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"]));
+    let endpoint = hints
+        .endpoint
+        .or_else(|| options.endpoint_url.clone())
+        .or_else(|| part(string, "BlobEndpoint").map(Into::into));
+    let endpoint = match (endpoint, &account) {
+        (Some(endpoint), _) => endpoint,
+        (None, Some(account)) => {
+            let suffix = part(string, "EndpointSuffix").unwrap_or("core.windows.net");
+            let protocol = part(string, "DefaultEndpointsProtocol").unwrap_or("https");
+            format!("{protocol}://{account}.blob.{suffix}")
+        }
+        (None, None) => {
+            return Err(denied("which account? Set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING".into()));
+        }
+    };
+    let key = set("AccountKey", &["AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY"]);
+    let key = key.or_else(|| (string == emulated).then(|| EMULATED_KEY.into()));
+    let sas = hints.sas.or_else(|| set("SharedAccessSignature", &["AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"]));
+    let fixed = |credential| Arc::new(StaticCredentialProvider::new(credential)) as _;
+    let account = account.unwrap_or_default();
+    let keys = if options.anonymous {
+        Keys::Anonymous
+    } else if let Some(sas) = sas {
+        let pairs = split_sas(sas.trim_start_matches('?')).map_err(|_| denied("the SAS is not whole".into()))?;
+        Keys::Azure { credentials: fixed(AzureCredential::SASToken(pairs)), account }
+    } else if let Some(key) = key {
+        let key = AzureAccessKey::try_new(&key).map_err(|_| denied("the account's key is not in base64".into()))?;
+        Keys::Azure { credentials: fixed(AzureCredential::AccessKey(key)), account }
+    } else {
+        let credentials = entra(options, &account, client)?;
+        Keys::Azure { credentials, account }
+    };
+    Ok(AzureAccount { endpoint, keys })
+}
+
+/// Of the store for tests that comes from Azure: everybody's, and written in its documentation.
+const EMULATED_KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// Tokens of Azure's directory.
+fn entra(
+    options: &Options,
+    account: &str,
+    client: &Client,
+) -> Result<object_store::azure::AzureCredentialProvider, Failure> {
+    let environment = &options.environment;
+    let builder = MicrosoftAzureBuilder::new()
+        .with_account(if account.is_empty() { "any" } else { account })
+        .with_container_name("any")
+        .with_retry(no_retries())
+        .with_http_connector(client.clone());
+    let [tenant, id, secret, file, authority] = [
+        "AZURE_TENANT_ID",
+        "AZURE_CLIENT_ID",
+        "AZURE_CLIENT_SECRET",
+        "AZURE_FEDERATED_TOKEN_FILE",
+        "AZURE_AUTHORITY_HOST",
+    ]
+    .map(|name| environment.first(&[name]));
+    let builder = match authority {
+        Some(authority) => builder.with_authority_host(authority),
+        None => builder,
+    };
+    let builder = match (tenant, id, secret, file) {
+        (Some(tenant), Some(id), Some(secret), _) => {
+            builder.with_client_secret_authorization(id, secret, tenant).with_credential_type("client_secret")
+        }
+        (Some(tenant), Some(id), None, Some(file)) => builder
+            .with_tenant_id(tenant)
+            .with_client_id(id)
+            .with_federated_token_file(file)
+            .with_credential_type("workload_identity"),
+        _ if options.metadata => builder.with_credential_type("managed_identity"),
+        _ => {
+            return Err(denied(
+                "there are no credentials: set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or \
+                 AZURE_STORAGE_SAS_TOKEN, or say that none are needed"
+                    .into(),
+            ));
+        }
+    };
+    Ok(builder.build().map_err(|error| no_token(&error))?.credentials().clone())
+}
+
+/// One part of a connection string: `AccountName=…;AccountKey=…`.
+fn part<'a>(string: &'a str, key: &str) -> Option<&'a str> {
+    let parts = string.split(';').filter_map(|part| part.split_once('='));
+    parts
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .find(|(name, _)| name.eq_ignore_ascii_case(key))
+        .map(|(_, value)| value)
+}
+
+pub fn google(options: &Options, client: &Client) -> Result<Keys, Failure> {
+    if options.anonymous {
+        return Ok(Keys::Anonymous);
+    }
+    let environment = &options.environment;
+    if let Some(token) = environment.first(&["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"]) {
+        let credential = GcpCredential { bearer: token.into() };
+        return Ok(Keys::Google(Arc::new(StaticCredentialProvider::new(credential))));
+    }
+    let builder = GoogleCloudStorageBuilder::new()
+        .with_bucket_name("any")
+        .with_retry(no_retries())
+        .with_http_connector(client.clone());
+    let file = environment.first(&["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"]).map(String::from);
+    let file = file.or_else(|| {
+        let folder = environment.first(&["CLOUDSDK_CONFIG"]).map(Into::into);
+        let folder = folder.or_else(|| environment.home(".config/gcloud"))?;
+        let file = folder.join("application_default_credentials.json");
+        file.is_file().then(|| file.to_string_lossy().into_owned())
+    });
+    let builder = if let Some(key) = environment.first(&["GOOGLE_SERVICE_ACCOUNT_KEY"]) {
+        builder.with_service_account_key(key)
+    } else if let Some(file) = &file {
+        // Without this file `object_store` would ask the metadata address by itself.
+        if let Err(error) = std::fs::metadata(file) {
+            return Err(denied(format!("the credentials in {file}: {error}")));
+        }
+        builder.with_application_credentials(file)
+    } else if options.metadata {
+        builder
+    } else {
+        return Err(denied(
+            "there are no credentials: name a service account's file in GOOGLE_APPLICATION_CREDENTIALS, log in with \
+             `gcloud auth application-default login`, or say that none are needed"
+                .into(),
+        ));
+    };
+    let store = builder.build().map_err(|_| {
+        let place = file.unwrap_or_else(|| "GOOGLE_SERVICE_ACCOUNT_KEY".into());
+        denied(format!("what is in {place} is neither a service account's key nor a user's login"))
+    })?;
+    Ok(Keys::Google(store.credentials().clone()))
+}

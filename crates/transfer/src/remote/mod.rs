@@ -1,0 +1,18 @@
+//! Stores at the other end of a network.
+
+mod address;
+mod azure;
+mod client;
+mod connect;
+mod credentials;
+mod environment;
+mod http;
+mod ini;
+mod keys;
+mod open;
+mod refusal;
+mod s3;
+mod site;
+
+pub use environment::Environment;
+pub use open::{Options, open};

@@ -1,0 +1,169 @@
+//! From an address to the store that it names.
+
+use std::fmt;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+
+use super::address::{Address, shown};
+use super::azure::Container;
+use super::client::Client;
+use super::connect::fatal;
+use super::credentials::{self, AzureHints};
+use super::environment::Environment;
+use super::http::Web;
+use super::ini::Profile;
+use super::s3::{Bucket, Dialect};
+use crate::{Failure, Found};
+
+/// What is known of stores beside an address.
+#[derive(Clone)]
+pub struct Options {
+    /// Where credentials, proxies and certificates are looked up.
+    pub environment: Environment,
+    /// Where the store is, if not where its cloud has it.
+    pub endpoint_url: Option<String>,
+    /// S3: the region.
+    pub region: Option<String>,
+    /// S3: the profile of `~/.aws`.
+    pub profile: Option<String>,
+    /// S3: whether the bucket is put in front of the endpoint's host rather than behind it.
+    pub virtual_hosted: bool,
+    /// No credentials, for what is everybody's.
+    pub anonymous: bool,
+    /// Whether a cloud's machine may be asked for credentials at its metadata address.
+    pub metadata: bool,
+    /// Whether we pay for what we read from S3 and GCS; GCS takes the project from `GOOGLE_CLOUD_PROJECT`.
+    pub requester_pays: bool,
+    /// How long nothing may move before a request is given up.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    /// No environment, and a minute of patience.
+    fn default() -> Self {
+        Self {
+            environment: Environment::default(),
+            endpoint_url: None,
+            region: None,
+            profile: None,
+            virtual_hosted: false,
+            anonymous: false,
+            metadata: false,
+            requester_pays: false,
+            patience: Duration::from_secs(60),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("environment", &self.environment)
+            .field("endpoint_url", &self.endpoint_url.as_deref().map(shown))
+            .field("region", &self.region)
+            .field("profile", &self.profile)
+            .field("virtual_hosted", &self.virtual_hosted)
+            .field("anonymous", &self.anonymous)
+            .field("metadata", &self.metadata)
+            .field("requester_pays", &self.requester_pays)
+            .field("patience", &self.patience)
+            .finish()
+    }
+}
+
+/// The store that an address names, and the name in it: `s3://BUCKET/NAME`, `gs://BUCKET/NAME`, `az://CONTAINER/NAME`,
+/// `https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME` with or without a SAS, and any other `http[s]://` address,
+/// which can only be read: there the name is the path. Nothing is asked over the network yet.
+///
+/// # Errors
+/// [`Kind::Fatal`](crate::Kind::Fatal) for what is no such address, [`Kind::Denied`](crate::Kind::Denied) where
+/// credentials are missing or can't be used.
+pub fn open(url: &str, options: &Options) -> Result<Found, Failure> {
+    let shown = shown(url);
+    opened(url, &shown, options).map_err(|failure| Failure { said: format!("{shown}: {}", failure.said), ..failure })
+}
+
+fn opened(url: &str, shown: &str, options: &Options) -> Result<Found, Failure> {
+    let client = Client::new(&options.environment, options.patience)?;
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let (first, name) = rest.split_once('/').unwrap_or((rest, ""));
+    let found = |store, name: &str| Ok(Found { store, name: name.into(), shown: shown.into() });
+    match scheme {
+        "s3" | "gs" | "az" if !is_bucket(first) => Err(fatal(format!("it has no bucket: {scheme}://BUCKET/NAME"))),
+        "s3" => found(Box::new(s3(first, options, client)?), name),
+        "gs" => found(Box::new(google(first, options, client)?), name),
+        "az" => found(Box::new(azure(first, AzureHints::default(), options, client)?), name),
+        "http" | "https" => {
+            let address = Address::parse(url)?;
+            let Some((account, path)) = account(&address.base) else {
+                let path = address.base.splitn(4, '/').nth(3).unwrap_or_default();
+                let name = percent_decode_str(path).decode_utf8_lossy().into_owned();
+                return found(Box::new(Web::new(address, client)?), &name);
+            };
+            let (container, name) = path.split_once('/').unwrap_or((path, ""));
+            if !is_bucket(container) {
+                return Err(fatal("it has no container: https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME".into()));
+            }
+            let name = percent_decode_str(name).decode_utf8_lossy();
+            let endpoint = address.base.strip_suffix(path).map(|base| base.trim_end_matches('/').to_string());
+            let hints = AzureHints { account: Some(account.into()), endpoint, sas: address.query.clone() };
+            found(Box::new(azure(container, hints, options, client)?), &name)
+        }
+        _ => Err(fatal("an address begins with s3://, gs://, az://, https:// or http://".into())),
+    }
+}
+
+/// Whether a bucket or container can be called this; what else it must be like is the store's to say.
+fn is_bucket(name: &str) -> bool {
+    let fits = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.$".contains(&byte));
+    fits && name.bytes().any(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// The account and the path of an address of Azure's blobs.
+fn account(base: &str) -> Option<(&str, &str)> {
+    let (host, path) = base.strip_prefix("https://")?.split_once('/')?;
+    let (account, rest) = host.split_once('.')?;
+    (rest.starts_with("blob.core.") && !account.is_empty()).then_some((account, path))
+}
+
+fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure> {
+    let environment = &options.environment;
+    let profile = Profile::read(options.profile.as_deref(), environment)?;
+    let region = options.region.as_deref().or_else(|| environment.first(&["AWS_REGION", "AWS_DEFAULT_REGION"]));
+    let region = region.or_else(|| profile.get("region")).unwrap_or("us-east-1");
+    let endpoint = options.endpoint_url.as_deref();
+    let endpoint = endpoint.or_else(|| environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]));
+    let endpoint = endpoint.or_else(|| profile.get("endpoint_url")).map(Address::parse).transpose()?;
+    let style = profile.get("addressing_style");
+    let base = match endpoint {
+        Some(endpoint) if options.virtual_hosted || style == Some("virtual") => {
+            endpoint.trimmed().replacen("://", &format!("://{bucket}."), 1)
+        }
+        Some(endpoint) => format!("{}/{bucket}", endpoint.trimmed()),
+        // With a dot in it a bucket is no name that a certificate covers.
+        None if bucket.contains('.') || style == Some("path") => format!("https://s3.{region}.amazonaws.com/{bucket}"),
+        None => format!("https://{bucket}.s3.{region}.amazonaws.com"),
+    };
+    let keys = credentials::aws(options, &profile, region, &client)?;
+    let dialect = Dialect::S3 { requester_pays: options.requester_pays };
+    Bucket::new(client, &base, format!("s3://{bucket}"), keys, dialect)
+}
+
+fn google(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure> {
+    let endpoint = options.endpoint_url.as_deref().unwrap_or("https://storage.googleapis.com");
+    let base = format!("{}/{bucket}", Address::parse(endpoint)?.trimmed());
+    let keys = credentials::google(options, &client)?;
+    let project = options.environment.first(&["GOOGLE_CLOUD_PROJECT"]).map(String::from);
+    if options.requester_pays && project.is_none() {
+        return Err(fatal("who pays? Name the project in GOOGLE_CLOUD_PROJECT".into()));
+    }
+    let dialect = Dialect::Google { payer: project.filter(|_| options.requester_pays) };
+    Bucket::new(client, &base, format!("gs://{bucket}"), keys, dialect)
+}
+
+fn azure(container: &str, hints: AzureHints, options: &Options, client: Client) -> Result<Container, Failure> {
+    let account = credentials::azure(hints, options, &client)?;
+    let base = format!("{}/{container}", Address::parse(&account.endpoint)?.trimmed());
+    Container::new(client, &base, format!("az://{container}"), account.keys)
+}

@@ -1,0 +1,180 @@
+//! What a store means when it says no, and the way out.
+
+use std::time::{Duration, SystemTime};
+
+use hyper::header::{DATE, RETRY_AFTER};
+use hyper::{HeaderMap, Method, StatusCode};
+
+use super::client::{ANSWER_BYTES, Answer};
+use crate::{Attempt, Failure, Kind};
+
+/// By how much a clock can be wrong before stores mind, less some.
+const SKEW: Duration = Duration::from_secs(4 * 60);
+
+/// What was asked for, for the words.
+pub struct Asked<'a> {
+    pub method: &'a Method,
+    /// The address without anything secret.
+    pub shown: &'a str,
+    /// Where the store's credentials come from.
+    pub credentials: &'a str,
+    /// Whether it should be carried out only once.
+    pub once: bool,
+}
+
+/// What a refusal says: never more of a store's words than their code, for a store can repeat what it was sent.
+struct Refusal<'a> {
+    asked: &'a Asked<'a>,
+    status: StatusCode,
+    code: &'a str,
+    region: Option<&'a str>,
+    headers: &'a HeaderMap,
+    host: &'a str,
+}
+
+/// Reads a refusal to its end.
+pub async fn refused(mut answer: Answer, asked: &Asked<'_>, seen: &mut Attempt) -> Failure {
+    // What can't be read has its status still.
+    let body = answer.bytes(ANSWER_BYTES, seen).await.unwrap_or_default();
+    failure(&answer, &String::from_utf8_lossy(&body), asked)
+}
+
+/// What this answer with this body means.
+pub fn failure(answer: &Answer, body: &str, asked: &Asked<'_>) -> Failure {
+    let code = answer.header("x-ms-error-code").or_else(|| element(body, "Code")).filter(|code| is_plain(code));
+    let region = answer.header("x-amz-bucket-region").or_else(|| element(body, "Region"));
+    let refusal = Refusal {
+        asked,
+        status: answer.status,
+        code: code.unwrap_or_default(),
+        region: region.filter(|region| is_plain(region)),
+        headers: &answer.headers,
+        host: &answer.host,
+    };
+    let (kind, words) = refusal.meaning();
+    let status = refusal.status.as_u16();
+    let code = if refusal.code.is_empty() { String::new() } else { format!(" {}", refusal.code) };
+    Failure { kind, said: format!("{}: {words} ({status}{code})", asked.shown) }
+}
+
+impl Refusal<'_> {
+    fn meaning(&self) -> (Kind, String) {
+        let credentials = self.asked.credentials;
+        match self.code {
+            "NoSuchBucket" | "ContainerNotFound" | "ContainerBeingDeleted" => (
+                Kind::Missing,
+                format!("there is no such bucket at {}: are its name and the endpoint right?", self.host),
+            ),
+            "NoSuchUpload" => (Kind::Missing, "the store no longer has this upload: it must begin anew".into()),
+            "InvalidPart" | "InvalidBlockList" | "InvalidBlobOrBlock" => {
+                (Kind::Missing, "the store no longer has all blocks of this upload: it must begin anew".into())
+            }
+            "InvalidAccessKeyId" => {
+                (Kind::Denied, format!("the store doesn't know the access key: look at {credentials}"))
+            }
+            "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidAuthenticationInfo" => {
+                (Kind::Denied, self.with_clock(format!("the key is not the right one: look at {credentials}")))
+            }
+            "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired" => {
+                (Kind::Denied, format!("the token has expired: renew {credentials}"))
+            }
+            "RequestTimeTooSkewed" | "RequestExpired" => (Kind::Denied, self.with_clock("set the clock".into())),
+            "PermanentRedirect" | "TemporaryRedirect" | "AuthorizationHeaderMalformed" | "IncorrectEndpoint" => {
+                (Kind::Fatal, self.elsewhere())
+            }
+            "XMinioStorageFull"
+            | "InsufficientStorage"
+            | "QuotaExceeded"
+            | "AdminBucketQuotaExceeded"
+            | "XMinioAdminBucketQuotaExceeded"
+            | "AccountLimitExceeded" => (Kind::Full, "the store has no room left".into()),
+            "BadDigest"
+            | "InvalidDigest"
+            | "XAmzContentChecksumMismatch"
+            | "XAmzContentSHA256Mismatch"
+            | "Md5Mismatch"
+            | "Crc64Mismatch"
+            | "IncompleteBody" => (Kind::Corrupted, "what arrived is not what was sent".into()),
+            "InternalError" | "OperationTimedOut" | "ServiceUnavailable" => self.in_trouble(),
+            "BlobAlreadyExists" => (Kind::Changed, "there is something under this name already".into()),
+            "SlowDown" | "ServerBusy" | "OperationAborted" | "ConditionalRequestConflict" | "RequestTimeout" => {
+                self.later()
+            }
+            _ => self.by_status(),
+        }
+    }
+
+    fn by_status(&self) -> (Kind, String) {
+        let credentials = self.asked.credentials;
+        match self.status.as_u16() {
+            404 | 410 => (Kind::Missing, "there is no such object".into()),
+            401 | 403 => (Kind::Denied, self.with_clock(format!("this is not allowed with {credentials}"))),
+            412 if self.asked.method == Method::GET => (Kind::Changed, "it has changed since it was looked at".into()),
+            412 => (Kind::Changed, "there is something under this name already".into()),
+            416 => (Kind::Changed, "it is shorter than it was".into()),
+            301..=308 => (Kind::Fatal, self.elsewhere()),
+            507 => (Kind::Full, "the store has no room left".into()),
+            408 | 425 | 429 | 503 => self.later(),
+            500..=599 if self.status != StatusCode::NOT_IMPLEMENTED => self.in_trouble(),
+            501 => (Kind::Fatal, format!("{} can't do this", self.host)),
+            _ => (Kind::Fatal, "the store refuses this".into()),
+        }
+    }
+
+    /// Whoever stood in between may have given up on what was carried out.
+    fn in_trouble(&self) -> (Kind, String) {
+        let kind = if self.asked.once { Kind::Unanswered } else { Kind::Transient(self.retry_after()) };
+        (kind, format!("{} is in trouble", self.host))
+    }
+
+    fn later(&self) -> (Kind, String) {
+        (Kind::Transient(self.retry_after()), format!("{} asks to be asked later", self.host))
+    }
+
+    fn elsewhere(&self) -> String {
+        match self.region {
+            Some(region) => format!("it is in the region {region}: name that one"),
+            None => "it is elsewhere: are the region and the endpoint right?".into(),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+        match text.parse() {
+            Ok(seconds) => Some(Duration::from_secs(seconds)),
+            Err(_) => Some(time(text)?.duration_since(SystemTime::now()).unwrap_or_default()),
+        }
+    }
+
+    /// Adds what the store's clock says of ours.
+    fn with_clock(&self, words: String) -> String {
+        let theirs = self.headers.get(DATE).and_then(|date| time(date.to_str().ok()?));
+        let Some(theirs) = theirs else { return words };
+        let (off, which) = match SystemTime::now().duration_since(theirs) {
+            Ok(ahead) => (ahead, "ahead of"),
+            Err(behind) => (behind.duration(), "behind"),
+        };
+        if off < SKEW {
+            return words;
+        }
+        format!("this machine's clock is {} minutes {which} the store's: {words}", off.as_secs() / 60)
+    }
+}
+
+/// A time as HTTP has it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn time(text: &str) -> Option<SystemTime> {
+    Some(chrono::DateTime::parse_from_rfc2822(text).ok()?.into())
+}
+
+/// What the first such element of a document holds.
+fn element<'a>(document: &'a str, name: &str) -> Option<&'a str> {
+    let begin = document.find(&format!("<{name}>"))? + name.len() + 2;
+    document[begin..].split_once("</").map(|(held, _)| held)
+}
+
+/// Whether it is a code or a region as stores have them, and no key or token that was sent: those have more digits.
+fn is_plain(code: &str) -> bool {
+    let digits = code.bytes().filter(u8::is_ascii_digit).count();
+    let fits = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    fits && digits <= 3 && (1..=40).contains(&code.len())
+}

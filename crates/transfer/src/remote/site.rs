@@ -1,0 +1,198 @@
+//! Where a store is, and requests to it: addressed, signed, sent once, and refused in words.
+
+use std::fmt;
+
+use bytes::Bytes;
+use hyper::header::{ETAG, HeaderName, HeaderValue, LAST_MODIFIED};
+use hyper::{Method, Request, Uri};
+use object_store::client::HttpRequestBody;
+
+use super::address::{Address, encoded_name, encoded_query};
+use super::client::{ANSWER_BYTES, Answer, Client};
+use super::connect::fatal;
+use super::keys::Keys;
+use super::refusal::{Asked, refused, time};
+use crate::{Attempt, Failure, Kind, Meta};
+
+/// A bucket or a container.
+pub struct Site {
+    client: Client,
+    keys: Keys,
+    base: String,
+    shown: String,
+    credentials: &'static str,
+}
+
+/// Names in lower case, and what each says.
+pub type Headers = Vec<(&'static str, String)>;
+
+/// What is asked of it.
+#[derive(Default)]
+pub struct Ask<'a> {
+    pub method: Method,
+    pub name: &'a str,
+    pub query: &'a [(&'a str, &'a str)],
+    pub headers: Headers,
+    pub body: Bytes,
+    /// Whether it should be carried out only once, so that a lost answer is [`Kind::Unanswered`].
+    pub once: bool,
+}
+
+impl Site {
+    /// `shown` is what it is called in words, `credentials` where those come from.
+    pub fn new(
+        client: Client,
+        base: &str,
+        shown: String,
+        keys: Keys,
+        credentials: &'static str,
+    ) -> Result<Self, Failure> {
+        let base = Address::parse(base)?.trimmed().to_string();
+        let credentials = if matches!(keys, Keys::Anonymous) { "no credentials" } else { credentials };
+        Ok(Self { client, keys, base, shown, credentials })
+    }
+
+    /// An object, or with an empty name all of it, in words.
+    pub fn shown(&self, name: &str) -> String {
+        if name.is_empty() { self.shown.clone() } else { format!("{}/{name}", self.shown) }
+    }
+
+    /// A failure of this object.
+    pub fn failure(&self, name: &str, kind: Kind, said: &str) -> Failure {
+        Failure { kind, said: format!("{}: {said}", self.shown(name)) }
+    }
+
+    /// Asks, and takes any answer whatever its status.
+    pub async fn any(&self, ask: Ask<'_>, seen: &mut Attempt) -> Result<Answer, Failure> {
+        let about = |failure: Failure| self.failure(ask.name, failure.kind, &failure.said);
+        let mut address = self.base.clone();
+        if !ask.name.is_empty() {
+            address = format!("{address}/{}", encoded_name(ask.name).map_err(about)?);
+        }
+        if !ask.query.is_empty() {
+            address = format!("{address}?{}", encoded_query(ask.query));
+        }
+        let uri: Uri = address.parse().map_err(|_| about(fatal("its name is too long for an address".into())))?;
+        let mut request = Request::new(HttpRequestBody::empty());
+        *request.method_mut() = ask.method.clone();
+        *request.uri_mut() = uri;
+        for (name, value) in &ask.headers {
+            let value = HeaderValue::try_from(value).map_err(|_| about(fatal(format!("`{value}` can't be sent"))))?;
+            request.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+        if matches!(ask.method, Method::PUT | Method::POST) {
+            // Azure's signature is over it.
+            request.headers_mut().insert(hyper::header::CONTENT_LENGTH, HeaderValue::from(ask.body.len()));
+        }
+        self.keys.sign(&mut request).await.map_err(about)?;
+        let request = request.map(|_| ask.body);
+        self.client.send(request, ask.once, seen).await.map_err(about)
+    }
+
+    /// Asks, and takes nothing but success.
+    pub async fn call(&self, ask: Ask<'_>, seen: &mut Attempt) -> Result<Answer, Failure> {
+        let (method, shown, once) = (ask.method.clone(), self.shown(ask.name), ask.once);
+        let answer = self.any(ask, seen).await?;
+        if answer.status.is_success() {
+            return Ok(answer);
+        }
+        Err(refused(answer, &self.asked(&method, &shown, once), seen).await)
+    }
+
+    pub fn asked<'a>(&self, method: &'a Method, shown: &'a str, once: bool) -> Asked<'a> {
+        Asked { method, shown, credentials: self.credentials, once }
+    }
+
+    /// Asks, and reads what is answered in words.
+    pub async fn text(&self, ask: Ask<'_>, seen: &mut Attempt) -> Result<(Answer, String), Failure> {
+        let name = ask.name;
+        let mut answer = self.call(ask, seen).await?;
+        let body = answer.bytes(ANSWER_BYTES, seen).await;
+        let body = body.map_err(|failure| self.failure(name, failure.kind, &failure.said))?;
+        let text = String::from_utf8_lossy(&body).into_owned();
+        Ok((answer, text))
+    }
+
+    /// What HEAD says of an object; none if there is nothing.
+    pub async fn head(&self, ask: Ask<'_>, seen: &mut Attempt) -> Result<Option<(Answer, Meta)>, Failure> {
+        let (name, shown) = (ask.name, self.shown(ask.name));
+        let mut answer = self.any(ask, seen).await?;
+        // Its body is empty, but has to be read to its end for the connection to be used again.
+        let read = answer.bytes(ANSWER_BYTES, seen).await;
+        read.map_err(|failure| self.failure(name, failure.kind, &failure.said))?;
+        if answer.status == 404 && answer.header("x-ms-error-code") != Some("ContainerNotFound") {
+            return Ok(None);
+        }
+        if !answer.status.is_success() {
+            return Err(super::refusal::failure(&answer, "", &self.asked(&Method::HEAD, &shown, false)));
+        }
+        let bytes = answer.header("content-length").and_then(|bytes| bytes.parse().ok());
+        let bytes = bytes.ok_or_else(|| self.failure(name, Kind::Fatal, "the store doesn't say how long it is"))?;
+        let meta = meta(name, bytes, &answer);
+        Ok(Some((answer, meta)))
+    }
+
+    /// Reads the bytes of a range, if the answer is about them and about this object as it was.
+    pub async fn range(
+        &self,
+        of: &Meta,
+        range: std::ops::Range<u64>,
+        headers: Headers,
+        seen: &mut Attempt,
+    ) -> Result<(Answer, Bytes), Failure> {
+        if range.is_empty() {
+            return Err(self.failure(&of.name, Kind::Fatal, "an empty range can't be asked for"));
+        }
+        let mut headers = headers;
+        headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
+        if let Some(etag) = &of.etag {
+            headers.push(("if-match", etag.clone()));
+        }
+        let ask = Ask { name: &of.name, headers, ..Ask::default() };
+        let mut answer = self.call(ask, seen).await?;
+        let about = |kind, said: &str| self.failure(&of.name, kind, said);
+        same(of, &answer).map_err(|failure| about(failure.kind, &failure.said))?;
+        check_range(&answer, &range, of.bytes).map_err(|said| about(Kind::Corrupted, said))?;
+        let length = range.end - range.start;
+        let bytes = answer.bytes(length, seen).await.map_err(|failure| about(failure.kind, &failure.said))?;
+        if bytes.len() as u64 != length {
+            return Err(about(Kind::Corrupted, "the store sent fewer bytes than it was asked for"));
+        }
+        Ok((answer, bytes))
+    }
+}
+
+/// An object as the headers of an answer have it.
+pub fn meta(name: &str, bytes: u64, answer: &Answer) -> Meta {
+    let modified = answer.header(LAST_MODIFIED.as_str()).and_then(time);
+    Meta { name: name.into(), bytes, etag: answer.header(ETAG.as_str()).map(Into::into), modified, crc64: None }
+}
+
+/// Whether an answer is about the object as it was. A store that knows no conditions answers all the same.
+pub fn same(of: &Meta, answer: &Answer) -> Result<(), Failure> {
+    let now = meta(&of.name, of.bytes, answer);
+    let differs = match (&of.etag, &now.etag) {
+        (Some(then), Some(now)) => then != now,
+        _ => of.modified.zip(now.modified).is_some_and(|(then, now)| then != now),
+    };
+    if differs {
+        return Err(Failure { kind: Kind::Changed, said: "it has changed since it was looked at".into() });
+    }
+    Ok(())
+}
+
+/// Whether an answer holds this range and no other.
+fn check_range(answer: &Answer, range: &std::ops::Range<u64>, whole: u64) -> Result<(), &'static str> {
+    let Some(said) = answer.header("content-range") else {
+        // All of it was asked for, and sent.
+        return if *range == (0..whole) { Ok(()) } else { Err("the store sent all of it instead of a range") };
+    };
+    let expected = format!("bytes {}-{}/", range.start, range.end - 1);
+    if said.starts_with(&expected) { Ok(()) } else { Err("the store sent another range than it was asked for") }
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("shown", &self.shown).finish_non_exhaustive()
+    }
+}

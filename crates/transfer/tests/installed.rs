@@ -1,0 +1,140 @@
+//! The same against MinIO and Azurite, where they are installed, as against our own servers.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+
+use ascertain_netlab::Error;
+use ascertain_netlab::installed::{Program, Running, azurite, minio};
+use ascertain_netlab::store::Store as Served;
+use ascertain_sys::testing::left_out;
+use ascertain_transfer::{Attempt, Block, Environment, Found, Integrity, Kind, Options, PutOptions, open};
+use common::{block, bytes, one_of_each, opened, run, start};
+use crc_fast::CrcAlgorithm::Crc64Nvme;
+use hyper::Request;
+use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
+
+/// Everybody's, as Azurite's documentation has it.
+const AZURITE_KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// What any store must do with objects, blocks and sums that are wrong.
+async fn suite(found: &Found) {
+    let (store, mut seen) = (&found.store, Attempt::default());
+    let once = PutOptions { content_type: Some("text/plain".into()), no_clobber: true };
+    for name in ["plain", "a folder/with spaces & + signs/ümläut 文.txt", "q?x=1#2%41"] {
+        let content = bytes(70_001);
+        let put = store.put(name, block(content.clone()), &once, &mut seen).await.unwrap();
+        let head = store.head(name, &mut seen).await.unwrap().unwrap();
+        assert_eq!((head.bytes, &head.etag), (70_001, &put.etag));
+        assert_eq!(store.get(&head, 7..60_000, &mut seen).await.unwrap(), content[7..60_000]);
+        let again = store.put(name, block("other"), &once, &mut seen).await.unwrap_err();
+        assert_eq!(again.kind, Kind::Changed, "{again}");
+        let listed = store.list(&name[..3], &mut seen).await.unwrap();
+        assert_eq!((listed.len(), &*listed[0].name, &listed[0].etag), (1, name, &head.etag));
+        store.put(name, block("other"), &PutOptions::default(), &mut seen).await.unwrap();
+        let changed = store.get(&head, 0..1, &mut seen).await.unwrap_err();
+        assert_eq!(changed.kind, Kind::Changed, "{changed}");
+    }
+    let wrong = Block { bytes: bytes(1000).into(), crc64: 7 };
+    let failure = store.put("wrong", wrong.clone(), &once, &mut seen).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Corrupted, "{failure}");
+    assert_eq!(store.head("wrong", &mut seen).await.unwrap(), None);
+
+    let content = bytes((10 << 20) + 77);
+    let crc64 = crc_fast::checksum(Crc64Nvme, &content);
+    let upload = store.begin("whole", &once, &mut seen).await.unwrap();
+    let failure = store.put_block(&upload, 0, wrong, &mut seen).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Corrupted, "{failure}");
+    let mut tokens = Vec::new();
+    for index in [2, 0, 1] {
+        let part = content[index * (5 << 20)..content.len().min((index + 1) * (5 << 20))].to_vec();
+        tokens.push((index, store.put_block(&upload, index, block(part), &mut seen).await.unwrap()));
+    }
+    tokens.sort();
+    let tokens: Vec<_> = tokens.into_iter().map(|(_, token)| token).collect();
+    if store.limits().integrity == Integrity::Whole && found.shown.starts_with("s3") {
+        let failure = store.commit(&upload, &tokens, crc64 ^ 1, &once, &mut seen).await.unwrap_err();
+        assert_eq!(failure.kind, Kind::Corrupted, "{failure}");
+    }
+    let made = store.commit(&upload, &tokens, crc64, &once, &mut seen).await.unwrap();
+    let head = store.head("whole", &mut seen).await.unwrap().unwrap();
+    assert_eq!((made.bytes, made.etag), (head.bytes, head.etag.clone()));
+    assert_eq!(store.get(&head, 0..head.bytes, &mut seen).await.unwrap(), content);
+    let given_up = store.begin("half", &once, &mut seen).await.unwrap();
+    store.abort(&given_up, &mut seen).await.unwrap();
+    assert_eq!(store.head("half", &mut seen).await.unwrap(), None);
+}
+
+/// Who has another key is told so.
+async fn denied(found: &Found) {
+    let mut seen = Attempt::default();
+    let failure = found.store.put("x", block("x"), &PutOptions::default(), &mut seen).await.unwrap_err();
+    assert_eq!(failure.kind, Kind::Denied, "{failure}");
+}
+
+/// One that is installed, at a port that was free a moment ago.
+fn installed(program: fn(SocketAddr) -> Program) -> Option<(Running, SocketAddr)> {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    match program(free).start() {
+        Ok(running) => Some((running, free)),
+        Err(error @ Error::NotInstalled { .. }) => {
+            left_out(error);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn options(url: String, variables: [(&str, &str); 2]) -> Options {
+    let environment: Environment = variables.into_iter().collect();
+    Options { environment, endpoint_url: Some(url), ..Options::default() }
+}
+
+#[test]
+fn ours_do_it() {
+    for served in one_of_each() {
+        let running = start(Served { smallest_part_bytes: 5 << 20, ..served });
+        run(suite(&opened(&running)));
+    }
+}
+
+#[test]
+fn minio_does_it() {
+    let Some((running, address)) = installed(minio) else { return };
+    // A folder is a bucket.
+    std::fs::create_dir(running.folder().join("data/bucket")).unwrap();
+    let keys = |secret| [("AWS_ACCESS_KEY_ID", "minioadmin"), ("AWS_SECRET_ACCESS_KEY", secret)];
+    let url = format!("http://{address}");
+    run(suite(&open("s3://bucket/", &options(url.clone(), keys("minioadmin"))).unwrap()));
+    run(denied(&open("s3://bucket/", &options(url, keys("another"))).unwrap()));
+}
+
+#[test]
+fn azurite_does_it() {
+    let Some((_running, address)) = installed(azurite) else { return };
+    make_container(address);
+    let url = format!("http://{address}/devstoreaccount1");
+    let keys = |secret| [("AZURE_STORAGE_ACCOUNT", "devstoreaccount1"), ("AZURE_STORAGE_KEY", secret)];
+    run(suite(&open("az://bucket/", &options(url.clone(), keys(AZURITE_KEY))).unwrap()));
+    run(denied(&open("az://bucket/", &options(url, keys("YW5vdGhlcg=="))).unwrap()));
+}
+
+/// Makes the container `bucket`.
+fn make_container(address: SocketAddr) {
+    let path = "/devstoreaccount1/bucket?restype=container";
+    let request = Request::put(format!("http://{address}{path}")).body(object_store::client::HttpRequestBody::empty());
+    let mut request = request.unwrap();
+    let credential = AzureCredential::AccessKey(AzureAccessKey::try_new(AZURITE_KEY).unwrap());
+    AzureAuthorizer::new(&credential, "devstoreaccount1").try_authorize(&mut request).unwrap();
+    let mut text = format!("PUT {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n");
+    for (name, value) in request.headers() {
+        text += &format!("{name}: {}\r\n", value.to_str().unwrap());
+    }
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all((text + "\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+}
