@@ -6,6 +6,8 @@ mod compiled;
 #[cfg(feature = "networks")]
 mod links;
 mod registry;
+#[cfg(all(test, feature = "networks", target_os = "linux"))]
+mod simulated;
 #[cfg(any(feature = "numeric", feature = "sync"))]
 mod threads;
 #[cfg(all(feature = "networks", target_os = "linux"))]

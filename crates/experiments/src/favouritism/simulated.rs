@@ -1,17 +1,15 @@
 //! False alarms and favours that are found, by simulation: downloads over the model of the experiment's links, on a
 //! virtual clock, judged as its claims are.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use ascertain_engine::experiment::Experiment;
-use ascertain_netlab::model::{Fate, Flow, Line};
+use ascertain_netlab::model::Line;
 use ascertain_stats::{Judge, Verdict};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::super::{CHEATING, FAIR, Favouritism};
 use super::*;
+use crate::simulated::{SEGMENT_BYTES, Sender, download};
 
 const RUNS: u64 = 500;
 const CHEATS: u64 = 100;
@@ -19,41 +17,6 @@ const ERROR: f64 = 0.01;
 /// The favour that is looked for.
 const FAVOUR: f64 = 1.2;
 const MOST_TRIALS: u64 = 300;
-const SEGMENT_BYTES: usize = FULL_SEGMENT_BYTES as usize;
-
-/// Somebody who downloads: one's own, a stream of the speed test, or others with another program.
-struct Sender {
-    flow: Flow,
-    /// As Reno has them: the window grows by a segment for each that arrives, or for a whole window; loss halves it.
-    window_segments: f64,
-    threshold_segments: f64,
-    under_way: u32,
-    last_halved_ns: u64,
-    /// Until when it downloads.
-    end_ns: u64,
-    counted_bytes: u64,
-}
-
-impl Sender {
-    fn new(port: u16, end_ns: u64) -> Self {
-        let flow = Flow { source: ([198, 18, 1, 1], port).into(), destination: ([198, 18, 0, 1], 50_000).into() };
-        let (window_segments, threshold_segments) = (10.0, f64::INFINITY);
-        Self { flow, window_segments, threshold_segments, under_way: 0, last_halved_ns: 0, end_ns, counted_bytes: 0 }
-    }
-
-    fn learns(&mut self, now_ns: u64, sent_ns: u64, has_arrived: bool, is_counted: bool) {
-        self.under_way -= 1;
-        if has_arrived {
-            let is_slow_start = self.window_segments < self.threshold_segments;
-            self.window_segments += if is_slow_start { 1.0 } else { 1.0 / self.window_segments };
-            self.counted_bytes += if is_counted { FULL_SEGMENT_BYTES } else { 0 };
-        } else if sent_ns >= self.last_halved_ns {
-            self.window_segments = (self.window_segments / 2.0).max(1.0);
-            self.threshold_segments = self.window_segments;
-            self.last_halved_ns = now_ns;
-        }
-    }
-}
 
 /// One's own throughput in a trial's arm [B/s], on a line that is so many times as fast as usual.
 fn throughput(arm: &Arm, streams: u64, others: u64, speed: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
@@ -64,31 +27,20 @@ fn throughput(arm: &Arm, streams: u64, others: u64, speed: f64, rng: &mut Xoshir
     conditions.rate_bits_per_s = conditions.rate_bits_per_s.map(|rate| (rate as f64 * speed) as u64);
     (conditions.loss, conditions.seed) = (0.002, rng.random());
     let mut line = Line::new(&conditions).unwrap();
-    let mut senders = vec![Sender::new(OWN_PORT, end_ns)];
-    senders.extend((0..streams).map(|_| Sender::new(TEST_PORT, end_ns)));
-    // When a sender learns something: it begins, or a segment of that moment arrived, or did not.
-    let mut events: BinaryHeap<_> = (0..senders.len()).map(|index| Reverse((0, index, 0, None))).collect();
-    for _ in 0..others {
+    // One's own, a stream of the speed test, or others with another program.
+    let mut senders = vec![Sender::new(OWN_PORT, 0, end_ns)];
+    senders.extend((0..streams).map(|_| Sender::new(TEST_PORT, 0, end_ns)));
+    senders.extend((0..others).map(|_| {
         let begin_ns = rng.random_range(0..end_ns);
-        events.push(Reverse((begin_ns, senders.len(), begin_ns, None)));
-        senders.push(Sender::new(443, rng.random_range(begin_ns..=end_ns)));
-    }
-    while let Some(Reverse((now_ns, index, sent_ns, has_arrived))) = events.pop() {
-        let sender = &mut senders[index];
-        if let Some(has_arrived) = has_arrived {
-            sender.learns(now_ns, sent_ns, has_arrived, (start_ns..end_ns).contains(&now_ns));
+        Sender::new(443, begin_ns, rng.random_range(begin_ns..=end_ns))
+    }));
+    let mut counted_bytes = 0;
+    download(&mut line, rtt_ns, senders, |index, now_ns| {
+        if index == 0 && (start_ns..end_ns).contains(&now_ns) {
+            counted_bytes += SEGMENT_BYTES;
         }
-        while now_ns < sender.end_ns && f64::from(sender.under_way) + 1.0 <= sender.window_segments {
-            sender.under_way += 1;
-            let (learns_ns, has_arrived) = match line.offer(now_ns, SEGMENT_BYTES, sender.flow) {
-                Fate::Due(due_ns) => (due_ns + rtt_ns / 2, true),
-                // What came behind it shows that.
-                Fate::Dropped(_) => (now_ns + rtt_ns, false),
-            };
-            events.push(Reverse((learns_ns, index, now_ns, Some(has_arrived))));
-        }
-    }
-    senders[0].counted_bytes as f64 * 1e9 / (end_ns - start_ns) as f64
+    });
+    counted_bytes as f64 * 1e9 / (end_ns - start_ns) as f64
 }
 
 /// What a run says of the favour, over a link of that kind and of any speed.

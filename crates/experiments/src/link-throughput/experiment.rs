@@ -1,7 +1,6 @@
 //! Link throughput: how much goes through a network, to a listener and back, and what that costs.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
-mod bucket;
 #[cfg(target_os = "linux")]
 mod iperf3;
 #[cfg(target_os = "linux")]

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use ascertain_engine::experiment::TargetError;
 use ascertain_netlab::installed::Running;
-use ascertain_netlab::throughput::{Direction, Plan, Transport};
+use ascertain_netlab::throughput::{Curve, Direction, Plan, Transport};
 use ascertain_netlab::{Side, now_ns};
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::tether::tether;
 use serde_json::Value;
 
-use super::bucket::Curve;
 use super::throughputs::Seen;
 use crate::links::{failed, wait};
 
@@ -36,7 +35,7 @@ pub fn measured(plan: &Plan, server: &Running, near: &Side, stop: &Stop) -> Resu
 }
 
 fn said(plan: &Plan, server: &Running, near: &Side, stop: &Stop) -> Result<Value, TargetError> {
-    let seconds = (plan.left_out + plan.counted()).as_nanos().div_ceil(1_000_000_000);
+    let seconds = plan.time().as_nanos().div_ceil(1_000_000_000);
     let (address, port) = (server.address().ip().to_string(), server.address().port().to_string());
     let mut command = Command::new("iperf3");
     command.args(["--client", &address, "--port", &port, "--json", "--get-server-output"]);
@@ -84,7 +83,7 @@ fn seen(plan: &Plan, said: &Value) -> Option<Seen> {
     let is_up = plan.direction == Direction::Up;
     let (near, far) = (said["intervals"].as_array()?, said["server_output_json"]["intervals"].as_array()?);
     let (sender, receiver) = if is_up { (near, far) } else { (far, near) };
-    let (from_s, to_s) = (plan.left_out.as_secs_f64(), (plan.left_out + plan.counted()).as_secs_f64());
+    let (from_s, to_s) = ((plan.interval * plan.left_out).as_secs_f64(), plan.time().as_secs_f64());
     let shortest_s = plan.interval.as_secs_f64() / 2.0;
     // Its intervals begin and end when it happens to look.
     let counts = |interval: &&Value| {
@@ -100,7 +99,10 @@ fn seen(plan: &Plan, said: &Value) -> Option<Seen> {
         let rate = interval["sum"]["bits_per_second"].as_f64()? / 8.0;
         Some((rate * plan.interval.as_secs_f64()) as u64)
     };
-    let bytes = arrived.iter().map(bytes_each).collect::<Option<Vec<u64>>>()?;
+    // Where they are is all that is known of those before.
+    let left_out = plan.left_out as usize;
+    let counted = arrived.iter().map(bytes_each).collect::<Option<Vec<u64>>>()?;
+    let bytes = [vec![0; left_out], counted].concat();
     let received_bytes: Option<f64> = sum(&all, "bytes");
     let end = &said["end"];
     let cpu = |of: &str| {
@@ -116,7 +118,7 @@ fn seen(plan: &Plan, said: &Value) -> Option<Seen> {
     let rtt_us = rtts.iter().filter_map(|stream| stream["rtt"].as_f64()).reduce(f64::max);
     let jitter_ms = arrived.last().and_then(|interval| interval["sum"]["jitter_ms"].as_f64());
     Some(Seen {
-        curve: Curve { left_out: plan.left_out, left_out_bytes: 0, interval: plan.interval, bytes },
+        curve: Curve { interval: plan.interval, bytes, left_out },
         received_bytes: received_bytes? as u64,
         retransmitted: sum(&sent, "retransmits"),
         round_trip_ns: rtt_us.map(|us| us * 1e3),

@@ -30,7 +30,6 @@ fn word<'a>(arm: &'a Arm, factor: &str) -> &'a str {
 }
 
 pub fn plan_of(arm: &Arm) -> Result<Plan, TargetError> {
-    let ms = |factor| arm.integer(factor).map(Duration::from_millis);
     let transport = if word(arm, "protocol") == UDP {
         let rate_bits_per_s = arm.integer("udp_kbit_s")? * 1_000;
         Transport::Udp { rate_bits_per_s, datagram_bytes: arm.integer("datagram_bytes")? as u32 }
@@ -42,10 +41,12 @@ pub fn plan_of(arm: &Arm) -> Result<Plan, TargetError> {
         BOTH => Direction::Both,
         _ => Direction::Down,
     };
-    let (interval, measured) = (ms("interval_ms")?, ms("measured_ms")?);
-    let intervals = measured.as_nanos().div_ceil(interval.as_nanos().max(1));
-    let (streams, intervals) = (arm.integer("streams")? as u32, u32::try_from(intervals).unwrap_or(u32::MAX));
-    Ok(Plan { transport, direction, streams, left_out: ms("left_out_ms")?, interval, intervals })
+    let interval_ms = arm.integer("interval_ms")?;
+    // There is none that is left out in part, or counted.
+    let intervals = |factor| arm.integer(factor).map(|ms| ms.div_ceil(interval_ms.max(1)) as u32);
+    let (streams, interval) = (arm.integer("streams")? as u32, Duration::from_millis(interval_ms));
+    let (left_out, intervals) = (intervals("left_out_ms")?, intervals("measured_ms")?);
+    Ok(Plan { transport, direction, streams, interval, left_out, intervals })
 }
 
 /// Somebody's listener; none for ours.
@@ -166,3 +167,7 @@ fn start_iperf3(arm: &Arm, link: &RunningLink, address: SocketAddr) -> Result<Ru
     let place = |command: &mut _| link.far().enter(command);
     program.start_where(place, || link.near().connect(address)).map_err(failed)
 }
+
+#[cfg(test)]
+#[path = "simulated.rs"]
+mod simulated;

@@ -17,7 +17,7 @@ fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
 }
 
 fn short(levels: &[(&'static str, Level)]) -> Vec<(&'static str, Level)> {
-    let short = [("left_out_ms", 50), ("interval_ms", 20), ("measured_ms", 200)];
+    let short = [("left_out_ms", 60), ("interval_ms", 20), ("measured_ms", 200)];
     short.into_iter().map(|(factor, ms)| (factor, Level::from(ms))).chain(levels.iter().cloned()).collect()
 }
 
@@ -49,7 +49,7 @@ fn ways_have_their_metrics() {
         assert_eq!(metrics_of(&out), metrics, "{arm}: {out:?}");
         let rates: Vec<_> = out.iter().filter(|sample| sample.metric == THROUGHPUT).collect();
         assert_eq!(rates.len(), 10);
-        assert_eq!((rates[0].offset_ns, rates[9].offset_ns), (50_000_000, 230_000_000));
+        assert_eq!((rates[0].offset_ns, rates[9].offset_ns), (60_000_000, 240_000_000));
     }
 }
 

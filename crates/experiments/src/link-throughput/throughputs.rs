@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 use ascertain_netlab::Error;
-use ascertain_netlab::throughput::{Flow, Measured, Plan, measure};
+use ascertain_netlab::throughput::{Bucket, Curve, Flow, Measured, Plan, measure};
 use ascertain_sys::interrupt::Stop;
 
-use super::bucket::{Bucket, Curve};
 use super::places::{Place, bucket_of, plan_of};
 use super::{
     BURST, FAR_CPU, IPERF3, JITTER, LATE, LOST, NEAR_CPU, RAN_OUT, REFILL, REORDERED, RETRANSMITTED, ROUND_TRIP,
@@ -35,20 +34,19 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn of(measured: &Measured, plan: &Plan) -> Self {
-        let bytes = measured.bytes();
-        let counted: u64 = bytes.iter().sum();
+    fn of(measured: &Measured) -> Self {
+        let curve = measured.curve();
+        let counted: u64 = curve.bytes.iter().skip(curve.left_out).sum();
         let flows = &measured.flows;
         let sum = |of: fn(&Flow) -> u64| flows.iter().map(of).sum::<u64>();
-        let left_out_bytes = sum(|flow| flow.receiver.left_out_bytes);
         let tcp: Vec<_> = flows.iter().filter_map(|flow| flow.sender.tcp.as_ref()).collect();
         let arrived = sum(|flow| flow.receiver.datagrams);
         let largest = |of: &dyn Fn(&Flow) -> u64| flows.iter().map(of).max().map(|most| most as f64);
         let rtt_us = tcp.iter().map(|tcp| tcp.rtt_us).max();
         let per_gigabyte = |ns: u64| (counted > 0).then(|| ns as f64 * 1e9 / counted as f64);
         Self {
-            curve: Curve { left_out: plan.left_out, left_out_bytes, interval: plan.interval, bytes },
-            received_bytes: left_out_bytes + counted,
+            received_bytes: curve.bytes.iter().sum(),
+            curve,
             retransmitted: (!tcp.is_empty())
                 .then(|| tcp.iter().map(|tcp| tcp.retransmitted_segments).sum::<u64>() as f64),
             round_trip_ns: rtt_us.map(|us| f64::from(us) * 1e3),
@@ -62,8 +60,8 @@ impl Seen {
 
     fn push(&self, out: &mut Samples) {
         let Curve { left_out, interval, .. } = self.curve;
-        for (number, rate) in (0..).zip(self.curve.rates()) {
-            let offset_ns = (left_out + interval * number).as_nanos() as u64;
+        for (number, rate) in (left_out as u64..).zip(self.curve.rates()) {
+            let offset_ns = interval.as_nanos() as u64 * number;
             out.push_sample(Sample { metric: THROUGHPUT, key: "".into(), offset_ns, value: rate, status: Status::Ok });
         }
         let found = self.around.and_then(|around| Some((around, Bucket::of(&self.curve)?)));
@@ -135,10 +133,10 @@ impl Target {
                     Error::Stopped => TargetError::Interrupted,
                     error => TargetError::Failed(format!("{address}: {error}")),
                 })?;
-                Seen::of(&measured, &self.plan)
+                Seen::of(&measured)
             }
         };
-        if seen.curve.bytes.iter().all(|bytes| *bytes == 0) {
+        if seen.curve.rates().iter().all(|rate| *rate == 0.0) {
             return Err(failed("nothing arrived while it was measured: give it more `measured_ms`"));
         }
         Ok(seen)

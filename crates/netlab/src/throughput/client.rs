@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ascertain_sys::clock::now_ns;
 
 use super::Token;
+use super::bucket::Curve;
 use super::clock::Offset;
 use super::counting::{Allowance, End, Over, Timing};
 use super::datagrams::{Header, KNOCK};
@@ -73,6 +74,8 @@ impl Reach for (&crate::Side, SocketAddr) {
 /// What was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
+    /// What was asked for.
+    pub plan: Plan,
     /// Each flow, in the order of their numbers.
     pub flows: Vec<Flow>,
     /// What the listener's clock said more than ours.
@@ -91,15 +94,15 @@ pub struct Flow {
 }
 
 impl Measured {
-    /// What arrived by interval, by all flows.
+    /// What arrived, by all flows.
     #[must_use]
-    pub fn bytes(&self) -> Vec<u64> {
-        let mut sum = Vec::new();
+    pub fn curve(&self) -> Curve {
+        let Plan { interval, left_out, intervals, .. } = self.plan;
+        let mut bytes = vec![0; (left_out + intervals) as usize];
         for flow in &self.flows {
-            sum.resize(flow.receiver.bytes.len().max(sum.len()), 0);
-            sum.iter_mut().zip(&flow.receiver.bytes).for_each(|(sum, bytes)| *sum += bytes);
+            bytes.iter_mut().zip(&flow.receiver.bytes).for_each(|(sum, bytes)| *sum += bytes);
         }
-        sum
+        Curve { interval, left_out: left_out as usize, bytes }
     }
 
     /// What the near and the far end's threads took of CPUs, without what was left out.
@@ -183,7 +186,7 @@ fn measure_once(
         let (sender, receiver) = if is_up { (ours, theirs) } else { (theirs, ours) };
         Flow { is_up, sender, receiver }
     });
-    Ok(Measured { flows: flows.collect(), clock })
+    Ok(Measured { plan: plan.clone(), flows: flows.collect(), clock })
 }
 
 impl From<Over> for Error {

@@ -10,10 +10,8 @@ use super::Plan;
 /// One end of a flow, while it was counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// What it sent or received, by interval.
+    /// What it sent or received, by interval, from the first one that is left out.
     pub bytes: Vec<u64>,
-    /// The same of what was left out at the beginning.
-    pub left_out_bytes: u64,
     /// The CPU time of its thread, with what the kernel did in it. Datagrams that arrive at a listener have one thread;
     /// its time is the first flow's.
     pub cpu_ns: u64,
@@ -68,9 +66,9 @@ fn tcp_of(_: &TcpStream) -> Option<Tcp> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
     pub zero_ns: u64,
-    /// What is left out before it counts.
-    pub left_out_ns: u64,
     pub interval_ns: u64,
+    /// So many intervals are left out before it counts.
+    pub left_out: u32,
     pub intervals: u32,
     /// For that long a sender goes on when nothing counts any more, and a receiver of datagrams waits for the last: the
     /// other end may be as late.
@@ -81,18 +79,17 @@ impl Timing {
     pub fn new(plan: &Plan, zero_ns: u64, bound_ns: u64) -> Self {
         /// A machine may be busy; nobody is to wait for long because of what somebody says.
         const SLACK_NS: [u64; 2] = [20_000_000, 2_000_000_000];
-        let ns = |time: std::time::Duration| time.as_nanos() as u64;
         Self {
             zero_ns,
-            left_out_ns: ns(plan.left_out),
-            interval_ns: ns(plan.interval),
+            interval_ns: plan.interval.as_nanos() as u64,
+            left_out: plan.left_out,
             intervals: plan.intervals,
             slack_ns: SLACK_NS[0] + bound_ns.saturating_mul(2).min(SLACK_NS[1]),
         }
     }
 
     fn begin_ns(&self) -> u64 {
-        self.zero_ns + self.left_out_ns
+        self.zero_ns + self.interval_ns * u64::from(self.left_out)
     }
 
     pub fn end_ns(&self) -> u64 {
@@ -106,7 +103,7 @@ impl Timing {
 
     /// Whether it counts what was sent that long after zero.
     pub fn counts(&self, sent_ns: u64) -> bool {
-        (self.left_out_ns..self.left_out_ns + self.interval_ns * u64::from(self.intervals)).contains(&sent_ns)
+        (self.begin_ns() - self.zero_ns..self.end_ns() - self.zero_ns).contains(&sent_ns)
     }
 }
 
@@ -156,7 +153,7 @@ pub(super) struct Counting<'a> {
 impl<'a> Counting<'a> {
     /// Of a connection, or of datagrams.
     pub fn new(timing: Timing, stream: Option<&'a TcpStream>) -> Self {
-        let end = End { bytes: vec![0; timing.intervals as usize], ..End::default() };
+        let end = End { bytes: vec![0; (timing.left_out + timing.intervals) as usize], ..End::default() };
         Self { timing, stream, end, before: None, is_done: false }
     }
 
@@ -180,11 +177,8 @@ impl<'a> Counting<'a> {
     /// Bytes were sent or have arrived.
     pub fn add(&mut self, now_ns: u64, bytes: usize) {
         self.at(now_ns);
-        let counted = match now_ns.checked_sub(self.timing.begin_ns()) {
-            None => Some(&mut self.end.left_out_bytes),
-            Some(since_ns) => self.end.bytes.get_mut((since_ns / self.timing.interval_ns) as usize),
-        };
-        if let Some(counted) = counted {
+        let since_ns = now_ns.saturating_sub(self.timing.zero_ns);
+        if let Some(counted) = self.end.bytes.get_mut((since_ns / self.timing.interval_ns) as usize) {
             *counted += bytes as u64;
         }
     }

@@ -198,10 +198,9 @@ fn words_of_plan(plan: &Plan) -> [u64; 7] {
         Transport::Tcp => (0, 0),
         Transport::Udp { rate_bits_per_s, datagram_bytes } => (rate_bits_per_s, datagram_bytes.into()),
     };
-    let [left_out_ns, interval_ns] =
-        [plan.left_out, plan.interval].map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-    let (streams, intervals) = (plan.streams.into(), plan.intervals.into());
-    [rate_bits_per_s, datagram_bytes, direction, streams, left_out_ns, interval_ns, intervals]
+    let interval_ns = u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX);
+    let [streams, left_out, intervals] = [plan.streams, plan.left_out, plan.intervals].map(u64::from);
+    [rate_bits_per_s, datagram_bytes, direction, streams, interval_ns, left_out, intervals]
 }
 
 fn plan_of(words: &mut Words) -> Option<Plan> {
@@ -216,8 +215,9 @@ fn plan_of(words: &mut Words) -> Option<Plan> {
         _ => return None,
     };
     let streams = words.next_u32()?;
-    let [left_out, interval] = [words.next()?, words.next()?].map(Duration::from_nanos);
-    Some(Plan { transport, direction, streams, left_out, interval, intervals: words.next_u32()? })
+    let interval = Duration::from_nanos(words.next()?);
+    let (left_out, intervals) = (words.next_u32()?, words.next_u32()?);
+    Some(Plan { transport, direction, streams, interval, left_out, intervals })
 }
 
 /// A name of 16 characters at most, which those of congestion controls are.
@@ -246,7 +246,6 @@ fn words_of_end(flow: u32, end: &End) -> Vec<u64> {
         words.extend([*rtt_us, *rtt_min_us, *mss_bytes, *path_mtu_bytes].map(u64::from));
         words.extend(words_of_name(congestion_control));
     }
-    words.push(end.left_out_bytes);
     words.extend(&end.bytes);
     words
 }
@@ -266,9 +265,8 @@ fn end_of(words: &mut Words) -> Option<End> {
         }),
         _ => return None,
     };
-    let left_out_bytes = words.next()?;
     let bytes = std::iter::from_fn(|| words.next()).collect();
-    Some(End { cpu_ns, left_out_bytes, bytes, tcp, datagrams, reordered, duplicates, jitter_ns })
+    Some(End { cpu_ns, bytes, tcp, datagrams, reordered, duplicates, jitter_ns })
 }
 
 /// A control connection.

@@ -8,7 +8,7 @@
 //! let listener = Listener::bind("127.0.0.1:0".parse()?, token.clone(), Limits::default())?;
 //! let plan = Plan { intervals: 2, ..Plan::default() };
 //! let measured = measure(&listener.address(), &token, &plan, &|| false)?;
-//! assert_eq!(measured.bytes().len(), 2);
+//! assert_eq!(measured.curve().bytes.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -21,6 +21,7 @@
 //! Both ends count in intervals that begin at one moment. What separates their clocks is estimated from round trips on
 //! the control connection: it is known to half of the shortest one.
 
+mod bucket;
 mod client;
 mod clock;
 mod counting;
@@ -32,6 +33,7 @@ mod plan;
 mod stream;
 mod token;
 
+pub use bucket::{Bucket, Curve};
 pub use client::{Flow, Measured, Reach, measure};
 pub use clock::Offset;
 pub use counting::{End, Tcp};

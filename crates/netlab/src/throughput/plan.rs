@@ -11,11 +11,11 @@ pub struct Plan {
     pub direction: Direction,
     /// How many flows go each way.
     pub streams: u32,
-    /// What is left out at the beginning: until connections have found their rate.
-    pub left_out: Duration,
     /// What bytes are counted in.
     pub interval: Duration,
-    /// How many of them.
+    /// How many of them are left out at the beginning: until connections have found their rate.
+    pub left_out: u32,
+    /// How many follow.
     pub intervals: u32,
 }
 
@@ -48,14 +48,8 @@ impl Default for Plan {
     /// A tenth of a second of one connection from the listener.
     fn default() -> Self {
         let interval = Duration::from_millis(10);
-        Self {
-            transport: Transport::Tcp,
-            direction: Direction::Down,
-            streams: 1,
-            left_out: Duration::ZERO,
-            interval,
-            intervals: 10,
-        }
+        let (transport, direction) = (Transport::Tcp, Direction::Down);
+        Self { transport, direction, streams: 1, interval, left_out: 0, intervals: 10 }
     }
 }
 
@@ -68,10 +62,10 @@ const MOST_DATAGRAM_BYTES: u32 = 65_507;
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Plan {
-    /// How long it is counted.
+    /// How long it takes, with what is left out.
     #[must_use]
-    pub fn counted(&self) -> Duration {
-        self.interval.saturating_mul(self.intervals)
+    pub fn time(&self) -> Duration {
+        self.interval.saturating_mul(self.left_out.saturating_add(self.intervals))
     }
 
     /// Whether each flow goes to the listener, in the order of their numbers.
@@ -96,11 +90,13 @@ impl Plan {
                 rate_bits_per_s > 0 && (HEADER_BYTES as u32..=MOST_DATAGRAM_BYTES).contains(&datagram_bytes)
             }
         };
-        let is_counted = self.interval >= SHORTEST_INTERVAL && (1..=MOST_INTERVALS).contains(&self.intervals);
+        let is_counted = self.interval >= SHORTEST_INTERVAL
+            && (1..=MOST_INTERVALS).contains(&self.intervals)
+            && self.left_out <= MOST_INTERVALS - self.intervals;
         if !(1..=MOST_STREAMS).contains(&self.streams) || !is_sent || !is_counted {
             return Err(Refusal::Plan);
         }
-        if self.left_out.saturating_add(self.counted()) > most {
+        if self.time() > most {
             return Err(Refusal::TooLong { most_s: most.as_secs() });
         }
         Ok(())

@@ -1,0 +1,259 @@
+//! A token bucket, as what arrives through it shows it.
+
+use std::time::Duration;
+
+/// What arrived, and when.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Curve {
+    /// What it is cut into, from the beginning.
+    pub interval: Duration,
+    /// What arrived in each.
+    pub bytes: Vec<u64>,
+    /// So many of them are left out where a rate is asked for: connections had not found theirs.
+    pub left_out: usize,
+}
+
+impl Curve {
+    /// Bytes a second, by interval, behind those that are left out.
+    #[must_use]
+    pub fn rates(&self) -> Vec<f64> {
+        let interval_s = self.interval.as_secs_f64();
+        self.bytes.iter().skip(self.left_out).map(|bytes| *bytes as f64 / interval_s).collect()
+    }
+}
+
+/// A bucket that was full at the beginning, and ran out: credit for bursts, as machines have it whose network is fast
+/// until it is used up. What [`model::TokenBucket`](crate::model::TokenBucket) does, found again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bucket {
+    /// What it held.
+    pub burst_bytes: f64,
+    /// What it is filled with, which is what goes through when it has run out.
+    pub bytes_per_s: f64,
+    /// When it ran out, since the beginning.
+    pub ran_out: Duration,
+}
+
+/// What goes through a bucket that has run out is steady: by that much of it, at most, do parts of it vary (one standard
+/// deviation). Where others came who stay, one's own part of a link varies by more.
+const STEADY: f64 = 0.05;
+/// So many parts are compared, each of as many intervals as there are for it: one alone may hold few packets.
+const PARTS: usize = 6;
+/// So many intervals on either side of the moment tell when it was.
+const AROUND: usize = 3;
+
+impl Bucket {
+    /// The bucket behind a curve, where its rate falls once and stays there.
+    ///
+    /// It says of the bytes that arrived what the bucket was: where that counts headers, too, it is so much larger.
+    #[must_use]
+    pub fn of(curve: &Curve) -> Option<Self> {
+        let interval_s = curve.interval.as_secs_f64();
+        let rates = curve.rates();
+        let change = LevelChange::of(&rates).filter(|change| change.after < change.before)?;
+        // Whichever interval it was in had a part of either rate.
+        let slow = &rates[change.at + 1..];
+        let parts: Vec<f64> = slow.chunks_exact((slow.len() / PARTS).max(1)).map(mean).collect();
+        if around_mean(&parts) > (STEADY * change.after).powi(2) * parts.len() as f64 {
+            return None;
+        }
+        let [fast, slow] = [change.before, change.after].map(|rate| rate * interval_s);
+        let at = curve.left_out + change.at;
+        let from = at.saturating_sub(AROUND);
+        let around = &curve.bytes[from..(at + AROUND).min(curve.bytes.len())];
+        let excess = around.iter().sum::<u64>() as f64 - slow * around.len() as f64;
+        let fast_intervals = (excess / (fast - slow)).clamp(0.0, around.len() as f64);
+        // What is filled in while it is full is lost: until connections are faster than that.
+        let spent = |spent: f64, bytes: &u64| (spent + *bytes as f64 - slow).max(0.0);
+        let burst_bytes = curve.bytes[..from].iter().fold(0.0, spent) + fast_intervals * (fast - slow);
+        let ran_out = Duration::try_from_secs_f64((from as f64 + fast_intervals) * interval_s).ok()?;
+        Some(Self { burst_bytes, bytes_per_s: change.after, ran_out })
+    }
+}
+
+/// A series whose level changes once, for good.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct LevelChange {
+    /// The first value of the new level, or the one in which it changed.
+    at: usize,
+    /// Its level until then, and from then on: the mean of all but the tenth at either end.
+    before: f64,
+    after: f64,
+}
+
+/// Fewer values are no level.
+const FEWEST: usize = 6;
+/// The share of pairs of a value before and one after that must differ in the direction of the change.
+const APART: f64 = 0.97;
+/// A change by less of the larger level may be the network's own.
+const LEAST: f64 = 0.2;
+/// What two levels leave unexplained is at most that share of what a line leaves, which drifts.
+const OF_A_LINE: f64 = 0.6;
+
+impl LevelChange {
+    /// The split that leaves least, if the two levels it makes are far apart, and the values of each too.
+    /// The thresholds are such that fair networks with others' traffic are hardly ever said to change: see the tests.
+    fn of(values: &[f64]) -> Option<Self> {
+        let (at, left) = best_split(values)?;
+        let [before, after] = [&values[..at], &values[at..]];
+        let levels = [before, after].map(level);
+        let [low, high] = if levels[0] < levels[1] { [before, after] } else { [after, before] };
+        let sorted = sorted(high);
+        let larger: usize = low.iter().map(|low| high.len() - sorted.partition_point(|high| high <= low)).sum();
+        let is_apart = larger as f64 >= APART * low.len() as f64 * high.len() as f64;
+        let is_large = (levels[0] - levels[1]).abs() >= LEAST * levels[0].max(levels[1]);
+        let is_level = left <= OF_A_LINE * around_line(values);
+        (is_apart && is_large && is_level).then(|| Self { at, before: levels[0], after: levels[1] })
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The squares of what the mean leaves.
+fn around_mean(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+/// Where two means leave least, and the squares of what they leave.
+fn best_split(values: &[f64]) -> Option<(usize, f64)> {
+    let (mean, all) = (mean(values), around_mean(values));
+    let mut sum = 0.0;
+    let sums: Vec<f64> = values.iter().map(|value| (sum, sum += value - mean).0).collect();
+    // What lies before a split is as much above the mean of all as the rest is below.
+    let left = |at: usize| {
+        let parts = 1.0 / at as f64 + 1.0 / (values.len() - at) as f64;
+        (at, (all - sums[at] * sums[at] * parts).max(0.0))
+    };
+    let splits = FEWEST..(values.len() + 1).saturating_sub(FEWEST);
+    splits.map(left).min_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+/// The squares of what the best line leaves.
+fn around_line(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let (mean_at, mean) = ((count - 1.0) / 2.0, mean(values));
+    let centred = || values.iter().enumerate().map(|(at, value)| (at as f64 - mean_at, value - mean));
+    let slope = centred().map(|(at, value)| at * value).sum::<f64>() / centred().map(|(at, _)| at * at).sum::<f64>();
+    centred().map(|(at, value)| (value - slope * at).powi(2)).sum()
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn level(values: &[f64]) -> f64 {
+    let cut = values.len() / 10;
+    mean(&sorted(values)[cut..values.len() - cut])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::{Conditions, Fate, Flow, Line, TokenBucket};
+
+    fn curve(bytes: Vec<u64>) -> Curve {
+        Curve { interval: Duration::from_millis(100), bytes, left_out: 0 }
+    }
+
+    /// 10 MB/s until 1.25 s, and 2 from then on.
+    #[test]
+    fn a_bucket_is_found_between_intervals() {
+        let mut bytes = vec![1_000_000; 12];
+        bytes.push(600_000);
+        bytes.extend([200_000; 15]);
+        let bucket = Bucket::of(&curve(bytes.clone())).unwrap();
+        assert_eq!((bucket.burst_bytes.round(), bucket.bytes_per_s), (10_000_000.0, 2_000_000.0));
+        assert_eq!(bucket.ran_out.as_micros(), 1_250_000);
+        // What is left out is spent too, but for what is lost while the bucket is full.
+        let late = Bucket::of(&Curve { left_out: 5, ..curve([&[0, 0, 100_000][..], &bytes].concat()) }).unwrap();
+        assert_eq!((late.burst_bytes.round(), late.ran_out.as_micros()), (10_000_000.0, 1_550_000));
+    }
+
+    #[test]
+    fn what_is_no_bucket_is_none() {
+        let of = |bytes: Vec<u64>| Bucket::of(&curve(bytes));
+        let steps = |levels: &[u64]| levels.iter().flat_map(|level| [*level; 10]).collect::<Vec<_>>();
+        for bytes in [
+            vec![],
+            vec![7],
+            vec![0; 30],
+            vec![7; 30],
+            // Too short to be a level, and too small to be a change.
+            vec![9, 9, 9, 9, 9, 1, 1, 1, 1, 1],
+            steps(&[100, 85]),
+            // It rises; it falls and comes back; it drifts.
+            steps(&[1, 9]),
+            steps(&[9, 1, 9]),
+            (0..40).rev().collect(),
+            vec![u64::MAX >> 12; 12],
+        ] {
+            assert_eq!(of(bytes.clone()), None, "{bytes:?}");
+        }
+        assert!(of(steps(&[9, 9, 1])).is_some());
+    }
+
+    /// What arrives by a line with a bucket, of a source that is always a little faster than the line.
+    fn arrives(bucket: TokenBucket, rate_bits_per_s: u64, interval_ns: u64, bytes: usize, delay_ns: u64) -> Vec<u64> {
+        let conditions = Conditions {
+            rate_bits_per_s: Some(rate_bits_per_s),
+            delay: Duration::from_nanos(delay_ns),
+            queue_bytes: 20 * bytes,
+            bucket: Some(bucket),
+            ..Conditions::default()
+        };
+        let mut line = Line::new(&conditions).unwrap();
+        let flow = Flow { source: ([198, 18, 0, 1], 1).into(), destination: ([198, 18, 1, 1], 2).into() };
+        let mut arrived = vec![0; 60];
+        let each_ns = bytes as u64 * 7_500_000_000 / rate_bits_per_s;
+        for number in 0..60 * interval_ns / each_ns {
+            if let Fate::Due(due_ns) = line.offer(number * each_ns, bytes, flow)
+                && let Some(arrived) = arrived.get_mut((due_ns / interval_ns) as usize)
+            {
+                *arrived += bytes as u64;
+            }
+        }
+        arrived
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50))]
+
+        #[test]
+        fn a_bucket_of_the_model_is_found_within_5_percent(
+            rate_mbit_s in 10_u64..100,
+            share in 0.05_f64..0.7,
+            ran_out in 12.0_f64..45.0,
+            interval_ms in 20_u64..60,
+            delay_ms in 0_u64..10,
+            segment_bytes in 500_usize..1_500,
+        ) {
+            let rate_bits_per_s = rate_mbit_s * 1_000_000;
+            let refill = (rate_bits_per_s as f64 * share) as u64;
+            let ran_out_s = ran_out * interval_ms as f64 * 1e-3;
+            let burst_bytes = ((rate_bits_per_s - refill) as f64 / 8.0 * ran_out_s) as u64;
+            let bucket = TokenBucket { burst_bytes, rate_bits_per_s: refill };
+            let interval = Duration::from_millis(interval_ms);
+            let interval_ns = interval_ms * 1_000_000;
+            // An interval that holds few segments says little.
+            prop_assume!(refill * interval_ms / 8_000 > 10 * segment_bytes as u64);
+            let bytes = arrives(bucket, rate_bits_per_s, interval_ns, segment_bytes, delay_ms * 1_000_000);
+            let found = Bucket::of(&Curve { interval, bytes, left_out: 1 }).unwrap();
+            // As it arrives.
+            let ran_out_s = ran_out_s + delay_ms as f64 * 1e-3;
+            for (found, is) in [
+                (found.burst_bytes, burst_bytes as f64),
+                (found.bytes_per_s, refill as f64 / 8.0),
+                (found.ran_out.as_secs_f64(), ran_out_s),
+            ] {
+                prop_assert!((found / is - 1.0).abs() < 0.05, "{} instead of {}", found, is);
+            }
+        }
+    }
+}
