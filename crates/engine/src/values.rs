@@ -95,6 +95,11 @@ impl Bounds {
         }
     }
 
+    /// This number and another together.
+    pub fn plus(self, other: Bounds) -> Bounds {
+        Bounds { low: self.low + other.low, high: self.high + other.high }
+    }
+
     /// This number less another.
     pub fn less(self, other: Bounds) -> Bounds {
         match (self.value(), other.value()) {

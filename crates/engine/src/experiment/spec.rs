@@ -91,6 +91,11 @@ pub enum Plot {
         /// The metric's name.
         metric: String,
     },
+    /// A time in parts, one after the other: a row an arm, a stretch a key, from its offset on.
+    Waterfall {
+        /// The metric's name.
+        metric: String,
+    },
 }
 
 /// How much memory one of a factor's units touches at some points.
@@ -369,8 +374,11 @@ pub enum Better {
 pub enum Reduce {
     /// There is one sample; it is the number. Of several, the last.
     Value,
-    /// The quantile of the samples' values (nearest rank).
+    /// The quantile of the samples' values (nearest rank). Of the times at which each of several had something, it is
+    /// the time until that share of them had.
     Quantile(f64),
+    /// The samples are parts: their sum.
+    Sum,
 }
 
 impl Reduce {
@@ -378,6 +386,7 @@ impl Reduce {
     pub(crate) fn of(self, samples: impl Iterator<Item = Bounds>, scratch: &mut Values) -> Option<Bounds> {
         match self {
             Reduce::Value => samples.last(),
+            Reduce::Sum => samples.reduce(Bounds::plus),
             Reduce::Quantile(q) => {
                 scratch.clear();
                 scratch.extend(samples);

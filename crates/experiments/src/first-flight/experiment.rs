@@ -10,7 +10,7 @@ mod places;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_netlab::http::Protocol::{self, Http1, Http2};
@@ -37,7 +37,8 @@ const HEAD: usize = 7;
 const BODY: usize = 8;
 const OVER: usize = 9;
 const TRIM: usize = 10;
-const LATE: usize = 11;
+const REQUEST: usize = 11;
+const LATE: usize = 12;
 
 /// Who answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -135,11 +136,18 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Better::Lower,
         ),
         Metric::new("trim", "how much less of it should take a round trip less", Unit::Byte, Better::Lower),
+        Metric {
+            reduce: Reduce::Sum,
+            ..Metric::time("request", "the whole of it by phase, with its connection where that is its own")
+        },
     ]
     .into_iter()
     .chain(links::metrics())
     .collect(),
-    plots: vec![Plot::Sweep { metric: "round_trips".into(), factor: "bytes".into(), footprints: Vec::new() }],
+    plots: vec![
+        Plot::Sweep { metric: "round_trips".into(), factor: "bytes".into(), footprints: Vec::new() },
+        Plot::Waterfall { metric: "request".into() },
+    ],
 });
 
 impl Experiment for FirstFlight {

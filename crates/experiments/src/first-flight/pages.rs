@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
+use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 use ascertain_netlab::http::{Connection, Offer, Request, trusting_ours};
 use ascertain_netlab::{Phase, Phases, RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
@@ -13,7 +13,8 @@ use ascertain_sys::interrupt::Stop;
 use super::cliff::{Answer, Cliff, Search, Window};
 use super::places::{LinkKey, Places, Serving, way_of};
 use super::{
-    BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUESTS, ROUND_TRIP, ROUND_TRIPS, SEARCH, TIME, TRIM, Way,
+    BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUEST, REQUESTS, ROUND_TRIP, ROUND_TRIPS, SEARCH, TIME, TRIM,
+    Way,
 };
 use crate::links::{facts, failed, watched};
 use crate::url::{Url, trusted_here};
@@ -62,6 +63,7 @@ struct Target {
 
 /// What was seen of a page.
 struct Page {
+    phases: Phases,
     connect_ns: u64,
     time_ns: u64,
     body_bytes: u64,
@@ -78,6 +80,17 @@ impl Page {
     /// What came beside its body and what is around that: tickets, in segments of their own.
     fn apart_bytes(&self) -> u64 {
         self.received_bytes.saturating_sub(self.body_bytes + self.around_bytes + self.records_bytes)
+    }
+
+    /// What each phase took, from when it began.
+    fn push_phases(&self, out: &mut Samples) {
+        for phase in Phase::ALL {
+            if let (Some(end_ns), Some(took_ns)) = (self.phases.end_ns(phase), self.phases.took_ns(phase)) {
+                let offset_ns = end_ns.saturating_sub(took_ns + self.phases.start_ns());
+                let (metric, key, value) = (REQUEST, phase.name().into(), took_ns as f64);
+                out.push_sample(Sample { metric, key, offset_ns, value, status: Status::Ok });
+            }
+        }
     }
 
     /// By how much the body is larger than what comes with the first flight, and than what takes a round trip less:
@@ -139,6 +152,7 @@ impl Target {
         if !self.idle.is_zero() {
             connection.send(&request, &mut phases).map_err(failed)?;
             sleep(self.idle);
+            phases = Phases::begin(now_ns());
         }
         let before = tcp::info(connection.socket()).map_err(failed)?;
         // Before it is written, so that who is stopped in the middle of it never has less time on the clock.
@@ -155,6 +169,7 @@ impl Target {
         let since = |count: fn(&tcp::Info) -> Option<u64>| count(&after)?.checked_sub(count(&before)?);
         let records = answer.received_bytes.div_ceil(RECORD_BYTES);
         Ok(Page {
+            phases,
             connect_ns,
             time_ns: end_ns - start_ns,
             body_bytes: answer.body_bytes,
@@ -247,6 +262,7 @@ impl Session for Pages {
                 out.push(BODY, page.body_bytes as f64);
                 out.push(OVER, over_bytes as f64);
                 out.push(TRIM, trim_bytes as f64);
+                page.push_phases(out);
             }
             Ok(())
         })

@@ -74,6 +74,11 @@ fn each_server_is_measured_in_each_way() {
                 // Of a machine that is very busy.
                 Err(error) => assert!(error.to_string().starts_with("there is no largest page"), "{error}"),
             }
+            let phases: Vec<_> = out.iter().filter(|sample| sample.metric == REQUEST).collect();
+            // None of a search; one begins when the one before it ends.
+            let of_tls = usize::from(way.tls.is_some());
+            assert_eq!(phases.len(), if bytes == SEARCH { 0 } else { 4 + of_tls }, "{phases:?}");
+            assert!(phases.windows(2).all(|two| two[0].offset_ns as f64 + two[0].value <= two[1].offset_ns as f64));
             let seen = out.iter().find(|sample| sample.metric == if bytes == SEARCH { CLIFF } else { ROUND_TRIPS });
             assert!(seen.is_none_or(|sample| sample.value >= 1.0), "{}: {seen:?}", way.name);
         }
@@ -131,6 +136,7 @@ fn bad_servers_are_errors_in_time() {
 fn the_owner_of_a_page_is_told_what_to_trim() {
     let window = Window { segments: 10, segment_bytes: 1_448 };
     let page = |body_bytes, apart_bytes| Page {
+        phases: Phases::begin(0),
         connect_ns: 0,
         time_ns: 0,
         body_bytes,

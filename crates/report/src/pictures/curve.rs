@@ -29,13 +29,9 @@ struct Curve<'a> {
 /// A metric over the time since its measurement began: a plot an arm, a line a key, the median over the trials at
 /// each time. Nothing of arms whose values were all seen at once.
 pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) -> Vec<Picture> {
-    let is_of = |series: &&Series| series.experiment == spec.id && series.metric == metric.name;
-    let series: Vec<&Series> =
-        run.series.iter().filter(is_of).filter(|series| !is_taken_back(&run.outcome, series)).collect();
-    let by_arm: Vec<&[&Series]> = series.chunk_by(|a, b| a.arm == b.arm).collect();
-    let arms: Vec<(&Arm, &str)> = by_arm.iter().map(|series| (&series[0].arm, "")).collect();
+    let by_arm = by_arm(run, spec, metric);
     let mut pictures = Vec::new();
-    for (of_arm, name) in by_arm.iter().zip(names::of_rows(&arms)) {
+    for (name, of_arm) in &by_arm {
         let curves: Vec<Curve> = of_arm.iter().filter_map(|series| curve(series)).collect();
         for (part, curves) in curves.chunks(MOST_LINES).enumerate() {
             let number = pictures.len();
@@ -48,6 +44,16 @@ pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) 
         }
     }
     pictures
+}
+
+/// A metric's series by arm, with the arm's name.
+pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> Vec<(String, Vec<&'a Series>)> {
+    let is_of = |series: &&Series| series.experiment == spec.id && series.metric == metric.name;
+    let series: Vec<&Series> =
+        run.series.iter().filter(is_of).filter(|series| !is_taken_back(&run.outcome, series)).collect();
+    let by_arm: Vec<&[&Series]> = series.chunk_by(|a, b| a.arm == b.arm).collect();
+    let arms: Vec<(&Arm, &str)> = by_arm.iter().map(|series| (&series[0].arm, "")).collect();
+    names::of_rows(&arms).into_iter().zip(by_arm.into_iter().map(<[_]>::to_vec)).collect()
 }
 
 fn curve(series: &Series) -> Option<Curve<'_>> {

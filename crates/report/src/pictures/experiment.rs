@@ -12,6 +12,7 @@ use super::measured::Measured;
 use super::quantiles::{LEAST_VALUES, MOST_LINES, about, quantiles};
 use super::sweep::Sweep;
 use super::trials::trials;
+use super::waterfall::waterfalls;
 use super::{Picture, PictureKind, names};
 use crate::text::{counted, quoted};
 
@@ -48,6 +49,7 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     if series.peek().is_some() {
         let pictures = series.flat_map(|plot| match plot {
             Plot::Matrix { .. } => matrices(&measured, id, &spec.id),
+            Plot::Waterfall { .. } => waterfalls(run, spec, metric, id),
             _ => curves(run, spec, metric, id),
         });
         return pictures.collect();
@@ -62,7 +64,7 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
 pub(super) fn apart<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<Measured<'a>> {
     let footprints = spec.plots.iter().flat_map(|plot| match plot {
         Plot::Sweep { footprints, .. } => footprints.as_slice(),
-        Plot::Matrix { .. } | Plot::Curve { .. } => &[],
+        Plot::Matrix { .. } | Plot::Curve { .. } | Plot::Waterfall { .. } => &[],
     });
     let factors: BTreeSet<&str> = footprints.flat_map(|footprint| footprint.at.0.keys().map(String::as_str)).collect();
     measured.by_levels(&factors.into_iter().collect::<Vec<_>>())
@@ -136,7 +138,9 @@ fn is_swept(spec: &Spec, measured: &Measured) -> bool {
 
 fn metric_of(plot: &Plot) -> &str {
     match plot {
-        Plot::Sweep { metric, .. } | Plot::Matrix { metric } | Plot::Curve { metric } => metric,
+        Plot::Sweep { metric, .. } | Plot::Matrix { metric } | Plot::Curve { metric } | Plot::Waterfall { metric } => {
+            metric
+        }
     }
 }
 

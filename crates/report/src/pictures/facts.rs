@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ascertain_engine::experiment::Arm;
+use ascertain_engine::experiment::{Arm, Level};
 use ascertain_engine::outcome::ArmFacts;
 
 use super::names;
@@ -10,34 +10,32 @@ use crate::text::quoted;
 
 /// A sentence of what all arms have, and one for each fact that not all have alike, with names marked.
 pub(crate) fn facts(facts: &[ArmFacts], experiment: &str) -> Vec<String> {
-    let of_experiment: Vec<&ArmFacts> = facts.iter().filter(|facts| facts.experiment == experiment).collect();
-    let arms: Vec<Arm> =
-        of_experiment.iter().map(|of| Arm { variant: of.variant.clone(), point: of.at.clone() }).collect();
-    let of_arms = names::of_rows(&arms.iter().map(|arm| (arm, "")).collect::<Vec<_>>());
-    // By fact and what it is, who has it.
-    let mut found: BTreeMap<&str, BTreeMap<String, BTreeSet<&str>>> = BTreeMap::new();
-    for (of, name) in of_experiment.iter().zip(&of_arms) {
-        for (fact, level) in &of.facts.0 {
-            found.entry(fact).or_default().entry(level.to_string()).or_default().insert(name);
+    let facts: Vec<&ArmFacts> = facts.iter().filter(|facts| facts.experiment == experiment).collect();
+    let arms: Vec<Arm> = facts.iter().map(|of| Arm { variant: of.variant.clone(), point: of.at.clone() }).collect();
+    let arms = names::of_rows(&arms.iter().map(|arm| (arm, "")).collect::<Vec<_>>());
+    let (mut everywhere, mut sentences) = (Vec::new(), Vec::new());
+    for fact in facts.iter().flat_map(|of| of.facts.0.keys()).collect::<BTreeSet<_>>() {
+        let are_alike = |of: &ArmFacts, other: &ArmFacts| of.facts.get(fact) == other.facts.get(fact);
+        if let Some(level) = facts[0].facts.get(fact).filter(|_| facts.iter().all(|of| are_alike(of, facts[0]))) {
+            everywhere.push(quoted(&format!("{fact}={level}")));
+            continue;
         }
-    }
-    let all = of_arms.iter().collect::<BTreeSet<_>>().len();
-    let (shared, others): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|(_, levels)| levels.len() == 1 && levels.values().all(|arms| arms.len() == all));
-    let everywhere: Vec<String> =
-        shared.iter().flat_map(|(fact, levels)| levels.keys().map(move |level| format!("{fact}={level}"))).collect();
-    let mut sentences = Vec::new();
-    if !everywhere.is_empty() {
-        sentences
-            .push(format!("Found: {}.", everywhere.iter().map(|fact| quoted(fact)).collect::<Vec<_>>().join(", ")));
-    }
-    sentences.extend(others.iter().map(|(fact, levels)| {
-        let of_level = |(level, arms): (&String, &BTreeSet<&str>)| {
-            let arms = arms.iter().map(|arm| quoted(arm)).collect::<Vec<_>>().join(", ");
-            format!("{} for {arms}", quoted(level))
+        let mut who: BTreeMap<&Level, BTreeSet<&str>> = BTreeMap::new();
+        for (of, arm) in facts.iter().zip(&arms) {
+            let mut of_variant = facts.iter().filter(|other| other.variant == of.variant);
+            let name = if of_variant.all(|other| are_alike(of, other)) { &of.variant } else { arm };
+            of.facts.get(fact).into_iter().for_each(|level| _ = who.entry(level).or_default().insert(name));
+        }
+        let of_level = |(level, names): (&Level, BTreeSet<&str>)| {
+            let names: Vec<String> = names.into_iter().map(quoted).collect();
+            format!("{} for {}", quoted(&level.to_string()), names.join(", "))
         };
-        format!("Found as {}: {}.", quoted(fact), levels.iter().map(of_level).collect::<Vec<_>>().join("; "))
-    }));
+        let levels: Vec<String> = who.into_iter().map(of_level).collect();
+        sentences.push(format!("Found as {}: {}.", quoted(fact), levels.join("; ")));
+    }
+    if !everywhere.is_empty() {
+        sentences.insert(0, format!("Found: {}.", everywhere.join(", ")));
+    }
     sentences
 }
 
@@ -67,6 +65,14 @@ mod tests {
             ]
         );
         assert_eq!(facts(&facts_of, "sum"), Vec::<String>::new());
+        // Another cipher at one point alone.
+        let at_two = |cipher: &str| ArmFacts { at: Point::default().with("bytes", 2), ..of("h2", with(cipher)) };
+        let last = |other: &str| {
+            let facts_of = [of("tls1.2", with("B")), of("h2", with("A")), at_two(other)];
+            facts(&facts_of, "first-flight").last().map(|sentence| plain(sentence)).unwrap()
+        };
+        assert_eq!(last("A"), "Found as `cipher`: `A` for `h2`; `B` for `tls1.2`.");
+        assert_eq!(last("B"), "Found as `cipher`: `A` for `h2 (bytes=1)`; `B` for `h2 (bytes=2)`, `tls1.2`.");
         // A run that went on with another kernel.
         let twice = [of("http", plain_http.clone()), of("http", plain_http.with("congestion", "bbr"))];
         let said: Vec<String> = facts(&twice, "first-flight").iter().map(|sentence| plain(sentence)).collect();

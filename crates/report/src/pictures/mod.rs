@@ -21,6 +21,7 @@ mod picture;
 mod quantiles;
 mod sweep;
 mod trials;
+mod waterfall;
 
 pub use claim::of_claim;
 pub(crate) use claim::statements;

@@ -42,6 +42,8 @@ pub enum PictureKind {
     Matrix,
     /// A metric over time.
     Curve,
+    /// A time in parts.
+    Waterfall,
 }
 
 /// The key numbers of a plot, for those who can't see it or want them exactly.

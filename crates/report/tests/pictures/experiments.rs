@@ -241,6 +241,32 @@ fn what_was_taken_back_is_not_drawn() {
     }
 }
 
+/// A stretch of its own colour for each part, in a row an arm.
+#[test]
+fn a_waterfall_of_parts() {
+    fn parts(_: u64, arm: &Arm, _: &mut Random) -> Vec<Sample> {
+        let (last_ns, waits_ns) = if arm.variant == "small" { (20e6, None) } else { (40e6, Some(5e6)) };
+        let waits = waits_ns.map(|waits_ns| keyed("TLS", 10_000_000, waits_ns));
+        let parts = [keyed("connect", 0, 10e6), keyed("first byte", 15_000_000, 15e6)];
+        parts.into_iter().chain(waits).chain([keyed("last byte", 30_000_000, last_ns)]).collect()
+    }
+    let mut shape = Shape::of_functions("waterfall", &["small", "large"], 11, parts);
+    shape.spec.metrics[0].reduce = Reduce::Sum;
+    shape.spec.plots = vec![experiment::Plot::Waterfall { metric: "time".into() }];
+    let run = read(&shape);
+    assert_eq!(run.outcome.points.iter().map(|point| point.median).collect::<Vec<_>>(), [Some(45e6), Some(70e6)]);
+    let pictures = all(&run);
+    check(&pictures);
+    assert_eq!(ids(&pictures), ["example-time-waterfall"]);
+    let Picture { plot, table, .. } = &pictures[0];
+    assert_eq!(plot.series, ["connect", "TLS", "first byte", "last byte"]);
+    assert_eq!(plot.y.scale, Scale::Names(["small", "large"].map(String::from).into()));
+    let Layer::Intervals { rows: last, .. } = &plot.layers[7] else { panic!("{:?}", plot.layers) };
+    let last: Vec<_> = last.iter().map(|part| (part.y, part.low, part.high, part.label.as_str())).collect();
+    assert_eq!(last, [(0.0, 30e6, 50e6, "last byte: 20.00 ms"), (1.0, 30e6, 70e6, "last byte: 40.00 ms")]);
+    assert_eq!(table.rows[1], ["large", "11", "10.00 ms", "5.000 ms", "15.00 ms", "40.00 ms"]);
+}
+
 /// Trials that look at their own times are brought together; names are in the order that people expect.
 #[test]
 fn curves_and_matrices_of_several_arms() {

@@ -18,7 +18,7 @@ use ascertain_engine::predicate::Predicate;
 use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_engine::run::{self, Recording, Silent};
 use ascertain_report::pictures::{self, Picture};
-use ascertain_report::plot::{Layer, Plot, Range, Scale, Which, text};
+use ascertain_report::plot::{Interval, Layer, Plot, Range, Scale, Which, text};
 use shapes::{Random, SHAPES, Shape, arm, keyed, scalar};
 
 fn read(shape: &Shape) -> RecordedRun {
@@ -71,7 +71,11 @@ fn marks(layer: &Layer) -> (Option<usize>, Vec<[f64; 2]>) {
             (*series, points.clone())
         }
         Layer::Band { series, ranges } => (*series, ranges.iter().map(|range| [range.x, range.low]).collect()),
-        Layer::Intervals { series, rows } => (*series, rows.iter().map(|row| [row.value, row.y]).collect()),
+        Layer::Intervals { series, rows } => {
+            // One without an estimate is drawn from end to end.
+            let x = |row: &Interval| if row.value.is_nan() { row.low } else { row.value };
+            (*series, rows.iter().map(|row| [x(row), row.y]).collect())
+        }
         Layer::Cells { cells, .. } => (None, cells.iter().map(|cell| [cell.x as f64, cell.y as f64]).collect()),
         Layer::Rule { .. } => (None, Vec::new()),
     }
