@@ -81,7 +81,9 @@ impl Style {
             let taken = widths.iter().flatten().sum::<usize>() + GAP * (widths.len() - 1);
             (usize::from(self.columns()).saturating_sub(taken), widths.iter().filter(|width| width.is_none()).count())
         };
-        let settle: [&dyn Fn(&SheetColumn, usize) -> Option<usize>; 3] = [
+        /// The width that a column needs of what would be its part, if that settles it.
+        type Settled<'a> = &'a dyn Fn(&SheetColumn, usize) -> Option<usize>;
+        let settle: [Settled<'_>; 3] = [
             &|column, part| (column.whole > 0 && column.whole + GAP > part).then_some(column.whole),
             &|column, part| Some(content(column)).filter(|width| *width <= part),
             &|column, part| Some(wrapped(column, part)).filter(|width| width + LEAST_LEFT <= part),
