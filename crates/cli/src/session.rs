@@ -106,7 +106,12 @@ fn missing(run: &Run, is_quiet: bool) -> Vec<String> {
         return Vec::new();
     }
     let says_why = |claim: &&ClaimResult| claim.verdict == Verdict::Failed || (is_empty && !claim.reasons.is_empty());
-    let said: Vec<String> = outcome.claims.iter().filter(says_why).map(sentence::claim).collect();
+    let is_named = |claim: &ClaimResult| outcome.claims.len() > 1 && claim.decision.is_none();
+    let said = outcome.claims.iter().filter(says_why).map(|claim| match is_named(claim) {
+        true => format!("{}: {}", claim.id, sentence::claim(claim)),
+        false => sentence::claim(claim),
+    });
+    let said: Vec<String> = said.collect();
     if said.is_empty() { sentence::left_out(outcome) } else { said }
 }
 

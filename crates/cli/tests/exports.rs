@@ -266,6 +266,11 @@ fn quiet_does_not_silence_why_something_failed() {
     }
     let ran = ascertain(state.path(), &["compare", "-q", "--no-evidence", "false"]);
     assert!(ran.code == Some(5) && ran.stderr.contains("ended with exit code 1"), "{}", ran.stderr);
+    let claim = |id| format!("[[claim]]\nid = \"{id}\"\ncandidate = \"false\"\nbaseline = \"true\"\nat_least = 2.0\n");
+    std::fs::write(state.path().join("claims.toml"), claim("one") + &claim("other")).unwrap();
+    let ran = ascertain(state.path(), &["check", "-q", "--no-evidence", "claims.toml"]);
+    let says = |id| ran.stderr.contains(&format!("{id}: Failed: "));
+    assert!(ran.code == Some(5) && says("one") && says("other"), "each by its name: {}", ran.stderr);
 }
 
 /// SIGTERM, for SIGINT is ignored below `nohup` and `&`.

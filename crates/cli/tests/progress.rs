@@ -26,19 +26,25 @@ struct Watched {
     child: Child,
 }
 
+/// What shows what is written to it, and where to write.
+fn terminal(columns: u16) -> (File, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let path = ptsname(&master, Vec::new()).unwrap();
+    let terminal: OwnedFd = rustix::fs::open(&path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).unwrap();
+    (File::from(master), terminal)
+}
+
 impl Watched {
     fn new(state: &Path, columns: u16, environment: &[(&str, &str)], arguments: &[&str]) -> Watched {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let path = ptsname(&master, Vec::new()).unwrap();
-        let terminal: OwnedFd = rustix::fs::open(&path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&terminal, size).unwrap();
+        let (screen, terminal) = terminal(columns);
         let mut command = command(state, arguments);
         command.env_remove("COLUMNS").env_remove("LC_ALL").env("TERM", "xterm").envs(environment.iter().copied());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::from(terminal)).spawn().unwrap();
-        Watched { screen: File::from(master), seen: String::new(), child }
+        Watched { screen, seen: String::new(), child }
     }
 
     /// Waits until the line has said of so many moments what it will take.
@@ -159,6 +165,22 @@ fn nothing_is_drawn_where_commands_write() {
     let arguments = ["compare", "--no-evidence", "-r", "1", "--show-output", "sh -c 'sleep 1.2; echo seen >&2'"];
     let (seen, _) = Watched::new(state.path(), 80, &[], &arguments).ended();
     assert_eq!(seen, "seen\n");
+}
+
+#[test]
+fn colours_are_for_terminals_that_have_them() {
+    for (term, is_colored) in [("xterm", true), ("dumb", false)] {
+        let state = tempfile::tempdir().unwrap();
+        let (mut screen, terminal) = terminal(80);
+        let mut command = command(state.path(), &["judge", "99/100", "--at-least", "50%"]);
+        command.env("TERM", term).env_remove("NO_COLOR").stdout(Stdio::from(terminal));
+        assert!(command.status().unwrap().success());
+        drop(command);
+        let mut seen = [0; 4096];
+        let count = screen.read(&mut seen).unwrap();
+        let seen = String::from_utf8_lossy(&seen[..count]);
+        assert!(seen.contains("Holds") && seen.contains('\x1b') == is_colored, "{term}: {seen:?}");
+    }
 }
 
 /// Tables, plots and sentences too; what is for programs stays as it is.

@@ -42,15 +42,20 @@ impl Default for Style {
     }
 }
 
+/// Whether the terminal knows nothing but text: no colours, and no way back along the line.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+}
+
 /// Narrower than this, tables are as wide as this all the same.
 const LEAST_WIDTH: usize = 40;
 
 impl Style {
     /// For standard output: as wide as the terminal or `COLUMNS` says, else 100 columns, and with colour as asked,
-    /// else on a terminal unless `NO_COLOR` is set.
+    /// else on a terminal that has any unless `NO_COLOR` is set.
     pub fn of_stdout(color: Option<bool>) -> Style {
         let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !no_color());
+        let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !is_dumb() && !no_color());
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(LEAST_WIDTH, 160) }

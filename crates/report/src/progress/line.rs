@@ -10,7 +10,7 @@ use ascertain_sys::clock;
 
 use super::words::{bar, of_run};
 use crate::alphabet::Alphabet;
-use crate::terminal::Style;
+use crate::terminal::{Style, is_dumb};
 use crate::text::cut;
 
 /// The line moves as often at least.
@@ -57,7 +57,7 @@ impl Line {
         if !is_wanted || !std::io::stderr().is_terminal() {
             return Line(None);
         }
-        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let is_dumb = is_dumb();
         let shared = Arc::new(Shared {
             state: Mutex::new(State { told: None, drawn_ns: clock::now_ns(), is_shown: false, has_ended: false }),
             ends: Condvar::new(),
