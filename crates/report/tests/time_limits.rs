@@ -2,7 +2,8 @@
 
 mod common;
 
-use ascertain_engine::finding::{Estimated, Unlike};
+use ascertain_engine::experiment::Arm;
+use ascertain_engine::finding::{Estimated, Reason, Unlike};
 use ascertain_engine::outcome::{Absence, Decision, LeftOut, Outcome, PointSummary, Verdict};
 use ascertain_report::layout::TableLayout;
 use ascertain_report::terminal::{self, Style};
@@ -100,16 +101,21 @@ fn trials_that_left_their_interval_say_so() {
 fn a_command_that_failed_is_named_as_often_as_it_must() {
     let mut run = compare();
     run.claims.truncate(1);
-    let reason = "command `false` ended with exit code 1";
+    let failed = |arm| Reason::Failed {
+        arm,
+        is_wrong: false,
+        line: Some("false".into()),
+        how: "command `false` ended with exit code 1".into(),
+    };
     let claim = &mut run.claims[0];
     (claim.verdict, claim.decision) = (Verdict::Failed, None);
-    claim.reasons = vec![format!("false: {reason}").into()];
+    claim.reasons = vec![failed(Some(Arm { variant: "false".into(), point: Default::default() }))];
     run.left_out = vec![LeftOut {
         experiment: claim.experiment.clone(),
         variant: "false".into(),
         at: Default::default(),
         absence: Absence::Failed,
-        reason: reason.to_string().into(),
+        reason: failed(None),
     }];
     let text = markdown::outcome(&run, &Default::default());
     assert_eq!(text.matches("exit code 1").count(), 1, "{text}");

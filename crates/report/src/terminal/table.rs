@@ -68,14 +68,12 @@ impl Style {
     fn widths(self, sheet: &Sheet) -> Vec<usize> {
         /// So little less than its part leaves nothing to the others.
         const LEAST_LEFT: usize = 3;
-        let widest = |lines: &mut dyn Iterator<Item = &str>| lines.map(UnicodeWidthStr::width).max().unwrap_or(0);
-        let content = |column: &SheetColumn| widest(&mut column.lines.iter().flat_map(|cell| cell.lines()));
         let wrapped = |column: &SheetColumn, part: usize| {
             let lines: Vec<String> = column.lines.iter().flat_map(|cell| broken(cell, part)).collect();
-            widest(&mut lines.iter().map(String::as_str))
+            widest(lines.iter().map(String::as_str))
         };
         let is_prose = |column: &SheetColumn| column.kind == ColumnKind::Prose;
-        let mut widths: Vec<_> = sheet.columns.iter().map(|c| (!is_prose(c)).then(|| content(c))).collect();
+        let mut widths: Vec<_> = sheet.columns.iter().map(|c| (!is_prose(c)).then(|| c.width())).collect();
         // What is left for those that have no width yet, and how many these are.
         let left = |widths: &[Option<usize>]| {
             let taken = widths.iter().flatten().sum::<usize>() + GAP * (widths.len() - 1);
@@ -85,7 +83,7 @@ impl Style {
         type Settled<'a> = &'a dyn Fn(&SheetColumn, usize) -> Option<usize>;
         let settle: [Settled<'_>; 3] = [
             &|column, part| (column.whole > 0 && column.whole + GAP > part).then_some(column.whole),
-            &|column, part| Some(content(column)).filter(|width| *width <= part),
+            &|column, part| Some(column.width()).filter(|width| *width <= part),
             &|column, part| Some(wrapped(column, part)).filter(|width| width + LEAST_LEFT <= part),
         ];
         for settle in settle {
@@ -208,14 +206,25 @@ struct SheetColumn {
     whole: usize,
 }
 
+impl SheetColumn {
+    fn width(&self) -> usize {
+        widest(self.lines.iter().flat_map(|cell| cell.lines()))
+    }
+}
+
+/// How many columns the widest of these takes.
+fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+    texts.map(UnicodeWidthStr::width).max().unwrap_or(0)
+}
+
 impl Sheet {
     fn of(grid: &Grid) -> Sheet {
         let column = |(index, column): (usize, &Column)| {
             let cells = grid.rows.iter().map(|row| escape_controls(row[index].text()));
             let lines: Vec<String> = std::iter::once(escape_controls(&column.heading)).chain(cells).collect();
-            let whole = if column.kind == ColumnKind::Id { lines.iter().map(|line| line.width()).max() } else { None };
+            let whole = if column.kind == ColumnKind::Id { widest(lines.iter().map(String::as_str)) } else { 0 };
             let Column { kind, stacks, is_extra, .. } = *column;
-            SheetColumn { lines, kind, stacks, is_extra, whole: whole.unwrap_or(0) }
+            SheetColumn { lines, kind, stacks, is_extra, whole }
         };
         Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
     }
@@ -239,12 +248,10 @@ impl Sheet {
 
     /// The width below which numbers or words up to that length would be broken, or prose be narrower than said.
     fn least_width(&self, prose: usize, word: usize) -> usize {
-        let longest = |texts: &mut dyn Iterator<Item = &str>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
         let needed = |column: &SheetColumn| {
-            let content = longest(&mut column.lines.iter().flat_map(|cell| cell.lines()));
-            let words = longest(&mut column.lines.iter().flat_map(|cell| cell.split_whitespace()));
+            let words = widest(column.lines.iter().flat_map(|cell| cell.split_whitespace()));
             let most = if column.kind == ColumnKind::Prose { prose.max(words.min(word)) } else { usize::MAX };
-            content.min(most).max(column.whole)
+            column.width().min(most).max(column.whole)
         };
         self.columns.iter().map(needed).sum::<usize>() + GAP * (self.columns.len() - 1)
     }
