@@ -1,13 +1,14 @@
 //! What goes through links, and what comes out of them.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::io::ErrorKind;
+use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{io, thread};
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial, Unavailable};
-use ascertain_netlab::{Carrier, Link, RunningLink, now_ns};
+use ascertain_netlab::throughput::{Direction, Limits, Listener, Plan, Token, measure};
+use ascertain_netlab::{Carrier, Error, Link, RunningLink, now_ns};
 use ascertain_sys::interrupt::Stop;
 
 use super::seen::{Asked, END, Seen, datagram, number};
@@ -17,14 +18,13 @@ use super::{
 use crate::links::{self, failed, watched};
 
 const DATAGRAM_PORT: u16 = 9;
-const STREAM_PORT: u16 = 80;
+const STREAM_PORT: u16 = 5200;
 /// How often what takes long looks whether somebody asked for the end.
 const LOOK: Duration = Duration::from_millis(50);
 /// As long as nothing arrives beside the link's delay, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// From one datagram that says that there are no more to the next.
 const END_GAP_NS: u64 = 2_000_000;
-const STREAM_BUFFER_BYTES: usize = 1 << 20;
 
 fn link_of(arm: &Arm) -> Result<Link, TargetError> {
     let carrier = match arm.variant.as_str() {
@@ -58,17 +58,23 @@ struct Sending {
 }
 
 struct Target {
-    link: RunningLink,
     near: UdpSocket,
     far: UdpSocket,
     asked: Asked,
-    is_stream: bool,
     datagrams: u64,
     gap: Duration,
     /// How long what waits at the link at the most takes to be sent.
     drain: Duration,
-    left_out: Duration,
-    measured: Duration,
+    /// Where that is what is sent.
+    stream: Option<Stream>,
+    // Ends after its listener does.
+    link: RunningLink,
+}
+
+struct Stream {
+    listener: Listener,
+    token: Token,
+    plan: Plan,
 }
 
 impl Target {
@@ -84,17 +90,18 @@ impl Target {
         let bits_per_ns = asked.rate_bits_per_s.map(|rate| rate as f64 * 1e-9);
         let held_bytes = (datagrams * packet_bytes).min(asked.queue_bytes as u64 + packet_bytes);
         let drain_ns = bits_per_ns.map_or(0.0, |bits_per_ns| (8 * held_bytes) as f64 / bits_per_ns);
+        let is_stream = arm.point.get("sends") == Some(&STREAM.into());
+        let (left_out, interval) = (time("left_out_ms", ms)?, time("measured_ms", ms)?);
+        let plan = Plan { direction: Direction::Up, left_out, interval, intervals: 1, ..Plan::default() };
         Ok(Self {
             near,
             far,
             asked: Asked { delay_ns: (asked.rtt / 2).as_nanos() as f64, bits_per_ns, packet_bytes },
-            link,
-            is_stream: arm.point.get("sends") == Some(&STREAM.into()),
             datagrams,
             gap: time("gap_us", Duration::from_micros(1))?,
             drain: Duration::from_nanos(drain_ns as u64),
-            left_out: time("left_out_ms", ms)?,
-            measured: time("measured_ms", ms)?,
+            stream: if is_stream { Some(Stream::new(&link, plan)?) } else { None },
+            link,
         })
     }
 
@@ -122,6 +129,9 @@ impl Target {
         let (start_ns, mut sent_ns) = (now_ns(), Vec::with_capacity(count as usize));
         for number in 0..count {
             wait_until(start_ns + number * self.gap.as_nanos() as u64, is_over);
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
             let datagram = datagram(trial, number, self.asked.packet_bytes);
             sent_ns.push(now_ns());
             self.near.send_to(&datagram, to)?;
@@ -158,52 +168,32 @@ impl Target {
         }
         Ok(arrived)
     }
-
-    /// One connection that sends what it can: how much arrives a second, and how many segments the emulator carries in
-    /// a second of CPU time.
-    fn stream(&self, stop: &Stop) -> Result<[f64; 2], TargetError> {
-        let at = (self.link.far().address(), STREAM_PORT);
-        let listener = self.link.far().listen(at).map_err(failed)?;
-        let near = self.link.near().connect(at).map_err(failed)?;
-        let (mut far, _) = listener.accept().map_err(failed)?;
-        far.set_read_timeout(Some(LOOK)).map_err(failed)?;
-        thread::scope(|scope| {
-            let mut sender = &near;
-            scope.spawn(move || {
-                let buffer = vec![7; STREAM_BUFFER_BYTES];
-                while sender.write_all(&buffer).is_ok() {}
-            });
-            let seen = self.watch(&mut far, stop);
-            // It fails where the connection is gone already.
-            _ = near.shutdown(Shutdown::Both);
-            seen
-        })
-    }
-
-    fn watch(&self, far: &mut TcpStream, stop: &Stop) -> Result<[f64; 2], TargetError> {
-        receive_for(far, self.left_out, stop)?;
-        let (start_ns, before) = (now_ns(), self.link.report().map_err(failed)?);
-        let bytes = receive_for(far, self.measured, stop)?;
-        let (end_ns, report) = (now_ns(), self.link.report().map_err(failed)?.since(&before));
-        let segments = report.to_far.offered.segments + report.to_near.offered.segments;
-        Ok([bytes as f64 * 1e9 / (end_ns - start_ns) as f64, segments as f64 * 1e9 / report.cpu_ns.max(1) as f64])
-    }
 }
 
-/// How much arrives in that time.
-fn receive_for(far: &mut TcpStream, time: Duration, stop: &Stop) -> Result<u64, TargetError> {
-    let (end_ns, mut bytes) = (now_ns() + time.as_nanos() as u64, 0);
-    let mut buffer = vec![0; STREAM_BUFFER_BYTES];
-    while now_ns() < end_ns {
-        if stop.is_asked() {
-            return Err(TargetError::Interrupted);
-        }
-        match if_any(far.read(&mut buffer))? {
-            Some(0) => return Err(failed("the connection ended by itself")),
-            read => bytes += read.unwrap_or(0) as u64,
-        }
+impl Stream {
+    fn new(link: &RunningLink, plan: Plan) -> Result<Self, TargetError> {
+        let at = (link.far().address(), STREAM_PORT);
+        let (tcp, udp) = (link.far().listen(at).map_err(failed)?, link.far().udp(at).map_err(failed)?);
+        let token = Token::new().map_err(failed)?;
+        // Nobody else comes to it.
+        let limits = Limits { bytes: u64::MAX, time: Duration::MAX };
+        Ok(Self { listener: Listener::start(tcp, udp, token.clone(), limits).map_err(failed)?, token, plan })
     }
-    Ok(bytes)
+
+    /// How much arrives a second, and how many segments the emulator carries in a second of CPU time.
+    fn send(&self, link: &RunningLink, stop: &Stop) -> Result<[f64; 2], TargetError> {
+        let before = link.report().map_err(failed)?;
+        let way = (link.near(), self.listener.address());
+        let measured = measure(&way, &self.token, &self.plan, &|| stop.is_asked()).map_err(|error| match error {
+            Error::Stopped => TargetError::Interrupted,
+            error => failed(error),
+        })?;
+        let report = link.report().map_err(failed)?.since(&before);
+        let segments = report.to_far.offered.segments + report.to_near.offered.segments;
+        let bytes: u64 = measured.bytes().iter().sum();
+        let throughput = bytes as f64 / self.plan.counted().as_secs_f64();
+        Ok([throughput, segments as f64 * 1e9 / report.cpu_ns.max(1) as f64])
+    }
 }
 
 /// What was read; none where nothing came meanwhile.
@@ -232,14 +222,14 @@ impl Session for Sending {
     /// Of streams: datagrams know nothing of TCP.
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
         let target = &self.targets[arm];
-        if target.is_stream { links::facts(&target.link) } else { Ok(Point::default()) }
+        target.stream.as_ref().map_or_else(|| Ok(Point::default()), |_| links::facts(&target.link))
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &self.targets[arm];
         watched(Some(&target.link), LATE, out, |out| {
-            if target.is_stream {
-                let [throughput, segments] = target.stream(&self.stop)?;
+            if let Some(stream) = &target.stream {
+                let [throughput, segments] = stream.send(&target.link, &self.stop)?;
                 out.push(THROUGHPUT, throughput);
                 out.push(SEGMENTS, segments);
                 return Ok(());
