@@ -74,7 +74,8 @@ impl fmt::Debug for Options {
 
 /// The store that an address names, and the name in it: `s3://BUCKET/NAME`, `gs://BUCKET/NAME`, `az://CONTAINER/NAME`,
 /// `https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME` with or without a SAS, and any other `http[s]://` address,
-/// which can only be read: there the name is the path. Nothing is asked over the network yet.
+/// which can only be read: there the name is the path. Nothing is asked over the network yet. Connections are
+/// kept with the store: who moves many objects opens it once.
 ///
 /// # Errors
 /// [`Kind::Fatal`](crate::Kind::Fatal) for what is no such address, [`Kind::Denied`](crate::Kind::Denied) where
