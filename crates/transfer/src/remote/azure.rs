@@ -12,8 +12,7 @@ use crc_fast::CrcAlgorithm::Crc64Nvme;
 use hyper::Method;
 use serde::Deserialize;
 
-use super::client::{Answer, Client};
-use super::keys::Keys;
+use super::client::Answer;
 use super::refusal::time;
 use super::site::{Ask, Headers, Site, meta};
 use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
@@ -30,9 +29,8 @@ pub struct Container {
 }
 
 impl Container {
-    pub fn new(client: Client, base: &str, shown: String, keys: Keys) -> Result<Self, Failure> {
-        let credentials = "AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or the connection string";
-        Ok(Self { site: Site::new(client, base, shown, keys, credentials)? })
+    pub fn new(site: Site) -> Self {
+        Self { site }
     }
 
     /// A checksum in an answer is of what the store has, or has sent.

@@ -75,7 +75,7 @@ impl Client {
         let proxy = self.0.connector.proxy(&place)?;
         let mut sender = self.sender(&place, proxy.as_ref(), seen).await?;
         // To make one object of many blocks takes some stores minutes, in which they say nothing.
-        let patience = if once { 5 * self.0.patience } else { self.0.patience };
+        let patience = self.0.patience.saturating_mul(if once { 5 } else { 1 });
         let progress = Arc::new(Progress::new(patience));
         let message = message(request, &place, proxy.as_ref(), &progress)?;
         let sending = progress.patiently(sender.send_request(message)).await;
@@ -226,13 +226,13 @@ impl Progress {
         let mut work = std::pin::pin!(work);
         self.moved();
         loop {
-            let until = self.began + Duration::from_millis(self.moved_ms.load(Ordering::Relaxed)) + self.patience;
-            if let Ok(done) = tokio::time::timeout_at(until.into(), &mut work).await {
-                return Some(done);
-            }
-            let moved = self.began + Duration::from_millis(self.moved_ms.load(Ordering::Relaxed));
-            if moved.elapsed() >= self.patience {
+            let moved = Duration::from_millis(self.moved_ms.load(Ordering::Relaxed));
+            let left = self.patience.saturating_sub(self.began.elapsed().saturating_sub(moved));
+            if left.is_zero() {
                 return None;
+            }
+            if let Ok(done) = tokio::time::timeout(left, &mut work).await {
+                return Some(done);
             }
         }
     }

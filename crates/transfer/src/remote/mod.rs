@@ -5,6 +5,7 @@ mod azure;
 mod client;
 mod connect;
 mod credentials;
+mod dialect;
 mod environment;
 mod http;
 mod ini;

@@ -10,10 +10,12 @@ use super::azure::Container;
 use super::client::Client;
 use super::connect::fatal;
 use super::credentials::{self, AzureHints};
+use super::dialect::Dialect;
 use super::environment::Environment;
 use super::http::Web;
 use super::ini::Profile;
-use super::s3::{Bucket, Dialect};
+use super::s3::Bucket;
+use super::site::Site;
 use crate::{Failure, Found};
 
 /// What is known of stores beside an address.
@@ -74,7 +76,8 @@ impl fmt::Debug for Options {
 
 /// The store that an address names, and the name in it: `s3://BUCKET/NAME`, `gs://BUCKET/NAME`, `az://CONTAINER/NAME`,
 /// `https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME` with or without a SAS, and any other `http[s]://` address,
-/// which can only be read: there the name is the path. Nothing is asked over the network yet.
+/// which can only be read: there the name is the path. Nothing is asked over the network yet. Connections are
+/// kept with the store: who moves many objects opens it once.
 ///
 /// # Errors
 /// [`Kind::Fatal`](crate::Kind::Fatal) for what is no such address, [`Kind::Denied`](crate::Kind::Denied) where
@@ -146,8 +149,14 @@ fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure
         None => format!("https://{bucket}.s3.{region}.amazonaws.com"),
     };
     let keys = credentials::aws(options, &profile, region, &client)?;
-    let dialect = Dialect::S3 { requester_pays: options.requester_pays };
-    Bucket::new(client, &base, format!("s3://{bucket}"), keys, dialect)
+    let words = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile";
+    let sums = environment.first(&["AWS_REQUEST_CHECKSUM_CALCULATION"]);
+    // What AWS' own tools call it when a store knows nothing newer than MD5.
+    let is_old = sums.or_else(|| profile.get("request_checksum_calculation")) == Some("when_required");
+    let dialect = if is_old { Dialect::OldS3 } else { Dialect::S3 };
+    let payer = options.requester_pays.then(|| ("x-amz-request-payer", "requester".into()));
+    let site = Site::new(client, &base, format!("s3://{bucket}"), keys, words)?;
+    Ok(Bucket::new(site, dialect, payer.into_iter().collect()))
 }
 
 fn google(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure> {
@@ -158,12 +167,17 @@ fn google(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Fai
     if options.requester_pays && project.is_none() {
         return Err(fatal("who pays? Name the project in GOOGLE_CLOUD_PROJECT".into()));
     }
-    let dialect = Dialect::Google { payer: project.filter(|_| options.requester_pays) };
-    Bucket::new(client, &base, format!("gs://{bucket}"), keys, dialect)
+    // What is kept packed would be unpacked for those who don't say that they can do it.
+    let mut headers = vec![("accept-encoding", "gzip".into())];
+    headers.extend(project.filter(|_| options.requester_pays).map(|project| ("x-goog-user-project", project)));
+    let words = "what GOOGLE_APPLICATION_CREDENTIALS names";
+    let site = Site::new(client, &base, format!("gs://{bucket}"), keys, words)?;
+    Ok(Bucket::new(site, Dialect::Google, headers))
 }
 
 fn azure(container: &str, hints: AzureHints, options: &Options, client: Client) -> Result<Container, Failure> {
     let account = credentials::azure(hints, options, &client)?;
     let base = format!("{}/{container}", Address::parse(&account.endpoint)?.trimmed());
-    Container::new(client, &base, format!("az://{container}"), account.keys)
+    let words = "AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or the connection string";
+    Ok(Container::new(Site::new(client, &base, format!("az://{container}"), account.keys, words)?))
 }

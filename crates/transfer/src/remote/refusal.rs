@@ -11,6 +11,9 @@ use crate::{Attempt, Failure, Kind};
 /// By how much a clock can be wrong before stores mind, less some.
 const SKEW: Duration = Duration::from_secs(4 * 60);
 
+/// Nobody means to say that we should wait longer.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// What was asked for, for the words.
 pub struct Asked<'a> {
     pub method: &'a Method,
@@ -140,10 +143,11 @@ impl Refusal<'_> {
 
     fn retry_after(&self) -> Option<Duration> {
         let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-        match text.parse() {
-            Ok(seconds) => Some(Duration::from_secs(seconds)),
-            Err(_) => Some(time(text)?.duration_since(SystemTime::now()).unwrap_or_default()),
-        }
+        let wait = match text.parse() {
+            Ok(seconds) => Duration::from_secs(seconds),
+            Err(_) => time(text)?.duration_since(SystemTime::now()).unwrap_or_default(),
+        };
+        Some(wait.min(DAY))
     }
 
     /// Adds what the store's clock says of ours.
