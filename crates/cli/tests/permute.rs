@@ -170,12 +170,12 @@ fn gates_have_their_exit_codes() {
 fn arms_of_runs_are_samples() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let measured = ascertain(folder, &["compare", "-q", "-r", "12", "sleep 0.001", "sleep 0.03"]);
+    let measured = ascertain(folder, &["compare", "-q", "-r", "12", "sleep 0.001", "sleep 0.2"]);
     assert_eq!(measured.code, Some(0), "{}", measured.stderr);
     let run = runs(folder).pop().unwrap();
     let run = run.file_name().unwrap().to_str().unwrap();
     let permute = |arguments: &[&str]| ascertain(folder, &[&["permute"], arguments].concat());
-    let (short, long) = (format!("{run}:sleep 0.001"), format!("{run}:sleep 0.03"));
+    let (short, long) = (format!("{run}:sleep 0.001"), format!("{run}:sleep 0.2"));
     // Not the mean: one that had to wait for a CPU would be enough to hide the difference.
     let asked = ["--metric", "wall", "--statistic", "median", "--format", "json", "--shift", "1ms", &short, &long];
     let ran = permute(&asked);
@@ -185,7 +185,7 @@ fn arms_of_runs_are_samples() {
     assert_eq!((&json["decision"], &json["unit"], &json["shift"]), (&"different".into(), &"ns".into(), &1e6.into()));
     assert_eq!((&json["samples"][0]["n"], &json["samples"][0]["name"]), (&12.into(), &"sleep 0.001".into()));
     for (arguments, message) in [
-        (vec!["--metric", "wall", run, run], "which arm? name one as RUN:ARM; there is `sleep 0.001`, `sleep 0.03`"),
+        (vec!["--metric", "wall", run, run], "which arm? name one as RUN:ARM; there is `sleep 0.001`, `sleep 0.2`"),
         (
             vec!["--metric", "wal", run, run],
             "there is `wall`, `user`, `system`, `memory_peak`, `exit`; did you mean `wall`?",
@@ -196,7 +196,7 @@ fn arms_of_runs_are_samples() {
         let refused = permute(&arguments);
         assert!(refused.code == Some(2) && refused.stderr.contains(message), "{arguments:?}: {}", refused.stderr);
     }
-    let again = ascertain(folder, &["compare", "-q", "-r", "12", "sleep 0.001", "sleep 0.03"]);
+    let again = ascertain(folder, &["compare", "-q", "-r", "12", "sleep 0.001", "sleep 0.2"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     let other = format!("{}:sleep 0.001", runs(folder).pop().unwrap().display());
     let between = permute(&["--metric", "wall", &short, &other]);
@@ -204,7 +204,7 @@ fn arms_of_runs_are_samples() {
     assert!(!between.stderr.contains("arms of one run") && !ran.stderr.contains("differs from run to run"));
     let mistyped = format!("{run}:sleep 0.3");
     let refused = permute(&["--metric", "wall", &mistyped, &long]);
-    assert!(refused.stderr.contains("did you mean `sleep 0.03`?"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("did you mean `sleep 0.2`?"), "{}", refused.stderr);
 }
 
 #[test]
