@@ -65,7 +65,7 @@ pub struct Store {
     /// All parts but the last must be as large, with S3 and GCS.
     pub smallest_part_bytes: u64,
     /// How many seconds its clock is ahead.
-    pub ahead_s: i64,
+    pub ahead_s: i32,
     /// How fast each connection is, each way; without, as fast as it can.
     pub bytes_per_s: Option<u64>,
     /// What goes wrong.

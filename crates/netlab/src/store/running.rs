@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::fmt_http_date;
 use hyper::body::{Body, Bytes, Incoming};
@@ -139,11 +139,11 @@ impl State {
     }
 }
 
-/// By the store's clock.
+/// By the store's clock, which was not there before 1970.
 fn now(store: &Store) -> SystemTime {
-    let ahead = Duration::from_secs(store.ahead_s.unsigned_abs());
+    let ahead = Duration::from_secs(store.ahead_s.unsigned_abs().into());
     let now = SystemTime::now();
-    if store.ahead_s < 0 { now - ahead } else { now + ahead }
+    if store.ahead_s < 0 { (now - ahead).max(UNIX_EPOCH) } else { now + ahead }
 }
 
 /// An error closes the connection.
