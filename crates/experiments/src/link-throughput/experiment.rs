@@ -139,7 +139,8 @@ impl Experiment for LinkThroughput {
         let point = SPEC.default_point();
         let arm = |variant: &str, point| Arm { variant: variant.into(), point };
         let ways = [DOWN, UP].map(|direction| point.clone().with("direction", direction));
-        let credit = point.with("burst_kb", 2_000).with("interval_ms", 20);
+        let credit = [("burst_kb", 5_000), ("refill_mbit_s", 25), ("interval_ms", 20), ("measured_ms", 2_500)];
+        let credit = credit.into_iter().fold(point.clone(), |point, (factor, level)| point.with(factor, level));
         let arms = ways.iter().flat_map(|point| [OWN, IPERF3].map(|variant| arm(variant, point.clone())));
         arms.chain([arm(OWN, credit)]).collect()
     }

@@ -45,18 +45,21 @@ const APART: f64 = 0.9;
 const LEAST: f64 = 0.2;
 /// What two levels leave unexplained is at most that share of what a line leaves, which drifts.
 const OF_A_LINE: f64 = 0.6;
-/// What goes through a bucket that has run out is steady: most parts of it are as near as that to their median. Where
-/// others came who stay, one's own part of a link varies by more.
-const STEADY: f64 = 0.03;
-const MOST: f64 = 0.65;
-/// So many parts are compared, or one more.
-const PARTS: usize = 6;
+/// What goes through a bucket that has run out is steady: at least that share of its parts is as near as that to their
+/// level. Where others came who stay, one's own part of a link varies by more. The rest may be what a loss, or a
+/// machine that looked too late, held back.
+const MOST: f64 = 0.6;
+const STEADY: f64 = 0.05;
+/// So many parts are compared, or a few more; fewer where they would hold less than some thirty packets: one more or
+/// less is to be no difference.
+const PARTS: usize = 20;
+const FEWEST_BYTES: f64 = 45_000.0;
 
 impl Bucket {
     /// The bucket behind a curve, where its rate falls once and stays there.
     ///
-    /// It says of the bytes that arrived what the bucket was: where that counts headers, too, it is so much larger. That
-    /// a fair network, with others' traffic, is said to have one is rare: see the tests of the experiment
+    /// It says of the bytes that arrived what the bucket was: where that counts headers, too, it is so much larger.
+    /// That a fair network, with others' traffic, is said to have one is rare: see the tests of the experiment
     /// `link-throughput` of Ascertain.
     #[must_use]
     pub fn of(curve: &Curve) -> Option<Self> {
@@ -65,25 +68,25 @@ impl Bucket {
         let blocks: Vec<f64> = rates.chunks_exact(each).map(mean).collect();
         let at = fall(&blocks)?;
         // Whichever block it was in had a part of either rate.
-        let [fast, slow] = [&rates[..at * each], &rates[(at + 1) * each..]].map(parts);
-        let [before, after] = [&fast, &slow].map(|parts| median(parts));
+        let (before, after) = (curve.left_out..curve.left_out + at * each, curve.left_out + (at + 1) * each..);
+        let [fast, slow] = [&curve.bytes[before], &curve.bytes[after]].map(parts);
+        let [before, after] = [&fast, &slow].map(|parts| level(parts));
         let is_steady = |part: &&f64| (**part - after).abs() <= STEADY * after;
         let steady = slow.iter().filter(is_steady).count();
         if before - after < LEAST * before || (steady as f64) < MOST * slow.len() as f64 {
             return None;
         }
-        let interval_s = curve.interval.as_secs_f64();
-        let [fast, slow] = [before, after].map(|rate| rate * interval_s);
         // From a block before the moment to the middle of what follows: when all that was held back has arrived.
         let from = curve.left_out + (at - 1) * each;
         let around = &curve.bytes[from..usize::midpoint(from + each, curve.bytes.len())];
-        let excess = around.iter().sum::<u64>() as f64 - slow * around.len() as f64;
-        let fast_intervals = (excess / (fast - slow)).clamp(0.0, around.len() as f64);
+        let excess = around.iter().sum::<u64>() as f64 - after * around.len() as f64;
+        let fast_intervals = (excess / (before - after)).clamp(0.0, around.len() as f64);
         // What is filled in while it is full is lost: until connections are faster than that.
-        let spent = |spent: f64, bytes: &u64| (spent + *bytes as f64 - slow).max(0.0);
-        let burst_bytes = curve.bytes[..from].iter().fold(0.0, spent) + fast_intervals * (fast - slow);
+        let spent = |spent: f64, bytes: &u64| (spent + *bytes as f64 - after).max(0.0);
+        let burst_bytes = curve.bytes[..from].iter().fold(0.0, spent) + fast_intervals * (before - after);
+        let interval_s = curve.interval.as_secs_f64();
         let ran_out = Duration::try_from_secs_f64((from as f64 + fast_intervals) * interval_s).ok()?;
-        Some(Self { burst_bytes, bytes_per_s: after, ran_out })
+        Some(Self { burst_bytes, bytes_per_s: after / interval_s, ran_out })
     }
 }
 
@@ -105,9 +108,11 @@ fn fall(values: &[f64]) -> Option<usize> {
     (is_apart && left <= OF_A_LINE * around_line(values)).then_some(at)
 }
 
-/// The means of as many parts, alike in length.
-fn parts(values: &[f64]) -> Vec<f64> {
-    values.chunks_exact((values.len() / PARTS).max(1)).map(mean).collect()
+/// What arrived in an interval, by parts that are alike in length.
+fn parts(bytes: &[u64]) -> Vec<f64> {
+    let bytes: Vec<f64> = bytes.iter().map(|bytes| *bytes as f64).collect();
+    let intervals = (FEWEST_BYTES / mean(&bytes).max(1.0)).ceil().min(bytes.len() as f64 / 4.0) as usize;
+    bytes.chunks_exact(intervals.max(bytes.len() / PARTS).max(1)).map(mean).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -129,11 +134,11 @@ fn around_line(values: &[f64]) -> f64 {
     centred().map(|(at, value)| (value - slope * at).powi(2)).sum()
 }
 
-fn median(values: &[f64]) -> f64 {
+/// The mean of the middle half.
+fn level(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
+    mean(&sorted[sorted.len() / 4..sorted.len() - sorted.len() / 4])
 }
 
 #[cfg(test)]

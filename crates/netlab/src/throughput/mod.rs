@@ -12,10 +12,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The control connection and every flow come from the client, to one port; the token comes first on each. What lacks it
-//! is hung up on without a word. The token is sent as it is, so that who can read the line has it: it is there for an
-//! open port, not for a secret. One client is measured at a time. Datagrams are sent only to an address that a control
-//! connection came from, and there only to a port that has said the session's number, which was told by that
+//! The control connection and every flow come from the client, to one port; the token comes first on each. What lacks
+//! it is hung up on without a word. The token is sent as it is, so that who can read the line has it: it is there for
+//! an open port, not for a secret. One client is measured at a time. Datagrams are sent only to an address that a
+//! control connection came from, and there only to a port that has said the session's number, which was told by that
 //! connection.
 //!
 //! Both ends count in intervals that begin at one moment. What separates their clocks is estimated from round trips on
