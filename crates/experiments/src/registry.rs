@@ -94,7 +94,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
 const FAMILIES: [(&str, usize); 4] = [
     ("Numbers", if cfg!(feature = "numeric") { 5 } else { 0 }),
     ("Threads", if cfg!(feature = "sync") { 5 } else { 0 }),
-    ("Networks", if cfg!(feature = "networks") { 3 } else { 0 }),
+    ("Networks", if cfg!(feature = "networks") { 4 } else { 0 }),
     ("Chance", if cfg!(feature = "chance") { 2 } else { 0 }),
 ];
 
