@@ -14,7 +14,7 @@ use super::{
     BURST, FAR_CPU, IPERF3, JITTER, LATE, LOST, NEAR_CPU, RAN_OUT, REFILL, REORDERED, RETRANSMITTED, ROUND_TRIP,
     THROUGHPUT, iperf3,
 };
-use crate::links::{failed, wait, watched};
+use crate::links::{facts, failed, wait, watched};
 
 /// What was seen in a measurement; what nobody can say is none.
 #[derive(Debug, Default)]
@@ -162,6 +162,10 @@ impl Session for Throughputs {
             }
             _ => Ok(()),
         }
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        self.targets[arm].place.link.as_ref().map_or_else(|| Ok(Point::default()), facts)
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {

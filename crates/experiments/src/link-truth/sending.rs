@@ -19,6 +19,8 @@ use crate::links::{self, failed, watched};
 
 const DATAGRAM_PORT: u16 = 9;
 const STREAM_PORT: u16 = 5200;
+/// What a stream is counted in.
+const INTERVAL_MS: u64 = 10;
 /// How often what takes long looks whether somebody asked for the end.
 const LOOK: Duration = Duration::from_millis(50);
 /// As long as nothing arrives beside the link's delay, however busy the machine is.
@@ -84,21 +86,21 @@ impl Target {
         let near = link.near().udp((link.near().address(), 0)).map_err(failed)?;
         let far = link.far().udp((link.far().address(), DATAGRAM_PORT)).map_err(failed)?;
         far.set_read_timeout(Some(LOOK)).map_err(failed)?;
-        let time = |factor, unit: Duration| Ok(unit * u32::try_from(arm.integer(factor)?).unwrap_or(u32::MAX));
-        let ms = Duration::from_millis(1);
         let (datagrams, packet_bytes) = (arm.integer("datagrams")?, arm.integer("bytes")?);
         let bits_per_ns = asked.rate_bits_per_s.map(|rate| rate as f64 * 1e-9);
         let held_bytes = (datagrams * packet_bytes).min(asked.queue_bytes as u64 + packet_bytes);
         let drain_ns = bits_per_ns.map_or(0.0, |bits_per_ns| (8 * held_bytes) as f64 / bits_per_ns);
         let is_stream = arm.point.get("sends") == Some(&STREAM.into());
-        let (left_out, interval) = (time("left_out_ms", ms)?, time("measured_ms", ms)?);
-        let plan = Plan { direction: Direction::Up, left_out, interval, intervals: 1, ..Plan::default() };
+        let intervals = |factor| Ok(arm.integer(factor)?.div_ceil(INTERVAL_MS) as u32);
+        let (left_out, intervals) = (intervals("left_out_ms")?, intervals("measured_ms")?);
+        let interval = Duration::from_millis(INTERVAL_MS);
+        let plan = Plan { direction: Direction::Up, interval, left_out, intervals, ..Plan::default() };
         Ok(Self {
             near,
             far,
             asked: Asked { delay_ns: (asked.rtt / 2).as_nanos() as f64, bits_per_ns, packet_bytes },
             datagrams,
-            gap: time("gap_us", Duration::from_micros(1))?,
+            gap: Duration::from_micros(arm.integer("gap_us")?),
             drain: Duration::from_nanos(drain_ns as u64),
             stream: if is_stream { Some(Stream::new(&link, plan)?) } else { None },
             link,
@@ -190,8 +192,7 @@ impl Stream {
         })?;
         let report = link.report().map_err(failed)?.since(&before);
         let segments = report.to_far.offered.segments + report.to_near.offered.segments;
-        let bytes: u64 = measured.bytes().iter().sum();
-        let throughput = bytes as f64 / self.plan.counted().as_secs_f64();
+        let throughput = measured.curve().rates().iter().sum::<f64>() / f64::from(self.plan.intervals);
         Ok([throughput, segments as f64 * 1e9 / report.cpu_ns.max(1) as f64])
     }
 }
