@@ -200,14 +200,10 @@ fn a_wrong_clock_is_called_that() {
 fn who_is_not_there_or_says_nothing_is_not_waited_for_for_ever() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap();
-    let options = |url: &str| Options {
-        endpoint_url: Some(url.into()),
-        anonymous: true,
-        patience: Duration::from_millis(100),
-        ..Options::default()
-    };
+    let options = |url: &str| Options { endpoint_url: Some(url.into()), anonymous: true, ..Options::default() };
     // It accepts, since the kernel does, and reads nothing.
-    let found = open("s3://bucket/name", &options(&format!("http://{place}"))).unwrap();
+    let hasty = Options { patience: Duration::from_millis(100), ..options(&format!("http://{place}")) };
+    let found = open("s3://bucket/name", &hasty).unwrap();
     let failure = put(&found).unwrap_err();
     assert_eq!(failure.kind, Kind::Unanswered);
     assert!(failure.said.contains("nothing moves"), "{failure}");

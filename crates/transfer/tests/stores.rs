@@ -28,6 +28,7 @@ fn an_object_goes_up_and_comes_back_under_any_name() {
                 assert!(head.modified.is_some() && head.etag.is_some());
                 let middle = store.get(&head, 10..60_000, &mut seen).await.unwrap();
                 assert_eq!(middle, content[10..60_000]);
+                assert_eq!(store.get(&head, 0..0, &mut seen).await.unwrap_err().kind, Kind::Fatal);
                 let whole = store.get(&head, 0..70_001, &mut seen).await.unwrap();
                 assert_eq!(whole, content);
             }
