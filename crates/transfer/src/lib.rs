@@ -1,7 +1,16 @@
 #![doc = include_str!("../README.md")]
 
+mod crc64;
+mod error;
+mod local;
+pub mod model;
+mod names;
 mod remote;
 mod store;
 
+pub use crc64::{crc64, crc64_of_blocks};
+pub use error::Error;
+pub use local::Local;
+pub use names::{Filter, content_type, matches};
 pub use remote::{Environment, Options, open};
 pub use store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
