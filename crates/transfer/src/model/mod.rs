@@ -68,6 +68,8 @@ const STEPS: [usize; 17] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 1
 /// What is as good as the best: of those, the one that needs the least memory is taken, for it loses the least when a
 /// block has to be sent again.
 const AS_GOOD: f64 = 1.02;
+/// Smaller blocks cost more than they gain, in requests and at this end.
+const LEAST_BYTES: u64 = 64 << 10;
 /// Under a ceiling a few more connections than would fill it, for they are never all busy.
 const SPARE: f64 = 1.25;
 
@@ -106,7 +108,7 @@ impl Room {
     fn shapes(&self, bytes: u64) -> impl Iterator<Item = Shape> {
         STEPS.into_iter().take_while(|concurrency| *concurrency <= self.max_concurrency).flat_map(move |concurrency| {
             STEPS.into_iter().map(move |rounds| {
-                let block_bytes = bytes.div_ceil((concurrency * rounds) as u64);
+                let block_bytes = bytes.div_ceil((concurrency * rounds) as u64).max(LEAST_BYTES);
                 self.fitting(block_bytes, concurrency)
             })
         })
@@ -117,10 +119,11 @@ impl Room {
     pub fn fitting(&self, block_bytes: u64, concurrency: usize) -> Shape {
         let concurrency = concurrency.min(self.max_concurrency).max(1);
         let least = self.limits.min_block_bytes.max(1);
-        let most = self.limits.max_block_bytes.min(self.memory_bytes / concurrency as u64).max(least);
-        let block_bytes = block_bytes.clamp(least, most);
         // One block at least, however little memory there is.
-        let concurrency = concurrency.min((self.memory_bytes / block_bytes).max(1) as usize);
+        let memory_bytes = self.memory_bytes.max(LEAST_BYTES);
+        let most = self.limits.max_block_bytes.min(memory_bytes / concurrency as u64).max(least);
+        let block_bytes = block_bytes.clamp(least, most);
+        let concurrency = concurrency.min((memory_bytes / block_bytes).max(1) as usize);
         Shape { block_bytes, concurrency }
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{Link, Observation, Plan, Room, Shape, fit};
+use super::{LEAST_BYTES, Link, Observation, Plan, Room, Shape, fit};
 
 /// Of a file of so many bytes or more, …
 const LARGE_BYTES: u64 = 256_000_000;
@@ -151,7 +151,8 @@ impl Pilot {
         let probe = Probe::new(bytes, &room);
         // Without a probe, as many as latency asks for: what is near needs few.
         let far = 4.0 + latency_s.unwrap_or(0.025) / 0.0005;
-        let shape = room.fitting(room.least_block_bytes(bytes, room.limits.max_blocks), far.min(most as f64) as usize);
+        let least = room.least_block_bytes(bytes, room.limits.max_blocks).max(LEAST_BYTES);
+        let shape = room.fitting(least, far.min(most as f64) as usize);
         Self {
             room,
             left: bytes,
@@ -202,11 +203,25 @@ impl Pilot {
         if is_probing {
             self.probe.took(bytes);
         }
-        self.pass(now_s);
         (self.left, self.blocks) = (self.left - bytes, self.blocks + 1);
+        Some(self.hand_out(bytes, now_s))
+    }
+
+    /// A block that was handed out by another pilot, if one should be under way now.
+    pub fn take_again(&mut self, bytes: u64, now_s: f64) -> Option<Ticket> {
+        let few = self.probe.script.front().map_or(self.shape.concurrency, |(_, concurrency)| *concurrency);
+        if self.under_way >= few.min(self.room.max_concurrency) {
+            return None;
+        }
+        self.blocks += 1;
+        Some(self.hand_out(bytes, now_s))
+    }
+
+    fn hand_out(&mut self, bytes: u64, now_s: f64) -> Ticket {
+        self.pass(now_s);
         (self.under_way, self.under_way_bytes) = (self.under_way + 1, self.under_way_bytes + bytes);
         self.most_under_way = self.most_under_way.max(self.under_way);
-        Some(Ticket { bytes, began_s: now_s, began_area: self.area })
+        Ticket { bytes, began_s: now_s, began_area: self.area }
     }
 
     /// A block is through. It says something of the link if it went straight through; then `connecting_s` is how long

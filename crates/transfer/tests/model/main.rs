@@ -1,5 +1,6 @@
 //! The model against simulated links: what it chooses, what it foretells, and what that costs.
-#![allow(missing_docs)]
+// What was measured is printed, for `--nocapture`.
+#![allow(missing_docs, clippy::print_stdout)]
 
 mod simulated;
 
@@ -162,11 +163,11 @@ fn blocks_that_must_be_large_are_as_many_as_it_takes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn everything_is_handed_out_once_within_limits(
-        bytes in prop_oneof![0..100_000_u64, 0..2_000_000_000_u64],
+        bytes in prop_oneof![0..100_000_u64, 0..300_000_000_u64],
         min_block_bytes in prop_oneof![Just(1_u64), 1..8_000_000_u64],
         max_blocks in 1..60_000_usize,
         memory_bytes in 1_u64..500_000_000,

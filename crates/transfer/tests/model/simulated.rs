@@ -146,8 +146,8 @@ impl World {
         let (passed_s, now_s) = (next_s - self.now_s, next_s);
         self.now_s = now_s;
         self.sent_bytes += flowing * passed_s;
-        for index in 0..self.connections.len() {
-            self.advance(index, rates[index], passed_s);
+        for (index, rate) in rates.into_iter().enumerate() {
+            self.advance(index, rate, passed_s);
             let connection = &mut self.connections[index];
             let has_answer = |under: &mut Under| under.left_bytes <= 0.0 && under.answer_s <= now_s;
             if let Some(under) = connection.block.take_if(has_answer) {
