@@ -127,7 +127,12 @@ impl Move {
             Some(("file", path)) => path,
             Some(_) => {
                 let found = ascertain_transfer::open(address, &self.options);
-                return Ok(found?.into());
+                // What is no address is no failure of a store.
+                return match found {
+                    Ok(found) => Ok(found.into()),
+                    Err(failure) if failure.kind == Kind::Fatal => Err(Error::Request(failure.said)),
+                    Err(failure) => Err(failure.into()),
+                };
             }
             None => address,
         };
