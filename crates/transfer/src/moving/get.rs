@@ -158,7 +158,9 @@ impl Mover {
         let destination = side_of_file(path);
         let id = journal::id(&source.place, &destination.place);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.{id}.part"));
+        // Without a journal nobody goes on with it, and nothing else keeps two from writing the same.
+        let own = if self.terms.journals.is_none() { format!("-{}", std::process::id()) } else { String::new() };
+        let temporary = path.with_file_name(format!(".{name}.{id}{own}.part"));
         let mut opened = match &self.terms.journals {
             Some(folder) => Some(Journal::open(folder, &source.place, &destination.place)?),
             None => None,

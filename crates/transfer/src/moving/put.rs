@@ -188,6 +188,9 @@ impl Mover {
                 let (bytes, blocks) = (source.bytes, flow.blocks);
                 Ok((Moved { bytes, resumed_bytes, blocks, plan, crc64: Some(crc64), ..Moved::default() }, meta))
             }
+            Err(Error::Store(Failure { kind: Kind::Missing, said })) if resumed_bytes > 0 => {
+                Err(Error::CantResume { what: format!("{said}: the store may have given up what was begun") })
+            }
             Err(error) => {
                 // Of a file that has changed nothing can be gone on with.
                 let is_useless = matches!(error, Error::SourceChanged { .. });
