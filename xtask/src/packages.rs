@@ -50,6 +50,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain", "permute"),
     ("ascertain", "plot"),
     ("ascertain", "recorded"),
+    ("ascertain", "storage"),
 ];
 
 /// The builds share what the tests have built of other people's crates, as long as both are without notes for a

@@ -11,6 +11,8 @@ pub mod experiments;
 #[cfg(feature = "recorded")]
 pub mod history;
 pub mod judge;
+#[cfg(feature = "storage")]
+pub mod moving;
 pub mod names;
 #[cfg(feature = "permute")]
 pub mod permute;

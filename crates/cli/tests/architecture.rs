@@ -34,7 +34,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "ascertain-report",
         &["ascertain-engine", "ascertain-permute", "ascertain-plot", "ascertain-stats", "ascertain-sys"],
     ),
-    ("ascertain", &["ascertain-engine", "ascertain-permute", "ascertain-report", "ascertain-stats", "ascertain-sys"]),
+    ("ascertain-transfer", &[]),
+    (
+        "ascertain",
+        &[
+            "ascertain-engine",
+            "ascertain-permute",
+            "ascertain-report",
+            "ascertain-stats",
+            "ascertain-sys",
+            "ascertain-transfer",
+        ],
+    ),
     (
         "ascertain-cli",
         &[

@@ -7,14 +7,17 @@ mod commands;
 mod compare;
 mod completions;
 mod explain;
+mod get;
 mod history;
 mod judge;
 mod list;
 mod listen;
 mod man;
+mod moves;
 mod parameters;
 mod permute;
 mod power;
+mod put;
 pub mod report;
 mod resume;
 mod run;
@@ -41,6 +44,8 @@ pub enum Command {
     Power(power::Args),
     CalibrateHere(calibrate_here::Args),
     History(history::Args),
+    Put(put::Args),
+    Get(get::Args),
     Listen(listen::Args),
     Barrierd(barrierd::Args),
     Completions(completions::Args),
@@ -64,6 +69,8 @@ impl Command {
             Command::Power(args) => power::execute(args),
             Command::CalibrateHere(args) => calibrate_here::execute(args),
             Command::History(args) => history::execute(args),
+            Command::Put(args) => put::execute(args),
+            Command::Get(args) => get::execute(args),
             Command::Listen(args) => listen::execute(args),
             Command::Barrierd(args) => barrierd::execute(args),
             Command::Completions(args) => completions::execute::<C>(args),

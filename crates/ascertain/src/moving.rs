@@ -1,0 +1,169 @@
+//! Files moved to and from stores, in blocks: `put` and `get`.
+
+use std::io::{self, Write};
+use std::path::{self, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ascertain_sys::interrupt;
+pub use ascertain_transfer::model::{Link, Plan, Shape};
+pub use ascertain_transfer::{
+    Done, Environment, Error, Filter, Kind, Many, Moved, Observer, Options, Outcome, Place, Progress, Skipped, Stop,
+    Terms,
+};
+use ascertain_transfer::{Local, Mover};
+use tokio::runtime::{Builder, Runtime};
+
+/// What stands for standard input, and for standard output.
+pub const STANDARD: &str = "-";
+/// How soon it is noticed that the end was asked for.
+const NOTICE: Duration = Duration::from_millis(50);
+
+/// What is to be moved, how, and by whose leave.
+#[derive(Clone, Debug, Default)]
+pub struct Move {
+    /// Files and folders for `put`, with `-` for standard input; one address for `get`.
+    pub from: Vec<String>,
+    /// An address for `put`; a file or folder for `get`, with `-` for standard output.
+    pub to: String,
+    /// What of many.
+    pub many: Many,
+    /// How.
+    pub terms: Terms,
+    /// What is known of the store beside its address.
+    pub options: Options,
+}
+
+/// Who is told, and who may end it.
+pub struct MoveContext {
+    /// Ends it: what was begun can be gone on with.
+    pub stop: interrupt::Stop,
+    /// Is told how far it is.
+    pub observer: Box<dyn Observer>,
+}
+
+impl Move {
+    /// Puts files into a store: each with what came of it, and the failures of some are the others' no matter.
+    ///
+    /// # Errors
+    /// When the address is none, when a source is not there; a single file's own failure.
+    pub fn put(&self, context: MoveContext) -> Result<Vec<Outcome>, Error> {
+        let to = self.place(&self.to)?;
+        let (mover, runtime) = self.begin(context)?;
+        let put = async {
+            if self.from == [STANDARD] {
+                named(&to)?;
+                let moved = mover.put_stream(tokio::io::stdin(), &to).await?;
+                return Ok(vec![outcome(Path::new(STANDARD), &to, moved)]);
+            }
+            let from: Vec<PathBuf> = self.from.iter().map(PathBuf::from).collect();
+            match &*from {
+                [] => Err(Error::Request("there is nothing to put".into())),
+                [path] if !path.is_dir() && !is_folder(&to.name) && !self.many.dry_run => {
+                    Ok(vec![outcome(path, &to, mover.put_file(path, &to).await?)])
+                }
+                [_, _, ..] if !is_folder(&to.name) => {
+                    Err(Error::Request(format!("{}: the address of several files ends with a slash", to.shown)))
+                }
+                _ => Ok(mover.put_many(&from, &to, &self.many).await?),
+            }
+        };
+        let done = runtime.block_on(put);
+        // Somebody may wait for standard input, which nobody can call back.
+        runtime.shutdown_background();
+        done
+    }
+
+    /// Gets objects: one by its name, or all whose names begin with an address that ends with a slash.
+    ///
+    /// # Errors
+    /// When the address is none, when there is nothing; a single object's own failure.
+    pub fn get(&self, context: MoveContext) -> Result<Vec<Outcome>, Error> {
+        let [from] = &*self.from else { return Err(Error::Request("one address is got at a time".into())) };
+        let from = self.place(from)?;
+        let (mover, runtime) = self.begin(context)?;
+        let to = Path::new(&self.to);
+        let get = async {
+            if self.to == STANDARD {
+                named(&from)?;
+                let moved = mover.get_stream(&from, io::stdout()).await?;
+                io::stdout().flush().map_err(|error| Error::Request(format!("standard output: {error}")))?;
+                return Ok(vec![outcome(to, &from, moved)]);
+            }
+            if is_folder(&from.name) {
+                return Ok(mover.get_many(&from, to, &self.many).await?);
+            }
+            let last = from.name.rsplit('/').next().unwrap_or_default();
+            let path = if to.is_dir() || self.to.ends_with('/') { to.join(last) } else { to.to_path_buf() };
+            if self.many.dry_run {
+                let (name, bytes) = (from.name.clone(), 0);
+                return Ok(vec![Outcome { path, name, bytes, done: Done::Said }]);
+            }
+            let moved = mover.get_file(&from, &path).await?;
+            Ok(vec![outcome(&path, &from, moved)])
+        };
+        let done = runtime.block_on(get);
+        runtime.shutdown_background();
+        done
+    }
+
+    fn begin(&self, context: MoveContext) -> Result<(Arc<Mover>, Runtime), Error> {
+        let runtime = Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Error::Request(format!("no threads to move with: {error}")))?;
+        let (stop, asked) = (Stop::default(), context.stop);
+        let token = stop.clone();
+        runtime.spawn(async move {
+            while !asked.is_asked() {
+                tokio::time::sleep(NOTICE).await;
+            }
+            token.ask();
+        });
+        Ok((Arc::new(Mover::new(self.terms.clone(), stop, context.observer)), runtime))
+    }
+
+    /// What an address names: a store's object, or a file of this machine.
+    fn place(&self, address: &str) -> Result<Place, Error> {
+        let path = match address.split_once("://") {
+            Some(("file", path)) => path,
+            Some(_) => {
+                let found = ascertain_transfer::open(address, &self.options);
+                // What is no address is no failure of a store.
+                return match found {
+                    Ok(found) => Ok(found.into()),
+                    Err(failure) if failure.kind == Kind::Fatal => Err(Error::Request(failure.said)),
+                    Err(failure) => Err(failure.into()),
+                };
+            }
+            None => address,
+        };
+        let absolute = path::absolute(path).map_err(|error| Error::Request(format!("`{address}`: {error}")))?;
+        // Names have no `..` in them: what is above the last part is looked up.
+        let absolute = match (absolute.parent(), absolute.file_name()) {
+            (Some(folder), Some(name)) => folder.canonicalize().unwrap_or(folder.to_path_buf()).join(name),
+            _ => absolute,
+        };
+        let Some(name) = absolute.to_str().map(|name| name.trim_start_matches('/')) else {
+            return Err(Error::Request(format!("`{address}` is not Unicode, as the names of objects are")));
+        };
+        let is_folder = path.ends_with('/') || absolute.is_dir();
+        let name = if is_folder { format!("{name}/") } else { name.to_string() };
+        Ok(Place { store: Arc::new(Local::new("/")), shown: format!("file:///{name}"), name })
+    }
+}
+
+fn is_folder(name: &str) -> bool {
+    name.is_empty() || name.ends_with('/')
+}
+
+/// A stream is one object, which has a name.
+fn named(place: &Place) -> Result<(), Error> {
+    match is_folder(&place.name) {
+        true => Err(Error::Request(format!("{}: a stream is one object; give its name", place.shown))),
+        false => Ok(()),
+    }
+}
+
+fn outcome(path: &Path, place: &Place, moved: Moved) -> Outcome {
+    let (name, bytes) = (place.name.clone(), moved.bytes);
+    Outcome { path: path.to_path_buf(), name, bytes, done: Done::Moved(Box::new(moved)) }
+}

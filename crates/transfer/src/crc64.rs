@@ -1,0 +1,26 @@
+//! CRC-64/NVME: of a block, and of a whole from those of its blocks.
+
+use crc_fast::CrcAlgorithm::Crc64Nvme;
+
+/// The sum of these bytes.
+///
+/// ```
+/// assert_eq!(ascertain_transfer::crc64(b"123456789"), 0xae8b_1486_0a79_9888);
+/// ```
+#[must_use]
+pub fn crc64(bytes: &[u8]) -> u64 {
+    crc_fast::checksum(Crc64Nvme, bytes)
+}
+
+/// The sum of a whole, from the sizes and sums of its blocks in their order.
+///
+/// ```
+/// use ascertain_transfer::{crc64, crc64_of_blocks};
+///
+/// let whole = crc64_of_blocks([(4, crc64(b"1234")), (5, crc64(b"56789"))]);
+/// assert_eq!(whole, crc64(b"123456789"));
+/// ```
+#[must_use]
+pub fn crc64_of_blocks(blocks: impl IntoIterator<Item = (u64, u64)>) -> u64 {
+    blocks.into_iter().fold(0, |whole, (bytes, crc64)| crc_fast::checksum_combine(Crc64Nvme, whole, crc64, bytes))
+}

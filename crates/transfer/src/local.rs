@@ -1,0 +1,284 @@
+//! Files of this machine as a store: below one folder, each whole or not there.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::error::failure;
+use crate::names::beneath;
+use crate::store::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
+
+/// Files below a folder, by their paths relative to it.
+///
+/// What is being written lies in `.NAME.ID.upload` folders beside it, which [`Store::list`] leaves out.
+#[derive(Clone, Debug)]
+pub struct Local {
+    folder: PathBuf,
+}
+
+/// What the names of unfinished uploads end with.
+const UNFINISHED: &str = ".upload";
+/// Tells apart the uploads of one process.
+static UPLOADS: AtomicU64 = AtomicU64::new(0);
+
+impl Local {
+    /// The files below this folder. It need not be there yet.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf, Failure> {
+        beneath(&self.folder, name).map_err(|error| Failure { kind: Kind::Fatal, said: error.to_string() })
+    }
+
+    /// Where the blocks of an upload lie.
+    fn blocks(&self, upload: &Upload) -> Result<PathBuf, Failure> {
+        let path = self.path(&upload.name)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(path.with_file_name(format!(".{name}.{}{UNFINISHED}", upload.id)))
+    }
+
+    fn new_upload(&self, name: &str) -> Result<(Upload, PathBuf), Failure> {
+        let unix_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
+        let number = UPLOADS.fetch_add(1, Ordering::Relaxed);
+        let id = format!("{unix_ns:x}-{:x}-{number:x}", std::process::id());
+        let upload = Upload { name: name.to_string(), id };
+        let folder = self.blocks(&upload)?;
+        fs::create_dir_all(&folder).map_err(|error| failure("can't make", &folder, &error))?;
+        Ok((upload, folder))
+    }
+
+    /// Makes the object of its blocks: copied into one file, which then gets the name.
+    fn assemble(&self, upload: &Upload, blocks: &[String], options: &PutOptions) -> Result<Meta, Failure> {
+        let folder = self.blocks(upload)?;
+        let path = self.path(&upload.name)?;
+        if !folder.is_dir() {
+            return Err(Failure { kind: Kind::Missing, said: format!("no such upload: {}", folder.display()) });
+        }
+        let whole = folder.join("whole");
+        let joined = || {
+            let mut file = File::create(&whole)?;
+            for block in blocks {
+                io::copy(&mut File::open(folder.join(block_name(block)?))?, &mut file)?;
+            }
+            file.sync_all()
+        };
+        joined().map_err(|error| failure("can't put together", &whole, &error))?;
+        publish(&whole, &path, options.no_clobber).map_err(|error| failure("can't write", &path, &error))?;
+        // What is left behind costs room, but nothing else.
+        let _ = fs::remove_dir_all(&folder);
+        self.meta(&upload.name)?.ok_or_else(|| Failure { kind: Kind::Changed, said: "it was removed".into() })
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Meta>, Failure> {
+        let path = self.path(name)?;
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => Ok(Some(meta_of(name, &metadata))),
+            Ok(_) => Err(Failure { kind: Kind::Fatal, said: format!("{} is no file", path.display()) }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failure("can't read", &path, &error)),
+        }
+    }
+
+    fn read(&self, of: &Meta, range: Range<u64>) -> Result<Bytes, Failure> {
+        let path = self.path(&of.name)?;
+        let cant = |error: io::Error| failure("can't read", &path, &error);
+        let file = File::open(&path).map_err(cant)?;
+        let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(usize::MAX)];
+        let is_read = file.read_exact_at(&mut bytes, range.start);
+        let now = meta_of(&of.name, &file.metadata().map_err(cant)?);
+        if (now.bytes, &now.etag) != (of.bytes, &of.etag) {
+            return Err(Failure { kind: Kind::Changed, said: format!("{} has changed", path.display()) });
+        }
+        is_read.map_err(cant)?;
+        Ok(bytes.into())
+    }
+
+    fn find(&self, prefix: &str) -> Result<Vec<Meta>, Failure> {
+        let mut found = Vec::new();
+        // Only what is below the last whole folder of the prefix can begin with it.
+        let parent = prefix.rsplit_once('/').map_or(String::new(), |(parent, _)| format!("{parent}/"));
+        let folder = if parent.is_empty() { self.folder.clone() } else { self.path(parent.trim_end_matches('/'))? };
+        walk(&folder, &parent, &mut |name, metadata| {
+            if name.starts_with(prefix) {
+                found.push(meta_of(name, metadata));
+            }
+        })
+        .map_err(|(path, error)| failure("can't read", &path, &error))?;
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+}
+
+/// The block files are named by their indices, and nothing else.
+fn block_name(block: &str) -> io::Result<&str> {
+    let is_index = !block.is_empty() && block.bytes().all(|byte| byte.is_ascii_digit());
+    if is_index { Ok(block) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "no such block")) }
+}
+
+fn meta_of(name: &str, metadata: &fs::Metadata) -> Meta {
+    let etag = format!("{:x}-{:x}-{:x}.{:09}", metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+    Meta {
+        name: name.to_string(),
+        bytes: metadata.len(),
+        etag: Some(etag),
+        modified: metadata.modified().ok(),
+        crc64: None,
+    }
+}
+
+/// Calls with every file below a folder, following links to files and not those to folders: these may lead in circles.
+///
+/// # Errors
+/// With the path that can't be read.
+pub(crate) fn walk(
+    folder: &Path,
+    prefix: &str,
+    found: &mut dyn FnMut(&str, &fs::Metadata),
+) -> Result<(), (PathBuf, io::Error)> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err((folder.to_path_buf(), error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(|error| (folder.to_path_buf(), error))?;
+        let path = entry.path();
+        let Ok(name) = entry.file_name().into_string() else {
+            let error = io::Error::new(io::ErrorKind::InvalidData, "its name is not Unicode, as objects' names are");
+            return Err((path, error));
+        };
+        let kind = entry.file_type().map_err(|error| (path.clone(), error))?;
+        if kind.is_dir() && !name.ends_with(UNFINISHED) {
+            walk(&path, &format!("{prefix}{name}/"), found)?;
+        } else if !kind.is_dir() {
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_file() => found(&format!("{prefix}{name}"), &metadata),
+                // Sockets, devices, links to folders; and what has gone meanwhile.
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err((path, error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives a file that is whole its name, and makes that last.
+pub(crate) fn publish(whole: &Path, path: &Path, no_clobber: bool) -> io::Result<()> {
+    if no_clobber {
+        // A second name is refused where the first is taken; a rename is not.
+        fs::hard_link(whole, path)?;
+        fs::remove_file(whole)?;
+    } else {
+        fs::rename(whole, path)?;
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+/// Runs what may wait for a disk where it holds nobody up.
+async fn apart<T: Send + 'static>(
+    seen: &mut Attempt,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    seen.began = Some(Instant::now());
+    let done = tokio::task::spawn_blocking(work).await;
+    seen.last_byte = Some(Instant::now());
+    done.unwrap_or_else(|error| Err(Failure { kind: Kind::Fatal, said: error.to_string() }))
+}
+
+#[async_trait]
+impl Store for Local {
+    fn limits(&self) -> Limits {
+        Limits {
+            min_block_bytes: 1,
+            max_block_bytes: 1 << 40,
+            max_blocks: 100_000,
+            max_put_bytes: 1 << 40,
+            integrity: Integrity::ReadBack,
+        }
+    }
+
+    async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure> {
+        let (local, name) = (self.clone(), name.to_string());
+        apart(seen, move || local.meta(&name)).await
+    }
+
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
+        let (local, of) = (self.clone(), of.clone());
+        apart(seen, move || local.read(&of, range)).await
+    }
+
+    async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {
+        let (local, name, options) = (self.clone(), name.to_string(), options.clone());
+        apart(seen, move || {
+            let (upload, folder) = local.new_upload(&name)?;
+            let path = folder.join("0");
+            fs::write(&path, &body.bytes).map_err(|error| failure("can't write", &path, &error))?;
+            local.assemble(&upload, &["0".into()], &options)
+        })
+        .await
+    }
+
+    async fn begin(&self, name: &str, _options: &PutOptions, seen: &mut Attempt) -> Result<Upload, Failure> {
+        let (local, name) = (self.clone(), name.to_string());
+        apart(seen, move || Ok(local.new_upload(&name)?.0)).await
+    }
+
+    async fn put_block(
+        &self,
+        upload: &Upload,
+        index: usize,
+        body: Block,
+        seen: &mut Attempt,
+    ) -> Result<String, Failure> {
+        let (local, upload) = (self.clone(), upload.clone());
+        apart(seen, move || {
+            let folder = local.blocks(&upload)?;
+            let path = folder.join(index.to_string());
+            fs::write(&path, &body.bytes).map_err(|error| failure("can't write", &path, &error))?;
+            Ok(index.to_string())
+        })
+        .await
+    }
+
+    async fn commit(
+        &self,
+        upload: &Upload,
+        blocks: &[String],
+        _crc64: u64,
+        options: &PutOptions,
+        seen: &mut Attempt,
+    ) -> Result<Meta, Failure> {
+        let (local, upload, blocks, options) = (self.clone(), upload.clone(), blocks.to_vec(), options.clone());
+        apart(seen, move || local.assemble(&upload, &blocks, &options)).await
+    }
+
+    async fn abort(&self, upload: &Upload, seen: &mut Attempt) -> Result<(), Failure> {
+        let (local, upload) = (self.clone(), upload.clone());
+        apart(seen, move || {
+            let folder = local.blocks(&upload)?;
+            match fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failure("can't remove", &folder, &error)),
+                _ => Ok(()),
+            }
+        })
+        .await
+    }
+
+    async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure> {
+        let (local, prefix) = (self.clone(), prefix.to_string());
+        apart(seen, move || local.find(&prefix)).await
+    }
+}

@@ -1,0 +1,135 @@
+//! How long moving blocks takes, what that says of their best size and number, and who finds it out while moving.
+//!
+//! N blocks of b bytes over C connections take T = F + W + max(⌈N/C⌉·(L + b/B), L + N·b/S): a fixed cost F (begin and
+//! commit), the slow first block W of a connection (handshake, slow start), and for each round a latency L and b bytes
+//! at the rate B of one connection; together they are no faster than the ceiling S. Nothing here has a clock or does
+//! input or output: times are seconds since the move began, passed in.
+
+mod fit;
+mod pilot;
+
+pub use fit::{Observation, fit};
+pub use pilot::{Pilot, Ticket};
+
+use crate::store::Limits;
+
+/// What a link does to blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// F: what a file costs whatever its size.
+    pub fixed_s: f64,
+    /// W: how much longer the first block of a connection takes.
+    pub fresh_s: f64,
+    /// L: what a block costs whatever its size.
+    pub latency_s: f64,
+    /// B: the rate of one connection.
+    pub bytes_per_s: f64,
+    /// S: the rate of all of them, where it was met.
+    pub ceiling_bytes_per_s: Option<f64>,
+}
+
+/// Of which size blocks are, and how many are under way at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Every block but the last has as many bytes.
+    pub block_bytes: u64,
+    /// So many at once.
+    pub concurrency: usize,
+}
+
+/// What is going to happen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// How the rest is moved.
+    pub shape: Shape,
+    /// How long all of it takes, from the first request to the last answer.
+    pub expected_s: f64,
+    /// Nine times in ten not less than this, as far as what was seen goes on, …
+    pub low_s: f64,
+    /// … and not more than this.
+    pub high_s: f64,
+    /// What it rests on.
+    pub link: Link,
+}
+
+/// What blocks must fit into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// What the store takes.
+    pub limits: Limits,
+    /// All blocks under way together.
+    pub memory_bytes: u64,
+    /// How many may be under way.
+    pub max_concurrency: usize,
+}
+
+/// Numbers of connections, and of rounds, that are tried. The steps are finer than 1.5.
+const STEPS: [usize; 17] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];
+/// What is as good as the best: of those, the one that needs the least memory is taken, for it loses the least when a
+/// block has to be sent again.
+const AS_GOOD: f64 = 1.02;
+/// Smaller blocks cost more than they gain, in requests and at this end.
+const LEAST_BYTES: u64 = 64 << 10;
+/// Under a ceiling a few more connections than would fill it, for they are never all busy.
+const SPARE: f64 = 1.25;
+
+impl Link {
+    /// How long so many bytes take in such blocks.
+    #[must_use]
+    pub fn seconds(&self, bytes: u64, shape: Shape) -> f64 {
+        self.fixed_s + self.fresh_s + self.streaming_s(bytes, shape, 1.0)
+    }
+
+    fn streaming_s(&self, bytes: u64, shape: Shape, spare: f64) -> f64 {
+        let block_bytes = shape.block_bytes.min(bytes).max(1);
+        let blocks = bytes.div_ceil(block_bytes);
+        let rounds = blocks.div_ceil(shape.concurrency.max(1) as u64) as f64;
+        let by_connections = rounds * (self.latency_s + block_bytes as f64 / self.bytes_per_s);
+        match self.ceiling_bytes_per_s {
+            Some(ceiling) => (by_connections * spare).max(self.latency_s + bytes as f64 / ceiling),
+            None => by_connections,
+        }
+    }
+
+    /// The shape that takes the shortest time, or nearly so with less memory.
+    #[must_use]
+    pub fn choose(&self, bytes: u64, room: &Room) -> Shape {
+        let timed: Vec<(f64, Shape)> =
+            room.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape, SPARE), shape)).collect();
+        let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
+        let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
+        let memory = |shape: &Shape| shape.block_bytes * shape.concurrency as u64;
+        good.min_by_key(|shape| (memory(shape), shape.concurrency)).unwrap_or_else(|| room.fitting(bytes, 1))
+    }
+}
+
+impl Room {
+    /// What is worth trying: blocks that share the bytes out evenly, in one round or several.
+    fn shapes(&self, bytes: u64) -> impl Iterator<Item = Shape> {
+        STEPS.into_iter().take_while(|concurrency| *concurrency <= self.max_concurrency).flat_map(move |concurrency| {
+            STEPS.into_iter().map(move |rounds| {
+                let block_bytes = bytes.div_ceil((concurrency * rounds) as u64).max(LEAST_BYTES);
+                self.fitting(block_bytes, concurrency)
+            })
+        })
+    }
+
+    /// The nearest that the store takes and memory has room for.
+    #[must_use]
+    pub fn fitting(&self, block_bytes: u64, concurrency: usize) -> Shape {
+        let concurrency = concurrency.min(self.max_concurrency).max(1);
+        let least = self.limits.min_block_bytes.max(1);
+        // One block at least, however little memory there is.
+        let memory_bytes = self.memory_bytes.max(LEAST_BYTES);
+        let most = self.limits.max_block_bytes.min(memory_bytes / concurrency as u64).max(least);
+        let block_bytes = block_bytes.clamp(least, most);
+        let concurrency = concurrency.min((memory_bytes / block_bytes).max(1) as usize);
+        Shape { block_bytes, concurrency }
+    }
+
+    /// The least size of blocks of which so many bytes have no more than the store takes.
+    #[must_use]
+    pub fn least_block_bytes(&self, bytes: u64, blocks_left: usize) -> u64 {
+        self.limits.min_block_bytes.max(bytes.div_ceil(blocks_left.max(1) as u64)).max(1)
+    }
+}

@@ -1,0 +1,392 @@
+//! An object into a file, or a stream: ranges in parallel.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::flow::{Flow, Work};
+use super::patience::Went;
+use super::put::{crc64_of, end_of, resumable, side_of, split};
+use super::{Gate, Moved, Mover, Place, Skipped};
+use crate::crc64::crc64;
+use crate::error::Error;
+use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side};
+use crate::local::publish;
+use crate::model::Pilot;
+use crate::store::{Attempt, Failure, Kind, Limits, Meta};
+
+/// Ranges that may be of any size, as many as there are.
+fn ranges(limits: Limits) -> Limits {
+    Limits { min_block_bytes: 1, max_block_bytes: u64::MAX, max_blocks: usize::MAX, ..limits }
+}
+
+impl Mover {
+    /// Gets an object into a file, which has its name once it is whole, and not before.
+    ///
+    /// # Errors
+    /// When there is no such object or it changes meanwhile, when the file can't be written, when what an earlier
+    /// attempt left behind is of another object.
+    pub async fn get_file(&self, from: &Place, path: &Path) -> Result<Moved, Error> {
+        let began = Instant::now();
+        let (meta, latency_s) = self.existing(from).await?;
+        let elapsed_s = || began.elapsed().as_secs_f64();
+        if let Some(skipped) = self.is_there(&meta, path).await? {
+            let skipped = Some(skipped);
+            return Ok(Moved { bytes: meta.bytes, elapsed_s: elapsed_s(), skipped, ..Moved::default() });
+        }
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(Error::file("can't make", folder))?;
+        }
+        let mut download = match self.open_get(from, &meta, path)? {
+            Opened::Going(download) => download,
+            Opened::Stored(crc64) => {
+                let (bytes, elapsed_s) = (meta.bytes, elapsed_s());
+                return Ok(Moved { bytes, resumed_bytes: bytes, crc64: Some(crc64), elapsed_s, ..Moved::default() });
+            }
+        };
+        let (again, next) = (std::mem::take(&mut download.again), download.next);
+        let resumed_bytes = download.get.parts.values().map(|(piece, _)| piece.bytes).sum();
+        let pilot = self.pilot(from, &meta, meta.bytes - next.offset, latency_s);
+        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0 };
+        let done = self.flow(&mut flow, &mut download.get, from, &meta).await;
+        let done = match done {
+            Ok(()) => {
+                let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.pilot.first().copied());
+                let crc64 = Some(crc64_of(&download.get.parts));
+                let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
+                let verified = self.verify(from, &meta, &mut moved).await;
+                verified.and_then(|()| download.publish(path, &meta, self.terms.no_clobber)).map(|()| moved)
+            }
+            Err(error) => Err(error),
+        };
+        let Download { get, temporary, .. } = *download;
+        match done {
+            Ok(moved) => {
+                get.journal.map_or(Ok(()), Journal::remove)?;
+                Ok(Moved { elapsed_s: elapsed_s(), ..moved })
+            }
+            Err(error) => {
+                // Of an object that has changed, or came otherwise than it was sent, nothing can be gone on with.
+                let is_changed = matches!(&error, Error::Store(Failure { kind: Kind::Changed | Kind::Missing, .. }));
+                if get.journal.is_none() || is_changed || matches!(error, Error::Corrupted { .. }) {
+                    let _ = fs::remove_file(temporary);
+                    get.journal.map_or(Ok(()), Journal::remove)?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Gets an object into a stream: ranges in parallel, handed on in their order.
+    ///
+    /// # Errors
+    /// As [`Mover::get_file`]; what was written is not taken back.
+    pub async fn get_stream(&self, from: &Place, out: impl Write + Send) -> Result<Moved, Error> {
+        let began = Instant::now();
+        let (meta, latency_s) = self.existing(from).await?;
+        let sink = Sink::InOrder { out: Box::new(out), next: 0, waiting: BTreeMap::new() };
+        let mut get = Get::new(from, &meta, sink, self.gate());
+        let pilot = self.pilot(from, &meta, meta.bytes, latency_s);
+        let mut flow = Flow::from_start(pilot, began);
+        self.flow(&mut flow, &mut get, from, &meta).await?;
+        let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.pilot.first().copied());
+        let mut moved = Moved { bytes, blocks, plan, crc64: Some(crc64_of(&get.parts)), ..Moved::default() };
+        self.verify(from, &meta, &mut moved).await?;
+        Ok(Moved { elapsed_s: began.elapsed().as_secs_f64(), ..moved })
+    }
+
+    /// The sum of what a store gives back.
+    pub(super) async fn read_back(&self, from: &Place, meta: &Meta) -> Result<u64, Error> {
+        let mut get = Get::new(from, meta, Sink::Nowhere, self.gate());
+        let mut flow = Flow::from_start(self.pilot(from, meta, meta.bytes, 0.0), Instant::now());
+        // It is not told of: the same bytes would be counted twice.
+        flow.run(&mut get, &self.stop, &(), (&from.name, meta.bytes)).await?;
+        Ok(crc64_of(&get.parts))
+    }
+
+    async fn existing(&self, from: &Place) -> Result<(Meta, f64), Error> {
+        match self.head(from).await? {
+            (Some(meta), latency_s) => Ok((meta, latency_s)),
+            (None, _) => {
+                let said = format!("{}: there is no such object, or it can't be read", from.shown);
+                Err(Failure { kind: Kind::Missing, said }.into())
+            }
+        }
+    }
+
+    fn pilot(&self, from: &Place, meta: &Meta, bytes: u64, latency_s: f64) -> Pilot {
+        let mut room = self.room(ranges(from.store.limits()));
+        if from.store.in_order(meta) {
+            room.max_concurrency = 1;
+        }
+        Pilot::new(bytes, room, Some(latency_s), self.terms.seed)
+    }
+
+    async fn flow(&self, flow: &mut Flow, get: &mut Get<'_>, from: &Place, meta: &Meta) -> Result<(), Error> {
+        let moving = flow.run(get, &self.stop, &*self.observer, (&from.name, meta.bytes));
+        tokio::select! {
+            done = moving => done,
+            never = self.gentle(from) => match never {},
+        }
+    }
+
+    async fn is_there(&self, meta: &Meta, path: &Path) -> Result<Option<Skipped>, Error> {
+        let Ok(there) = fs::metadata(path) else { return Ok(None) };
+        if self.terms.no_clobber {
+            return Ok(Some(Skipped::Exists));
+        }
+        if !self.terms.skip_unchanged || there.len() != meta.bytes {
+            return Ok(None);
+        }
+        let is_same = match meta.crc64 {
+            Some(crc64) => super::source::Source::open(path)?.sum().await? == crc64,
+            // A file that was got has the object's time.
+            None => meta.modified.is_some() && there.modified().ok() == meta.modified,
+        };
+        Ok(is_same.then_some(Skipped::Unchanged))
+    }
+
+    fn open_get(&self, from: &Place, meta: &Meta, path: &Path) -> Result<Opened, Error> {
+        let source = side_of(from, Some(meta));
+        let destination = side_of_file(path);
+        let id = journal::id(&source.place, &destination.place);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Without a journal nobody goes on with it, and nothing else keeps two from writing the same.
+        let own = if self.terms.journals.is_none() { format!("-{}", std::process::id()) } else { String::new() };
+        let temporary = path.with_file_name(format!(".{name}.{id}{own}.part"));
+        let mut opened = match &self.terms.journals {
+            Some(folder) => Some(Journal::open(folder, &source.place, &destination.place)?),
+            None => None,
+        };
+        if let Some((journal, recorded)) = opened.as_mut().filter(|_| self.terms.fresh) {
+            *recorded = Recorded::default();
+            journal.clear()?;
+        }
+        let (mut journal, Recorded { begun, mut pieces }) = match opened {
+            Some((journal, recorded)) => (Some(journal), recorded),
+            None => (None, Recorded::default()),
+        };
+        let mut open = OpenOptions::new();
+        let open = open.read(true).write(true).create(true).truncate(begun.is_none());
+        if let Some(begun) = &begun {
+            let (done, again) = split(pieces.clone());
+            let is_whole = again.is_empty() && end_of(&pieces).offset == meta.bytes;
+            if begun.source == source && begun.destination != destination && is_whole && !temporary.exists() {
+                let crc64 = crc64_of(&done);
+                if sum(path, meta.bytes)? == Some(crc64) {
+                    journal.map_or(Ok(()), Journal::remove)?;
+                    return Ok(Opened::Stored(crc64));
+                }
+            }
+            resumable(begun, &source, &destination)?;
+        }
+        let file = open.open(&temporary).map_err(Error::file("can't write", &temporary))?;
+        // What a power failure took out of the file is got again.
+        let there = |(piece, part): &(Piece, Option<Part>)| {
+            part.as_ref().is_some_and(|part| piece_sum(&file, *piece).is_ok_and(|sum| sum == part.crc64))
+        };
+        for piece in pieces.values_mut() {
+            if !there(piece) {
+                piece.1 = None;
+            }
+        }
+        file.set_len(meta.bytes).map_err(Error::file("can't write", &temporary))?;
+        if let Some(journal) = journal.as_mut().filter(|_| begun.is_none()) {
+            journal.begin(Begun { version: journal::VERSION, source, destination, upload: String::new() })?;
+        }
+        let next = end_of(&pieces);
+        let (parts, again) = split(pieces);
+        let sink = Sink::File { file: Arc::new(file), path: temporary.clone() };
+        let get = Get { journal, parts, ..Get::new(from, meta, sink, self.gate()) };
+        Ok(Opened::Going(Box::new(Download { get, again, next, temporary })))
+    }
+}
+
+impl Flow {
+    fn from_start(pilot: Pilot, began: Instant) -> Self {
+        let next = Piece { index: 0, offset: 0, bytes: 0 };
+        Self { pilot, began, again: VecDeque::new(), next, done_bytes: 0, blocks: 0 }
+    }
+}
+
+/// How a get begins.
+enum Opened {
+    /// With pieces to get again, and where the next one begins.
+    Going(Box<Download>),
+    /// It has its name already, by somebody who did not live to say so.
+    Stored(u64),
+}
+
+/// A file that is not whole yet.
+struct Download {
+    get: Get<'static>,
+    again: VecDeque<Piece>,
+    next: Piece,
+    temporary: PathBuf,
+}
+
+impl Download {
+    /// Gives the file its time and its name.
+    fn publish(&self, path: &Path, meta: &Meta, no_clobber: bool) -> Result<(), Error> {
+        let Sink::File { file, .. } = &self.get.sink else { return Ok(()) };
+        let lasts = || {
+            if let Some(modified) = meta.modified {
+                file.set_modified(modified)?;
+            }
+            file.sync_all()?;
+            publish(&self.temporary, path, no_clobber)
+        };
+        lasts().map_err(Error::file("can't write", path))
+    }
+}
+
+fn side_of_file(path: &Path) -> Side {
+    let metadata = fs::metadata(path).ok();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let place = folder.join(path.file_name().unwrap_or_default()).display().to_string();
+    let modified = metadata.as_ref().and_then(|there| there.modified().ok());
+    let version = modified.map(|modified| format!("{modified:?}"));
+    Side { place, version, bytes: metadata.map_or(0, |there| there.len()) }
+}
+
+/// The sum of a file of so many bytes.
+fn sum(path: &Path, bytes: u64) -> Result<Option<u64>, Error> {
+    let cant = |error| Error::file("can't read", path)(error);
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(cant(error)),
+    };
+    if file.metadata().map_err(cant)?.len() != bytes {
+        return Ok(None);
+    }
+    piece_sum(&file, Piece { index: 0, offset: 0, bytes }).map(Some).map_err(cant)
+}
+
+fn piece_sum(file: &File, piece: Piece) -> io::Result<u64> {
+    const STEP_BYTES: u64 = 1 << 20;
+    let (mut sums, mut buffer) = (Vec::new(), vec![0; STEP_BYTES.min(piece.bytes) as usize]);
+    let end = piece.offset + piece.bytes;
+    for offset in (piece.offset..end).step_by(STEP_BYTES as usize) {
+        let bytes = STEP_BYTES.min(end - offset);
+        let part = &mut buffer[..bytes as usize];
+        file.read_exact_at(part, offset)?;
+        sums.push((bytes, crc64(part)));
+    }
+    Ok(crate::crc64::crc64_of_blocks(sums))
+}
+
+/// Where ranges go.
+enum Sink<'a> {
+    File {
+        file: Arc<File>,
+        path: PathBuf,
+    },
+    InOrder {
+        out: Box<dyn Write + Send + 'a>,
+        next: usize,
+        /// What came before its turn, which keeps its room.
+        waiting: BTreeMap<usize, Kept>,
+    },
+    Nowhere,
+}
+
+/// What came of a range, which has room as long as it is kept.
+pub(super) struct Kept {
+    bytes: Bytes,
+    crc64: u64,
+    _room: OwnedSemaphorePermit,
+}
+
+/// A download, and what of it is there.
+struct Get<'a> {
+    from: Place,
+    meta: Arc<Meta>,
+    sink: Sink<'a>,
+    journal: Option<Journal>,
+    parts: BTreeMap<usize, (Piece, Part)>,
+    gate: Gate,
+}
+
+impl<'a> Get<'a> {
+    fn new(from: &Place, meta: &Meta, sink: Sink<'a>, gate: Gate) -> Self {
+        let (from, meta) = (from.clone(), Arc::new(meta.clone()));
+        Self { from, meta, sink, journal: None, parts: BTreeMap::new(), gate }
+    }
+}
+
+impl Work for Get<'_> {
+    type Done = Kept;
+
+    fn start(
+        &mut self,
+        piece: Piece,
+    ) -> Result<impl Future<Output = Result<(Kept, Went), Error>> + Send + 'static, Error> {
+        if let Some(journal) = &mut self.journal {
+            journal.cut(piece)?;
+        }
+        let (store, meta, gate) = (Arc::clone(&self.from.store), Arc::clone(&self.meta), self.gate.clone());
+        let file = match &self.sink {
+            Sink::File { file, path } => Some((Arc::clone(file), path.clone())),
+            _ => None,
+        };
+        Ok(async move {
+            let room = gate.pass(piece.bytes).await?;
+            let range = piece.offset..piece.offset + piece.bytes;
+            let request = || async {
+                let mut seen = Attempt::default();
+                let got = store.get(&meta, range.clone(), &mut seen).await;
+                (got.and_then(|got| of_length(got, piece)), seen)
+            };
+            let (bytes, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
+            let written = tokio::task::spawn_blocking(move || {
+                let kept = Kept { crc64: crc64(&bytes), bytes, _room: room };
+                match file {
+                    None => Ok(kept),
+                    Some((file, path)) => {
+                        let written = file.write_all_at(&kept.bytes, piece.offset).map(|()| kept);
+                        written.map_err(Error::file("can't write", &path))
+                    }
+                }
+            });
+            let kept = written.await.map_err(|error| Error::Request(error.to_string()))??;
+            Ok((kept, went))
+        })
+    }
+
+    fn finish(&mut self, piece: Piece, kept: Kept) -> Result<(), Error> {
+        let part = Part { token: String::new(), crc64: kept.crc64 };
+        if let Some(journal) = &mut self.journal {
+            journal.done(piece.index, &part)?;
+        }
+        self.parts.insert(piece.index, (piece, part));
+        if let Sink::InOrder { out, next, waiting } = &mut self.sink {
+            waiting.insert(piece.index, kept);
+            while let Some(kept) = waiting.remove(next) {
+                out.write_all(&kept.bytes).map_err(Error::file("can't write", Path::new("the output")))?;
+                *next += 1;
+            }
+            if waiting.is_empty() {
+                out.flush().map_err(Error::file("can't write", Path::new("the output")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A store that gives more or less than it was asked for has not given that.
+fn of_length(got: Bytes, piece: Piece) -> Result<Bytes, Failure> {
+    if got.len() as u64 == piece.bytes {
+        return Ok(got);
+    }
+    let said = format!("{} bytes from {} on were asked for, and {} came", piece.bytes, piece.offset, got.len());
+    Err(Failure { kind: Kind::Corrupted, said })
+}

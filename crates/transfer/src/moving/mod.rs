@@ -1,0 +1,285 @@
+//! Moving: from a request to what came of it.
+
+mod flow;
+mod gentle;
+mod get;
+mod many;
+mod pace;
+mod patience;
+mod put;
+mod source;
+mod stop;
+mod stream;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+pub use many::{Done, Many, Outcome};
+pub use stop::Stop;
+
+use crate::error::Error;
+use crate::model::{Plan, Room};
+use crate::store::{Attempt, Failure, Found, Kind, Limits, Meta, PutOptions, Store, Upload};
+use pace::Pace;
+use patience::{Patience, Went};
+
+/// How things are moved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// All blocks under way together have at most these.
+    pub memory_bytes: u64,
+    /// At most so many requests at once for one file.
+    pub max_concurrency: usize,
+    /// No faster than that.
+    pub limit_bytes_per_s: Option<u64>,
+    /// As fast as possible without adding more than that to the latency of the path.
+    pub gentle: Option<Duration>,
+    /// What was stored is read back and compared.
+    pub verify: bool,
+    /// What is there already is left alone.
+    pub no_clobber: bool,
+    /// What is there and the same is not moved again.
+    pub skip_unchanged: bool,
+    /// The media type; without, what the name's ending says.
+    pub content_type: Option<String>,
+    /// The folder of journals; without one, nothing can be gone on with.
+    pub journals: Option<PathBuf>,
+    /// What a journal says is given up, and the move begun anew.
+    pub fresh: bool,
+    /// How often anything may be tried again.
+    pub retries: u64,
+    /// What the first wait before trying again is about; the next ones are longer.
+    pub back_off: Duration,
+    /// A request that is silent for that long, and longer by its size, is given up.
+    pub timeout: Duration,
+    /// Where chance comes from.
+    pub seed: u64,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 256 << 20,
+            max_concurrency: 64,
+            limit_bytes_per_s: None,
+            gentle: None,
+            verify: false,
+            no_clobber: false,
+            skip_unchanged: false,
+            content_type: None,
+            journals: None,
+            fresh: false,
+            retries: 1000,
+            back_off: Duration::from_millis(100),
+            timeout: Duration::from_secs(60),
+            seed: 0,
+        }
+    }
+}
+
+/// What came of a move.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moved {
+    /// The whole.
+    pub bytes: u64,
+    /// What of it was there from an earlier time.
+    pub resumed_bytes: u64,
+    /// How many requests carried the rest.
+    pub blocks: u64,
+    /// How long it took, with everything.
+    pub elapsed_s: f64,
+    /// What was expected when enough had been seen; none where that never came.
+    pub plan: Option<Plan>,
+    /// The whole's CRC-64/NVME, of what was read; none of what was skipped.
+    pub crc64: Option<u64>,
+    /// Whether it was read back and found the same.
+    pub verified: bool,
+    /// Why nothing was moved, if nothing was.
+    pub skipped: Option<Skipped>,
+}
+
+/// Why something was left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skipped {
+    /// It is there, and must not be overwritten.
+    Exists,
+    /// It is there, and the same.
+    Unchanged,
+}
+
+/// How far a move is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress<'a> {
+    /// What is moved.
+    pub name: &'a str,
+    /// What is there.
+    pub done_bytes: u64,
+    /// Of how much; none while nobody knows.
+    pub bytes: Option<u64>,
+    /// Since it was begun.
+    pub elapsed_s: f64,
+    /// The latest plan.
+    pub plan: Option<&'a Plan>,
+}
+
+/// Who is told how far moves are.
+pub trait Observer: Send + Sync {
+    /// Called for each block that is done.
+    fn progress(&self, progress: &Progress<'_>);
+}
+
+/// Nobody.
+impl Observer for () {
+    fn progress(&self, _progress: &Progress<'_>) {}
+}
+
+/// An object, or the beginning of objects' names, in a store.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The name, or what names begin with.
+    pub name: String,
+    /// As it is shown.
+    pub shown: String,
+}
+
+impl From<Found> for Place {
+    fn from(Found { store, name, shown }: Found) -> Self {
+        Self { store: store.into(), name, shown }
+    }
+}
+
+/// Moves files, all under the same terms: they share memory, bandwidth and patience.
+pub struct Mover {
+    terms: Terms,
+    stop: Stop,
+    observer: Box<dyn Observer>,
+    memory: Arc<Semaphore>,
+    pace: Arc<Pace>,
+    patience: Arc<Patience>,
+}
+
+impl fmt::Debug for Mover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mover").field("terms", &self.terms).finish_non_exhaustive()
+    }
+}
+
+/// What memory is shared out in.
+const UNIT_BYTES: u64 = 1 << 10;
+/// A block takes no longer than that under a limit on bandwidth, where the store takes such small ones.
+const LIMITED_BLOCK_S: f64 = 0.25;
+
+impl Mover {
+    /// Under these terms, until the token is used.
+    #[must_use]
+    pub fn new(terms: Terms, stop: Stop, observer: Box<dyn Observer>) -> Self {
+        let units = terms.memory_bytes.div_ceil(UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS.min(1 << 30) as u64);
+        let patience = Patience::new(terms.retries, terms.back_off, terms.timeout, terms.seed);
+        Self {
+            stop,
+            observer,
+            memory: Arc::new(Semaphore::new(units as usize)),
+            pace: Arc::new(Pace::new(terms.limit_bytes_per_s)),
+            patience: Arc::new(patience),
+            terms,
+        }
+    }
+
+    /// How often anything was tried again so far.
+    #[must_use]
+    pub fn retried(&self) -> u64 {
+        self.patience.retried()
+    }
+
+    /// What blocks of one file must fit into.
+    fn room(&self, limits: Limits) -> Room {
+        let mut room =
+            Room { limits, memory_bytes: self.terms.memory_bytes, max_concurrency: self.terms.max_concurrency };
+        // A block goes as fast as its connection does, whatever the limit is: so they are small, and few.
+        let limit = self.terms.limit_bytes_per_s.map(|limit| limit as f64);
+        if let Some(limit) = limit.or(self.terms.gentle.map(|_| gentle::FIRST_BYTES_PER_S * 4.0)) {
+            let most = ((limit * LIMITED_BLOCK_S) as u64).max(limits.min_block_bytes).max(1);
+            room.limits.max_block_bytes = limits.max_block_bytes.min(most);
+            room.max_concurrency = room.max_concurrency.min(4);
+        }
+        room
+    }
+
+    fn gate(&self) -> Gate {
+        Gate {
+            memory: Arc::clone(&self.memory),
+            units: self.terms.memory_bytes.div_ceil(UNIT_BYTES).clamp(1, 1 << 30) as u32,
+            pace: Arc::clone(&self.pace),
+            patience: Arc::clone(&self.patience),
+        }
+    }
+
+    /// What there is under a name, and how long it took to ask. Who may write but not read is told of nothing.
+    async fn head(&self, place: &Place) -> Result<(Option<Meta>, f64), Error> {
+        let began = Instant::now();
+        let asked = self.ask(Kind::Transient(None), || async {
+            let mut seen = Attempt::default();
+            (place.store.head(&place.name, &mut seen).await, seen)
+        });
+        match asked.await {
+            Ok((meta, went)) => {
+                let connecting_s = went.straight.flatten().unwrap_or(0.0);
+                Ok((meta, began.elapsed().as_secs_f64() - connecting_s))
+            }
+            Err(Error::Store(failure)) if failure.kind == Kind::Denied && !self.terms.no_clobber => {
+                Ok((None, began.elapsed().as_secs_f64()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A request without a block.
+    async fn ask<T, F>(&self, silent: Kind, request: impl FnMut() -> F) -> Result<(T, Went), Error>
+    where
+        F: Future<Output = (Result<T, Failure>, Attempt)>,
+    {
+        tokio::select! {
+            asked = self.patience.ask(0, silent, request) => Ok(asked?),
+            () = self.stop.asked() => Err(Error::Stopped),
+        }
+    }
+
+    /// Gives an upload up; where that fails too there is nothing more to do.
+    async fn abort(&self, place: &Place, upload: &Upload) {
+        let request = || async {
+            let mut seen = Attempt::default();
+            (place.store.abort(upload, &mut seen).await, seen)
+        };
+        let _ = self.patience.ask(0, Kind::Fatal, request).await;
+    }
+
+    fn put_options(&self, name: &str) -> PutOptions {
+        let by_name = || crate::names::content_type(name).map(String::from);
+        PutOptions { content_type: self.terms.content_type.clone().or_else(by_name), no_clobber: self.terms.no_clobber }
+    }
+}
+
+/// What a block passes before it is sent.
+#[derive(Clone, Debug)]
+struct Gate {
+    memory: Arc<Semaphore>,
+    units: u32,
+    pace: Arc<Pace>,
+    patience: Arc<Patience>,
+}
+
+impl Gate {
+    /// Waits for room and for the limit on bandwidth.
+    async fn pass(&self, bytes: u64) -> Result<OwnedSemaphorePermit, Error> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).clamp(1, self.units);
+        let room = Arc::clone(&self.memory).acquire_many_owned(units).await;
+        self.pace.wait(bytes).await;
+        room.map_err(|error| Error::Request(error.to_string()))
+    }
+}

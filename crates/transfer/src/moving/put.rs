@@ -1,0 +1,408 @@
+//! A file into a store.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::flow::{Flow, Work};
+use super::patience::Went;
+use super::source::Source;
+use super::{Gate, Moved, Mover, Place, Skipped};
+use crate::crc64::crc64_of_blocks;
+use crate::error::Error;
+use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side};
+use crate::model::Pilot;
+use crate::store::{Attempt, Block, Failure, Kind, Meta, PutOptions, Upload};
+
+/// A file of so many bytes is not cut up, for begin and commit would cost more.
+const SINGLE_BYTES: u64 = 512 << 10;
+/// How often an answer that was lost is looked up.
+const LOOKS: u32 = 3;
+
+/// What is sent: bytes that lie in a file, or in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sum {
+    pub bytes: u64,
+    pub crc64: u64,
+}
+
+impl Mover {
+    /// Puts a file into a store.
+    ///
+    /// # Errors
+    /// When the file can't be read or changes meanwhile, when the store refuses it, when what an earlier attempt left
+    /// behind is of another file. What was sent of it is remembered if there is a folder of journals, and given up if
+    /// not.
+    pub async fn put_file(&self, path: &Path, to: &Place) -> Result<Moved, Error> {
+        let began = Instant::now();
+        let source = Source::open(path)?;
+        let (before, latency_s) = self.head(to).await?;
+        if let Some(skipped) = self.is_skipped(&source, before.as_ref()).await? {
+            let elapsed_s = began.elapsed().as_secs_f64();
+            return Ok(Moved { bytes: source.bytes, elapsed_s, skipped: Some(skipped), ..Moved::default() });
+        }
+        let limits = to.store.limits();
+        let single_bytes = limits.min_block_bytes.max(SINGLE_BYTES).min(limits.max_put_bytes);
+        let (mut moved, meta) = if source.bytes <= single_bytes {
+            let permit = self.gate().pass(source.bytes).await?;
+            let block = source.clone().block(0, source.bytes).await?;
+            source.check()?;
+            let sum = Sum { bytes: source.bytes, crc64: block.crc64 };
+            let meta = self.put_block(to, block, before.as_ref()).await?;
+            drop(permit);
+            (Moved { bytes: sum.bytes, blocks: 1, crc64: Some(sum.crc64), ..Moved::default() }, meta)
+        } else {
+            self.put_blocks(&source, to, before.as_ref(), (began, latency_s)).await?
+        };
+        self.verify(to, &meta, &mut moved).await?;
+        Ok(Moved { elapsed_s: began.elapsed().as_secs_f64(), ..moved })
+    }
+
+    /// Puts an object by one request.
+    pub(super) async fn put_block(&self, to: &Place, block: Block, before: Option<&Meta>) -> Result<Meta, Error> {
+        let options = self.put_options(&to.name);
+        let sum = Sum { bytes: block.bytes.len() as u64, crc64: block.crc64 };
+        let request = || async {
+            let mut seen = Attempt::default();
+            (to.store.put(&to.name, block.clone(), &options, &mut seen).await, seen)
+        };
+        self.settle(to, sum, before, || self.patience.ask(sum.bytes, Kind::Unanswered, request)).await
+    }
+
+    /// Carries out what makes an object. Where the answer is lost, what is there is looked at before anything is
+    /// repeated.
+    async fn settle<F>(
+        &self,
+        to: &Place,
+        sum: Sum,
+        before: Option<&Meta>,
+        mut carry_out: impl FnMut() -> F,
+    ) -> Result<Meta, Error>
+    where
+        F: Future<Output = Result<(Meta, Went), Failure>>,
+    {
+        let mut was_lost = false;
+        for _ in 0..LOOKS {
+            let failure = tokio::select! {
+                made = carry_out() => match made {
+                    Ok((meta, _)) => return Ok(meta),
+                    Err(failure) => failure,
+                },
+                () = self.stop.asked() => return Err(Error::Stopped),
+            };
+            // After a lost answer, "no such upload" and "it is there" are what a success that was not heard of leaves.
+            let is_echo = was_lost && matches!(failure.kind, Kind::Missing | Kind::Changed);
+            if failure.kind != Kind::Unanswered && !is_echo {
+                return Err(failure.into());
+            }
+            match self.look_up(to, sum, before).await? {
+                Some(meta) => return Ok(meta),
+                None if is_echo || !self.patience.may_retry() => return Err(failure.into()),
+                None => was_lost = true,
+            }
+        }
+        let said = format!("{}: {LOOKS} answers in a row were lost, and nothing was stored", to.shown);
+        Err(Failure { kind: Kind::Fatal, said }.into())
+    }
+
+    /// What is there now, if it is what was sent.
+    async fn look_up(&self, to: &Place, sum: Sum, before: Option<&Meta>) -> Result<Option<Meta>, Error> {
+        let (there, _) = self.head(to).await?;
+        let Some(there) = there.filter(|there| there.bytes == sum.bytes) else { return Ok(None) };
+        if let Some(crc64) = there.crc64 {
+            return Ok((crc64 == sum.crc64).then_some(there));
+        }
+        let is_as_before = before.is_some_and(|before| before.etag.is_some() && before.etag == there.etag);
+        if is_as_before {
+            return Ok(None);
+        }
+        let read = self.read_back(to, &there).await?;
+        Ok((read == sum.crc64).then_some(there))
+    }
+
+    async fn is_skipped(&self, source: &Source, there: Option<&Meta>) -> Result<Option<Skipped>, Error> {
+        let Some(there) = there else { return Ok(None) };
+        if self.terms.no_clobber {
+            return Ok(Some(Skipped::Exists));
+        }
+        if !self.terms.skip_unchanged || there.bytes != source.bytes {
+            return Ok(None);
+        }
+        let is_same = match there.crc64 {
+            Some(crc64) => source.sum().await? == crc64,
+            // What was written after the file was is taken for the file.
+            None => there.modified.zip(source.modified).is_some_and(|(there, here)| there >= here),
+        };
+        Ok(is_same.then_some(Skipped::Unchanged))
+    }
+
+    async fn put_blocks(
+        &self,
+        source: &Source,
+        to: &Place,
+        before: Option<&Meta>,
+        (began, latency_s): (Instant, f64),
+    ) -> Result<(Moved, Meta), Error> {
+        let options = self.put_options(&to.name);
+        let begin = Instant::now();
+        let (mut work, again, next) = match self.open_put(source, to, before, &options).await? {
+            Opened::Going { put, again, next } => (*put, again, next),
+            Opened::Stored(meta, crc64) => {
+                let (bytes, resumed_bytes, crc64) = (source.bytes, source.bytes, Some(crc64));
+                return Ok((Moved { bytes, resumed_bytes, crc64, ..Moved::default() }, meta));
+            }
+        };
+        let resumed_bytes: u64 = work.parts.values().map(|(piece, _)| piece.bytes).sum();
+        let room = self.room(to.store.limits());
+        let used = next.index;
+        let mut limits = room.limits;
+        limits.max_blocks = limits.max_blocks.saturating_sub(used).max(1);
+        let mut pilot = Pilot::new(
+            source.bytes - next.offset,
+            crate::model::Room { limits, ..room },
+            Some(latency_s),
+            self.terms.seed,
+        );
+        pilot.fixed(2.0 * begin.elapsed().as_secs_f64());
+        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0 };
+        let gentle = self.gentle(to);
+        let moving = flow.run(&mut work, &self.stop, &*self.observer, (&to.name, source.bytes));
+        let done = tokio::select! {
+            done = moving => done,
+            never = gentle => match never {},
+        };
+        let done = match done.and_then(|()| source.check()) {
+            Ok(()) => {
+                let sum = Sum { bytes: source.bytes, crc64: crc64_of(&work.parts) };
+                let meta = self.commit(to, &work.upload, &work.parts, sum, before, &options).await;
+                meta.map(|meta| (meta, sum.crc64))
+            }
+            Err(error) => Err(error),
+        };
+        let Put { upload, journal, .. } = work;
+        match done {
+            Ok((meta, crc64)) => {
+                journal.map_or(Ok(()), Journal::remove)?;
+                let plan = flow.pilot.first().copied();
+                let (bytes, blocks) = (source.bytes, flow.blocks);
+                Ok((Moved { bytes, resumed_bytes, blocks, plan, crc64: Some(crc64), ..Moved::default() }, meta))
+            }
+            Err(Error::Store(Failure { kind: Kind::Missing, said })) if resumed_bytes > 0 => {
+                Err(Error::CantResume { what: format!("{said}: the store may have given up what was begun") })
+            }
+            Err(error) => {
+                // Of a file that has changed nothing can be gone on with.
+                let is_useless = matches!(error, Error::SourceChanged { .. });
+                if journal.is_none() || is_useless {
+                    self.abort(to, &upload).await;
+                    journal.map_or(Ok(()), Journal::remove)?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The upload that is gone on with, or a new one; the pieces to send again; and where the next one begins.
+    async fn open_put(
+        &self,
+        source: &Source,
+        to: &Place,
+        before: Option<&Meta>,
+        options: &PutOptions,
+    ) -> Result<Opened, Error> {
+        let place = to.clone();
+        let destination = side_of(to, before);
+        let from = source.side();
+        let mut opened = match &self.terms.journals {
+            Some(folder) => Some(Journal::open(folder, &from.place, &to.shown)?),
+            None => None,
+        };
+        let named = |id: String| Upload { name: to.name.clone(), id };
+        if self.terms.fresh
+            && let Some((journal, recorded)) = &mut opened
+        {
+            if let Some(begun) = std::mem::take(recorded).begun {
+                self.abort(to, &named(begun.upload)).await;
+            }
+            journal.clear()?;
+        }
+        let put =
+            |upload, journal, parts| Put { source: source.clone(), place, upload, journal, parts, gate: self.gate() };
+        if let Some((journal, Recorded { begun: Some(begun), pieces })) = opened {
+            let next = end_of(&pieces);
+            let (done, again) = split(pieces);
+            // What looks like somebody else's object may be ours, if only the answer to the commit was lost.
+            if begun.source == from && begun.destination != destination && again.is_empty() && next.offset == from.bytes
+            {
+                let sum = Sum { bytes: from.bytes, crc64: crc64_of(&done) };
+                if let Some(meta) = self.look_up(to, sum, None).await? {
+                    journal.remove()?;
+                    return Ok(Opened::Stored(meta, sum.crc64));
+                }
+            }
+            resumable(&begun, &from, &destination)?;
+            return Ok(Opened::Going { put: Box::new(put(named(begun.upload), Some(journal), done)), again, next });
+        }
+        let upload = self.begin(to, options).await?;
+        let mut journal = opened.map(|(journal, _)| journal);
+        if let Some(journal) = &mut journal {
+            let id = upload.id.clone();
+            journal.begin(Begun { version: journal::VERSION, source: from, destination, upload: id })?;
+        }
+        let (again, next) = (VecDeque::new(), Piece { index: 0, offset: 0, bytes: 0 });
+        Ok(Opened::Going { put: Box::new(put(upload, journal, BTreeMap::new())), again, next })
+    }
+
+    pub(super) async fn begin(&self, to: &Place, options: &PutOptions) -> Result<Upload, Error> {
+        let request = || async {
+            let mut seen = Attempt::default();
+            (to.store.begin(&to.name, options, &mut seen).await, seen)
+        };
+        Ok(self.ask(Kind::Transient(None), request).await?.0)
+    }
+
+    pub(super) async fn commit(
+        &self,
+        to: &Place,
+        upload: &Upload,
+        parts: &BTreeMap<usize, (Piece, Part)>,
+        sum: Sum,
+        before: Option<&Meta>,
+        options: &PutOptions,
+    ) -> Result<Meta, Error> {
+        let tokens: Vec<String> = parts.values().map(|(_, part)| part.token.clone()).collect();
+        let request = || async {
+            let mut seen = Attempt::default();
+            (to.store.commit(upload, &tokens, sum.crc64, options, &mut seen).await, seen)
+        };
+        self.settle(to, sum, before, || self.patience.ask(0, Kind::Unanswered, request)).await
+    }
+
+    /// Compares what is stored with what was sent: what the store says of it, and, if asked, what it gives back.
+    pub(super) async fn verify(&self, to: &Place, meta: &Meta, moved: &mut Moved) -> Result<(), Error> {
+        let Some(crc64) = moved.crc64 else { return Ok(()) };
+        let differs = |said: u64, how: &str| Error::Corrupted {
+            what: format!("{}: {how} has the CRC-64 {said:016x}, and what was sent {crc64:016x}", to.shown),
+        };
+        if let Some(said) = meta.crc64.filter(|said| *said != crc64) {
+            return Err(differs(said, "what was stored"));
+        }
+        if self.terms.verify {
+            let there = self.head(to).await?.0.unwrap_or_else(|| meta.clone());
+            if there.bytes != moved.bytes {
+                let what = format!("{}: {} bytes are there, and {} were sent", to.shown, there.bytes, moved.bytes);
+                return Err(Error::Corrupted { what });
+            }
+            let read = self.read_back(to, &there).await?;
+            if read != crc64 {
+                return Err(differs(read, "what was read back"));
+            }
+            moved.verified = true;
+        }
+        Ok(())
+    }
+}
+
+/// What of a side identifies it.
+pub(super) fn side_of(place: &Place, meta: Option<&Meta>) -> Side {
+    let modified = |meta: &Meta| meta.modified.map(|modified| format!("{modified:?}"));
+    Side {
+        place: place.shown.clone(),
+        version: meta.and_then(|meta| meta.etag.clone().or_else(|| modified(meta))),
+        bytes: meta.map_or(0, |meta| meta.bytes),
+    }
+}
+
+/// Neither side may have changed.
+pub(super) fn resumable(begun: &Begun, source: &Side, destination: &Side) -> Result<(), Error> {
+    let changed = [(&begun.source, source), (&begun.destination, destination)];
+    match changed.into_iter().find(|(was, is)| was != is) {
+        Some((_, is)) => {
+            let what = format!("{} has changed since an earlier attempt was broken off", is.place);
+            Err(Error::CantResume { what })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Where the pieces end.
+pub(super) fn end_of(pieces: &BTreeMap<usize, (Piece, Option<Part>)>) -> Piece {
+    let last = pieces.values().next_back().map(|(piece, _)| *piece);
+    last.map_or(Piece { index: 0, offset: 0, bytes: 0 }, |last| Piece {
+        index: last.index + 1,
+        offset: last.offset + last.bytes,
+        bytes: 0,
+    })
+}
+
+/// Those that are done, and those that are not.
+pub(super) fn split(
+    pieces: BTreeMap<usize, (Piece, Option<Part>)>,
+) -> (BTreeMap<usize, (Piece, Part)>, VecDeque<Piece>) {
+    let (mut done, mut again) = (BTreeMap::new(), VecDeque::new());
+    for (index, (piece, part)) in pieces {
+        match part {
+            Some(part) => drop(done.insert(index, (piece, part))),
+            None => again.push_back(piece),
+        }
+    }
+    (done, again)
+}
+
+/// The sum of the whole.
+pub(super) fn crc64_of(parts: &BTreeMap<usize, (Piece, Part)>) -> u64 {
+    crc64_of_blocks(parts.values().map(|(piece, part)| (piece.bytes, part.crc64)))
+}
+
+/// How a put in blocks begins.
+enum Opened {
+    /// With an upload, pieces to send again, and where the next one begins.
+    Going { put: Box<Put>, again: VecDeque<Piece>, next: Piece },
+    /// It was stored, by somebody who did not live to hear of it.
+    Stored(Meta, u64),
+}
+
+/// An upload, and what of it is there.
+struct Put {
+    source: Source,
+    place: Place,
+    upload: Upload,
+    journal: Option<Journal>,
+    parts: BTreeMap<usize, (Piece, Part)>,
+    gate: Gate,
+}
+
+impl Work for Put {
+    type Done = Part;
+
+    fn start(
+        &mut self,
+        piece: Piece,
+    ) -> Result<impl Future<Output = Result<(Part, Went), Error>> + Send + 'static, Error> {
+        if let Some(journal) = &mut self.journal {
+            journal.cut(piece)?;
+        }
+        let (source, store, gate) = (self.source.clone(), Arc::clone(&self.place.store), self.gate.clone());
+        let upload = self.upload.clone();
+        Ok(async move {
+            let _room = gate.pass(piece.bytes).await?;
+            let block = source.block(piece.offset, piece.bytes).await?;
+            let request = || async {
+                let mut seen = Attempt::default();
+                (store.put_block(&upload, piece.index, block.clone(), &mut seen).await, seen)
+            };
+            // The same block again is the same block.
+            let (token, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
+            Ok((Part { token, crc64: block.crc64 }, went))
+        })
+    }
+
+    fn finish(&mut self, piece: Piece, part: Part) -> Result<(), Error> {
+        if let Some(journal) = &mut self.journal {
+            journal.done(piece.index, &part)?;
+        }
+        self.parts.insert(piece.index, (piece, part));
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! A file that is sent, and whether it is still the same.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::crc64::{crc64, crc64_of_blocks};
+use crate::error::Error;
+use crate::journal::Side;
+use crate::store::Block;
+
+/// An open file, which must stay as it was when it was opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    file: Arc<File>,
+    path: PathBuf,
+    pub bytes: u64,
+    pub modified: Option<SystemTime>,
+    version: String,
+}
+
+impl Source {
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let cant = |error| Error::file("can't read", path)(error);
+        let file = File::open(path).map_err(cant)?;
+        let metadata = file.metadata().map_err(cant)?;
+        if !metadata.is_file() {
+            return Err(cant(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")));
+        }
+        Ok(Self {
+            file: Arc::new(file),
+            path: path.to_path_buf(),
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+            version: version(&metadata),
+        })
+    }
+
+    pub fn side(&self) -> Side {
+        let place = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        Side { place: place.display().to_string(), version: Some(self.version.clone()), bytes: self.bytes }
+    }
+
+    /// A part of it, with its checksum.
+    pub async fn block(self, offset: u64, bytes: u64) -> Result<Block, Error> {
+        let path = self.path.clone();
+        let read = move || {
+            let mut block = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
+            match self.file.read_exact_at(&mut block, offset) {
+                Ok(()) => Ok(Block { crc64: crc64(&block), bytes: block.into() }),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.changed("has become shorter"),
+                Err(error) => Err(Error::file("can't read", &self.path)(error)),
+            }
+        };
+        let read = tokio::task::spawn_blocking(read).await;
+        read.unwrap_or_else(|error| Err(Error::file("can't read", &path)(io::Error::other(error))))
+    }
+
+    /// The sum of all of it, a piece at a time.
+    pub async fn sum(&self) -> Result<u64, Error> {
+        const PIECE_BYTES: u64 = 4 << 20;
+        let mut sums = Vec::new();
+        for offset in (0..self.bytes).step_by(PIECE_BYTES as usize) {
+            let bytes = PIECE_BYTES.min(self.bytes - offset);
+            sums.push((bytes, self.clone().block(offset, bytes).await?.crc64));
+        }
+        Ok(crc64_of_blocks(sums))
+    }
+
+    /// Whether it is what it was.
+    pub fn check(&self) -> Result<(), Error> {
+        let now = self.file.metadata().map_err(Error::file("can't read", &self.path))?;
+        match now.len() {
+            len if len > self.bytes => return self.changed("has become longer"),
+            len if len < self.bytes => return self.changed("has become shorter"),
+            _ if version(&now) != self.version => return self.changed("was written to"),
+            _ => {}
+        }
+        match fs::metadata(&self.path) {
+            Ok(there) if version(&there) == self.version => Ok(()),
+            Ok(_) => self.changed("was replaced"),
+            Err(_) => self.changed("was removed"),
+        }
+    }
+
+    fn changed<T>(&self, how: &'static str) -> Result<T, Error> {
+        Err(Error::SourceChanged { path: self.path.clone(), how })
+    }
+}
+
+fn version(metadata: &Metadata) -> String {
+    let (seconds, ns) = (metadata.mtime(), metadata.mtime_nsec());
+    format!("{:x}-{:x}-{:x}-{seconds}.{ns:09}", metadata.dev(), metadata.ino(), metadata.len())
+}

@@ -1,0 +1,196 @@
+//! A stream of unknown length into a store: blocks that grow, so that there is no length at which they run out.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::task::JoinSet;
+
+use super::put::{Sum, crc64_of};
+use super::{Moved, Mover, Place, Progress, Skipped};
+use crate::crc64::crc64;
+use crate::error::Error;
+use crate::journal::{Part, Piece};
+use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, PutOptions, Upload};
+
+/// Where a store takes any size.
+const FIRST_BYTES: u64 = 1 << 20;
+/// Blocks double in size so many times until there may be no more of them.
+const DOUBLINGS: usize = 10;
+/// What is read at once.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// How large the block of this index is: 5 MiB × 10,000 blocks that double ten times make 5 TB, the most that S3 has.
+fn block_bytes(index: usize, limits: &Limits) -> u64 {
+    let first = limits.min_block_bytes.max(FIRST_BYTES).min(limits.max_block_bytes);
+    let doublings = index * DOUBLINGS / limits.max_blocks.max(1);
+    first.saturating_mul(1 << doublings.min(40)).min(limits.max_block_bytes)
+}
+
+impl Mover {
+    /// Puts what comes from a stream, as standard input, into a store. It can't be gone on with when it breaks off.
+    ///
+    /// # Errors
+    /// When the stream can't be read, or the store refuses what comes; then what was sent is given up.
+    pub async fn put_stream(&self, mut stream: impl AsyncRead + Unpin + Send, to: &Place) -> Result<Moved, Error> {
+        let began = Instant::now();
+        let (before, _) = self.head(to).await?;
+        if self.terms.no_clobber && before.is_some() {
+            let elapsed_s = began.elapsed().as_secs_f64();
+            return Ok(Moved { elapsed_s, skipped: Some(Skipped::Exists), ..Moved::default() });
+        }
+        let limits = to.store.limits();
+        let permit = self.gate().pass(block_bytes(0, &limits)).await?;
+        let first = self.read(&mut stream, block_bytes(0, &limits)).await?;
+        let is_all = (first.bytes.len() as u64) < block_bytes(0, &limits);
+        let (mut moved, meta) = if is_all && first.bytes.len() as u64 <= limits.max_put_bytes {
+            let (bytes, crc64) = (first.bytes.len() as u64, Some(first.crc64));
+            let meta = self.put_block(to, first, before.as_ref()).await?;
+            (Moved { bytes, blocks: 1, crc64, ..Moved::default() }, meta)
+        } else {
+            let options = self.put_options(&to.name);
+            let upload = self.begin(to, &options).await?;
+            let sent = self.send(first, permit, &mut stream, to, &upload, began).await;
+            let committed = match sent {
+                Ok(parts) => self.commit_stream(to, &upload, parts, before.as_ref(), &options).await,
+                Err(error) => Err(error),
+            };
+            match committed {
+                Ok(done) => done,
+                Err(error) => {
+                    self.abort(to, &upload).await;
+                    return Err(error);
+                }
+            }
+        };
+        self.verify(to, &meta, &mut moved).await?;
+        Ok(Moved { elapsed_s: began.elapsed().as_secs_f64(), ..moved })
+    }
+
+    async fn send(
+        &self,
+        first: Block,
+        room: tokio::sync::OwnedSemaphorePermit,
+        stream: &mut (impl AsyncRead + Unpin + Send),
+        to: &Place,
+        upload: &Upload,
+        began: Instant,
+    ) -> Result<BTreeMap<usize, (Piece, Part)>, Error> {
+        let limits = to.store.limits();
+        let (mut parts, mut tasks) = (BTreeMap::new(), JoinSet::new());
+        let (mut block, mut room, mut offset) = (first, room, 0);
+        let mut done_bytes = 0;
+        for index in 0.. {
+            if index >= limits.max_blocks {
+                let said = format!("{}: it takes {} blocks at most, and this is longer", to.shown, limits.max_blocks);
+                return Err(Failure { kind: Kind::Full, said }.into());
+            }
+            let piece = Piece { index, offset, bytes: block.bytes.len() as u64 };
+            offset += piece.bytes;
+            let is_last = piece.bytes < block_bytes(index, &limits);
+            if piece.bytes > 0 || index == 0 {
+                let (store, patience, upload) = (Arc::clone(&to.store), Arc::clone(&self.patience), upload.clone());
+                tasks.spawn(async move {
+                    let _room = room;
+                    let request = || async {
+                        let mut seen = Attempt::default();
+                        (store.put_block(&upload, index, block.clone(), &mut seen).await, seen)
+                    };
+                    let (token, _) = patience.ask(piece.bytes, Kind::Transient(None), request).await?;
+                    Ok::<_, Error>((piece, Part { token, crc64: block.crc64 }))
+                });
+            }
+            while let Some(joined) = tasks.try_join_next() {
+                done_bytes += keep(&mut parts, joined)?;
+            }
+            if is_last {
+                break;
+            }
+            while tasks.len() >= self.terms.max_concurrency.max(1)
+                && let Some(joined) = self.or_stopped(tasks.join_next()).await?
+            {
+                done_bytes += keep(&mut parts, joined)?;
+            }
+            let elapsed_s = began.elapsed().as_secs_f64();
+            self.observer.progress(&Progress { name: &to.name, done_bytes, bytes: None, elapsed_s, plan: None });
+            let next_bytes = block_bytes(index + 1, &limits);
+            let gate = self.gate();
+            room = self.or_stopped(gate.pass(next_bytes)).await??;
+            block = self.read(stream, next_bytes).await?;
+        }
+        while let Some(joined) = self.or_stopped(tasks.join_next()).await? {
+            keep(&mut parts, joined)?;
+        }
+        Ok(parts)
+    }
+
+    async fn commit_stream(
+        &self,
+        to: &Place,
+        upload: &Upload,
+        parts: BTreeMap<usize, (Piece, Part)>,
+        before: Option<&Meta>,
+        options: &PutOptions,
+    ) -> Result<(Moved, Meta), Error> {
+        let sum = Sum { bytes: parts.values().map(|(piece, _)| piece.bytes).sum(), crc64: crc64_of(&parts) };
+        let meta = self.commit(to, upload, &parts, sum, before, options).await?;
+        let blocks = parts.len() as u64;
+        Ok((Moved { bytes: sum.bytes, blocks, crc64: Some(sum.crc64), ..Moved::default() }, meta))
+    }
+
+    /// As much as there is, up to so many bytes.
+    async fn read(&self, stream: &mut (impl AsyncRead + Unpin + Send), most: u64) -> Result<Block, Error> {
+        let mut bytes = Vec::new();
+        while (bytes.len() as u64) < most {
+            let left = (most - bytes.len() as u64).min(CHUNK_BYTES as u64);
+            let mut part = (&mut *stream).take(left);
+            let read = self.or_stopped(part.read_buf(&mut bytes)).await?;
+            if read.map_err(Error::file("can't read", Path::new("the input")))? == 0 {
+                break;
+            }
+        }
+        Ok(Block { crc64: crc64(&bytes), bytes: bytes.into() })
+    }
+
+    async fn or_stopped<T>(&self, what: impl Future<Output = T>) -> Result<T, Error> {
+        tokio::select! {
+            done = what => Ok(done),
+            () = self.stop.asked() => Err(Error::Stopped),
+        }
+    }
+}
+
+type Joined = Result<Result<(Piece, Part), Error>, tokio::task::JoinError>;
+
+/// Keeps what came of a block; returns its size.
+fn keep(parts: &mut BTreeMap<usize, (Piece, Part)>, joined: Joined) -> Result<u64, Error> {
+    let joined = joined.map_err(|error| Error::file("can't send", Path::new("the input"))(io::Error::other(error)))?;
+    let (piece, part) = joined?;
+    parts.insert(piece.index, (piece, part));
+    Ok(piece.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Integrity;
+
+    #[test]
+    fn blocks_grow_so_that_ten_thousand_hold_five_terabytes() {
+        let s3 = Limits {
+            min_block_bytes: 5 << 20,
+            max_block_bytes: 5 << 30,
+            max_blocks: 10_000,
+            max_put_bytes: 5 << 30,
+            integrity: Integrity::Whole,
+        };
+        let sizes: Vec<u64> = (0..10_000).map(|index| block_bytes(index, &s3)).collect();
+        assert_eq!(sizes[0], 5 << 20);
+        assert!(sizes.windows(2).all(|two| two[0] <= two[1]) && sizes[9_999] <= s3.max_block_bytes);
+        assert!(sizes.iter().sum::<u64>() > 5_000_000_000_000);
+        assert!(sizes[999] == 5 << 20, "5 GB go in the smallest");
+    }
+}

@@ -1,0 +1,193 @@
+//! The model against simulated links: what it chooses, what it foretells, and what that costs.
+// What was measured is printed, for `--nocapture`.
+#![allow(missing_docs, clippy::print_stdout)]
+
+mod simulated;
+
+use ascertain_transfer::model::{Pilot, Plan, Room, Shape, Ticket};
+use ascertain_transfer::{Integrity, Limits};
+use proptest::prelude::*;
+use simulated::{Fixed, Link, Source, World};
+
+const MB: f64 = 1e6;
+const BASE: Link = Link {
+    name: "",
+    round_trip_s: 0.05,
+    thinks_s: 0.005,
+    bytes_per_s: 2.0 * MB,
+    sum_bytes_per_s: 1e12,
+    loss: 0.0,
+    burst_bytes: 0.0,
+};
+const LINKS: [Link; 6] = [
+    Link { name: "slow", bytes_per_s: 0.2 * MB, ..BASE },
+    Link {
+        name: "fast",
+        round_trip_s: 0.002,
+        thinks_s: 0.002,
+        bytes_per_s: 100.0 * MB,
+        sum_bytes_per_s: 1000.0 * MB,
+        ..BASE
+    },
+    Link { name: "long", round_trip_s: 0.2, bytes_per_s: 1.0 * MB, ..BASE },
+    Link { name: "lossy", loss: 0.01, ..BASE },
+    Link { name: "capped in sum", sum_bytes_per_s: 20.0 * MB, ..BASE },
+    Link { name: "throttled", sum_bytes_per_s: 5.0 * MB, burst_bytes: 2.0 * MB, ..BASE },
+];
+
+fn room() -> Room {
+    let limits = Limits {
+        min_block_bytes: 1,
+        max_block_bytes: 4 << 30,
+        max_blocks: 50_000,
+        max_put_bytes: 4 << 30,
+        integrity: Integrity::Blocks,
+    };
+    Room { limits, memory_bytes: 256 << 20, max_concurrency: 64 }
+}
+
+/// How long it takes if all of it has one shape: where chance has a part in it, on average.
+fn fixed_s(link: Link, bytes: u64, shape: Shape) -> f64 {
+    let seeds = if link.loss > 0.0 { 5 } else { 1 };
+    let of = |seed| World::new(link, seed).moves(&mut Fixed { shape, left: bytes, under_way: 0 });
+    (0..seeds).map(of).sum::<f64>() / seeds as f64
+}
+
+/// The shortest that any shape takes, and which.
+fn best(link: Link, bytes: u64) -> (f64, Shape) {
+    let mut best = (f64::INFINITY, Shape { block_bytes: 1, concurrency: 1 });
+    for concurrency in [4, 8, 16, 32, 64] {
+        let even = (1..4).map(|rounds| bytes.div_ceil(concurrency * rounds));
+        let sizes = (0..8).map(|step| (128 << 10) << step).chain(even);
+        for block_bytes in sizes.filter(|block| block * concurrency <= 256 << 20) {
+            let shape = Shape { block_bytes, concurrency: concurrency as usize };
+            let seconds = fixed_s(link, bytes, shape);
+            if seconds < best.0 {
+                best = (seconds, shape);
+            }
+        }
+    }
+    best
+}
+
+/// A pilot that is watched.
+struct Watched {
+    pilot: Pilot,
+    bytes: u64,
+    handed_out: Vec<u64>,
+    /// What was handed out before there was a plan.
+    probed_bytes: u64,
+    /// What was expected when a quarter had been handed out.
+    quarter_s: Option<f64>,
+}
+
+impl Watched {
+    fn new(link: Link, bytes: u64, room: Room, seed: u64) -> Self {
+        let pilot = Pilot::new(bytes, room, Some(link.round_trip_s + link.thinks_s), seed);
+        Self { pilot, bytes, handed_out: Vec::new(), probed_bytes: 0, quarter_s: None }
+    }
+}
+
+impl Source for Watched {
+    fn take(&mut self, now_s: f64) -> Option<(u64, Option<Ticket>)> {
+        let taken = self.pilot.take(now_s).map(|ticket| (ticket.bytes, Some(ticket)));
+        let bytes = taken.as_ref().map_or(0, |(bytes, _)| *bytes);
+        self.handed_out.extend(taken.as_ref().map(|(bytes, _)| bytes));
+        match self.pilot.plan() {
+            None => self.probed_bytes += bytes,
+            Some(plan) if self.pilot.left() < self.bytes / 4 * 3 => {
+                self.quarter_s.get_or_insert(plan.expected_s);
+            }
+            Some(_) => {}
+        }
+        taken
+    }
+
+    fn done(&mut self, ticket: Option<Ticket>, now_s: f64, connecting_s: Option<f64>) {
+        self.pilot.done(&ticket.unwrap(), now_s, Some(connecting_s));
+    }
+
+    fn fixed(&mut self, seconds: f64) {
+        self.pilot.fixed(seconds);
+    }
+}
+
+#[test]
+fn the_choice_is_within_a_tenth_of_the_best_of_a_sweep_and_costs_three_percent() {
+    let bytes = 256_000_000;
+    for link in LINKS {
+        let mut watched = Watched::new(link, bytes, room(), 1);
+        World::new(link, 1).moves(&mut watched);
+        assert!(watched.probed_bytes <= bytes / 100 * 3, "{}: {} probed", link.name, watched.probed_bytes);
+        let rest = bytes - watched.probed_bytes;
+        let shape = watched.pilot.first().unwrap().shape;
+        let (best_s, best) = best(link, rest);
+        let chosen_s = fixed_s(link, rest, shape);
+        let more = chosen_s / best_s;
+        println!("{:14} {shape:?} takes {more:.3} times as long as {best:?}, which takes {best_s:.2} s", link.name);
+        assert!(more <= 1.1, "{}: {shape:?} {chosen_s}, {best:?} {best_s}", link.name);
+    }
+}
+
+/// What three percent of the bytes can't show, as a ceiling that they do not reach, is seen by then.
+#[test]
+fn when_a_quarter_is_moved_the_end_is_foretold_within_a_tenth() {
+    let bytes = 2_000_000_000;
+    for link in LINKS {
+        for seed in 0..3 {
+            let mut watched = Watched::new(link, bytes, room(), seed);
+            let all_s = World::new(link, seed).moves(&mut watched);
+            let first = watched.pilot.first().unwrap().expected_s / all_s;
+            let quarter = watched.quarter_s.unwrap() / all_s;
+            println!("{:14} {all_s:.2} s, foretold {first:.3} and {quarter:.3} times as long", link.name);
+            assert!((0.9..1.1).contains(&quarter), "{}: {quarter}", link.name);
+            let hides = ["fast", "lossy", "long"].contains(&link.name);
+            assert!(hides || (0.9..1.1).contains(&first), "{}: {first}", link.name);
+        }
+    }
+}
+
+/// S3 has no block small enough to probe with: there, as many as latency asks for are under way from the beginning.
+#[test]
+fn blocks_that_must_be_large_are_as_many_as_it_takes() {
+    let limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..room().limits };
+    for link in LINKS {
+        let bytes = 256_000_000;
+        let mut watched = Watched::new(link, bytes, Room { limits, ..room() }, 1);
+        let all_s = World::new(link, 1).moves(&mut watched);
+        let shapes = [1, 2, 4, 8, 16, 25, 48].map(|concurrency| Shape { block_bytes: 5 << 20, concurrency });
+        let best_s = shapes.map(|shape| fixed_s(link, bytes, shape)).into_iter().fold(f64::INFINITY, f64::min);
+        println!("{:14} {:.3} times as long as the best", link.name, all_s / best_s);
+        assert!(all_s <= 1.1 * best_s, "{}: {all_s} {best_s}", link.name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn everything_is_handed_out_once_within_limits(
+        bytes in prop_oneof![0..100_000_u64, 0..300_000_000_u64],
+        min_block_bytes in prop_oneof![Just(1_u64), 1..8_000_000_u64],
+        max_blocks in 1..60_000_usize,
+        memory_bytes in 1_u64..500_000_000,
+        max_concurrency in 1..100_usize,
+        link in 0..LINKS.len(),
+        seed in 0..100_u64,
+    ) {
+        // Losses take long to simulate and change nothing here.
+        let link = Link { loss: 0.0, ..LINKS[link] };
+        let limits = Limits { min_block_bytes, max_blocks, ..room().limits };
+        let mut watched = Watched::new(link, bytes, Room { limits, memory_bytes, max_concurrency }, seed);
+        World::new(link, seed).moves(&mut watched);
+        prop_assert_eq!(watched.handed_out.iter().sum::<u64>(), bytes);
+        prop_assert!(watched.handed_out.len() <= max_blocks);
+        if let Some((_, all_but_last)) = watched.handed_out.split_last() {
+            prop_assert!(all_but_last.iter().all(|bytes| *bytes >= min_block_bytes));
+        }
+        if let Some(Plan { shape, expected_s, low_s, high_s, .. }) = watched.pilot.first().copied() {
+            prop_assert!(shape.concurrency <= max_concurrency);
+            prop_assert!(low_s <= expected_s && expected_s <= high_s && expected_s.is_finite());
+        }
+    }
+}

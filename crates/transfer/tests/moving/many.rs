@@ -1,0 +1,116 @@
+//! Many files in one go.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use ascertain_transfer::{Done, Filter, Many, Outcome, Terms};
+
+use super::memory::{ANY, Call, Fault, Memory};
+use super::{mover, noise, run, terms};
+
+/// A folder of files with awkward names, and what is in them.
+fn folder() -> (tempfile::TempDir, BTreeMap<String, Vec<u8>>) {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = [("a b.txt", 10), ("ü/ø λ.txt", 1000), ("empty", 0), ("deep/er/x.log", 700_000), ("large", 9_000_000)];
+    let mut files = BTreeMap::new();
+    for (name, bytes) in sizes {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, noise(bytes)).unwrap();
+        files.insert(name.to_string(), noise(bytes));
+    }
+    (folder, files)
+}
+
+fn failed(outcomes: &[Outcome]) -> Vec<String> {
+    let failed = outcomes.iter().filter_map(|outcome| match &outcome.done {
+        Done::Failed(error) => Some(format!("{}: {error}", outcome.name)),
+        _ => None,
+    });
+    failed.collect()
+}
+
+#[test]
+fn folders_go_there_and_back() {
+    let (folder, files) = folder();
+    let store = Memory::new(ANY);
+    let mover = Arc::new(mover(terms()));
+    let from = [folder.path().to_path_buf()];
+    let put = run(mover.put_many(&from, &store.place("to/"), &Many::default())).unwrap();
+    assert_eq!(failed(&put), [""; 0]);
+    for (name, content) in &files {
+        assert_eq!(store.bytes(&format!("to/{name}")).unwrap(), *content, "{name}");
+    }
+    let back = tempfile::tempdir().unwrap();
+    store.insert("to/marker/", b"");
+    let got = run(mover.get_many(&store.place("to/"), back.path(), &Many::default())).unwrap();
+    assert_eq!((got.len(), failed(&got)), (files.len(), vec![]));
+    for (name, content) in &files {
+        assert_eq!(fs::read(back.path().join(name)).unwrap(), *content, "{name}");
+    }
+    // A second time nothing is moved.
+    let sent = store.lock().sent_bytes;
+    let unchanged = Arc::new(super::mover(Terms { skip_unchanged: true, ..terms() }));
+    run(unchanged.put_many(&from, &store.place("to/"), &Many::default())).unwrap();
+    assert_eq!(store.lock().sent_bytes, sent);
+}
+
+#[test]
+fn only_what_is_meant_is_moved() {
+    let (folder, _) = folder();
+    let store = Memory::new(ANY);
+    let mover = Arc::new(mover(terms()));
+    let filter = Filter { include: vec!["*.txt".into(), "*.log".into()], exclude: vec!["deep/**".into()] };
+    let many = Many { filter, dry_run: true };
+    let from = [folder.path().to_path_buf(), folder.path().join("empty")];
+    let said = run(mover.put_many(&from, &store.place(""), &many)).unwrap();
+    let names: Vec<&str> = said.iter().map(|outcome| &*outcome.name).collect();
+    assert_eq!(names, ["a b.txt", "empty", "ü/ø λ.txt"], "what is named is meant");
+    assert!(said.iter().all(|outcome| matches!(outcome.done, Done::Said)));
+    assert!(store.lock().calls.is_empty(), "nothing was asked for");
+    run(mover.put_many(&from, &store.place(""), &Many { dry_run: false, ..many })).unwrap();
+    assert_eq!(store.lock().objects.keys().collect::<Vec<_>>(), ["a b.txt", "empty", "ü/ø λ.txt"]);
+}
+
+#[test]
+fn one_that_fails_leaves_the_others_alone() {
+    let (folder, files) = folder();
+    let store = Memory::new(ANY);
+    store.script(|call, _| matches!(call, Call::Commit).then_some(Fault::Fails(ascertain_transfer::Kind::Denied)));
+    let mover = Arc::new(mover(terms()));
+    let outcomes = run(mover.put_many(&[folder.path().into()], &store.place(""), &Many::default())).unwrap();
+    assert_eq!((outcomes.len(), failed(&outcomes).len()), (files.len(), 2));
+    assert_eq!(store.lock().objects.len(), files.len() - 2);
+    let twice = [folder.path().join("empty"), folder.path().join("deep/../empty")];
+    let error = run(mover.put_many(&twice, &store.place("x/"), &Many::default())).unwrap_err();
+    assert!(error.to_string().contains("both be x/empty"), "{error}");
+    let missing = [folder.path().join("missing")];
+    assert!(run(mover.put_many(&missing, &store.place("x/"), &Many::default())).is_err());
+}
+
+#[test]
+fn names_from_a_store_do_not_leave_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("target");
+    for evil in ["../evil", "a/../../evil", "//../evil", "a/./b", "x//y"] {
+        let store = Memory::new(ANY);
+        store.insert(&format!("p/{evil}"), b"evil");
+        let got = run(Arc::new(mover(terms())).get_many(&store.place("p/"), &target, &Many::default()));
+        assert!(got.is_err(), "{evil}");
+        assert!(!target.exists() && !folder.path().join("evil").exists());
+    }
+}
+
+#[test]
+fn ten_thousand_files() {
+    let folder = tempfile::tempdir().unwrap();
+    for index in 0..10_000 {
+        fs::write(folder.path().join(format!("file {index}")), index.to_string()).unwrap();
+    }
+    let store = Memory::new(ANY);
+    let mover = Arc::new(mover(terms()));
+    let put = run(mover.put_many(&[folder.path().into()], &store.place("n/"), &Many::default())).unwrap();
+    assert_eq!((put.len(), failed(&put)), (10_000, vec![]));
+    assert!((0..10_000).all(|index| store.bytes(&format!("n/file {index}")).unwrap() == index.to_string()));
+}

@@ -1,0 +1,190 @@
+//! What was broken off is gone on with, and nothing is sent twice that had arrived.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use ascertain_transfer::{Error, Kind, Mover, Stop, Terms};
+
+use super::memory::{ANY, Call, Fault, Memory};
+use super::{file, mover, names, run, terms};
+
+fn journalled(folder: &Path) -> Terms {
+    Terms { journals: Some(folder.join("journals")), ..terms() }
+}
+
+/// A put that is stopped at a block.
+fn broken_put(store: &Memory, folder: &Path, path: &Path, at: usize) {
+    let stop = Stop::default();
+    let token = stop.clone();
+    store.script(move |call, _| {
+        if call == Call::Block(at) {
+            token.ask();
+            return Some(Fault::Hangs);
+        }
+        None
+    });
+    let mover = Mover::new(journalled(folder), stop, Box::new(()));
+    let error = run(mover.put_file(path, &store.place("a"))).unwrap_err();
+    assert!(matches!(error, Error::Stopped), "{error}");
+    store.script(|_, _| None);
+}
+
+#[test]
+fn a_put_goes_on_and_sends_only_what_had_not_arrived() {
+    let (folder, path, content) = file(6_000_000);
+    for at in [0, 1, 30, 60] {
+        let store = Memory::new(ANY);
+        broken_put(&store, folder.path(), &path, at);
+        assert!(store.bytes("a").is_none());
+        let arrived: u64 =
+            store.lock().uploads.values().flat_map(|blocks| blocks.values()).map(|b| b.len() as u64).sum();
+        let before = store.lock().sent_bytes;
+        let moved = run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
+        assert_eq!(store.bytes("a").unwrap(), content);
+        let again = store.lock().sent_bytes - before;
+        assert_eq!(moved.resumed_bytes + again, content.len() as u64);
+        // What had arrived and was not written down yet is what was under way when it was stopped.
+        let blocks = store.lock().calls.iter().filter(|call| matches!(call, Call::Block(_))).count();
+        assert!(moved.resumed_bytes <= arrived && blocks > 0);
+        assert!(at < 30 || moved.resumed_bytes > 0, "{at}: {moved:?}");
+        assert_eq!(store.count(|call| *call == Call::Begin), 1, "the same upload");
+        assert!(names(&folder.path().join("journals")).is_empty());
+    }
+}
+
+#[test]
+fn a_get_goes_on_and_asks_only_for_what_had_not_come() {
+    let (folder, _, content) = file(6_000_000);
+    let target = folder.path().join("target");
+    for at in [0, 1, 30, 60] {
+        let store = Memory::new(ANY);
+        store.insert("a", &content);
+        let (stop, mut gets) = (Stop::default(), 0);
+        let token = stop.clone();
+        store.script(move |call, _| {
+            gets += usize::from(matches!(call, Call::Get(_)));
+            (gets > at).then(|| token.ask()).map(|()| Fault::Hangs)
+        });
+        let mover_1 = Mover::new(journalled(folder.path()), stop, Box::new(()));
+        let error = run(mover_1.get_file(&store.place("a"), &target)).unwrap_err();
+        assert!(matches!(error, Error::Stopped), "{error}");
+        assert!(!target.exists());
+        store.script(|_, _| None);
+        // What a power failure took out of the file is got again.
+        if at == 60 {
+            let part = names(folder.path()).into_iter().find(|name| name.ends_with(".part")).unwrap();
+            let part = fs::OpenOptions::new().write(true).open(folder.path().join(part)).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&part, &[0; 10], 100).unwrap();
+        }
+        let moved = run(mover(journalled(folder.path())).get_file(&store.place("a"), &target)).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), content);
+        assert!(at < 30 || moved.resumed_bytes > 0, "{at}: {moved:?}");
+        assert_eq!(names(folder.path()), ["file", "journals", "target"]);
+        assert!(names(&folder.path().join("journals")).is_empty());
+        fs::remove_file(&target).unwrap();
+    }
+}
+
+#[test]
+fn a_side_that_changed_is_refused_until_it_is_begun_anew() {
+    let (folder, path, _) = file(3_000_000);
+    let again = |store: &Memory| run(mover(journalled(folder.path())).put_file(&path, &store.place("a")));
+    let refused = |store: &Memory| {
+        let said = again(store).unwrap_err().to_string();
+        assert!(said.contains("has changed since") && said.contains("--fresh"), "{said}");
+        let fresh = Terms { fresh: true, ..journalled(folder.path()) };
+        run(mover(fresh).put_file(&path, &store.place("a"))).unwrap();
+        assert!(store.lock().uploads.is_empty(), "the old one is given up");
+        assert_eq!(store.bytes("a").unwrap(), fs::read(&path).unwrap());
+    };
+    let store = Memory::new(ANY);
+    broken_put(&store, folder.path(), &path, 20);
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    refused(&store);
+    let store = Memory::new(ANY);
+    broken_put(&store, folder.path(), &path, 20);
+    store.insert("a", b"somebody else's");
+    refused(&store);
+}
+
+#[test]
+fn a_commit_that_nobody_lived_to_hear_of_is_recognised() {
+    for knows_crc64 in [true, false] {
+        let (folder, path, content) = file(3_000_000);
+        let store = Memory { knows_crc64, ..Memory::new(ANY) };
+        let stop = Stop::default();
+        let token = stop.clone();
+        store.script(move |call, _| {
+            (call == Call::Commit).then(|| token.ask());
+            None
+        });
+        let broken = Mover::new(journalled(folder.path()), stop, Box::new(()));
+        // Whether it is stopped before it hears or after is chance; both have to be right.
+        let first = run(broken.put_file(&path, &store.place("a")));
+        let sent = store.lock().sent_bytes;
+        if first.is_err() && store.bytes("a").is_none() {
+            // It was stopped before the store had done it: as if it had been just after.
+            let mut state = store.lock();
+            let (id, blocks) = state.uploads.pop_first().unwrap();
+            assert!(!id.is_empty());
+            drop(state);
+            store.insert("a", &blocks.into_values().flatten().collect::<Vec<u8>>());
+        }
+        store.script(|_, _| None);
+        let moved = run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
+        assert_eq!(store.bytes("a").unwrap(), content);
+        if first.is_err() {
+            assert_eq!((moved.resumed_bytes, store.lock().sent_bytes), (3_000_000, sent));
+        }
+        assert!(names(&folder.path().join("journals")).is_empty());
+    }
+}
+
+#[test]
+fn a_failure_is_gone_on_with_like_a_stop() {
+    let (folder, path, content) = file(3_000_000);
+    let store = Memory::new(ANY);
+    store.script(|call, _| (call == Call::Block(30)).then_some(Fault::Fails(Kind::Full)));
+    run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap_err();
+    store.script(|_, _| None);
+    let moved = run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
+    assert!(moved.resumed_bytes > 0);
+    assert_eq!(store.bytes("a").unwrap(), content);
+}
+
+#[test]
+fn a_journal_holds_nothing_that_is_secret() {
+    let (folder, path, _) = file(3_000_000);
+    let store = Memory::new(ANY);
+    broken_put(&store, folder.path(), &path, 20);
+    let journals = folder.path().join("journals");
+    let text = fs::read_to_string(journals.join(&names(&journals)[0])).unwrap();
+    let words: Vec<&str> = text.split(['"', ':', ',', '{', '}']).filter(|word| !word.is_empty()).collect();
+    // What is known of the object is its address as it is shown.
+    assert!(words.contains(&"token-0") || words.contains(&"cut"), "{text}");
+    assert!(text.contains("memory://a"), "{text}");
+}
+
+#[test]
+fn two_do_not_move_the_same_at_once() {
+    let (folder, path, _) = file(3_000_000);
+    let store = Memory::new(ANY);
+    store.script(|call, _| (call == Call::Block(3)).then_some(Fault::Hangs));
+    run(async {
+        let [one, other] = [(); 2].map(|()| mover(journalled(folder.path())));
+        let place = store.place("a");
+        let first = one.put_file(&path, &place);
+        tokio::pin!(first);
+        tokio::select! {
+            _ = &mut first => panic!("a block hangs"),
+            () = async {
+                while store.count(|call| *call == Call::Block(3)) == 0 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            } => {}
+        }
+        let error = other.put_file(&path, &place).await.unwrap_err();
+        assert!(matches!(error, Error::InUse { .. }), "{error}");
+    });
+}

@@ -1,0 +1,131 @@
+//! What arrives is what was sent.
+
+use ascertain_transfer::{Limits, Local, Place, Skipped, Terms, crc64};
+
+use super::memory::{ANY, Call, Memory};
+use super::{file, mover, names, noise, run, terms};
+
+const S3: Limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..ANY };
+
+#[test]
+fn files_of_all_sizes_go_there_and_back() {
+    for limits in [ANY, S3, Limits { max_blocks: 3, ..ANY }] {
+        for bytes in [0, 1, 1000, (512 << 10) + 1, 5 << 20, (5 << 20) + 1, 17_000_000] {
+            let (folder, path, content) = file(bytes);
+            let store = Memory::new(limits);
+            let mover = mover(Terms { verify: true, ..terms() });
+            let put = run(mover.put_file(&path, &store.place("a/b"))).unwrap();
+            assert_eq!(store.bytes("a/b").unwrap(), content);
+            assert_eq!((put.bytes, put.crc64, put.verified), (bytes as u64, Some(crc64(&content)), true));
+            assert_eq!(store.lock().sent_bytes, bytes as u64, "nothing is sent twice");
+            assert!(store.lock().uploads.is_empty());
+            let target = folder.path().join("target");
+            let got = run(mover.get_file(&store.place("a/b"), &target)).unwrap();
+            assert_eq!(std::fs::read(&target).unwrap(), content);
+            assert_eq!((got.bytes, got.crc64), (bytes as u64, Some(crc64(&content))));
+            assert_eq!(names(folder.path()), ["file", "target"]);
+            let mut stream = Vec::new();
+            run(mover.get_stream(&store.place("a/b"), &mut stream)).unwrap();
+            assert!(stream == content);
+        }
+    }
+}
+
+#[test]
+fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
+    let (_folder, path, _) = file(40_000_000);
+    for memory_bytes in [1 << 20, 4 << 20] {
+        let store = Memory::new(ANY);
+        let moved = run(mover(Terms { memory_bytes, ..terms() }).put_file(&path, &store.place("a"))).unwrap();
+        let most = store.lock().under_way.1;
+        assert!(most <= memory_bytes, "{most}");
+        assert!(moved.blocks > 10 && moved.plan.is_some(), "{moved:?}");
+    }
+}
+
+#[test]
+fn streams_of_unknown_length() {
+    for bytes in [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 7_000_000] {
+        let content = noise(bytes);
+        let store = Memory::new(Limits { max_blocks: 30, ..ANY });
+        let moved = run(mover(Terms { verify: true, ..terms() }).put_stream(&content[..], &store.place("a"))).unwrap();
+        assert_eq!(store.bytes("a").unwrap(), content, "{bytes}");
+        assert_eq!((moved.bytes, moved.crc64, moved.verified), (bytes as u64, Some(crc64(&content)), true));
+    }
+    // Blocks of 5 MiB double ten times; three blocks are too few.
+    let store = Memory::new(Limits { max_block_bytes: 1 << 20, max_blocks: 3, ..ANY });
+    let error = run(mover(terms()).put_stream(&noise(5 << 20)[..], &store.place("a"))).unwrap_err();
+    assert!(error.to_string().contains("3 blocks at most"), "{error}");
+    assert!(store.lock().uploads.is_empty() && store.bytes("a").is_none());
+}
+
+#[test]
+fn what_is_there_is_left_alone_if_asked() {
+    let (folder, path, content) = file(1_000_000);
+    for knows_crc64 in [true, false] {
+        let store = Memory { knows_crc64, ..Memory::new(ANY) };
+        let place = store.place("a.html");
+        run(mover(terms()).put_file(&path, &place)).unwrap();
+        assert_eq!(store.lock().objects["a.html"].content_type.as_deref(), Some("text/html"));
+        let sent = store.lock().sent_bytes;
+        let unchanged = mover(Terms { skip_unchanged: true, ..terms() });
+        let moved = run(unchanged.put_file(&path, &place)).unwrap();
+        assert_eq!(moved.skipped, Some(Skipped::Unchanged));
+        let target = folder.path().join("target");
+        assert_eq!(run(unchanged.get_file(&place, &target)).unwrap().skipped, None);
+        assert_eq!(run(unchanged.get_file(&place, &target)).unwrap().skipped, Some(Skipped::Unchanged));
+        let kept = mover(Terms { no_clobber: true, ..terms() });
+        assert_eq!(run(kept.put_file(&path, &place)).unwrap().skipped, Some(Skipped::Exists));
+        assert_eq!(run(kept.put_stream(&b"x"[..], &place)).unwrap().skipped, Some(Skipped::Exists));
+        assert_eq!(run(kept.get_file(&place, &target)).unwrap().skipped, Some(Skipped::Exists));
+        assert_eq!(store.lock().sent_bytes, sent);
+        // One byte differs.
+        store.insert("a.html", &[&content[1..], b"?"].concat());
+        let differs = run(unchanged.get_file(&place, &target)).unwrap();
+        assert_eq!(differs.skipped, None);
+        std::fs::remove_file(&target).unwrap();
+    }
+}
+
+#[test]
+fn a_limit_on_bandwidth_keeps_blocks_small_and_few() {
+    let (_folder, path, _) = file(3_000_000);
+    let store = Memory::new(ANY);
+    let terms = Terms { limit_bytes_per_s: Some(8_000_000), ..terms() };
+    let began = std::time::Instant::now();
+    run(mover(terms).put_file(&path, &store.place("a"))).unwrap();
+    // All but the last block have been paid for; a busy machine takes longer.
+    assert!(began.elapsed().as_secs_f64() >= (3_000_000.0 - 2_000_000.0) / 8_000_000.0);
+    assert!(store.count(|call| matches!(call, Call::Block(_))) >= 2);
+    assert!(store.lock().under_way.1 <= 4 * 2_000_000);
+}
+
+#[test]
+fn a_gentle_move_watches_the_path() {
+    let (_folder, path, content) = file(1_500_000);
+    let store = Memory::new(ANY);
+    let gentle = Some(std::time::Duration::from_millis(5));
+    run(mover(Terms { gentle, ..terms() }).put_file(&path, &store.place("a"))).unwrap();
+    assert_eq!(store.bytes("a").unwrap(), content);
+    assert!(store.count(|call| *call == Call::Head) > 1);
+}
+
+#[test]
+fn files_of_this_machine_are_a_store() {
+    let (folder, path, content) = file(3_000_000);
+    let store = std::sync::Arc::new(Local::new(folder.path().join("store")));
+    let place = Place { store, name: "deep/er/ü b".into(), shown: "file:///deep/er/ü b".into() };
+    let mover = mover(Terms { verify: true, ..terms() });
+    run(mover.put_file(&path, &place)).unwrap();
+    assert_eq!(std::fs::read(folder.path().join("store/deep/er/ü b")).unwrap(), content);
+    assert_eq!(names(&folder.path().join("store/deep/er")), ["ü b"]);
+    let target = folder.path().join("target");
+    run(mover.get_file(&place, &target)).unwrap();
+    assert_eq!(std::fs::read(target).unwrap(), content);
+    let missing = Place { name: "nothing".into(), shown: "file:///nothing".into(), ..place.clone() };
+    let error = run(mover.get_file(&missing, &folder.path().join("x"))).unwrap_err();
+    assert!(error.to_string().contains("file:///nothing: there is no such object"), "{error}");
+    let out = Place { name: "../escaped".into(), ..place };
+    assert!(run(mover.put_file(&path, &out)).unwrap_err().to_string().contains("leads out"));
+    assert!(!folder.path().join("escaped").exists());
+}
