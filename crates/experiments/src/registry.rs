@@ -15,6 +15,9 @@ pub mod core_latency;
 #[cfg(feature = "numeric")]
 #[path = "decimal/experiment.rs"]
 pub mod decimal;
+#[cfg(feature = "networks")]
+#[path = "dns-propagation/experiment.rs"]
+pub mod dns_propagation;
 #[cfg(feature = "sync")]
 #[path = "event-count/experiment.rs"]
 pub mod event_count;
