@@ -86,6 +86,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &link_throughput::LinkThroughput,
         #[cfg(feature = "networks")]
         &link_truth::LinkTruth,
+        &dns_propagation::DnsPropagation,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]

@@ -170,23 +170,45 @@ fn first_and_last(mut strand: Vec<Told>, call_ns: u64) -> [Moment; 2] {
     [since(call_ns, before_ns, first_ns), since(call_ns, strand[last_old].sent_ns, last_ns)]
 }
 
-/// Replicas without a name that may have had it at the same moment are one.
-fn fewest(mut strands: Vec<Replica>) -> Vec<Replica> {
+/// Replicas without a name that may have had it at the same moment are one. Strands that lost what was said around that
+/// moment fit many, and might join what is apart: they are counted with those that they fit, and change nothing there.
+fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
+    let (mut replicas, strands): (Vec<_>, Vec<_>) = strands.into_iter().partition(|strand| strand.nsid.is_some());
+    let width_ns = |strand: &Replica| strand.had.until_ns().saturating_sub(strand.had.low_ns);
+    let mut widths_ns: Vec<u64> = strands.iter().map(width_ns).collect();
+    widths_ns.sort_unstable();
+    let usual_ns = widths_ns.get(widths_ns.len() / 4).map_or(0, |width_ns| width_ns.saturating_add(width_ns / 2));
+    let (sure, unsure): (Vec<_>, Vec<_>) = strands.into_iter().partition(|strand| width_ns(strand) <= usual_ns);
+    let mut found = with_common_moments(sure);
+    let mut others = Vec::new();
+    for strand in unsure {
+        let fits =
+            |one: &&mut Replica| strand.had.low_ns < one.had.until_ns() && one.had.low_ns < strand.had.until_ns();
+        match found.iter_mut().find(fits) {
+            Some(one) => one.share += strand.share,
+            None => others.push(strand),
+        }
+    }
+    replicas.extend(found);
+    replicas.extend(with_common_moments(others));
+    replicas.sort_unstable_by_key(|replica| (replica.had.until_ns(), replica.had.low_ns));
+    replicas
+}
+
+/// Joins those that have a moment in common, so that the fewest are left.
+fn with_common_moments(mut strands: Vec<Replica>) -> Vec<Replica> {
     strands.sort_unstable_by_key(|strand| (strand.had.until_ns(), strand.had.low_ns));
     let mut replicas: Vec<Replica> = Vec::new();
     for strand in strands {
-        // Those before end no later: what begins before the last one ends has its end in common with it.
-        let is_same =
-            |one: &&mut Replica| one.nsid.is_none() && strand.nsid.is_none() && strand.had.low_ns < one.had.until_ns();
-        match replicas.iter_mut().rfind(is_same) {
-            Some(one) => {
+        match replicas.last_mut() {
+            // Those before end no later: what begins before the last one ends has its end in common with it.
+            Some(one) if strand.had.low_ns < one.had.until_ns() => {
                 one.had.low_ns = one.had.low_ns.max(strand.had.low_ns);
                 one.share += strand.share;
             }
-            None => replicas.push(strand),
+            _ => replicas.push(strand),
         }
     }
-    replicas.sort_unstable_by_key(|replica| (replica.had.until_ns(), replica.had.low_ns));
     replicas
 }
 

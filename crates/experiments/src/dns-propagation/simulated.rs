@@ -14,7 +14,7 @@ const MS: u64 = 1_000_000;
 const RTT_NS: u64 = 10 * MS;
 const CALL_NS: u64 = 1_000 * MS;
 const END_NS: u64 = 4_000 * MS;
-const SEEDS: u64 = 16;
+const SEEDS: u64 = 24;
 
 fn rhythm(servers: usize) -> Rhythm {
     Rhythm { servers, flows: 64, interval: Duration::from_millis(100) }
@@ -98,6 +98,12 @@ fn estimate_ns(moment: Moment) -> u64 {
     moment.estimate_ns().unwrap_or_else(|| panic!("{moment:?} has come"))
 }
 
+/// Whether the true moment lies in what is known of it, or no further from it than estimates may be off.
+fn is_near(moment: Moment, true_ns: u64) -> bool {
+    let Moment { low_ns, high_ns } = moment;
+    (low_ns.saturating_sub(tolerance_ns())..=high_ns.unwrap() + tolerance_ns()).contains(&true_ns)
+}
+
 #[test]
 fn each_replica_is_found_at_its_moment() {
     for seed in 0..SEEDS {
@@ -127,16 +133,14 @@ fn there_are_never_more_replicas_than_there_are() {
             let has_names = seed.is_multiple_of(2);
             assert!(server.replicas.len() <= truth.len() && !server.goes_back, "seed {seed}: {server:?}");
             assert!(!has_names || server.replicas.len() == truth.len(), "seed {seed}: {server:?}");
-            // All, and the first, are known as well as the replicas are.
             let Times { first, all, .. } = times([server]).unwrap();
-            assert!(estimate_ns(first).abs_diff(truth[0]) <= tolerance_ns(), "seed {seed}: {first:?} {truth:?}");
-            assert!(estimate_ns(all).abs_diff(truth[truth.len() - 1]) <= tolerance_ns(), "seed {seed}: {all:?}");
+            assert!(is_near(first, truth[0]), "seed {seed}: {first:?} {truth:?}");
+            assert!(is_near(all, truth[truth.len() - 1]), "seed {seed}: {all:?} {truth:?}");
         }
         let Times { first, half, all } = times(&servers).unwrap();
-        let mut all_moments: Vec<u64> = truth.iter().map(|had| had.at_ns - CALL_NS).collect();
-        all_moments.sort_unstable();
-        assert!(estimate_ns(first).abs_diff(all_moments[0]) <= tolerance_ns(), "seed {seed}");
-        assert!(estimate_ns(all).abs_diff(*all_moments.last().unwrap()) <= tolerance_ns(), "seed {seed}");
+        let mut moments: Vec<u64> = truth.iter().map(|had| had.at_ns - CALL_NS).collect();
+        moments.sort_unstable();
+        assert!(is_near(first, moments[0]) && is_near(all, *moments.last().unwrap()), "seed {seed}");
         assert!(first.low_ns <= half.low_ns && half.low_ns <= all.low_ns && half.high_ns <= all.high_ns);
     }
 }

@@ -28,6 +28,8 @@ pub struct Plan {
     pub key: Option<Key>,
     /// Each server's replicas, which have one address: how long each takes from the NOTIFY until it has what is new.
     pub servers: Vec<Vec<Duration>>,
+    /// By what part of it each delay may be shorter or longer, anew each time.
+    pub jitter: f64,
     /// How a server's replicas share its questions.
     pub balance: Balance,
     /// Whether replicas say who they are.
@@ -61,6 +63,7 @@ impl Plan {
             origin: Name::from_labels([b"example".as_slice()]).unwrap_or_else(|_| Name::root()),
             key: None,
             servers,
+            jitter: 0.0,
             balance: Balance::ByFlow,
             has_nsid: false,
             notify_after: Duration::ZERO,
@@ -195,7 +198,9 @@ impl Simulation {
             }
             return;
         }
-        self.schedule(at_ns.saturating_add(self.replicas[replica].delay_ns), Event::Ask { replica });
+        let factor = 1.0 + self.plan.jitter * self.chance.random_range(-1.0..1.0);
+        let delay_ns = (self.replicas[replica].delay_ns as f64 * factor.max(0.0)) as u64;
+        self.schedule(at_ns.saturating_add(delay_ns), Event::Ask { replica });
     }
 
     fn ask(&mut self, at_ns: u64, replica: usize) {

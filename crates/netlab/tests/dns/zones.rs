@@ -64,6 +64,16 @@ fn a_notify_that_is_lost_is_sent_again() {
 }
 
 #[test]
+fn delays_differ_by_their_jitter_and_no_more() {
+    let mut zone = Simulation::new(Plan { jitter: 0.1, ..Plan::new(vec![vec![ms(100)]; 200]) }, 0);
+    change(&mut zone, 0, &add("new.example.", "here"));
+    zone.advance(u64::MAX);
+    let moments = || zone.truth().iter().map(|had| had.at_ns);
+    assert!(moments().all(|at_ns| (90_000_000..=110_000_000).contains(&at_ns)));
+    assert!(moments().max().unwrap() - moments().min().unwrap() > 15_000_000);
+}
+
+#[test]
 fn replicas_share_questions_by_flow_or_by_chance() {
     let who = |balance, port: fn(u16) -> u16| {
         let plan = Plan { balance, has_nsid: true, ..Plan::new(vec![vec![ms(1); 8]]) };
