@@ -13,8 +13,13 @@ use super::{Probing, Rhythm};
 /// How often it is looked whether it is to end, at least.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Asks in a rhythm until it is told to end, by sockets that are bound and not connected, one a flow. What the kernel
-/// refuses to send is lost. A question that is late is sent late: its time is when it was sent.
+/// So much is sent, or received at a port, before something else has its turn: a flood is not to keep us from asking,
+/// nor a rate that is beyond this machine from ending.
+const AT_ONCE: usize = 64;
+
+/// Asks in a rhythm until it is told to end, and waits for the answers to what was asked by then; by sockets that are
+/// bound and not connected, one a flow. What the kernel refuses to send is lost. A question that is late is sent late:
+/// its time is when it was sent.
 ///
 /// # Errors
 /// As the kernel says, where nothing can be received.
@@ -27,23 +32,25 @@ pub fn probe(
     sockets.iter().try_for_each(|socket| socket.set_nonblocking(true))?;
     let start_ns = now_ns();
     let (mut number, mut bytes) = (0, vec![0; 1 << 16]);
-    loop {
+    let mut is_asking = true;
+    while is_asking || probing.is_waiting(now_ns()) {
         let mut due_ns = start_ns + rhythm.due_ns(number);
-        while due_ns <= now_ns() {
+        for _ in 0..AT_ONCE {
+            if !is_asking || due_ns > now_ns() {
+                break;
+            }
             let (server, flow) = rhythm.of(number);
             let (to, question) = probing.ask(now_ns(), server, flow);
             _ = sockets[flow].send_to(question, to);
             number += 1;
             due_ns = start_ns + rhythm.due_ns(number);
         }
-        if is_over(probing, now_ns()) {
-            return Ok(());
-        }
-        let wait = Duration::from_nanos(due_ns.saturating_sub(now_ns())).min(LOOK);
+        is_asking = is_asking && !is_over(probing, now_ns());
+        let wait_ns = if is_asking { due_ns.saturating_sub(now_ns()) } else { u64::MAX };
+        let wait = Duration::from_nanos(wait_ns).min(LOOK);
         let ready = ready(sockets, wait)?;
         for flow in ready {
-            // Not until there is nothing left: what is due must not wait for who floods us.
-            for _ in 0..64 {
+            for _ in 0..AT_ONCE {
                 match sockets[flow].recv_from(&mut bytes) {
                     Ok((length, from)) => probing.arrived(now_ns(), flow, from, &bytes[..length]),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -53,6 +60,7 @@ pub fn probe(
             }
         }
     }
+    Ok(())
 }
 
 /// Those of the sockets at which something has arrived.

@@ -194,6 +194,12 @@ impl Probing {
         }
     }
 
+    /// Whether there may still be answers in time.
+    #[must_use]
+    pub fn is_waiting(&self, now_ns: u64) -> bool {
+        self.pending.values().any(|index| now_ns <= self.asked[*index].sent_ns + self.limit_ns())
+    }
+
     /// All that was asked, in its order.
     #[must_use]
     pub fn asked(&self) -> &[Asked] {
