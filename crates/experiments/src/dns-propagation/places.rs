@@ -1,25 +1,57 @@
-//! Whom to ask, and who changes what they know: simulated zones through an emulated link.
+//! Whom to ask, and who changes what they know: zones that are simulated behind an emulated link, and others'.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
+use std::{env, fs, io, thread};
 
-use ascertain_engine::experiment::{Arm, TargetError, Unavailable};
-use ascertain_netlab::dns::{Change, Name, Plan, Served, exchange, update};
+use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
+use ascertain_netlab::dns::{Change, Key, Name, Plan, RecordType, Served, exchange, update};
 use ascertain_netlab::{Link, RunningLink};
+use ascertain_sys::clock::unix_ns;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::APART;
-use crate::links::{self, failed};
+use super::authorities::{Authorities, authorities, resolver_here};
+use super::{APART, RFC2136, TOGETHER, WATCH};
+use crate::links::{self, OURS, failed};
 
 /// As long as a server may take to answer what changes its zone.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// By what part the simulated delays differ from one change to the next.
 const JITTER: f64 = 0.05;
+/// What a key is in: as `nsupdate -y` has it, or the name of a file that `tsig-keygen` wrote.
+const KEY: &str = "TSIG_KEY";
+const KEY_FILE: &str = "TSIG_KEY_FILE";
 
-/// Whether there are links.
-pub fn is_available(_: &Arm) -> Result<(), Unavailable> {
-    links::is_available(&Link::default())
+/// A level that somebody gave.
+fn given(arm: &Arm, factor: &str) -> Option<String> {
+    arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS)
+}
+
+/// What each variant is told besides, in their order: with others it means nothing.
+const TOLD: [(&str, &[&str]); 4] =
+    [(TOGETHER, &[]), (APART, &[]), (WATCH, &["record", "expect"]), (RFC2136, &["zone", "server"])];
+
+/// Whether there are links, or what it needs was told.
+pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
+    let is_given = |factor: &&str| given(arm, factor).is_some();
+    for (variant, needed) in TOLD {
+        if variant == arm.variant {
+            if let Some(missing) = needed.iter().find(|factor| !is_given(factor)) {
+                return Err(Unavailable::other(format!("needs --at {missing}=…")));
+            }
+        } else if let Some(other) = needed.iter().find(|factor| is_given(factor)) {
+            return Err(Unavailable::other(format!("`{other}` is for `{variant}`")));
+        }
+    }
+    if [WATCH, RFC2136].contains(&arm.variant.as_str()) { Ok(()) } else { links::is_available(&Link::default()) }
+}
+
+/// What is watched, where nobody here changes it.
+pub struct Watched {
+    pub name: Name,
+    pub kind: RecordType,
+    pub expected: String,
 }
 
 /// A zone, its servers, and how it is changed.
@@ -27,15 +59,38 @@ pub struct Place {
     pub zone: Name,
     /// Their names, and where they are.
     pub servers: Vec<(String, SocketAddr)>,
-    /// How long its provider takes to say that a change is done.
-    done_after: Duration,
-    served: Served,
+    pub changed_by: ChangedBy,
+    /// A simulated zone.
+    served: Option<Served>,
     // Ends after what goes through it.
-    pub link: RunningLink,
+    pub link: Option<RunningLink>,
+}
+
+/// Who changes a zone.
+pub enum ChangedBy {
+    /// We do, by this.
+    Us(Primary),
+    /// Others do.
+    Others(Watched),
+}
+
+/// A zone's primary server, which takes updates (RFC 2136).
+pub struct Primary {
+    address: SocketAddr,
+    key: Option<Key>,
+    /// How long a simulated one takes to say that a change is done.
+    done_after: Duration,
 }
 
 impl Place {
     pub fn of(arm: &Arm, seed: u64) -> Result<Self, TargetError> {
+        match arm.variant.as_str() {
+            WATCH | RFC2136 => Self::elsewhere(arm),
+            _ => Self::simulated(arm, seed),
+        }
+    }
+
+    fn simulated(arm: &Arm, seed: u64) -> Result<Self, TargetError> {
         let link = Link {
             rtt: Duration::from_millis(arm.integer("rtt_ms")?),
             loss: arm.integer("loss_percent")? as f64 / 100.0,
@@ -53,29 +108,73 @@ impl Place {
         let served = Served::start(plan, primary, sockets.map_err(failed)?).map_err(failed)?;
         let servers = served.servers().iter().enumerate().map(|(number, at)| (format!("ns{number}"), *at)).collect();
         let done_after = Duration::from_millis(arm.integer("done_after_ms")?);
-        Ok(Self { zone, servers, done_after, served, link })
+        let primary = Primary { address: served.primary(), key: None, done_after };
+        Ok(Self { zone, servers, changed_by: ChangedBy::Us(primary), served: Some(served), link: Some(link) })
+    }
+
+    fn elsewhere(arm: &Arm) -> Result<Self, TargetError> {
+        let factor = if arm.variant == WATCH { "record" } else { "zone" };
+        let name = name(&given(arm, factor).unwrap_or_default()).map_err(TargetError::Failed)?;
+        let resolver = match given(arm, "resolver") {
+            Some(resolver) => address(&resolver),
+            None => resolver_here(),
+        };
+        let found = match given(arm, "addresses") {
+            Some(addresses) => named_by(&addresses).map(|servers| Authorities { zone: name.clone(), name, servers }),
+            None => resolver.and_then(|resolver| authorities(&name, resolver)),
+        };
+        let Authorities { name, zone, servers } = found.map_err(TargetError::Failed)?;
+        let changed_by = match given(arm, "server") {
+            Some(server) => {
+                let address = address(&server).map_err(TargetError::Failed)?;
+                ChangedBy::Us(Primary { address, key: key_here()?, done_after: Duration::ZERO })
+            }
+            None => {
+                let kind = given(arm, "type").unwrap_or_default();
+                let kind = kind.to_ascii_uppercase().parse().map_err(|_| failed(format!("`{kind}` is no type")))?;
+                ChangedBy::Others(Watched { name, kind, expected: given(arm, "expect").unwrap_or_default() })
+            }
+        };
+        Ok(Self { zone, servers: of_one_kind(servers), changed_by, served: None, link: None })
     }
 
     /// A socket to ask from.
     pub fn socket(&self) -> Result<UdpSocket, TargetError> {
-        self.link.near().udp((self.link.near().address(), 0)).map_err(failed)
+        let is_ipv4 = self.servers.iter().all(|(_, address)| address.is_ipv4());
+        match &self.link {
+            Some(link) => link.near().udp((link.near().address(), 0)),
+            None if is_ipv4 => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
+            None => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
+        }
+        .map_err(failed)
     }
 
-    /// Changes the zone, and waits until its provider says that this is done.
-    pub fn change(&self, change: &Change, number: u16) -> Result<(), TargetError> {
-        let mut request = update(&self.zone, change, None, number, 0).map_err(failed)?;
-        let mut stream = self.link.near().connect(self.served.primary()).map_err(failed)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-        let answer = exchange(&mut stream, &request.bytes).map_err(failed)?;
-        request.accept(&answer).map_err(failed)?;
-        std::thread::sleep(self.done_after);
+    fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        match &self.link {
+            Some(link) => link.near().connect(address),
+            None => TcpStream::connect_timeout(&address, PATIENCE),
+        }
+    }
+
+    /// Changes the zone by its primary, and waits until that says that this is done.
+    pub fn change(&self, primary: &Primary, change: &Change, number: u16) -> Result<(), TargetError> {
+        let failed = |error: &dyn std::fmt::Display| failed(format!("{}: {error}", primary.address));
+        let mut stream = self.connect(primary.address).map_err(|error| failed(&error))?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(|error| failed(&error))?;
+        let asked = update(&self.zone, change, primary.key.as_ref(), number, unix_ns() / 1_000_000_000);
+        let done = asked.and_then(|mut request| {
+            let answer = exchange(&mut stream, &request.bytes)?;
+            request.accept(&answer)
+        });
+        done.map_err(|error| failed(&error))?;
+        thread::sleep(primary.done_after);
         Ok(())
     }
 
     /// When the replicas really had the newest version, on the clock of `now_ns`, of each server.
     #[cfg(test)]
     pub fn truth(&self) -> Vec<Vec<u64>> {
-        let truth = self.served.truth();
+        let truth = self.served.as_ref().map(Served::truth).unwrap_or_default();
         let newest = truth.iter().map(|had| had.serial).max();
         let of_server = |server| {
             let had = truth.iter().filter(|had| had.server == server && Some(had.serial) == newest);
@@ -83,6 +182,42 @@ impl Place {
         };
         (0..self.servers.len()).map(of_server).collect()
     }
+}
+
+fn name(text: &str) -> Result<Name, String> {
+    let mut name = Name::from_ascii(text).map_err(|error| format!("`{text}` is no name: {error}"))?;
+    name.set_fqdn(true);
+    Ok(name)
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("`{text}` is no address with a port, such as 192.0.2.1:53 or [2001:db8::1]:53"))
+}
+
+fn named_by(addresses: &str) -> Result<Vec<(String, SocketAddr)>, String> {
+    addresses.split('+').map(|text| Ok((text.to_string(), address(text)?))).collect()
+}
+
+/// One socket reaches addresses of both kinds if those of IPv4 are written as ones of IPv6.
+fn of_one_kind(mut servers: Vec<(String, SocketAddr)>) -> Vec<(String, SocketAddr)> {
+    if servers.iter().any(|(_, address)| address.is_ipv6()) {
+        for (_, address) in &mut servers {
+            if let IpAddr::V4(ip) = address.ip() {
+                *address = (ip.to_ipv6_mapped(), address.port()).into();
+            }
+        }
+    }
+    servers
+}
+
+/// The key that the environment has.
+fn key_here() -> Result<Option<Key>, TargetError> {
+    let text = match (env::var(KEY), env::var(KEY_FILE)) {
+        (Ok(text), _) => text,
+        (_, Ok(path)) => fs::read_to_string(&path).map_err(|error| failed(format!("{path}: {error}")))?,
+        _ => return Ok(None),
+    };
+    Key::parse(&text).map(Some).map_err(failed)
 }
 
 /// Where replicas stand together, place after place has what is new, for all servers at once; else server after server.

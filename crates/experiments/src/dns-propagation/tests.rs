@@ -1,10 +1,13 @@
 //! Changes of simulated zones, end to end.
 
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
 use ascertain_engine::experiment::{Experiment, Level};
+use ascertain_netlab::dns::{Name, Plan, Served, exchange, update};
 use ascertain_sys::testing::or_left_out;
 
 use super::super::places::is_available;
-use super::super::{APART, DnsPropagation, TOGETHER};
+use super::super::{APART, DnsPropagation, RFC2136, TOGETHER, WATCH};
 use super::*;
 
 fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
@@ -63,7 +66,98 @@ fn each_change_has_its_metrics() {
         let value = |metric| of_metric(metric).next().unwrap().value;
         assert!(value(FIRST) <= value(HALF) && value(HALF) <= value(ALL));
         assert_eq!(value(ALL) - value(DONE), value(DONE_BEFORE));
+        assert_eq!(value(INTERVAL), 100e6);
         // Half of what it should be at least, on a busy machine.
         assert!(value(ALL) > 150e6, "{}", value(ALL));
+    }
+}
+
+/// A zone that others may see, served here, with its servers' addresses as a level.
+fn served(delays: &[u64]) -> (Served, String) {
+    let udp = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let plan = Plan::new(delays.iter().map(|delay_ms| vec![Duration::from_millis(*delay_ms)]).collect());
+    let primary = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let served = Served::start(plan, primary, delays.iter().map(|_| udp()).collect()).unwrap();
+    let addresses: Vec<String> = served.servers().iter().map(ToString::to_string).collect();
+    (served, addresses.join("+"))
+}
+
+fn told(variant: &str, levels: &[(&str, &str)]) -> Arm {
+    let arm = arm(variant, &[("interval_ms", 100), ("ports", 2)]);
+    let point = levels.iter().fold(arm.point, |point, (factor, level)| point.with(factor, *level));
+    Arm { point, ..arm }
+}
+
+fn measured(arm: &Arm) -> Result<Samples, TargetError> {
+    is_available(arm).map_err(failed)?;
+    let mut out = Samples::default();
+    let mut updates = Updates::open(std::slice::from_ref(arm), &Setup::default())?;
+    updates.verify(0)?;
+    updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out)?;
+    Ok(out)
+}
+
+#[test]
+fn a_record_is_waited_for_until_all_servers_have_it() {
+    let (zone, addresses) = served(&[1, 400]);
+    let name = "_acme-challenge.example.";
+    let levels = [("record", name), ("expect", "token"), ("addresses", &*addresses)];
+    let out = thread::scope(|scope| {
+        let out = scope.spawn(|| measured(&told(WATCH, &levels)));
+        let value = RData::try_from_str(RecordType::TXT, "token").unwrap();
+        let change = Change::Add { name: Name::from_ascii(name).unwrap(), ttl_s: 1, value };
+        let mut request = update(&Name::from_ascii("example.").unwrap(), &change, None, 1, 0).unwrap();
+        let mut stream = TcpStream::connect(zone.primary()).unwrap();
+        let answer = exchange(&mut stream, &request.bytes).unwrap();
+        request.accept(&answer).unwrap();
+        out.join().unwrap().unwrap()
+    });
+    assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 2);
+    assert!(out.iter().all(|sample| ![DONE, DONE_BEFORE].contains(&sample.metric)));
+    // What is not there is not waited for without an end.
+    let arm = told(WATCH, &[("record", name), ("expect", "another"), ("addresses", &addresses)]);
+    let error = measured(&Arm { point: arm.point.with("limit_s", 1), ..arm }).unwrap_err().to_string();
+    assert!(error.contains("after 1s ") && error.contains("are still not as expected"), "{error}");
+}
+
+#[test]
+fn a_zone_of_ones_own_is_changed_and_left_as_it_was() {
+    let (zone, addresses) = served(&[1, 100]);
+    let primary = zone.primary().to_string();
+    let out =
+        measured(&told(RFC2136, &[("zone", "example."), ("server", &primary), ("addresses", &addresses)])).unwrap();
+    assert!(out.iter().all(|sample| sample.status == Status::Ok));
+    let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
+    assert!(of(ALL) > of(DONE) && of(DONE) > 0.0 && of(DONE_BEFORE) > 0.0);
+    // Added and removed, at both servers.
+    while zone.truth().len() < 4 {
+        thread::sleep(LOOK);
+    }
+    assert!(zone.truth().iter().all(|had| had.serial <= 3));
+}
+
+#[test]
+fn what_can_not_be_is_said() {
+    let (zone, addresses) = served(&[1]);
+    let (primary, silent) = (zone.primary().to_string(), UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    let silent = silent.local_addr().unwrap().to_string();
+    for (variant, levels, says) in [
+        (WATCH, vec![("record", "a.example.")], "needs --at expect"),
+        (RFC2136, vec![("zone", "example.")], "needs --at server"),
+        (TOGETHER, vec![("record", "a.example.")], "`record` is for `watch`"),
+        (WATCH, vec![("record", "a..b"), ("expect", "x")], "no name"),
+        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", "nowhere")], "no address with a port"),
+        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("type", "X?"), ("addresses", &addresses)], "no type"),
+        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", &silent)], "does not answer"),
+        (WATCH, vec![("record", "a.other."), ("expect", "x"), ("addresses", &addresses)], "answers Query Refused"),
+        (RFC2136, vec![("zone", "example."), ("server", &silent), ("addresses", &addresses)], "refused"),
+        (
+            RFC2136,
+            vec![("zone", "sub.example."), ("server", &primary), ("addresses", &addresses)],
+            "not the zone's primary",
+        ),
+    ] {
+        let error = measured(&told(variant, &levels)).unwrap_err().to_string();
+        assert!(error.contains(says), "{levels:?}: {error}");
     }
 }

@@ -12,13 +12,17 @@ use ascertain_netlab::dns::{Answer, Asked, Change, Probing, Question, RData, Rec
 use ascertain_netlab::now_ns;
 use ascertain_sys::interrupt::Stop;
 
-use super::places::Place;
+use super::places::{ChangedBy, Place, Watched};
 use super::propagation::{Moment, Server, curve, servers, times};
-use super::{ALL, DONE, DONE_BEFORE, FIRST, HALF, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE};
+use super::{
+    ALL, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE,
+};
 use crate::links::{failed, watched};
 
 /// How often what takes long looks whether somebody asked for the end.
 const LOOK: Duration = Duration::from_millis(20);
+/// Who does not answer as often as this has something else.
+const MOST_INTERVAL: Duration = Duration::from_secs(60);
 /// For how long others may keep a record that is there for us.
 const TTL_S: u32 = 1;
 
@@ -38,11 +42,20 @@ struct Target {
     limit: Duration,
 }
 
+/// What is asked for, and how it comes to be there.
+struct Wanted {
+    question: Question,
+    is_new: Box<dyn Fn(&Answer) -> bool + Send>,
+    /// What we do for it.
+    change: Option<(Change, Change)>,
+}
+
 /// What was seen of one change.
 pub struct Seen {
     pub asked: Vec<Asked>,
     pub call_ns: u64,
-    pub done_ns: u64,
+    /// When who changed it said so, if that is us.
+    pub done_ns: Option<u64>,
     pub strange: u64,
 }
 
@@ -64,27 +77,82 @@ impl Updates {
 impl Target {
     fn new(arm: &Arm, place: Arc<Place>) -> Result<Self, TargetError> {
         let flows = arm.integer("ports")? as usize;
-        let interval = Duration::from_millis(arm.integer("interval_ms")?);
+        let interval = match arm.integer("interval_ms")? {
+            // Others may think that who asks more often is up to something.
+            0 if place.link.is_none() => Duration::from_secs(1),
+            0 => Duration::from_millis(20),
+            interval_ms => Duration::from_millis(interval_ms),
+        };
         let sockets = (0..flows).map(|_| place.socket()).collect::<Result<_, _>>()?;
         let rhythm = Rhythm { servers: place.servers.len(), flows, interval };
         Ok(Self { place, sockets, rhythm, limit: Duration::from_secs(arm.integer("limit_s")?) })
     }
 
-    /// For how long an answer is waited for. What is asked after that time, and what was old before it, is known then.
+    /// For how long an answer is waited for.
     fn patience(&self) -> Duration {
-        (10 * self.rhythm.interval).clamp(Duration::from_millis(500), Duration::from_secs(5))
+        (10 * self.rhythm.interval).clamp(Duration::from_millis(500), Duration::from_secs(2))
     }
 
-    /// Asks for a record that is not there, puts it there, asks until it is everywhere, and takes it away again.
-    fn observe(&self, seed: u64, stop: &Stop) -> Result<Seen, TargetError> {
-        let label = format!("_ascertain-{seed:016x}");
-        let name = self.place.zone.prepend_label(label.as_bytes()).map_err(failed)?;
-        let value = RData::try_from_str(RecordType::TXT, &label).map_err(failed)?;
-        let question = Question::new(name.clone(), RecordType::TXT).map_err(failed)?;
+    fn wanted(&self, seed: u64) -> Result<Wanted, TargetError> {
+        let (name, kind, change, is_new): (_, _, _, Box<dyn Fn(&Answer) -> bool + Send>) = match &self.place.changed_by
+        {
+            ChangedBy::Us(_) => {
+                let label = format!("_ascertain-{seed:016x}");
+                let name = self.place.zone.prepend_label(label.as_bytes()).map_err(failed)?;
+                let value = RData::try_from_str(RecordType::TXT, &label).map_err(failed)?;
+                let add = Change::Add { name: name.clone(), ttl_s: TTL_S, value: value.clone() };
+                let remove = Change::Remove { name: name.clone() };
+                (name, RecordType::TXT, Some((add, remove)), Box::new(move |answer| answer.values.contains(&value)))
+            }
+            ChangedBy::Others(Watched { name, kind, expected }) => {
+                // A text may be in several parts, and is written without quotes here.
+                let value = RData::try_from_str(*kind, expected);
+                let (is_text, expected) = (*kind == RecordType::TXT, expected.clone());
+                let is_it = move |said: &RData| match &value {
+                    Ok(value) if !is_text => said == value,
+                    _ => said.to_string() == expected,
+                };
+                (name.clone(), *kind, None, Box::new(move |answer| answer.values.iter().any(&is_it)))
+            }
+        };
+        Ok(Wanted { question: Question::new(name, kind).map_err(failed)?, is_new, change })
+    }
+
+    fn probing(&self, question: Question, is_new: Box<dyn Fn(&Answer) -> bool + Send>, seed: u64) -> Probing {
         let addresses = self.place.servers.iter().map(|(_, address)| *address).collect();
-        let expected = value.clone();
-        let is_new = move |answer: &Answer| answer.values.contains(&expected);
-        let mut probing = Probing::new(addresses, self.rhythm.flows, question, is_new, self.patience(), seed);
+        Probing::new(addresses, self.rhythm.flows, question, is_new, self.patience(), seed)
+    }
+
+    /// Asks for a while, to see who answers, and less often where somebody has a limit: such servers leave some
+    /// questions without an answer, and answer others in part, so that who is not an impostor comes by TCP.
+    fn pace(&mut self, stop: &Stop) -> Result<(), TargetError> {
+        loop {
+            let Wanted { question, is_new, .. } = self.wanted(u64::MAX)?;
+            let mut probing = self.probing(question, is_new, u64::MAX);
+            let end_ns = now_ns() + (2 * self.rhythm.interval).as_nanos() as u64;
+            let is_over = |_: &Probing, now_ns| now_ns > end_ns || stop.is_asked();
+            probe(&mut probing, self.rhythm, &self.sockets, is_over).map_err(failed)?;
+            if stop.is_asked() {
+                return Err(TargetError::Interrupted);
+            }
+            let is_limited = |server| {
+                let of_server = probing.asked().iter().filter(|asked| asked.server == server);
+                let says: Vec<Says> = of_server.filter_map(|asked| Some(asked.answer?.says)).collect();
+                let truncated = says.iter().filter(|says| **says == Says::Truncated).count();
+                (1..says.len()).contains(&truncated)
+            };
+            if !(0..self.rhythm.servers).any(is_limited) || self.rhythm.interval >= MOST_INTERVAL {
+                return self.check(probing.asked());
+            }
+            self.rhythm.interval *= 2;
+        }
+    }
+
+    /// Sees to it that what is wanted comes to be, asks until it is everywhere, and takes it away again.
+    fn observe(&self, seed: u64, stop: &Stop) -> Result<Seen, TargetError> {
+        let Wanted { question, is_new, change } = self.wanted(seed)?;
+        let name = question.name().clone();
+        let mut probing = self.probing(question, is_new, seed);
         let (call_ns, is_failed) = (AtomicU64::new(u64::MAX), AtomicBool::new(false));
         // Long enough for what was asked before the last old answer to be answered, if it is not lost.
         let settled_ns = (2 * self.rhythm.interval).as_nanos() as u64;
@@ -95,61 +163,75 @@ impl Target {
             let is_new = call_ns < u64::MAX && probing.is_new_since_ns().is_some_and(is_settled);
             is_new || is_too_late || is_failed.load(Ordering::Relaxed) || stop.is_asked()
         };
-        let add = Change::Add { name: name.clone(), ttl_s: TTL_S, value };
+        let by_us = match &self.place.changed_by {
+            ChangedBy::Us(primary) => change.as_ref().map(|change| (primary, change)),
+            ChangedBy::Others(_) => None,
+        };
         let (asked, done_ns) = thread::scope(|scope| {
             let asking = scope.spawn(|| probe(&mut probing, self.rhythm, &self.sockets, is_over));
+            let Some((primary, (add, _))) = by_us else {
+                call_ns.store(now_ns(), Ordering::Relaxed);
+                return (asking.join(), Ok(None));
+            };
             // Each server is asked from each port before.
             let changed = wait(2 * self.rhythm.interval, stop).and_then(|()| {
                 call_ns.store(now_ns(), Ordering::Relaxed);
-                self.place.change(&add, seed as u16).map(|()| now_ns())
+                self.place.change(primary, add, seed as u16).map(|()| Some(now_ns()))
             });
             is_failed.store(changed.is_err(), Ordering::Relaxed);
             (asking.join(), changed)
         });
+        let call_ns = call_ns.into_inner();
         // It is gone whatever became of it.
-        let removed = match call_ns.load(Ordering::Relaxed) {
-            u64::MAX => Ok(()),
-            _ => self.place.change(&Change::Remove { name }, !seed as u16),
+        let removed = match by_us.filter(|_| call_ns < u64::MAX) {
+            Some((primary, (_, remove))) => self.place.change(primary, remove, !seed as u16),
+            None => Ok(()),
         };
         let done_ns = done_ns?;
         asked.map_err(|_| failed("asking ended by a mistake of ours"))?.map_err(failed)?;
-        removed?;
+        removed.map_err(|error| failed(format!("{name} is still there: {error}")))?;
         if stop.is_asked() {
             return Err(TargetError::Interrupted);
         }
-        let seen = Seen {
-            asked: probing.asked().to_vec(),
-            call_ns: call_ns.into_inner(),
-            done_ns,
-            strange: probing.strange(),
+        self.check(probing.asked())?;
+        if by_us.is_none() && probing.is_new_since_ns().is_none() {
+            return Err(failed(format!(
+                "after {:?} {} still not as expected",
+                self.limit,
+                self.behind(probing.asked())
+            )));
+        }
+        Ok(Seen { asked: probing.asked().to_vec(), call_ns, done_ns, strange: probing.strange() })
+    }
+
+    /// Who said last that it does not have it, and how many do.
+    fn behind(&self, asked: &[Asked]) -> String {
+        let is_behind = |number: &usize| {
+            let of_server = asked.iter().rev().filter(|asked| asked.server == *number);
+            of_server.filter_map(|asked| asked.answer).next().is_none_or(|answer| answer.says != Says::New)
         };
-        self.check(&seen)?;
-        Ok(seen)
+        let behind: Vec<&str> =
+            (0..self.rhythm.servers).filter(is_behind).map(|number| self.place.servers[number].0.as_str()).collect();
+        match behind[..] {
+            [] => "some replicas are".into(),
+            [one] => format!("{one} is"),
+            _ => format!("{} are", behind.join(", ")),
+        }
     }
 
     /// Whether these are servers of the zone that tell something.
-    fn check(&self, seen: &Seen) -> Result<(), TargetError> {
+    fn check(&self, asked: &[Asked]) -> Result<(), TargetError> {
         for (number, (name, address)) in self.place.servers.iter().enumerate() {
-            let says = || {
-                let of_server = seen.asked.iter().filter(move |asked| asked.server == number);
-                of_server.filter_map(|asked| asked.answer)
-            };
-            let was_there = |answer: &_| {
-                let ascertain_netlab::dns::Answered { says, received_ns, .. } = answer;
-                *says == Says::New && *received_ns < seen.call_ns
-            };
-            let why = match says().next().map(|answer| answer.says) {
+            let of_server = asked.iter().filter(|asked| asked.server == number);
+            let says: Vec<Says> = of_server.filter_map(|asked| Some(asked.answer?.says)).collect();
+            let tells = says.iter().find(|says| [Says::New, Says::Old].contains(says));
+            let why = match tells.or(says.first()) {
+                Some(Says::New | Says::Old) => continue,
                 None => "does not answer".to_string(),
-                Some(Says::Remembers) => {
-                    "asks others and remembers what they said: name a server that the zone is its own of".into()
-                }
+                Some(Says::Remembers) => "asks others and remembers what they said: it is no server of the zone".into(),
                 Some(Says::NotItsZone) => "does not have the zone".into(),
                 Some(Says::Truncated) => "has no room for its answer in a datagram".into(),
                 Some(Says::Failed(code)) => format!("answers {}", code.to_str()),
-                _ if says().any(|answer| was_there(&answer)) => {
-                    "knew the record before it was there: its zone has a wildcard (*)".into()
-                }
-                Some(Says::New | Says::Old) => continue,
             };
             return Err(failed(format!("{name} ({address}) {why}")));
         }
@@ -179,15 +261,21 @@ impl Target {
         }
         let Moment { low_ns, high_ns } = of_all.all;
         out.push_with(UNSURE, high_ns.unwrap_or(limit_ns).saturating_sub(low_ns) as f64, status);
-        let done_ns = (seen.done_ns - call_ns) as f64;
-        out.push(DONE, done_ns);
-        out.push_with(DONE_BEFORE, all_ns - done_ns, status);
-        let [first_ns, last_ns] = [f64::min, f64::max].map(|of| ends_ns.iter().copied().reduce(of).unwrap_or(0.0));
-        out.push_with(SPREAD, last_ns - first_ns, status);
+        if let Some(done_ns) = seen.done_ns {
+            let done_ns = (done_ns - call_ns) as f64;
+            out.push(DONE, done_ns);
+            out.push_with(DONE_BEFORE, all_ns - done_ns, status);
+        }
+        ends_ns.sort_unstable_by(f64::total_cmp);
+        if let [first_ns, second_ns, ..] = ends_ns[..] {
+            out.push_with(SPREAD, ends_ns[ends_ns.len() - 1] - first_ns, status);
+            out.push_with(HELD, second_ns - first_ns, status);
+        }
         self.push_by_server(seen, &of_servers, out);
         let lost: u64 = of_servers.iter().map(|server| server.lost).sum();
         out.push(LOST, lost as f64 / asked.len() as f64);
         out.push(STRANGE, seen.strange as f64);
+        out.push(INTERVAL, self.rhythm.interval.as_nanos() as f64);
         Ok(())
     }
 
@@ -220,14 +308,14 @@ fn wait(time: Duration, stop: &Stop) -> Result<(), TargetError> {
 }
 
 impl Session for Updates {
-    /// Whether a change comes through.
+    /// Whether somebody answers, and how often.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        self.targets[arm].observe(u64::MAX, &self.stop).map(drop)
+        self.targets[arm].pace(&self.stop)
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &self.targets[arm];
-        watched(Some(&target.place.link), LATE, out, |out| {
+        watched(target.place.link.as_ref(), LATE, out, |out| {
             let seen = target.observe(trial.seed, &self.stop)?;
             target.samples(&seen, out)
         })

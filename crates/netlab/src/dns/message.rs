@@ -54,6 +54,13 @@ impl Question {
         Ok(Self { query, bytes: message.to_vec().map_err(Error::message)? })
     }
 
+    /// The same for a resolver, which is to ask others.
+    #[must_use]
+    pub fn for_resolver(mut self) -> Self {
+        self.bytes[2] |= 1;
+        self
+    }
+
     /// The name that is asked for.
     #[must_use]
     pub fn name(&self) -> &Name {
