@@ -77,7 +77,7 @@ pub enum ChangedBy {
 /// A zone's primary server, which takes updates (RFC 2136).
 pub struct Primary {
     address: SocketAddr,
-    key: Option<Key>,
+    pub key: Option<Key>,
     /// How long a simulated one takes to say that a change is done.
     done_after: Duration,
 }

@@ -82,7 +82,7 @@ fn served(delays: &[u64]) -> (Served, String) {
     (served, addresses.join("+"))
 }
 
-fn told(variant: &str, levels: &[(&str, &str)]) -> Arm {
+pub fn told(variant: &str, levels: &[(&str, &str)]) -> Arm {
     let arm = arm(variant, &[("interval_ms", 100), ("ports", 2)]);
     let point = levels.iter().fold(arm.point, |point, (factor, level)| point.with(factor, *level));
     Arm { point, ..arm }

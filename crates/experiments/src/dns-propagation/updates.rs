@@ -129,7 +129,8 @@ impl Target {
         loop {
             let Wanted { question, is_new, .. } = self.wanted(u64::MAX)?;
             let mut probing = self.probing(question, is_new, u64::MAX);
-            let end_ns = now_ns() + (2 * self.rhythm.interval).as_nanos() as u64;
+            let a_while = if self.place.link.is_none() { Duration::from_secs(1) } else { Duration::ZERO };
+            let end_ns = now_ns() + (2 * self.rhythm.interval).max(a_while).as_nanos() as u64;
             let is_over = |_: &Probing, now_ns| now_ns > end_ns || stop.is_asked();
             probe(&mut probing, self.rhythm, &self.sockets, is_over).map_err(failed)?;
             if stop.is_asked() {
@@ -137,9 +138,9 @@ impl Target {
             }
             let is_limited = |server| {
                 let of_server = probing.asked().iter().filter(|asked| asked.server == server);
-                let says: Vec<Says> = of_server.filter_map(|asked| Some(asked.answer?.says)).collect();
-                let truncated = says.iter().filter(|says| **says == Says::Truncated).count();
-                (1..says.len()).contains(&truncated)
+                let (answers, asked) = (of_server.clone().filter_map(|asked| asked.answer), of_server.count());
+                let truncated = answers.filter(|answer| answer.says == Says::Truncated).count();
+                (1..asked).contains(&truncated)
             };
             if !(0..self.rhythm.servers).any(is_limited) || self.rhythm.interval >= MOST_INTERVAL {
                 return self.check(probing.asked());
@@ -322,6 +323,9 @@ impl Session for Updates {
     }
 }
 
+#[cfg(test)]
+#[path = "real.rs"]
+mod real;
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
