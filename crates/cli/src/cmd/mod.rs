@@ -3,6 +3,7 @@
 mod barrierd;
 mod calibrate_here;
 mod check;
+mod clean;
 mod commands;
 mod compare;
 mod completions;
@@ -42,6 +43,7 @@ pub enum Command {
     CalibrateHere(calibrate_here::Args),
     History(history::Args),
     Listen(listen::Args),
+    Clean(clean::Args),
     Barrierd(barrierd::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -65,6 +67,7 @@ impl Command {
             Command::CalibrateHere(args) => calibrate_here::execute(args),
             Command::History(args) => history::execute(args),
             Command::Listen(args) => listen::execute(args),
+            Command::Clean(args) => clean::execute(args),
             Command::Barrierd(args) => barrierd::execute(args),
             Command::Completions(args) => completions::execute::<C>(args),
             Command::Man(args) => man::execute::<C>(args),

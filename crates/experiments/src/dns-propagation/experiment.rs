@@ -6,6 +6,8 @@ mod authorities;
 #[cfg(target_os = "linux")]
 mod places;
 #[cfg(target_os = "linux")]
+mod primary;
+#[cfg(target_os = "linux")]
 mod propagation;
 #[cfg(target_os = "linux")]
 mod updates;
@@ -130,6 +132,18 @@ fn factors() -> Vec<Factor> {
             Accepts::Anything,
         ),
     ]
+}
+
+/// Takes away the records that runs which were killed have left in zones of one's own, with the key in `TSIG_KEY` or
+/// `TSIG_KEY_FILE`: what became of each, for people.
+///
+/// # Errors
+/// Where it is not known what is left, or the key is none.
+pub fn clean() -> Result<Vec<Result<String, String>>, String> {
+    #[cfg(target_os = "linux")]
+    return primary::clean(&primary::notes_folder(), primary::key_here()?.as_ref());
+    #[cfg(not(target_os = "linux"))]
+    Ok(Vec::new())
 }
 
 impl Experiment for DnsPropagation {

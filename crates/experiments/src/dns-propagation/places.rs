@@ -1,28 +1,21 @@
 //! Whom to ask, and who changes what they know: zones that are simulated behind an emulated link, and others'.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
-use std::{env, fs, io, thread};
 
 use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
-use ascertain_netlab::dns::{Change, Key, Name, Plan, RecordType, Served, exchange, update};
-use ascertain_netlab::{Link, RunningLink};
-use ascertain_sys::clock::unix_ns;
+use ascertain_netlab::dns::{Change, Name, Plan, RecordType, Served};
+use ascertain_netlab::{Error, Link, RunningLink};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::authorities::{Authorities, authorities, resolver_here};
+use super::primary::{Primary, connect, key_here, notes_folder};
 use super::{APART, RFC2136, TOGETHER, WATCH};
 use crate::links::{self, OURS, failed};
 
-/// As long as a server may take to answer what changes its zone.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// By what part the simulated delays differ from one change to the next.
 const JITTER: f64 = 0.05;
-/// What a key is in: as `nsupdate -y` has it, or the name of a file that `tsig-keygen` wrote.
-const KEY: &str = "TSIG_KEY";
-const KEY_FILE: &str = "TSIG_KEY_FILE";
-
 /// A level that somebody gave.
 fn given(arm: &Arm, factor: &str) -> Option<String> {
     arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS)
@@ -74,14 +67,6 @@ pub enum ChangedBy {
     Others(Watched),
 }
 
-/// A zone's primary server, which takes updates (RFC 2136).
-pub struct Primary {
-    address: SocketAddr,
-    pub key: Option<Key>,
-    /// How long a simulated one takes to say that a change is done.
-    done_after: Duration,
-}
-
 impl Place {
     pub fn of(arm: &Arm, seed: u64) -> Result<Self, TargetError> {
         match arm.variant.as_str() {
@@ -108,7 +93,7 @@ impl Place {
         let served = Served::start(plan, primary, sockets.map_err(failed)?).map_err(failed)?;
         let servers = served.servers().iter().enumerate().map(|(number, at)| (format!("ns{number}"), *at)).collect();
         let done_after = Duration::from_millis(arm.integer("done_after_ms")?);
-        let primary = Primary { address: served.primary(), key: None, done_after };
+        let primary = Primary { zone: zone.clone(), address: served.primary(), key: None, done_after, notes: None };
         Ok(Self { zone, servers, changed_by: ChangedBy::Us(primary), served: Some(served), link: Some(link) })
     }
 
@@ -127,7 +112,8 @@ impl Place {
         let changed_by = match given(arm, "server") {
             Some(server) => {
                 let address = address(&server).map_err(TargetError::Failed)?;
-                ChangedBy::Us(Primary { address, key: key_here()?, done_after: Duration::ZERO })
+                let (zone, key, notes) = (zone.clone(), key_here().map_err(TargetError::Failed)?, Some(notes_folder()));
+                ChangedBy::Us(Primary { zone, address, key, done_after: Duration::ZERO, notes })
             }
             None => {
                 let kind = given(arm, "type").unwrap_or_default();
@@ -149,26 +135,11 @@ impl Place {
         .map_err(failed)
     }
 
-    fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
-        match &self.link {
-            Some(link) => link.near().connect(address),
-            None => TcpStream::connect_timeout(&address, PATIENCE),
-        }
-    }
-
-    /// Changes the zone by its primary, and waits until that says that this is done.
-    pub fn change(&self, primary: &Primary, change: &Change, number: u16) -> Result<(), TargetError> {
-        let failed = |error: &dyn std::fmt::Display| failed(format!("{}: {error}", primary.address));
-        let mut stream = self.connect(primary.address).map_err(|error| failed(&error))?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(|error| failed(&error))?;
-        let asked = update(&self.zone, change, primary.key.as_ref(), number, unix_ns() / 1_000_000_000);
-        let done = asked.and_then(|mut request| {
-            let answer = exchange(&mut stream, &request.bytes)?;
-            request.accept(&answer)
-        });
-        done.map_err(|error| failed(&error))?;
-        thread::sleep(primary.done_after);
-        Ok(())
+    /// Changes the zone by its primary.
+    pub fn change(&self, primary: &Primary, change: &Change, number: u16) -> Result<(), Error> {
+        let by_link =
+            |address| self.link.as_ref().map_or_else(|| connect(address), |link| link.near().connect(address));
+        primary.change(by_link, change, number)
     }
 
     /// When the replicas really had the newest version, on the clock of `now_ns`, of each server.
@@ -208,16 +179,6 @@ fn of_one_kind(mut servers: Vec<(String, SocketAddr)>) -> Vec<(String, SocketAdd
         }
     }
     servers
-}
-
-/// The key that the environment has.
-fn key_here() -> Result<Option<Key>, TargetError> {
-    let text = match (env::var(KEY), env::var(KEY_FILE)) {
-        (Ok(text), _) => text,
-        (_, Ok(path)) => fs::read_to_string(&path).map_err(|error| failed(format!("{path}: {error}")))?,
-        _ => return Ok(None),
-    };
-    Key::parse(&text).map(Some).map_err(failed)
 }
 
 /// Where replicas stand together, place after place has what is new, for all servers at once; else server after server.

@@ -9,7 +9,7 @@ use ascertain_netlab::installed::{Program, Running, bind, knot, nsd};
 use ascertain_sys::testing::left_out;
 
 use super::super::RFC2136;
-use super::tests::told;
+use super::tests::{primary, told};
 use super::*;
 
 const SECRET: &str = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
@@ -105,8 +105,8 @@ fn updates(servers: &[&Running], secret: &str) -> Updates {
     let addresses: Vec<String> = servers.iter().map(|server| server.address().to_string()).collect();
     let levels = [("zone", "example."), ("server", &*addresses[0]), ("addresses", &*addresses.join("+"))];
     let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
-    let place = Arc::get_mut(&mut updates.targets[0].place).unwrap();
-    let ChangedBy::Us(primary) = &mut place.changed_by else { panic!("it is us") };
+    let primary = primary(&mut updates).unwrap();
+    primary.notes = None;
     primary.key = Some(Key::parse(&format!("mine:{secret}")).unwrap());
     updates
 }

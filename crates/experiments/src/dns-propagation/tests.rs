@@ -7,6 +7,7 @@ use ascertain_netlab::dns::{Name, Plan, Served, exchange, update};
 use ascertain_sys::testing::or_left_out;
 
 use super::super::places::is_available;
+use super::super::primary::{Primary, clean};
 use super::super::{APART, DnsPropagation, RFC2136, TOGETHER, WATCH};
 use super::*;
 
@@ -91,10 +92,23 @@ pub fn told(variant: &str, levels: &[(&str, &str)]) -> Arm {
 fn measured(arm: &Arm) -> Result<Samples, TargetError> {
     is_available(arm).map_err(failed)?;
     let mut out = Samples::default();
+    let notes = tempfile::tempdir().unwrap();
     let mut updates = Updates::open(std::slice::from_ref(arm), &Setup::default())?;
+    if let Some(primary) = primary(&mut updates) {
+        primary.notes = Some(notes.path().into());
+    }
     updates.verify(0)?;
-    updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out)?;
-    Ok(out)
+    let measured = updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out);
+    assert_eq!(std::fs::read_dir(&notes).unwrap().count(), 0, "nothing is left, and nothing is noted");
+    measured.map(|()| out)
+}
+
+/// Who is told, if we tell somebody.
+pub fn primary(updates: &mut Updates) -> Option<&mut Primary> {
+    match &mut Arc::get_mut(&mut updates.targets[0].place).unwrap().changed_by {
+        ChangedBy::Us(primary) => Some(primary),
+        ChangedBy::Others(_) => None,
+    }
 }
 
 #[test]
@@ -159,5 +173,42 @@ fn what_can_not_be_is_said() {
     ] {
         let error = measured(&told(variant, &levels)).unwrap_err().to_string();
         assert!(error.contains(says), "{levels:?}: {error}");
+    }
+}
+
+/// As if the process had been killed between: the lock is gone, and the note is not.
+#[test]
+fn what_a_killed_run_has_left_is_taken_away() {
+    let (zone, addresses) = served(&[1]);
+    let (notes, address) = (tempfile::tempdir().unwrap(), zone.primary().to_string());
+    let levels = [("zone", "example."), ("server", &*address), ("addresses", &*addresses)];
+    let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
+    primary(&mut updates).unwrap().notes = Some(notes.path().into());
+    let Some((add, _)) = updates.targets[0].wanted(7).unwrap().change else { panic!("it changes something") };
+    let Change::Add { name, .. } = &add else { panic!("{add:?}") };
+    let place = &updates.targets[0].place;
+    let ChangedBy::Us(primary) = &place.changed_by else { panic!("it is us") };
+    let note = primary.note(name).unwrap();
+    place.change(primary, &add, 1).unwrap();
+    let said = || clean(notes.path(), None).unwrap();
+    let [Ok(busy)] = &said()[..] else { panic!("one, which somebody sees to") };
+    assert!(busy.contains("not over"), "{busy}");
+    drop(note);
+    let [Ok(gone)] = &said()[..] else { panic!("one") };
+    assert!(gone.contains(&format!("{name} is gone")), "{gone}");
+    assert!(said().is_empty());
+    // Added and removed.
+    while zone.truth().iter().map(|had| had.serial).max() != Some(3) {
+        thread::sleep(LOOK);
+    }
+    // A server that is not there any more, a note that is not whole, and one that is none.
+    drop(primary.note(name).unwrap());
+    drop(zone);
+    let [Err(there)] = &said()[..] else { panic!("it can't be known") };
+    assert!(there.contains("is still there, or was never"), "{there}");
+    for (text, is_gone) in [("example. 192.0", true), ("a b c", false)] {
+        // After the other one.
+        std::fs::write(notes.path().join("z"), text).unwrap();
+        assert_eq!(said()[1].is_ok(), is_gone, "{text}");
     }
 }

@@ -13,6 +13,7 @@ use ascertain_netlab::now_ns;
 use ascertain_sys::interrupt::Stop;
 
 use super::places::{ChangedBy, Place, Watched};
+use super::primary::{Note, is_refusal};
 use super::propagation::{Moment, Server, curve, servers, times};
 use super::{
     ALL, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE,
@@ -168,6 +169,8 @@ impl Target {
             ChangedBy::Us(primary) => change.as_ref().map(|change| (primary, change)),
             ChangedBy::Others(_) => None,
         };
+        let note = by_us.map(|(primary, _)| primary.note(&name)).transpose().map_err(failed)?.flatten();
+        let mut may_be_there = false;
         let (asked, done_ns) = thread::scope(|scope| {
             let asking = scope.spawn(|| probe(&mut probing, self.rhythm, &self.sockets, is_over));
             let Some((primary, (add, _))) = by_us else {
@@ -177,20 +180,25 @@ impl Target {
             // Each server is asked from each port before.
             let changed = wait(2 * self.rhythm.interval, stop).and_then(|()| {
                 call_ns.store(now_ns(), Ordering::Relaxed);
-                self.place.change(primary, add, seed as u16).map(|()| Some(now_ns()))
+                let changed = self.place.change(primary, add, seed as u16);
+                may_be_there = changed.as_ref().err().is_none_or(|error| !is_refusal(error));
+                changed.map_err(|error| failed(format!("{}: {error}", primary.address))).map(|()| Some(now_ns()))
             });
             is_failed.store(changed.is_err(), Ordering::Relaxed);
             (asking.join(), changed)
         });
-        let call_ns = call_ns.into_inner();
         // It is gone whatever became of it.
-        let removed = match by_us.filter(|_| call_ns < u64::MAX) {
+        let removed = match by_us.filter(|_| may_be_there) {
             Some((primary, (_, remove))) => self.place.change(primary, remove, !seed as u16),
             None => Ok(()),
         };
+        if removed.is_ok() {
+            note.map(Note::done).transpose().map_err(failed)?;
+        }
         let done_ns = done_ns?;
         asked.map_err(|_| failed("asking ended by a mistake of ours"))?.map_err(failed)?;
-        removed.map_err(|error| failed(format!("{name} is still there: {error}")))?;
+        removed.map_err(|error| failed(format!("{name} is still there (`ascertain clean`): {error}")))?;
+        let call_ns = call_ns.into_inner();
         if stop.is_asked() {
             return Err(TargetError::Interrupted);
         }
