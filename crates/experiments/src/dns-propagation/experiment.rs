@@ -4,11 +4,15 @@
 #[cfg(target_os = "linux")]
 mod authorities;
 #[cfg(target_os = "linux")]
+mod exec;
+#[cfg(target_os = "linux")]
 mod places;
 #[cfg(target_os = "linux")]
 mod primary;
 #[cfg(target_os = "linux")]
 mod propagation;
+#[cfg(target_os = "linux")]
+mod providers;
 #[cfg(target_os = "linux")]
 mod updates;
 
@@ -33,6 +37,7 @@ const TOGETHER: &str = "together";
 const APART: &str = "apart";
 const WATCH: &str = "watch";
 const RFC2136: &str = "rfc2136";
+const EXEC: &str = "exec";
 
 const ALL: usize = 0;
 const HALF: usize = 1;
@@ -60,6 +65,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         (APART, "a zone that is simulated: each server gets it by itself").into(),
         (WATCH, "somebody else changes it: waits until all servers of a `record` have what you `expect`").into(),
         (RFC2136, "your `zone`, which is changed by an update of its primary `server`, signed with $TSIG_KEY").into(),
+        (EXEC, "your `zone`, which is changed by a program of yours").into(),
     ],
     factors: factors(),
     metrics: vec![
@@ -120,6 +126,12 @@ fn factors() -> Vec<Factor> {
         Factor::new("zone", "that is changed", OURS, Accepts::Anything),
         Factor::new("server", "its primary, which is told to: ADDRESS:PORT", OURS, Accepts::Anything),
         Factor::new(
+            "exec",
+            "a program that is called with add, done or remove, a name and a text",
+            OURS,
+            Accepts::Anything,
+        ),
+        Factor::new(
             "addresses",
             "servers to ask instead of those that the zone names: ADDRESS:PORT+ADDRESS:PORT",
             OURS,
@@ -134,14 +146,14 @@ fn factors() -> Vec<Factor> {
     ]
 }
 
-/// Takes away the records that runs which were killed have left in zones of one's own, with the key in `TSIG_KEY` or
-/// `TSIG_KEY_FILE`: what became of each, for people.
+/// Takes away the records that runs which were killed have left in zones of one's own, with what the environment has
+/// for it (`TSIG_KEY`, `TSIG_KEY_FILE`): what became of each, for people.
 ///
 /// # Errors
-/// Where it is not known what is left, or the key is none.
+/// Where it is not known what is left.
 pub fn clean() -> Result<Vec<Result<String, String>>, String> {
     #[cfg(target_os = "linux")]
-    return primary::clean(&primary::notes_folder(), primary::key_here()?.as_ref());
+    return providers::clean(&providers::notes_folder());
     #[cfg(not(target_os = "linux"))]
     Ok(Vec::new())
 }

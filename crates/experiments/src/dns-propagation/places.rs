@@ -1,17 +1,21 @@
 //! Whom to ask, and who changes what they know: zones that are simulated behind an emulated link, and others'.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
-use ascertain_netlab::dns::{Change, Name, Plan, RecordType, Served};
-use ascertain_netlab::{Error, Link, RunningLink};
+use ascertain_netlab::dns::{Name, Plan, RecordType, Served};
+use ascertain_netlab::{Link, RunningLink};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::authorities::{Authorities, authorities, resolver_here};
-use super::primary::{Primary, connect, key_here, notes_folder};
-use super::{APART, RFC2136, TOGETHER, WATCH};
+use super::exec::Exec;
+use super::primary::{Primary, key_here};
+use super::providers::{Provider, notes_folder};
+use super::{APART, EXEC, RFC2136, TOGETHER, WATCH};
 use crate::links::{self, OURS, failed};
 
 /// By what part the simulated delays differ from one change to the next.
@@ -22,22 +26,26 @@ fn given(arm: &Arm, factor: &str) -> Option<String> {
 }
 
 /// What each variant is told besides, in their order: with others it means nothing.
-const TOLD: [(&str, &[&str]); 4] =
-    [(TOGETHER, &[]), (APART, &[]), (WATCH, &["record", "expect"]), (RFC2136, &["zone", "server"])];
+const TOLD: [(&str, &[&str]); 5] = [
+    (TOGETHER, &[]),
+    (APART, &[]),
+    (WATCH, &["record", "expect"]),
+    (RFC2136, &["zone", "server"]),
+    (EXEC, &["zone", "exec"]),
+];
 
 /// Whether there are links, or what it needs was told.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let is_given = |factor: &&str| given(arm, factor).is_some();
-    for (variant, needed) in TOLD {
-        if variant == arm.variant {
-            if let Some(missing) = needed.iter().find(|factor| !is_given(factor)) {
-                return Err(Unavailable::other(format!("needs --at {missing}=…")));
-            }
-        } else if let Some(other) = needed.iter().find(|factor| is_given(factor)) {
-            return Err(Unavailable::other(format!("`{other}` is for `{variant}`")));
-        }
+    let needed = TOLD.iter().find(|(variant, _)| *variant == arm.variant).map_or(&[][..], |(_, needed)| needed);
+    if let Some(missing) = needed.iter().find(|factor| !is_given(factor)) {
+        return Err(Unavailable::other(format!("needs --at {missing}=…")));
     }
-    if [WATCH, RFC2136].contains(&arm.variant.as_str()) { Ok(()) } else { links::is_available(&Link::default()) }
+    let others = TOLD.iter().flat_map(|(variant, told)| told.iter().map(move |factor| (variant, factor)));
+    if let Some((other, factor)) = others.into_iter().find(|(_, factor)| is_given(factor) && !needed.contains(factor)) {
+        return Err(Unavailable::other(format!("`{factor}` is for `{other}`")));
+    }
+    if needed.is_empty() { links::is_available(&Link::default()) } else { Ok(()) }
 }
 
 /// What is watched, where nobody here changes it.
@@ -55,14 +63,16 @@ pub struct Place {
     pub changed_by: ChangedBy,
     /// A simulated zone.
     served: Option<Served>,
+    /// Where notes are left.
+    pub notes: PathBuf,
     // Ends after what goes through it.
-    pub link: Option<RunningLink>,
+    pub link: Option<Arc<RunningLink>>,
 }
 
 /// Who changes a zone.
 pub enum ChangedBy {
     /// We do, by this.
-    Us(Primary),
+    Us(Box<dyn Provider>),
     /// Others do.
     Others(Watched),
 }
@@ -70,8 +80,8 @@ pub enum ChangedBy {
 impl Place {
     pub fn of(arm: &Arm, seed: u64) -> Result<Self, TargetError> {
         match arm.variant.as_str() {
-            WATCH | RFC2136 => Self::elsewhere(arm),
-            _ => Self::simulated(arm, seed),
+            TOGETHER | APART => Self::simulated(arm, seed),
+            _ => Self::elsewhere(arm),
         }
     }
 
@@ -82,7 +92,7 @@ impl Place {
             seed,
             ..Link::default()
         };
-        let link = link.start().map_err(failed)?;
+        let link = Arc::new(link.start().map_err(failed)?);
         let plan = plan(arm, seed)?;
         let (zone, count) = (plan.origin.clone(), plan.servers.len() as u8);
         // A host of the far net each.
@@ -93,8 +103,9 @@ impl Place {
         let served = Served::start(plan, primary, sockets.map_err(failed)?).map_err(failed)?;
         let servers = served.servers().iter().enumerate().map(|(number, at)| (format!("ns{number}"), *at)).collect();
         let done_after = Duration::from_millis(arm.integer("done_after_ms")?);
-        let primary = Primary { zone: zone.clone(), address: served.primary(), key: None, done_after, notes: None };
-        Ok(Self { zone, servers, changed_by: ChangedBy::Us(primary), served: Some(served), link: Some(link) })
+        let primary = Primary::simulated(served.primary(), link.clone(), done_after);
+        let changed_by = ChangedBy::Us(Box::new(primary));
+        Ok(Self { zone, servers, changed_by, served: Some(served), notes: notes_folder(), link: Some(link) })
     }
 
     fn elsewhere(arm: &Arm) -> Result<Self, TargetError> {
@@ -109,19 +120,20 @@ impl Place {
             None => resolver.and_then(|resolver| authorities(&name, resolver)),
         };
         let Authorities { name, zone, servers } = found.map_err(TargetError::Failed)?;
-        let changed_by = match given(arm, "server") {
-            Some(server) => {
+        let changed_by = match (given(arm, "server"), given(arm, "exec")) {
+            (Some(server), _) => {
                 let address = address(&server).map_err(TargetError::Failed)?;
-                let (zone, key, notes) = (zone.clone(), key_here().map_err(TargetError::Failed)?, Some(notes_folder()));
-                ChangedBy::Us(Primary { zone, address, key, done_after: Duration::ZERO, notes })
+                ChangedBy::Us(Box::new(Primary::new(address, key_here().map_err(TargetError::Failed)?)))
             }
-            None => {
+            // The note is read from somewhere else.
+            (_, Some(program)) => ChangedBy::Us(Box::new(Exec::new(std::path::absolute(program).map_err(failed)?))),
+            _ => {
                 let kind = given(arm, "type").unwrap_or_default();
                 let kind = kind.to_ascii_uppercase().parse().map_err(|_| failed(format!("`{kind}` is no type")))?;
                 ChangedBy::Others(Watched { name, kind, expected: given(arm, "expect").unwrap_or_default() })
             }
         };
-        Ok(Self { zone, servers: of_one_kind(servers), changed_by, served: None, link: None })
+        Ok(Self { zone, servers: of_one_kind(servers), changed_by, served: None, notes: notes_folder(), link: None })
     }
 
     /// A socket to ask from.
@@ -133,13 +145,6 @@ impl Place {
             None => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
         }
         .map_err(failed)
-    }
-
-    /// Changes the zone by its primary.
-    pub fn change(&self, primary: &Primary, change: &Change, number: u16) -> Result<(), Error> {
-        let by_link =
-            |address| self.link.as_ref().map_or_else(|| connect(address), |link| link.near().connect(address));
-        primary.change(by_link, change, number)
     }
 
     /// When the replicas really had the newest version, on the clock of `now_ns`, of each server.

@@ -9,8 +9,13 @@ use ascertain_netlab::installed::{Program, Running, bind, knot, nsd};
 use ascertain_sys::testing::left_out;
 
 use super::super::RFC2136;
-use super::tests::{primary, told};
+use super::super::primary::Primary;
+use super::tests::told;
 use super::*;
+
+thread_local! {
+    static NOTES: tempfile::TempDir = tempfile::tempdir().unwrap();
+}
 
 const SECRET: &str = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
 
@@ -105,9 +110,10 @@ fn updates(servers: &[&Running], secret: &str) -> Updates {
     let addresses: Vec<String> = servers.iter().map(|server| server.address().to_string()).collect();
     let levels = [("zone", "example."), ("server", &*addresses[0]), ("addresses", &*addresses.join("+"))];
     let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
-    let primary = primary(&mut updates).unwrap();
-    primary.notes = None;
-    primary.key = Some(Key::parse(&format!("mine:{secret}")).unwrap());
+    let key = Key::parse(&format!("mine:{secret}")).unwrap();
+    let place = Arc::get_mut(&mut updates.targets[0].place).unwrap();
+    place.changed_by = ChangedBy::Us(Box::new(Primary::new(servers[0].address(), Some(key))));
+    place.notes = NOTES.with(|notes| notes.path().into());
     updates
 }
 

@@ -1,14 +1,17 @@
 //! Changes of simulated zones, end to end.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use ascertain_engine::experiment::{Experiment, Level};
-use ascertain_netlab::dns::{Name, Plan, Served, exchange, update};
+use ascertain_netlab::dns::{Change, Name, Plan, Served, exchange, update};
 use ascertain_sys::testing::or_left_out;
 
 use super::super::places::is_available;
-use super::super::primary::{Primary, clean};
-use super::super::{APART, DnsPropagation, RFC2136, TOGETHER, WATCH};
+use super::super::providers::clean;
+use super::super::{APART, DnsPropagation, EXEC, RFC2136, TOGETHER, WATCH};
 use super::*;
 
 fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
@@ -93,22 +96,28 @@ fn measured(arm: &Arm) -> Result<Samples, TargetError> {
     is_available(arm).map_err(failed)?;
     let mut out = Samples::default();
     let notes = tempfile::tempdir().unwrap();
-    let mut updates = Updates::open(std::slice::from_ref(arm), &Setup::default())?;
-    if let Some(primary) = primary(&mut updates) {
-        primary.notes = Some(notes.path().into());
-    }
+    let mut updates = opened(arm, notes.path())?;
     updates.verify(0)?;
     let measured = updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out);
-    assert_eq!(std::fs::read_dir(&notes).unwrap().count(), 0, "nothing is left, and nothing is noted");
+    assert_eq!(fs::read_dir(&notes).unwrap().count(), 0, "nothing is left, and nothing is noted");
     measured.map(|()| out)
 }
 
-/// Who is told, if we tell somebody.
-pub fn primary(updates: &mut Updates) -> Option<&mut Primary> {
-    match &mut Arc::get_mut(&mut updates.targets[0].place).unwrap().changed_by {
-        ChangedBy::Us(primary) => Some(primary),
-        ChangedBy::Others(_) => None,
-    }
+/// A session, with its notes in a folder of the test's.
+fn opened(arm: &Arm, notes: &Path) -> Result<Updates, TargetError> {
+    let mut updates = Updates::open(std::slice::from_ref(arm), &Setup::default())?;
+    Arc::get_mut(&mut updates.targets[0].place).unwrap().notes = notes.into();
+    Ok(updates)
+}
+
+/// What somebody else does.
+fn add(primary: SocketAddr, name: &str, text: &str) {
+    let value = RData::try_from_str(RecordType::TXT, text).unwrap();
+    let change = Change::Add { name: Name::from_ascii(name).unwrap(), ttl_s: 1, value };
+    let mut request = update(&Name::from_ascii("example.").unwrap(), &change, None, 1, 0).unwrap();
+    let mut stream = TcpStream::connect(primary).unwrap();
+    let answer = exchange(&mut stream, &request.bytes).unwrap();
+    request.accept(&answer).unwrap();
 }
 
 #[test]
@@ -118,12 +127,7 @@ fn a_record_is_waited_for_until_all_servers_have_it() {
     let levels = [("record", name), ("expect", "token"), ("addresses", &*addresses)];
     let out = thread::scope(|scope| {
         let out = scope.spawn(|| measured(&told(WATCH, &levels)));
-        let value = RData::try_from_str(RecordType::TXT, "token").unwrap();
-        let change = Change::Add { name: Name::from_ascii(name).unwrap(), ttl_s: 1, value };
-        let mut request = update(&Name::from_ascii("example.").unwrap(), &change, None, 1, 0).unwrap();
-        let mut stream = TcpStream::connect(zone.primary()).unwrap();
-        let answer = exchange(&mut stream, &request.bytes).unwrap();
-        request.accept(&answer).unwrap();
+        add(zone.primary(), name, "token");
         out.join().unwrap().unwrap()
     });
     assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 2);
@@ -182,33 +186,73 @@ fn what_a_killed_run_has_left_is_taken_away() {
     let (zone, addresses) = served(&[1]);
     let (notes, address) = (tempfile::tempdir().unwrap(), zone.primary().to_string());
     let levels = [("zone", "example."), ("server", &*address), ("addresses", &*addresses)];
-    let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
-    primary(&mut updates).unwrap().notes = Some(notes.path().into());
-    let Some((add, _)) = updates.targets[0].wanted(7).unwrap().change else { panic!("it changes something") };
-    let Change::Add { name, .. } = &add else { panic!("{add:?}") };
-    let place = &updates.targets[0].place;
-    let ChangedBy::Us(primary) = &place.changed_by else { panic!("it is us") };
-    let note = primary.note(name).unwrap();
-    place.change(primary, &add, 1).unwrap();
-    let said = || clean(notes.path(), None).unwrap();
+    let updates = opened(&told(RFC2136, &levels), notes.path()).unwrap();
+    let record = updates.targets[0].wanted(7).unwrap().record.unwrap();
+    let ChangedBy::Us(provider) = &updates.targets[0].place.changed_by else { panic!("it is us") };
+    let note = || Note::new(notes.path(), &provider.address().unwrap(), &record).unwrap();
+    let noted = note();
+    provider.add(&record, &Stop::default()).unwrap();
+    let said = || clean(notes.path()).unwrap();
     let [Ok(busy)] = &said()[..] else { panic!("one, which somebody sees to") };
     assert!(busy.contains("not over"), "{busy}");
-    drop(note);
+    drop(noted);
     let [Ok(gone)] = &said()[..] else { panic!("one") };
-    assert!(gone.contains(&format!("{name} is gone")), "{gone}");
+    assert!(gone.contains(&format!("{} is gone", record.name)), "{gone}");
     assert!(said().is_empty());
     // Added and removed.
     while zone.truth().iter().map(|had| had.serial).max() != Some(3) {
         thread::sleep(LOOK);
     }
     // A server that is not there any more, a note that is not whole, and one that is none.
-    drop(primary.note(name).unwrap());
+    drop(note());
     drop(zone);
     let [Err(there)] = &said()[..] else { panic!("it can't be known") };
     assert!(there.contains("is still there, or was never"), "{there}");
-    for (text, is_gone) in [("example. 192.0", true), ("a b c", false)] {
+    for (text, is_gone) in [("rfc2136 192.0", true), ("a b\nexample.\na.example.\nb", false)] {
         // After the other one.
-        std::fs::write(notes.path().join("z"), text).unwrap();
+        fs::write(notes.path().join("z"), text).unwrap();
         assert_eq!(said()[1].is_ok(), is_gone, "{text}");
+    }
+}
+
+/// The program writes down what it is told; somebody reads that, and changes the zone.
+#[test]
+fn a_program_changes_a_zone() {
+    let (zone, addresses) = served(&[1]);
+    let folder = tempfile::tempdir().unwrap();
+    let (program, told_to) = (folder.path().join("program"), folder.path().join("told"));
+    // It is not done when it is asked for the first time.
+    let script = "#!/bin/sh\ncd \"${0%/*}\"\nif [ $1 = done ] && ! [ -e asked ]; then touch asked; exit 1; fi\n\
+                  [ $1 = done ] || echo \"$@\" >> told\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let at = |program: &Path| {
+        let program = program.to_string_lossy().to_string();
+        told(EXEC, &[("zone", "example."), ("exec", &program), ("addresses", &addresses)])
+    };
+    let out = thread::scope(|scope| {
+        let out = scope.spawn(|| measured(&at(&program)));
+        let line = loop {
+            match fs::read_to_string(&told_to) {
+                Ok(line) if line.ends_with('\n') => break line,
+                _ => thread::sleep(LOOK),
+            }
+            assert!(!out.is_finished(), "{:?}", out.join());
+        };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[0], "add");
+        add(zone.primary(), words[1], words[2]);
+        out.join().unwrap().unwrap()
+    });
+    let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
+    assert!(of(DONE) > 200e6, "it was asked twice");
+    let lines = fs::read_to_string(&told_to).unwrap();
+    let [added, removed] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };
+    assert_eq!(removed, added.replacen("add", "remove", 1));
+    // One that fails, and one that is not there.
+    for (program, says) in [("/bin/false", "/bin/false add: exit status: 1"), ("/nowhere/at/all", "No such file")] {
+        let error = opened(&at(Path::new(program)), folder.path()).unwrap();
+        let error = error.targets[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
     }
 }

@@ -8,13 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, ArmId, Sample, Samples, Session, Setup, Status, TargetError, Trial};
-use ascertain_netlab::dns::{Answer, Asked, Change, Probing, Question, RData, RecordType, Rhythm, Says, probe};
+use ascertain_netlab::dns::{Answer, Asked, Probing, Question, RData, RecordType, Rhythm, Says, probe};
 use ascertain_netlab::now_ns;
 use ascertain_sys::interrupt::Stop;
 
 use super::places::{ChangedBy, Place, Watched};
-use super::primary::{Note, is_refusal};
 use super::propagation::{Moment, Server, curve, servers, times};
+use super::providers::{Note, Record};
 use super::{
     ALL, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE,
 };
@@ -24,8 +24,6 @@ use crate::links::{failed, watched};
 const LOOK: Duration = Duration::from_millis(20);
 /// Who does not answer as often as this has something else.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
-/// For how long others may keep a record that is there for us.
-const TTL_S: u32 = 1;
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
     Ok(Box::new(Updates::open(arms, setup)?))
@@ -48,7 +46,7 @@ struct Wanted {
     question: Question,
     is_new: Box<dyn Fn(&Answer) -> bool + Send>,
     /// What we do for it.
-    change: Option<(Change, Change)>,
+    record: Option<Record>,
 }
 
 /// What was seen of one change.
@@ -95,15 +93,14 @@ impl Target {
     }
 
     fn wanted(&self, seed: u64) -> Result<Wanted, TargetError> {
-        let (name, kind, change, is_new): (_, _, _, Box<dyn Fn(&Answer) -> bool + Send>) = match &self.place.changed_by
+        let (name, kind, record, is_new): (_, _, _, Box<dyn Fn(&Answer) -> bool + Send>) = match &self.place.changed_by
         {
             ChangedBy::Us(_) => {
-                let label = format!("_ascertain-{seed:016x}");
-                let name = self.place.zone.prepend_label(label.as_bytes()).map_err(failed)?;
-                let value = RData::try_from_str(RecordType::TXT, &label).map_err(failed)?;
-                let add = Change::Add { name: name.clone(), ttl_s: TTL_S, value: value.clone() };
-                let remove = Change::Remove { name: name.clone() };
-                (name, RecordType::TXT, Some((add, remove)), Box::new(move |answer| answer.values.contains(&value)))
+                let (zone, text) = (self.place.zone.clone(), format!("_ascertain-{seed:016x}"));
+                let name = zone.prepend_label(text.as_bytes()).map_err(failed)?;
+                let value = RData::try_from_str(RecordType::TXT, &text).map_err(failed)?;
+                let record = Record { zone, name: name.clone(), text };
+                (name, RecordType::TXT, Some(record), Box::new(move |answer| answer.values.contains(&value)))
             }
             ChangedBy::Others(Watched { name, kind, expected }) => {
                 // A text may be in several parts, and is written without quotes here.
@@ -116,7 +113,7 @@ impl Target {
                 (name.clone(), *kind, None, Box::new(move |answer| answer.values.iter().any(&is_it)))
             }
         };
-        Ok(Wanted { question: Question::new(name, kind).map_err(failed)?, is_new, change })
+        Ok(Wanted { question: Question::new(name, kind).map_err(failed)?, is_new, record })
     }
 
     fn probing(&self, question: Question, is_new: Box<dyn Fn(&Answer) -> bool + Send>, seed: u64) -> Probing {
@@ -152,8 +149,7 @@ impl Target {
 
     /// Sees to it that what is wanted comes to be, asks until it is everywhere, and takes it away again.
     fn observe(&self, seed: u64, stop: &Stop) -> Result<Seen, TargetError> {
-        let Wanted { question, is_new, change } = self.wanted(seed)?;
-        let name = question.name().clone();
+        let Wanted { question, is_new, record } = self.wanted(seed)?;
         let mut probing = self.probing(question, is_new, seed);
         let (call_ns, is_failed) = (AtomicU64::new(u64::MAX), AtomicBool::new(false));
         // Long enough for what was asked before the last old answer to be answered, if it is not lost.
@@ -165,31 +161,33 @@ impl Target {
             let is_new = call_ns < u64::MAX && probing.is_new_since_ns().is_some_and(is_settled);
             is_new || is_too_late || is_failed.load(Ordering::Relaxed) || stop.is_asked()
         };
-        let by_us = match &self.place.changed_by {
-            ChangedBy::Us(primary) => change.as_ref().map(|change| (primary, change)),
-            ChangedBy::Others(_) => None,
+        let by_us = match (&self.place.changed_by, &record) {
+            (ChangedBy::Us(provider), Some(record)) => Some((provider, record)),
+            _ => None,
         };
-        let note = by_us.map(|(primary, _)| primary.note(&name)).transpose().map_err(failed)?.flatten();
+        let noted = by_us.and_then(|(provider, record)| Some((provider.address()?, record)));
+        let note = noted.map(|(address, record)| Note::new(&self.place.notes, &address, record));
+        let note = note.transpose().map_err(failed)?;
         let mut may_be_there = false;
         let (asked, done_ns) = thread::scope(|scope| {
             let asking = scope.spawn(|| probe(&mut probing, self.rhythm, &self.sockets, is_over));
-            let Some((primary, (add, _))) = by_us else {
+            let Some((provider, record)) = by_us else {
                 call_ns.store(now_ns(), Ordering::Relaxed);
                 return (asking.join(), Ok(None));
             };
             // Each server is asked from each port before.
             let changed = wait(2 * self.rhythm.interval, stop).and_then(|()| {
                 call_ns.store(now_ns(), Ordering::Relaxed);
-                let changed = self.place.change(primary, add, seed as u16);
-                may_be_there = changed.as_ref().err().is_none_or(|error| !is_refusal(error));
-                changed.map_err(|error| failed(format!("{}: {error}", primary.address))).map(|()| Some(now_ns()))
+                let changed = provider.add(record, stop);
+                may_be_there = changed.as_ref().err().is_none_or(|failure| !failure.is_sure);
+                changed.map_err(|failure| TargetError::Failed(failure.why)).map(|()| Some(now_ns()))
             });
             is_failed.store(changed.is_err(), Ordering::Relaxed);
             (asking.join(), changed)
         });
         // It is gone whatever became of it.
         let removed = match by_us.filter(|_| may_be_there) {
-            Some((primary, (_, remove))) => self.place.change(primary, remove, !seed as u16),
+            Some((provider, record)) => provider.remove(record).map_err(|failure| (&record.name, failure.why)),
             None => Ok(()),
         };
         if removed.is_ok() {
@@ -197,7 +195,7 @@ impl Target {
         }
         let done_ns = done_ns?;
         asked.map_err(|_| failed("asking ended by a mistake of ours"))?.map_err(failed)?;
-        removed.map_err(|error| failed(format!("{name} is still there (`ascertain clean`): {error}")))?;
+        removed.map_err(|(name, why)| failed(format!("{name} is still there (`ascertain clean`): {why}")))?;
         let call_ns = call_ns.into_inner();
         if stop.is_asked() {
             return Err(TargetError::Interrupted);
@@ -324,7 +322,7 @@ impl Session for Updates {
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &self.targets[arm];
-        watched(target.place.link.as_ref(), LATE, out, |out| {
+        watched(target.place.link.as_deref(), LATE, out, |out| {
             let seen = target.observe(trial.seed, &self.stop)?;
             target.samples(&seen, out)
         })
