@@ -86,6 +86,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &link_throughput::LinkThroughput,
         #[cfg(feature = "networks")]
         &link_truth::LinkTruth,
+        #[cfg(feature = "networks")]
         &dns_propagation::DnsPropagation,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
@@ -98,7 +99,7 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
 const FAMILIES: [(&str, usize); 4] = [
     ("Numbers", if cfg!(feature = "numeric") { 5 } else { 0 }),
     ("Threads", if cfg!(feature = "sync") { 5 } else { 0 }),
-    ("Networks", if cfg!(feature = "networks") { 3 } else { 0 }),
+    ("Networks", if cfg!(feature = "networks") { 5 } else { 0 }),
     ("Chance", if cfg!(feature = "chance") { 2 } else { 0 }),
 ];
 

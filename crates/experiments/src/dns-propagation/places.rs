@@ -61,8 +61,8 @@ pub struct Place {
     /// Their names, and where they are.
     pub servers: Vec<(String, SocketAddr)>,
     pub changed_by: ChangedBy,
-    /// A simulated zone.
-    served: Option<Served>,
+    /// A simulated zone, which ends with this.
+    _served: Option<Served>,
     /// Where notes are left.
     pub notes: PathBuf,
     // Ends after what goes through it.
@@ -105,7 +105,7 @@ impl Place {
         let done_after = Duration::from_millis(arm.integer("done_after_ms")?);
         let primary = Primary::simulated(served.primary(), link.clone(), done_after);
         let changed_by = ChangedBy::Us(Box::new(primary));
-        Ok(Self { zone, servers, changed_by, served: Some(served), notes: notes_folder(), link: Some(link) })
+        Ok(Self { zone, servers, changed_by, _served: Some(served), notes: notes_folder(), link: Some(link) })
     }
 
     fn elsewhere(arm: &Arm) -> Result<Self, TargetError> {
@@ -133,7 +133,7 @@ impl Place {
                 ChangedBy::Others(Watched { name, kind, expected: given(arm, "expect").unwrap_or_default() })
             }
         };
-        Ok(Self { zone, servers: of_one_kind(servers), changed_by, served: None, notes: notes_folder(), link: None })
+        Ok(Self { zone, servers: of_one_kind(servers), changed_by, _served: None, notes: notes_folder(), link: None })
     }
 
     /// A socket to ask from.
@@ -150,7 +150,7 @@ impl Place {
     /// When the replicas really had the newest version, on the clock of `now_ns`, of each server.
     #[cfg(test)]
     pub fn truth(&self) -> Vec<Vec<u64>> {
-        let truth = self.served.as_ref().map(Served::truth).unwrap_or_default();
+        let truth = self._served.as_ref().map(Served::truth).unwrap_or_default();
         let newest = truth.iter().map(|had| had.serial).max();
         let of_server = |server| {
             let had = truth.iter().filter(|had| had.server == server && Some(had.serial) == newest);

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use data_encoding::BASE64;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hickory_proto::rr::rdata::tsig::{TSIG, TsigAlgorithm};
 use hickory_proto::rr::{Name, TSigner};
 
@@ -56,7 +57,7 @@ impl Key {
             "hmac-sha512" => TsigAlgorithm::HmacSha512,
             _ => return Err(no_key("its algorithm is none of hmac-sha256, hmac-sha384 and hmac-sha512".into())),
         };
-        let secret = BASE64.decode(secret.as_bytes()).map_err(|_| no_key("its secret is not in base64".into()))?;
+        let secret = STANDARD.decode(secret).map_err(|_| no_key("its secret is not in base64".into()))?;
         let mut name = Name::from_ascii(name).map_err(|error| no_key(format!("its name is none: {error}")))?;
         name.set_fqdn(true);
         TSigner::new(secret, algorithm, name, FUDGE_S).map(Self).map_err(|error| no_key(error.to_string()))
