@@ -41,10 +41,13 @@ struct Target {
     limit: Duration,
 }
 
+/// Whether an answer says what is waited for.
+type IsNew = Box<dyn Fn(&Answer) -> bool + Send>;
+
 /// What is asked for, and how it comes to be there.
 struct Wanted {
     question: Question,
-    is_new: Box<dyn Fn(&Answer) -> bool + Send>,
+    is_new: IsNew,
     /// What we do for it.
     record: Option<Record>,
 }
@@ -93,8 +96,7 @@ impl Target {
     }
 
     fn wanted(&self, seed: u64) -> Result<Wanted, TargetError> {
-        let (name, kind, record, is_new): (_, _, _, Box<dyn Fn(&Answer) -> bool + Send>) = match &self.place.changed_by
-        {
+        let (name, kind, record, is_new): (_, _, _, IsNew) = match &self.place.changed_by {
             ChangedBy::Us(_) => {
                 let (zone, text) = (self.place.zone.clone(), format!("_ascertain-{seed:016x}"));
                 let name = zone.prepend_label(text.as_bytes()).map_err(failed)?;
@@ -116,7 +118,7 @@ impl Target {
         Ok(Wanted { question: Question::new(name, kind).map_err(failed)?, is_new, record })
     }
 
-    fn probing(&self, question: Question, is_new: Box<dyn Fn(&Answer) -> bool + Send>, seed: u64) -> Probing {
+    fn probing(&self, question: Question, is_new: IsNew, seed: u64) -> Probing {
         let addresses = self.place.servers.iter().map(|(_, address)| *address).collect();
         Probing::new(addresses, self.rhythm.flows, question, is_new, self.patience(), seed)
     }
@@ -176,7 +178,7 @@ impl Target {
                 return (asking.join(), Ok(None));
             };
             // Each server is asked from each port before.
-            let changed = wait(2 * self.rhythm.interval, stop).and_then(|()| {
+            let changed = wait(self.rhythm.interval, stop).and_then(|()| {
                 call_ns.store(now_ns(), Ordering::Relaxed);
                 let changed = provider.add(record, stop);
                 may_be_there = changed.as_ref().err().is_none_or(|failure| !failure.is_sure);
