@@ -111,7 +111,7 @@ fn updates(servers: &[&Running], secret: &str) -> Updates {
     let levels = [("zone", "example."), ("server", &*addresses[0]), ("addresses", &*addresses.join("+"))];
     let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
     let key = Key::parse(&format!("mine:{secret}")).unwrap();
-    let place = Arc::get_mut(&mut updates.targets[0].place).unwrap();
+    let place = &mut updates.targets[0].place;
     place.changed_by = ChangedBy::Us(Box::new(Primary::new(servers[0].address(), Some(key))));
     place.notes = NOTES.with(|notes| notes.path().into());
     updates

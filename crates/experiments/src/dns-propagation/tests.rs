@@ -106,7 +106,7 @@ fn measured(arm: &Arm) -> Result<Samples, TargetError> {
 /// A session, with its notes in a folder of the test's.
 fn opened(arm: &Arm, notes: &Path) -> Result<Updates, TargetError> {
     let mut updates = Updates::open(std::slice::from_ref(arm), &Setup::default())?;
-    Arc::get_mut(&mut updates.targets[0].place).unwrap().notes = notes.into();
+    updates.targets[0].place.notes = notes.into();
     Ok(updates)
 }
 

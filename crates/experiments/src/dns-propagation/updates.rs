@@ -1,8 +1,6 @@
 //! A change, and its servers asked until all of them have it.
 
-use std::collections::BTreeMap;
 use std::net::UdpSocket;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -35,7 +33,7 @@ pub struct Updates {
 }
 
 struct Target {
-    place: Arc<Place>,
+    place: Place,
     sockets: Vec<UdpSocket>,
     rhythm: Rhythm,
     limit: Duration,
@@ -63,21 +61,13 @@ pub struct Seen {
 
 impl Updates {
     pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
-        let mut places = BTreeMap::new();
-        let target = |arm: &Arm| {
-            let place: Arc<Place> = match places.get(arm) {
-                Some(place) => Arc::clone(place),
-                None => Arc::new(Place::of(arm, setup.seed)?),
-            };
-            places.insert(arm.clone(), place.clone());
-            Target::new(arm, place)
-        };
+        let target = |arm: &Arm| Target::new(arm, Place::of(arm, setup.seed)?);
         Ok(Self { targets: arms.iter().map(target).collect::<Result<_, _>>()?, stop: setup.stop.clone() })
     }
 }
 
 impl Target {
-    fn new(arm: &Arm, place: Arc<Place>) -> Result<Self, TargetError> {
+    fn new(arm: &Arm, place: Place) -> Result<Self, TargetError> {
         let flows = arm.integer("ports")? as usize;
         let interval = match arm.integer("interval_ms")? {
             // Others may think that who asks more often is up to something.
@@ -118,9 +108,10 @@ impl Target {
         Ok(Wanted { question: Question::new(name, kind).map_err(failed)?, is_new, record })
     }
 
-    fn probing(&self, question: Question, is_new: IsNew, seed: u64) -> Probing {
+    fn probing(&self, question: Question, is_new: IsNew) -> Probing {
         let addresses = self.place.servers.iter().map(|(_, address)| *address).collect();
-        Probing::new(addresses, self.rhythm.flows, question, is_new, self.patience(), seed)
+        // Nobody is to guess its numbers: they are not the run's own seed's.
+        Probing::new(addresses, self.rhythm.flows, question, is_new, self.patience(), rand::random())
     }
 
     /// Asks for a while, to see who answers, and less often where somebody has a limit: such servers leave some
@@ -128,7 +119,7 @@ impl Target {
     fn pace(&mut self, stop: &Stop) -> Result<(), TargetError> {
         loop {
             let Wanted { question, is_new, .. } = self.wanted(u64::MAX)?;
-            let mut probing = self.probing(question, is_new, u64::MAX);
+            let mut probing = self.probing(question, is_new);
             let a_while = if self.place.link.is_none() { Duration::from_secs(1) } else { Duration::ZERO };
             let end_ns = now_ns() + (2 * self.rhythm.interval).max(a_while).as_nanos() as u64;
             let is_over = |_: &Probing, now_ns| now_ns > end_ns || stop.is_asked();
@@ -152,16 +143,11 @@ impl Target {
     /// Sees to it that what is wanted comes to be, asks until it is everywhere, and takes it away again.
     fn observe(&self, seed: u64, stop: &Stop) -> Result<Seen, TargetError> {
         let Wanted { question, is_new, record } = self.wanted(seed)?;
-        let mut probing = self.probing(question, is_new, seed);
+        let mut probing = self.probing(question, is_new);
         let (call_ns, is_failed) = (AtomicU64::new(u64::MAX), AtomicBool::new(false));
-        // Long enough for what was asked before the last old answer to be answered, if it is not lost.
-        let settled_ns = (2 * self.rhythm.interval).as_nanos() as u64;
         let is_over = |probing: &Probing, now_ns: u64| {
-            let call_ns = call_ns.load(Ordering::Relaxed);
-            let is_settled = |since_ns: u64| now_ns > since_ns.max(call_ns).saturating_add(settled_ns);
-            let is_too_late = now_ns > call_ns.saturating_add(self.limit.as_nanos() as u64);
-            let is_new = call_ns < u64::MAX && probing.is_new_since_ns().is_some_and(is_settled);
-            is_new || is_too_late || is_failed.load(Ordering::Relaxed) || stop.is_asked()
+            let is_learned = self.is_learned(probing, now_ns, call_ns.load(Ordering::Relaxed));
+            is_learned || is_failed.load(Ordering::Relaxed) || stop.is_asked()
         };
         let by_us = match (&self.place.changed_by, &record) {
             (ChangedBy::Us(provider), Some(record)) => Some((provider, record)),
@@ -211,6 +197,14 @@ impl Target {
             )));
         }
         Ok(Seen { asked: probing.asked().to_vec(), call_ns, done_ns, strange: probing.strange() })
+    }
+
+    /// Whether it is everywhere since so long that what was asked before is answered, if it is not lost; or too late.
+    fn is_learned(&self, probing: &Probing, now_ns: u64, call_ns: u64) -> bool {
+        let after = |from_ns: u64, time: Duration| now_ns > from_ns.saturating_add(time.as_nanos() as u64);
+        let is_settled = |since_ns: u64| after(since_ns.max(call_ns), 2 * self.rhythm.interval);
+        let is_new = call_ns < u64::MAX && probing.is_new_since_ns().is_some_and(is_settled);
+        is_new || after(call_ns, self.limit)
     }
 
     /// Who said last that it does not have it, and how many do.
