@@ -29,6 +29,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "favouritism",
     "networks": "link-throughput",
     "networks": "emulated-links",
+    "networks": "dns-propagation",
 };
 
 /// The shipped claims, resolved.

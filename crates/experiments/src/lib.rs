@@ -14,4 +14,6 @@ mod threads;
 mod url;
 
 pub use claims::{shipped_claims, source_title};
+#[cfg(feature = "networks")]
+pub use registry::dns_propagation::clean;
 pub use registry::{families, registry};

@@ -15,6 +15,9 @@ pub mod core_latency;
 #[cfg(feature = "numeric")]
 #[path = "decimal/experiment.rs"]
 pub mod decimal;
+#[cfg(feature = "networks")]
+#[path = "dns-propagation/experiment.rs"]
+pub mod dns_propagation;
 #[cfg(feature = "sync")]
 #[path = "event-count/experiment.rs"]
 pub mod event_count;
@@ -83,6 +86,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &link_throughput::LinkThroughput,
         #[cfg(feature = "networks")]
         &link_truth::LinkTruth,
+        #[cfg(feature = "networks")]
+        &dns_propagation::DnsPropagation,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]

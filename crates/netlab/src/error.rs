@@ -38,6 +38,44 @@ pub enum Error {
         /// What it was to speak.
         wanted: crate::http::Protocol,
     },
+    /// A key that is none.
+    #[cfg(feature = "dns")]
+    #[error("the key can't be used: {why}")]
+    Key {
+        /// Why not, without the secret.
+        why: String,
+    },
+    /// A message of the DNS that can't be written, or not be understood.
+    #[cfg(feature = "dns")]
+    #[error("a message of the DNS: {source}")]
+    Message {
+        /// What is wrong with it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A name server does not change its zone.
+    #[cfg(feature = "dns")]
+    #[error("the server did not change its zone: {why}")]
+    NoUpdate {
+        /// What it says.
+        why: String,
+    },
+    /// A name server's clock, and ours.
+    #[cfg(feature = "dns")]
+    #[error(
+        "the server's clock and this machine's differ by {} s, more than a signature may be old (BADTIME): set the one \
+         that is wrong",
+        ours_s.abs_diff(*theirs_s)
+    )]
+    Clocks {
+        /// What it was here when it was signed, in seconds since 1970.
+        ours_s: u64,
+        /// What it was there.
+        theirs_s: u64,
+    },
+    /// An answer that anybody could have sent.
+    #[cfg(feature = "dns")]
+    #[error("the answer is not signed with the key of the question: it may be somebody else's")]
+    Unsigned,
     /// A request's address is none.
     #[error("`{path}` at `{host}` can't be asked for: a path begins with `/`, and has no spaces")]
     Path {
@@ -151,12 +189,22 @@ pub enum Error {
     },
 }
 
+#[cfg(feature = "dns")]
+impl Error {
+    pub(crate) fn message(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Message { source: source.into() }
+    }
+}
+
 #[cfg(feature = "servers")]
 impl Error {
     pub(crate) fn tls(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Tls { source: source.into() }
     }
+}
 
+#[cfg(any(feature = "dns", feature = "servers"))]
+impl Error {
     pub(crate) fn broken(when: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Broken { when, source: source.into() }
     }

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "dns")]
+pub mod dns;
 #[cfg(target_os = "linux")]
 mod emulated;
 mod error;

@@ -56,6 +56,8 @@ const FILES: &[(&str, &str)] = &[
 /// The variables that are heeded.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("XDG_STATE_HOME", "where evidence goes, instead of ~/.local/state"),
+    ("TSIG_KEY", "what updates of a zone of yours are signed with, as `nsupdate -y` has it"),
+    ("TSIG_KEY_FILE", "the same in a file, as `tsig-keygen` prints it"),
     ("NO_COLOR", "no colours, unless --color always is given"),
     ("COLUMNS", "how wide tables may be, instead of the terminal's width"),
     ("GITHUB_STEP_SUMMARY", "a file that --export-github adds to, instead of replacing it"),

@@ -3,6 +3,7 @@
 mod barrierd;
 mod calibrate_here;
 mod check;
+mod clean;
 mod commands;
 mod compare;
 mod completions;
@@ -47,6 +48,7 @@ pub enum Command {
     Put(put::Args),
     Get(get::Args),
     Listen(listen::Args),
+    Clean(clean::Args),
     Barrierd(barrierd::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -72,6 +74,7 @@ impl Command {
             Command::Put(args) => put::execute(args),
             Command::Get(args) => get::execute(args),
             Command::Listen(args) => listen::execute(args),
+            Command::Clean(args) => clean::execute(args),
             Command::Barrierd(args) => barrierd::execute(args),
             Command::Completions(args) => completions::execute::<C>(args),
             Command::Man(args) => man::execute::<C>(args),

@@ -1,0 +1,211 @@
+//! Whose a name is: the zone that it is in, and the zone's servers, as a resolver says.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use ascertain_netlab::dns::{Answer, Name, Question, RData, RecordType, ResponseCode};
+
+/// How long a resolver may take, and how often it is asked again.
+const PATIENCE: Duration = Duration::from_secs(5);
+const TRIES: u16 = 3;
+/// How often a name may be another name of another one.
+const MOST_ALIASES: usize = 8;
+const PORT: u16 = 53;
+
+/// A name, the zone that it is in, and the zone's servers.
+#[derive(Debug)]
+pub struct Authorities {
+    pub name: Name,
+    pub zone: Name,
+    /// Their names, and where they are.
+    pub servers: Vec<(String, SocketAddr)>,
+}
+
+/// Finds out whose a name is.
+///
+/// # Errors
+/// Why that is not known, for people.
+pub fn authorities(name: &Name, resolver: SocketAddr) -> Result<Authorities, String> {
+    let ask = |name: &Name, kind| ask(resolver, name, kind);
+    let mut name = name.clone();
+    let mut met = Vec::new();
+    while let Some(alias) = ask(&name, RecordType::CNAME)?.values.first().and_then(named) {
+        met.push(name);
+        if met.contains(&alias) || met.len() > MOST_ALIASES {
+            return Err(format!("{} is another name of {alias}, and so on in a circle", met[0]));
+        }
+        name = alias;
+    }
+    let mut zone = name.clone();
+    let hosts: Vec<Name> = loop {
+        let hosts: Vec<Name> = ask(&zone, RecordType::NS)?.values.iter().filter_map(named).collect();
+        if !hosts.is_empty() {
+            break hosts;
+        }
+        if zone.num_labels() <= 1 {
+            return Err(format!("{name} is in no zone that the resolver at {resolver} knows"));
+        }
+        zone = zone.base_name();
+    };
+    let mut servers = Vec::new();
+    for host in hosts {
+        let addresses = |kind| Ok::<_, String>(ask(&host, kind)?.values.iter().find_map(address));
+        let address = match addresses(RecordType::A)? {
+            Some(address) => Some(address),
+            None => addresses(RecordType::AAAA)?,
+        };
+        let address = address.ok_or_else(|| format!("{host}, a server of {zone}, has no address"))?;
+        servers.push((host.to_ascii().trim_end_matches('.').to_string(), SocketAddr::new(address, PORT)));
+    }
+    Ok(Authorities { name, zone, servers })
+}
+
+fn named(value: &RData) -> Option<Name> {
+    match value {
+        RData::CNAME(name) => Some(name.0.clone()),
+        RData::NS(name) => Some(name.0.clone()),
+        _ => None,
+    }
+}
+
+fn address(value: &RData) -> Option<IpAddr> {
+    match value {
+        RData::A(address) => Some(address.0.into()),
+        RData::AAAA(address) => Some(address.0.into()),
+        _ => None,
+    }
+}
+
+fn ask(resolver: SocketAddr, name: &Name, kind: RecordType) -> Result<Answer, String> {
+    let failed = |error: String| format!("the resolver at {resolver} was asked for {name} {kind}: {error}");
+    let mut question = Question::new(name.clone(), kind).map_err(|error| failed(error.to_string()))?.for_resolver();
+    let any: IpAddr = if resolver.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    for _ in 0..TRIES {
+        let mut answer = || -> std::io::Result<_> {
+            // Another port for each, and no answers but the resolver's.
+            let socket = UdpSocket::bind((any, 0))?;
+            socket.connect(resolver)?;
+            socket.set_read_timeout(Some(PATIENCE))?;
+            let number = rand::random();
+            socket.send(question.numbered(number))?;
+            let mut bytes = [0; 4096];
+            let length = socket.recv(&mut bytes)?;
+            Ok(question.answer(&bytes[..length]).filter(|(of, _)| *of == number))
+        };
+        match answer() {
+            Ok(Some((_, answer))) => {
+                return match answer.code {
+                    ResponseCode::NoError | ResponseCode::NXDomain => Ok(answer),
+                    code => Err(failed(format!("it answers {}", code.to_str()))),
+                };
+            }
+            Ok(None) => {}
+            Err(error) if [std::io::ErrorKind::WouldBlock, std::io::ErrorKind::TimedOut].contains(&error.kind()) => {}
+            Err(error) => return Err(failed(error.to_string())),
+        }
+    }
+    Err(failed("it does not answer".into()))
+}
+
+/// This system's resolver.
+///
+/// # Errors
+/// Where the usual file names none.
+pub fn resolver_here() -> Result<SocketAddr, String> {
+    const PATH: &str = "/etc/resolv.conf";
+    let text = fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
+    let addresses = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver")?.trim().parse().ok());
+    let address: Option<IpAddr> = addresses.into_iter().next();
+    address.map(|address| (address, PORT).into()).ok_or_else(|| format!("{PATH} names no resolver: give one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::thread;
+
+    use super::*;
+
+    /// A resolver that knows a few names, in the ways of `Zone`, and whatever it is asked for it answers so often.
+    fn resolver(known: &[(&str, RecordType, &str)], questions: usize) -> SocketAddr {
+        let known: BTreeMap<(String, RecordType), Vec<String>> =
+            known.iter().fold(BTreeMap::new(), |mut known, (name, kind, value)| {
+                known.entry((name.to_string(), *kind)).or_default().push(value.to_string());
+                known
+            });
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = socket.local_addr().unwrap();
+        thread::spawn(move || {
+            for _ in 0..questions {
+                let mut bytes = [0; 512];
+                let (length, from) = socket.recv_from(&mut bytes).unwrap();
+                assert_eq!(bytes[2] & 1, 1, "a resolver is to ask others");
+                _ = socket.send_to(&answer(&bytes[..length], &known), from);
+            }
+        });
+        address
+    }
+
+    /// By hand: head, question, and each record with the question's name.
+    fn answer(question: &[u8], known: &BTreeMap<(String, RecordType), Vec<String>>) -> Vec<u8> {
+        let mut at = 12;
+        let mut name = String::new();
+        while question[at] != 0 {
+            let label = &question[at + 1..=at + usize::from(question[at])];
+            name += &format!("{}.", std::str::from_utf8(label).unwrap());
+            at += 1 + label.len();
+        }
+        let kind = RecordType::from(u16::from_be_bytes([question[at + 1], question[at + 2]]));
+        let values = known.get(&(name, kind)).cloned().unwrap_or_default();
+        let mut bytes = [&question[..2], &[0x81, 0x80, 0, 1, 0, values.len() as u8, 0, 0, 0, 0]].concat();
+        bytes.extend_from_slice(&question[12..at + 5]);
+        for value in values {
+            let data = match value.parse::<Ipv4Addr>() {
+                Ok(address) => address.octets().to_vec(),
+                Err(_) => {
+                    let labels = value.trim_end_matches('.').split('.');
+                    let labels = labels.flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat());
+                    labels.chain([0]).collect()
+                }
+            };
+            bytes.extend_from_slice(&[0xc0, 12]);
+            bytes.extend_from_slice(&question[at + 1..at + 5]);
+            bytes.extend_from_slice(&[0, 0, 0, 1, 0, data.len() as u8]);
+            bytes.extend_from_slice(&data);
+        }
+        bytes
+    }
+
+    fn name(text: &str) -> Name {
+        Name::from_ascii(text).unwrap()
+    }
+
+    #[test]
+    fn aliases_are_followed_to_the_zone_and_its_servers() {
+        use RecordType::{A, CNAME, NS};
+        let known = [
+            ("_acme-challenge.www.example.org.", CNAME, "here.example.net."),
+            ("example.net.", NS, "ns1.example.net."),
+            ("example.net.", NS, "ns2.example.com."),
+            ("ns1.example.net.", A, "192.0.2.1"),
+            ("ns2.example.com.", A, "192.0.2.2"),
+        ];
+        let found = authorities(&name("_acme-challenge.www.example.org."), resolver(&known, 100)).unwrap();
+        assert_eq!((found.name, found.zone), (name("here.example.net."), name("example.net.")));
+        let at = |host: u8| SocketAddr::from(([192, 0, 2, host], PORT));
+        assert_eq!(found.servers, [("ns1.example.net".into(), at(1)), ("ns2.example.com".into(), at(2))]);
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_said() {
+        use RecordType::{CNAME, NS};
+        let said = |known: &[_]| authorities(&name("a.example."), resolver(known, 100)).unwrap_err();
+        let circle = [("a.example.", CNAME, "b.example."), ("b.example.", CNAME, "a.example.")];
+        assert!(said(&circle).contains("in a circle"));
+        assert!(said(&[]).contains("is in no zone"));
+        assert!(said(&[("example.", NS, "ns.example.")]).contains("ns.example., a server of example., has no address"));
+        let refused = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        assert!(authorities(&name("a.example."), refused).unwrap_err().contains("refused"));
+    }
+}

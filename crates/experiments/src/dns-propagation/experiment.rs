@@ -1,0 +1,173 @@
+//! DNS propagation: after a change of a zone, when each of its servers says so.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
+
+#[cfg(target_os = "linux")]
+mod authorities;
+#[cfg(target_os = "linux")]
+mod exec;
+#[cfg(target_os = "linux")]
+mod places;
+#[cfg(target_os = "linux")]
+mod primary;
+#[cfg(target_os = "linux")]
+mod propagation;
+#[cfg(target_os = "linux")]
+mod providers;
+#[cfg(target_os = "linux")]
+mod updates;
+
+use std::sync::LazyLock;
+
+use ascertain_engine::experiment::{
+    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+};
+use ascertain_engine::unit::Unit;
+use ascertain_sys::machine::Machine;
+#[cfg(target_os = "linux")]
+use {places::is_available, updates::open};
+
+#[cfg(not(target_os = "linux"))]
+use crate::links::elsewhere::{is_available, open};
+use crate::links::{self, OURS};
+
+/// A change of a zone, and when its servers have it.
+pub struct DnsPropagation;
+
+const TOGETHER: &str = "together";
+const APART: &str = "apart";
+const WATCH: &str = "watch";
+const RFC2136: &str = "rfc2136";
+const EXEC: &str = "exec";
+
+const ALL: usize = 0;
+const HALF: usize = 1;
+const FIRST: usize = 2;
+const UNSURE: usize = 3;
+const DONE: usize = 4;
+const DONE_BEFORE: usize = 5;
+const SPREAD: usize = 6;
+const HELD: usize = 7;
+const SERVER: usize = 8;
+const REPLICAS: usize = 9;
+const SHARE: usize = 10;
+const LOST: usize = 11;
+const STRANGE: usize = 12;
+const INTERVAL: usize = 13;
+const LATE: usize = 14;
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "dns-propagation".into(),
+    title: "A change of a zone: how long until every server says so".into(),
+    readme: include_str!("README.md").into(),
+    variants: vec![
+        (TOGETHER, "a zone that is simulated: the servers' replicas stand at the same places, which get it in turn")
+            .into(),
+        (APART, "a zone that is simulated: each server gets it by itself").into(),
+        (WATCH, "somebody else changes it: waits until all servers of a `record` have what you `expect`").into(),
+        (RFC2136, "your `zone`, which is changed by an update of its primary `server`, signed with $TSIG_KEY").into(),
+        (EXEC, "your `zone`, which is changed by a program of yours").into(),
+    ],
+    factors: factors(),
+    metrics: vec![
+        Metric::time("all", "from the call until the last server has it, all of its replicas"),
+        Metric::time("half", "until half of the answers are new"),
+        Metric::time("first", "until the first replica has it"),
+        Metric::time("unsure", "how wide the interval is that `all` lies in the middle of"),
+        Metric::time("done", "until the provider says that it is done"),
+        Metric::new(
+            "done_before",
+            "by how much that is before the last server has it",
+            Unit::Nanosecond,
+            Better::Lower,
+        ),
+        Metric::time("spread", "between the first server that has it everywhere and the last one"),
+        Metric::time(
+            "held",
+            "between the first server that has it everywhere and the next: a NOTIFY that is held back",
+        ),
+        Metric::time("server", "until a server has it everywhere"),
+        Metric::new("replicas", "of a server: the fewest that explain its answers", Unit::One, Better::Higher),
+        Metric::new("share", "of new answers to what a server was asked at a time", Unit::One, Better::Higher),
+        Metric::new("lost", "share of questions without an answer in time", Unit::One, Better::Lower),
+        Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
+        Metric::time("interval", "that each server was asked in from each port: longer where it has a limit"),
+    ]
+    .into_iter()
+    .chain(links::metrics())
+    .collect(),
+    plots: vec![Plot::Curve { metric: "share".into() }],
+});
+
+fn factors() -> Vec<Factor> {
+    let milliseconds = |max| Accepts::Integers { min: 1, max };
+    vec![
+        Factor::new("servers", "of the simulated zone", 4, Accepts::Integers { min: 1, max: 64 }),
+        Factor::new("replicas", "of each of them, behind one address", 3, Accepts::Integers { min: 1, max: 8 }),
+        Factor::new("slowest_ms", "how long the last replica takes to have it", 200, milliseconds(600_000)),
+        Factor::new(
+            "done_after_ms",
+            "how long after it took the change the zone's provider says that it is done",
+            10,
+            Accepts::Integers { min: 0, max: 600_000 },
+        ),
+        Factor::new("rtt_ms", "the round trip of the link to them", 4, milliseconds(1_000)),
+        Factor::new("loss_percent", "of what goes over it, each way", 0, Accepts::Integers { min: 0, max: 90 }),
+        Factor::new(
+            "interval_ms",
+            "how often each server is asked from each port; 0 is 20 for simulated ones, and 1000 for others",
+            0,
+            Accepts::Integers { min: 0, max: 600_000 },
+        ),
+        Factor::new("ports", "that each server is asked from", 16, Accepts::Integers { min: 1, max: 256 }),
+        Factor::new("limit_s", "how long a change is waited for", 120, Accepts::Integers { min: 1, max: 86_400 }),
+        Factor::new("record", "the name that is watched", OURS, Accepts::Anything),
+        Factor::new("type", "of the record that is watched: TXT, A, AAAA, CNAME, …", "TXT", Accepts::Anything),
+        Factor::new("expect", "what the record is to say everywhere", OURS, Accepts::Anything),
+        Factor::new("zone", "that is changed", OURS, Accepts::Anything),
+        Factor::new("server", "its primary, which is told to: ADDRESS:PORT", OURS, Accepts::Anything),
+        Factor::new(
+            "exec",
+            "a program that is called with add, done or remove, a name and a text",
+            OURS,
+            Accepts::Anything,
+        ),
+        Factor::new(
+            "addresses",
+            "servers to ask instead of those that the zone names: ADDRESS:PORT+ADDRESS:PORT",
+            OURS,
+            Accepts::Anything,
+        ),
+        Factor::new(
+            "resolver",
+            "who is asked for the zone's servers instead of this system's resolver: ADDRESS:PORT",
+            OURS,
+            Accepts::Anything,
+        ),
+    ]
+}
+
+/// Takes away the records that runs which were killed have left in zones of one's own, with what the environment has
+/// for it (`TSIG_KEY`, `TSIG_KEY_FILE`): what became of each, for people.
+///
+/// # Errors
+/// Where it is not known what is left.
+pub fn clean() -> Result<Vec<Result<String, String>>, String> {
+    #[cfg(target_os = "linux")]
+    return providers::clean(&providers::notes_folder());
+    #[cfg(not(target_os = "linux"))]
+    Ok(Vec::new())
+}
+
+impl Experiment for DnsPropagation {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        is_available(arm)
+    }
+
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        open(arms, setup)
+    }
+}

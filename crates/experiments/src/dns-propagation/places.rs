@@ -1,0 +1,206 @@
+//! Whom to ask, and who changes what they know: zones that are simulated behind an emulated link, and others'.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
+use ascertain_netlab::dns::{Name, Plan, RecordType, Served};
+use ascertain_netlab::{Link, RunningLink};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::authorities::{Authorities, authorities, resolver_here};
+use super::exec::Exec;
+use super::primary::{Primary, key_here};
+use super::providers::{Provider, notes_folder};
+use super::{APART, EXEC, RFC2136, TOGETHER, WATCH};
+use crate::links::{self, OURS, failed};
+
+/// By what part the simulated delays differ from one change to the next.
+const JITTER: f64 = 0.05;
+/// A level that somebody gave.
+fn given(arm: &Arm, factor: &str) -> Option<String> {
+    arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS)
+}
+
+/// What each variant is told besides, in their order: with others it means nothing.
+const TOLD: [(&str, &[&str]); 5] = [
+    (TOGETHER, &[]),
+    (APART, &[]),
+    (WATCH, &["record", "expect"]),
+    (RFC2136, &["zone", "server"]),
+    (EXEC, &["zone", "exec"]),
+];
+
+/// Whether there are links, or what it needs was told.
+pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
+    let is_given = |factor: &&str| given(arm, factor).is_some();
+    let needed = TOLD.iter().find(|(variant, _)| *variant == arm.variant).map_or(&[][..], |(_, needed)| needed);
+    if let Some(missing) = needed.iter().find(|factor| !is_given(factor)) {
+        return Err(Unavailable::other(format!("needs --at {missing}=…")));
+    }
+    let others = TOLD.iter().flat_map(|(variant, told)| told.iter().map(move |factor| (variant, factor)));
+    if let Some((other, factor)) = others.into_iter().find(|(_, factor)| is_given(factor) && !needed.contains(factor)) {
+        return Err(Unavailable::other(format!("`{factor}` is for `{other}`")));
+    }
+    if needed.is_empty() { links::is_available(&Link::default()) } else { Ok(()) }
+}
+
+/// What is watched, where nobody here changes it.
+pub struct Watched {
+    pub name: Name,
+    pub kind: RecordType,
+    pub expected: String,
+}
+
+/// A zone, its servers, and how it is changed.
+pub struct Place {
+    pub zone: Name,
+    /// Their names, and where they are.
+    pub servers: Vec<(String, SocketAddr)>,
+    pub changed_by: ChangedBy,
+    /// A simulated zone, which ends with this.
+    _served: Option<Served>,
+    /// Where notes are left.
+    pub notes: PathBuf,
+    // Ends after what goes through it.
+    pub link: Option<Arc<RunningLink>>,
+}
+
+/// Who changes a zone.
+pub enum ChangedBy {
+    /// We do, by this.
+    Us(Box<dyn Provider>),
+    /// Others do.
+    Others(Watched),
+}
+
+impl Place {
+    pub fn of(arm: &Arm, seed: u64) -> Result<Self, TargetError> {
+        match arm.variant.as_str() {
+            TOGETHER | APART => Self::simulated(arm, seed),
+            _ => Self::elsewhere(arm),
+        }
+    }
+
+    fn simulated(arm: &Arm, seed: u64) -> Result<Self, TargetError> {
+        let link = Link {
+            rtt: Duration::from_millis(arm.integer("rtt_ms")?),
+            loss: arm.integer("loss_percent")? as f64 / 100.0,
+            seed,
+            ..Link::default()
+        };
+        let link = Arc::new(link.start().map_err(failed)?);
+        let plan = plan(arm, seed)?;
+        let (zone, count) = (plan.origin.clone(), plan.servers.len() as u8);
+        // A host of the far net each.
+        let [a, b, c, host] = link.far().address().octets();
+        let sockets: Result<Vec<UdpSocket>, _> =
+            (1..=count).map(|number| link.far().udp(([a, b, c, host + number], 53))).collect();
+        let primary = link.far().listen((link.far().address(), 53)).map_err(failed)?;
+        let served = Served::start(plan, primary, sockets.map_err(failed)?).map_err(failed)?;
+        let servers = served.servers().iter().enumerate().map(|(number, at)| (format!("ns{number}"), *at)).collect();
+        let done_after = Duration::from_millis(arm.integer("done_after_ms")?);
+        let primary = Primary::simulated(served.primary(), link.clone(), done_after);
+        let changed_by = ChangedBy::Us(Box::new(primary));
+        Ok(Self { zone, servers, changed_by, _served: Some(served), notes: notes_folder(), link: Some(link) })
+    }
+
+    fn elsewhere(arm: &Arm) -> Result<Self, TargetError> {
+        let factor = if arm.variant == WATCH { "record" } else { "zone" };
+        let name = name(&given(arm, factor).unwrap_or_default()).map_err(TargetError::Failed)?;
+        let resolver = match given(arm, "resolver") {
+            Some(resolver) => address(&resolver),
+            None => resolver_here(),
+        };
+        let found = match given(arm, "addresses") {
+            Some(addresses) => named_by(&addresses).map(|servers| Authorities { zone: name.clone(), name, servers }),
+            None => resolver.and_then(|resolver| authorities(&name, resolver)),
+        };
+        let Authorities { name, zone, servers } = found.map_err(TargetError::Failed)?;
+        let changed_by = match (given(arm, "server"), given(arm, "exec")) {
+            (Some(server), _) => {
+                let address = address(&server).map_err(TargetError::Failed)?;
+                ChangedBy::Us(Box::new(Primary::new(address, key_here().map_err(TargetError::Failed)?)))
+            }
+            // The note is read from somewhere else.
+            (_, Some(program)) => ChangedBy::Us(Box::new(Exec::new(std::path::absolute(program).map_err(failed)?))),
+            _ => {
+                let kind = given(arm, "type").unwrap_or_default();
+                let kind = kind.to_ascii_uppercase().parse().map_err(|_| failed(format!("`{kind}` is no type")))?;
+                ChangedBy::Others(Watched { name, kind, expected: given(arm, "expect").unwrap_or_default() })
+            }
+        };
+        Ok(Self { zone, servers: of_one_kind(servers), changed_by, _served: None, notes: notes_folder(), link: None })
+    }
+
+    /// A socket to ask from.
+    pub fn socket(&self) -> Result<UdpSocket, TargetError> {
+        let is_ipv4 = self.servers.iter().all(|(_, address)| address.is_ipv4());
+        match &self.link {
+            Some(link) => link.near().udp((link.near().address(), 0)),
+            None if is_ipv4 => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
+            None => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
+        }
+        .map_err(failed)
+    }
+
+    /// When the replicas really had the newest version, on the clock of `now_ns`, of each server.
+    #[cfg(test)]
+    pub fn truth(&self) -> Vec<Vec<u64>> {
+        let truth = self._served.as_ref().map(Served::truth).unwrap_or_default();
+        let newest = truth.iter().map(|had| had.serial).max();
+        let of_server = |server| {
+            let had = truth.iter().filter(|had| had.server == server && Some(had.serial) == newest);
+            had.map(|had| had.at_ns).collect()
+        };
+        (0..self.servers.len()).map(of_server).collect()
+    }
+}
+
+fn name(text: &str) -> Result<Name, String> {
+    let mut name = Name::from_ascii(text).map_err(|error| format!("`{text}` is no name: {error}"))?;
+    name.set_fqdn(true);
+    Ok(name)
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("`{text}` is no address with a port, such as 192.0.2.1:53 or [2001:db8::1]:53"))
+}
+
+fn named_by(addresses: &str) -> Result<Vec<(String, SocketAddr)>, String> {
+    addresses.split('+').map(|text| Ok((text.to_string(), address(text)?))).collect()
+}
+
+/// One socket reaches addresses of both kinds if those of IPv4 are written as ones of IPv6.
+fn of_one_kind(mut servers: Vec<(String, SocketAddr)>) -> Vec<(String, SocketAddr)> {
+    if servers.iter().any(|(_, address)| address.is_ipv6()) {
+        for (_, address) in &mut servers {
+            if let IpAddr::V4(ip) = address.ip() {
+                *address = (ip.to_ipv6_mapped(), address.port()).into();
+            }
+        }
+    }
+    servers
+}
+
+/// Where replicas stand together, place after place has what is new, for all servers at once; else server after server.
+/// The last of them takes `slowest_ms`, and the others as many parts of it as it is their turn.
+fn plan(arm: &Arm, seed: u64) -> Result<Plan, TargetError> {
+    let (servers, replicas) = (arm.integer("servers")?, arm.integer("replicas")?);
+    let slowest_ms = arm.integer("slowest_ms")? as f64;
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let part = |turn: u64, of: u64| (turn + 1) as f64 / of as f64;
+    let mut delay = |server, replica| match arm.variant.as_str() {
+        // Its replicas differ by less than servers do.
+        APART => part(server, servers) * chance.random_range(0.9..1.0),
+        _ => part(replica, replicas),
+    };
+    let mut of_server = |server| -> Vec<Duration> {
+        (0..replicas).map(|replica| Duration::from_secs_f64(slowest_ms / 1e3 * delay(server, replica))).collect()
+    };
+    let servers = (0..servers).map(&mut of_server).collect();
+    Ok(Plan { has_nsid: true, jitter: JITTER, seed, ..Plan::new(servers) })
+}

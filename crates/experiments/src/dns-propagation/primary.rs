@@ -1,0 +1,88 @@
+//! A zone's primary server, which takes updates (RFC 2136).
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use ascertain_netlab::dns::{Change, Key, RData, RecordType, exchange, update};
+use ascertain_netlab::{Error, RunningLink};
+use ascertain_sys::clock::unix_ns;
+use ascertain_sys::interrupt::Stop;
+
+use super::providers::{Failure, Provider, Record};
+
+/// As long as a server may take to answer what changes its zone.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// For how long others may keep what is there for us.
+const TTL_S: u32 = 1;
+/// What a key is in: as `nsupdate -y` has it, or the name of a file that `tsig-keygen` wrote.
+const KEY: &str = "TSIG_KEY";
+const KEY_FILE: &str = "TSIG_KEY_FILE";
+
+/// A zone's primary server.
+pub struct Primary {
+    address: SocketAddr,
+    key: Option<Key>,
+    /// What a simulated one is behind, and how long it takes to say that a change is done.
+    simulated: Option<(Arc<RunningLink>, Duration)>,
+}
+
+impl Primary {
+    pub fn new(address: SocketAddr, key: Option<Key>) -> Self {
+        Self { address, key, simulated: None }
+    }
+
+    pub fn simulated(address: SocketAddr, link: Arc<RunningLink>, done_after: Duration) -> Self {
+        Self { address, key: None, simulated: Some((link, done_after)) }
+    }
+
+    fn change(&self, record: &Record, change: &Change) -> Result<(), Failure> {
+        let try_it = || {
+            let connected = match &self.simulated {
+                Some((link, _)) => link.near().connect(self.address),
+                None => TcpStream::connect_timeout(&self.address, PATIENCE),
+            };
+            let no_connection = |source| Error::System { what: "there is no connection to it", source };
+            let mut stream = connected.map_err(no_connection)?;
+            stream.set_read_timeout(Some(PATIENCE)).map_err(no_connection)?;
+            let now_s = unix_ns() / 1_000_000_000;
+            let mut request = update(&record.zone, change, self.key.as_ref(), rand::random(), now_s)?;
+            request.accept(&exchange(&mut stream, &request.bytes)?)
+        };
+        try_it().map_err(|error| Failure {
+            why: format!("{}: {error}", self.address),
+            is_sure: matches!(error, Error::NoUpdate { .. } | Error::Clocks { .. } | Error::System { .. }),
+        })
+    }
+}
+
+impl Provider for Primary {
+    fn add(&self, record: &Record, _: &Stop) -> Result<(), Failure> {
+        let value = RData::try_from_str(RecordType::TXT, &record.text);
+        let value = value.map_err(|error| Failure { why: error.to_string(), is_sure: true })?;
+        self.change(record, &Change::Add { name: record.name.clone(), ttl_s: TTL_S, value })?;
+        if let Some((_, done_after)) = self.simulated {
+            thread::sleep(done_after);
+        }
+        Ok(())
+    }
+
+    fn remove(&self, record: &Record) -> Result<(), Failure> {
+        self.change(record, &Change::Remove { name: record.name.clone() })
+    }
+
+    fn address(&self) -> Option<String> {
+        self.simulated.is_none().then(|| format!("rfc2136 {}", self.address))
+    }
+}
+
+/// The key that the environment has.
+pub fn key_here() -> Result<Option<Key>, String> {
+    let text = match (env::var(KEY), env::var(KEY_FILE)) {
+        (Ok(text), _) => text,
+        (_, Ok(path)) => fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?,
+        _ => return Ok(None),
+    };
+    Key::parse(&text).map(Some).map_err(|error| error.to_string())
+}

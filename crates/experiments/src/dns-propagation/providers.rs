@@ -1,0 +1,121 @@
+//! Who changes a zone: one trait, whoever it is; and notes of what is about to be added, so that what is left when this
+//! process is killed can be taken away.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ascertain_engine::evidence::runs_folder;
+use ascertain_netlab::dns::Name;
+use ascertain_sys::interrupt::Stop;
+
+use super::exec::Exec;
+use super::primary::{Primary, key_here};
+
+/// A text that a name is to have, for as long as it takes to see that everywhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    pub zone: Name,
+    pub name: Name,
+    pub text: String,
+}
+
+/// Why nothing became of a change.
+#[derive(Debug)]
+pub struct Failure {
+    pub why: String,
+    /// Whether the zone is surely as it was.
+    pub is_sure: bool,
+}
+
+/// Who changes a zone.
+pub trait Provider: Send + Sync {
+    /// Adds a record, and waits until the provider says that this is done.
+    fn add(&self, record: &Record, stop: &Stop) -> Result<(), Failure>;
+    /// Takes it away.
+    fn remove(&self, record: &Record) -> Result<(), Failure>;
+    /// How [`noted`] finds it again; none of a zone that ends with this process.
+    fn address(&self) -> Option<String>;
+}
+
+/// The provider of an address, with what the environment has for it.
+fn noted(address: &str) -> Result<Box<dyn Provider>, String> {
+    match address.split_once(' ') {
+        Some(("rfc2136", server)) => {
+            let address = server.parse().map_err(|_| format!("`{server}` is no address"))?;
+            Ok(Box::new(Primary::new(address, key_here()?)))
+        }
+        Some(("exec", program)) => Ok(Box::new(Exec::new(program.into()))),
+        _ => Err(format!("`{address}` is no provider of this version")),
+    }
+}
+
+/// Where notes are: beside the folder of runs.
+pub fn notes_folder() -> PathBuf {
+    runs_folder().with_file_name("dns-changes")
+}
+
+/// A note of a record that may be there: a file with a line each of the provider, the zone, the name and the text,
+/// locked for as long as somebody sees to it.
+pub struct Note {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Note {
+    /// Notes that a record is about to be added.
+    pub fn new(folder: &Path, address: &str, record: &Record) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let Record { zone, name, text } = record;
+        let path = folder.join(format!("{text}-{}", std::process::id()));
+        let mut file = File::create(&path)?;
+        file.lock()?;
+        writeln!(file, "{address}\n{}\n{}\n{text}", zone.to_ascii(), name.to_ascii())?;
+        file.sync_all()?;
+        // Its name is to be on the disk, too.
+        File::open(folder)?.sync_all()?;
+        Ok(Self { path, _file: file })
+    }
+
+    /// The record is gone.
+    pub fn done(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+/// Takes away what is left of runs that were killed: what became of each, for people.
+///
+/// # Errors
+/// Where the notes can't be read.
+pub fn clean(folder: &Path) -> Result<Vec<Result<String, String>>, String> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|error| format!("{}: {error}", folder.display()))?,
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    Ok(paths.iter().map(|path| clean_one(path).map_err(|why| format!("{}: {why}", path.display()))).collect())
+}
+
+fn clean_one(path: &Path) -> Result<String, String> {
+    let failed = |error: io::Error| error.to_string();
+    let file = File::open(path).map_err(failed)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return Ok(format!("{}: a run that is not over sees to it", path.display())),
+        Err(TryLockError::Error(error)) => return Err(failed(error)),
+        Ok(()) => {}
+    }
+    let text = fs::read_to_string(path).map_err(failed)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let [address, zone, name, value] = lines[..] else {
+        // Nothing is sent before the note is whole.
+        fs::remove_file(path).map_err(failed)?;
+        return Ok(format!("{}: the run ended before it changed anything", path.display()));
+    };
+    let name_of = |text: &str| Name::from_ascii(text).map_err(|error| format!("`{text}` is no name: {error}"));
+    let record = Record { zone: name_of(zone)?, name: name_of(name)?, text: value.into() };
+    let removed = noted(address)?.remove(&record);
+    removed.map_err(|failure| format!("{name} is still there, or was never: {address}: {}", failure.why))?;
+    fs::remove_file(path).map_err(failed)?;
+    Ok(format!("{name} is gone, by {address}"))
+}

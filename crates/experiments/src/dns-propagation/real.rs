@@ -1,0 +1,177 @@
+//! Changes of a zone that real servers have: one is told, and the others hear of it from that one.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use ascertain_netlab::Error;
+use ascertain_netlab::dns::Key;
+use ascertain_netlab::installed::{Program, Running, bind, knot, nsd};
+use ascertain_sys::testing::left_out;
+
+use super::super::RFC2136;
+use super::super::primary::Primary;
+use super::tests::told;
+use super::*;
+
+thread_local! {
+    static NOTES: tempfile::TempDir = tempfile::tempdir().unwrap();
+}
+
+const SECRET: &str = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
+
+/// Below those that the kernel gives away, and other than those of netlab's tests.
+fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    static PORT: AtomicU16 = AtomicU16::new(0);
+    std::array::from_fn(|_| {
+        loop {
+            let number = PORT.fetch_add(1, Ordering::Relaxed);
+            let port = 3_000 + (std::process::id() as u16 % 300) * 20 + number % 2_000;
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            if TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok() {
+                return address;
+            }
+        }
+    })
+}
+
+/// A server's configuration with one part of it replaced; without the zone's file, where it comes from elsewhere.
+fn changed(mut program: Program, part: &str, by: &str, has_zone: bool) -> Program {
+    let conf = &mut program.files[0].1;
+    let (before, _) = conf.split_once(part).unwrap_or_else(|| panic!("{part} is not in {conf}"));
+    *conf = format!("{before}{by}");
+    program.files.truncate(if has_zone { 2 } else { 1 });
+    program
+}
+
+fn knot_primary(at: SocketAddr, others: &[SocketAddr]) -> Program {
+    let remotes: String =
+        others.iter().map(|at| format!("- id: p{0}\n  address: {1}@{0}\n", at.port(), at.ip())).collect();
+    let names: Vec<String> = others.iter().map(|at| format!("p{}", at.port())).collect();
+    let text = format!(
+        "key:\n- id: mine\n  algorithm: hmac-sha256\n  secret: {SECRET}\nremote:\n{remotes}acl:\n- id: change\n  key: mine\n  \
+         action: update\n- id: copy\n  address: 127.0.0.1\n  action: transfer\nzone:\n- domain: example.\n  storage: \
+         {{folder}}\n  file: zone\n  notify: [{}]\n  acl: [change, copy]\n",
+        names.join(", ")
+    );
+    changed(knot(at), "zone:\n", &text, true)
+}
+
+fn knot_secondary(at: SocketAddr, of: SocketAddr) -> Program {
+    let text = format!(
+        "remote:\n- id: of\n  address: {}@{}\nacl:\n- id: told\n  address: 127.0.0.1\n  action: notify\nzone:\n- domain: \
+         example.\n  storage: {{folder}}\n  file: zone\n  master: of\n  acl: told\n",
+        of.ip(),
+        of.port()
+    );
+    changed(knot(at), "zone:\n", &text, false)
+}
+
+fn bind_primary(at: SocketAddr, others: &[SocketAddr]) -> Program {
+    let told: String = others.iter().map(|at| format!("{} port {}; ", at.ip(), at.port())).collect();
+    let text = format!(
+        "key \"mine\" {{ algorithm hmac-sha256; secret \"{SECRET}\"; }};\nzone \"example.\" {{ type primary; file \"zone\"; \
+         allow-update {{ key \"mine\"; }}; allow-transfer {{ any; }}; notify explicit; also-notify {{ {told}}}; }};\n"
+    );
+    changed(bind(at), "zone \"", &text, true)
+}
+
+fn bind_secondary(at: SocketAddr, of: SocketAddr) -> Program {
+    let text = format!(
+        "zone \"example.\" {{ type secondary; file \"copy\"; primaries {{ {} port {}; }}; allow-notify {{ any; }}; }};\n",
+        of.ip(),
+        of.port()
+    );
+    changed(bind(at), "zone \"", &text, false)
+}
+
+fn nsd_secondary(at: SocketAddr, of: SocketAddr) -> Program {
+    let text = format!(
+        "zone:\n  name: example.\n  zonefile: copy\n  allow-notify: 127.0.0.1 NOKEY\n  request-xfr: {}@{} NOKEY\n",
+        of.ip(),
+        of.port()
+    );
+    changed(nsd(at), "zone:\n", &text, false)
+}
+
+/// None where one is not installed.
+fn started(program: Program) -> Option<Running> {
+    match program.start() {
+        Ok(running) => Some(running),
+        Err(error @ Error::NotInstalled { .. }) => {
+            left_out(error);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A session about a zone at these servers, the first of which is told, with a key of that secret.
+fn updates(servers: &[&Running], secret: &str) -> Updates {
+    let addresses: Vec<String> = servers.iter().map(|server| server.address().to_string()).collect();
+    let levels = [("zone", "example."), ("server", &*addresses[0]), ("addresses", &*addresses.join("+"))];
+    let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
+    let key = Key::parse(&format!("mine:{secret}")).unwrap();
+    let place = &mut updates.targets[0].place;
+    place.changed_by = ChangedBy::Us(Box::new(Primary::new(servers[0].address(), Some(key))));
+    place.notes = NOTES.with(|notes| notes.path().into());
+    updates
+}
+
+fn measured(updates: &mut Updates) -> Samples {
+    let mut out = Samples::default();
+    updates.verify(0).unwrap();
+    updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
+    out
+}
+
+fn value(out: &Samples, metric: usize) -> f64 {
+    let sample = out.iter().find(|sample| sample.metric == metric).unwrap();
+    assert_eq!(sample.status, Status::Ok);
+    sample.value
+}
+
+#[test]
+fn knot_is_told_and_holds_its_notify_back() {
+    let [first, second, third] = free_addresses();
+    let Some(knot) = started(knot_primary(first, &[second, third])) else { return };
+    let Some(bind) = started(bind_secondary(second, first)) else { return };
+    let Some(nsd) = started(nsd_secondary(third, first)) else { return };
+    let out = measured(&mut updates(&[&knot, &bind, &nsd], SECRET));
+    assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 3);
+    // A second less the interval in which it was not asked.
+    assert!(value(&out, HELD) > 0.7e9 && value(&out, ALL) > 0.9e9, "{} {}", value(&out, HELD), value(&out, ALL));
+    assert!(value(&out, DONE) > 0.0 && value(&out, DONE_BEFORE) > 0.0);
+    // What it says to who has another key is believed, and said.
+    let error = updates(&[&knot], "b3RoZXI=").measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("BADSIG"), "{error}");
+}
+
+#[test]
+fn bind_is_told() {
+    let [first, second, third] = free_addresses();
+    let Some(bind) = started(bind_primary(first, &[second, third])) else { return };
+    let Some(knot) = started(knot_secondary(second, first)) else { return };
+    let Some(nsd) = started(nsd_secondary(third, first)) else { return };
+    let out = measured(&mut updates(&[&bind, &knot, &nsd], SECRET));
+    assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 3);
+    assert!(value(&out, ALL) > 0.0);
+    let error = updates(&[&bind], "b3RoZXI=").measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("BADSIG"), "{error}");
+}
+
+/// It can't be told, and has a limit for its answers: who is asked too often is asked less often.
+#[test]
+fn nsd_takes_no_updates_and_has_a_limit() {
+    let [at] = free_addresses();
+    let mut program = nsd(at);
+    program.files[0].1 = program.files[0].1.replacen("server:\n", "server:\n  rrl-ratelimit: 2\n", 1);
+    let Some(nsd) = started(program) else { return };
+    let mut updates = updates(&[&nsd], SECRET);
+    let error = updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
+    assert!(error.contains("takes no updates at all") || error.contains("refuses updates"), "{error}");
+    let before = updates.targets[0].rhythm.interval;
+    updates.verify(0).unwrap();
+    assert!(updates.targets[0].rhythm.interval > before);
+}

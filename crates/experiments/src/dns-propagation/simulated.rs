@@ -1,0 +1,225 @@
+//! What is made of the answers against the truth of simulated zones, on a virtual clock.
+
+use std::time::Duration;
+
+use ascertain_netlab::dns::{
+    Balance, Change, Had, Name, Plan, Probing, Question, RData, RecordType, Rhythm, Simulation, To, update,
+};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+const RTT_NS: u64 = 10 * MS;
+const CALL_NS: u64 = 1_000 * MS;
+const END_NS: u64 = 4_000 * MS;
+const SEEDS: u64 = 24;
+
+fn rhythm(servers: usize) -> Rhythm {
+    Rhythm { servers, flows: 64, interval: Duration::from_millis(100) }
+}
+
+fn name(text: &str) -> Name {
+    Name::from_ascii(text).unwrap()
+}
+
+/// What a zone is asked from before a change until long after it, through a network with that loss, and the truth. What
+/// is lost depends on nothing else.
+fn seen(plan: Plan, seed: u64, loss: f64) -> (Vec<Asked>, Vec<Had>) {
+    let rhythm = rhythm(plan.servers.len());
+    let address = |server: usize| ([192, 0, 2, server as u8 + 1], 53).into();
+    let question = Question::new(name("new.example."), RecordType::A).unwrap();
+    let servers = (0..rhythm.servers).map(address).collect();
+    let is_new = |answer: &ascertain_netlab::dns::Answer| !answer.values.is_empty();
+    let mut probing = Probing::new(servers, rhythm.flows, question, is_new, Duration::from_secs(1), seed);
+    let value: RData = RData::A(std::net::Ipv4Addr::new(192, 0, 2, 9).into());
+    let change = Change::Add { name: name("new.example."), ttl_s: 1, value };
+    let mut call = Some(update(&name("example."), &change, None, 1, 0).unwrap());
+    let mut zone = Simulation::new(plan, 0);
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let port = chance.random_range(20_000..60_000);
+    let numbers = (0..).take_while(|number| rhythm.due_ns(*number) < END_NS);
+    for number in numbers {
+        let sent_ns = rhythm.due_ns(number);
+        if sent_ns >= CALL_NS
+            && let Some(mut call) = call.take()
+        {
+            let answer = zone.request(CALL_NS + RTT_NS / 2, To::Primary, address(99), &call.bytes).unwrap();
+            call.accept(&answer).unwrap();
+        }
+        let (server, flow) = rhythm.of(number);
+        let question = probing.ask(sent_ns, server, flow).1.to_vec();
+        let is_lost = chance.random_bool(loss);
+        let from = ([198, 51, 100, 1], port + flow as u16).into();
+        // Both go by one clock: what is asked is answered in its order.
+        let answer = zone.request(sent_ns + RTT_NS / 2, To::Server(server), from, &question).unwrap();
+        if !is_lost {
+            probing.arrived(sent_ns + RTT_NS, flow, address(server), &answer);
+        }
+    }
+    (probing.asked().to_vec(), zone.truth().to_vec())
+}
+
+/// Moments since the call, of one server, in their order.
+fn truth_of(truth: &[Had], server: usize) -> Vec<u64> {
+    let mut moments: Vec<u64> =
+        truth.iter().filter(|had| had.server == server).map(|had| had.at_ns - CALL_NS).collect();
+    moments.sort_unstable();
+    moments
+}
+
+/// Up to eight replicas with delays that are further apart than two polling intervals and round trips, or nearer.
+fn delays(chance: &mut Xoshiro256PlusPlus, least_gap_ms: u64) -> Vec<Duration> {
+    let mut at_ms = chance.random_range(0..100);
+    let of_replica = |_| {
+        at_ms += chance.random_range(least_gap_ms..=least_gap_ms + 80);
+        Duration::from_millis(at_ms)
+    };
+    (0..8).map(of_replica).collect::<Vec<_>>()
+}
+
+fn plan(seed: u64, least_gap_ms: u64) -> Plan {
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let of_server = |_| {
+        let count = chance.random_range(1..=8);
+        delays(&mut chance, least_gap_ms)[..count].to_vec()
+    };
+    let servers = (0..3).map(of_server).collect();
+    Plan { has_nsid: seed.is_multiple_of(2), seed, ..Plan::new(servers) }
+}
+
+/// How far estimates may be off.
+fn tolerance_ns() -> u64 {
+    rhythm(1).interval.as_nanos() as u64 + RTT_NS
+}
+
+fn estimate_ns(moment: Moment) -> u64 {
+    moment.estimate_ns().unwrap_or_else(|| panic!("{moment:?} has come"))
+}
+
+/// Whether the true moment lies in what is known of it, or no further from it than estimates may be off.
+fn is_near(moment: Moment, true_ns: u64) -> bool {
+    let Moment { low_ns, high_ns } = moment;
+    (low_ns.saturating_sub(tolerance_ns())..=high_ns.unwrap() + tolerance_ns()).contains(&true_ns)
+}
+
+#[test]
+fn each_replica_is_found_at_its_moment() {
+    for seed in 0..SEEDS {
+        // Two intervals and round trips.
+        let (asked, truth) = seen(plan(seed, 220), seed, 0.0);
+        for (number, server) in servers(&asked, 3, CALL_NS).iter().enumerate() {
+            let truth = truth_of(&truth, number);
+            assert_eq!(server.replicas.len(), truth.len(), "seed {seed}: {server:?} {truth:?}");
+            assert!(!server.goes_back && server.lost == 0 && server.failed == 0);
+            for (replica, true_ns) in server.replicas.iter().zip(truth) {
+                let Moment { low_ns, high_ns } = replica.had;
+                assert!(low_ns < true_ns && high_ns.unwrap() >= true_ns, "seed {seed}: {replica:?} {true_ns}");
+                assert!(high_ns.unwrap() - low_ns <= tolerance_ns(), "seed {seed}: {replica:?}");
+            }
+        }
+    }
+}
+
+/// Replicas that have it at nearly the same moment may be taken for one, never one for two; names tell them apart.
+#[test]
+fn there_are_never_more_replicas_than_there_are() {
+    for seed in 0..SEEDS {
+        let (asked, truth) = seen(plan(seed, 0), seed, 0.2);
+        let servers = servers(&asked, 3, CALL_NS);
+        for (number, server) in servers.iter().enumerate() {
+            let truth = truth_of(&truth, number);
+            let has_names = seed.is_multiple_of(2);
+            assert!(server.replicas.len() <= truth.len() && !server.goes_back, "seed {seed}: {server:?}");
+            assert!(!has_names || server.replicas.len() == truth.len(), "seed {seed}: {server:?}");
+            let Times { first, all, .. } = times([server]).unwrap();
+            assert!(is_near(first, truth[0]), "seed {seed}: {first:?} {truth:?}");
+            assert!(is_near(all, truth[truth.len() - 1]), "seed {seed}: {all:?} {truth:?}");
+        }
+        let Times { first, half, all } = times(&servers).unwrap();
+        let mut moments: Vec<u64> = truth.iter().map(|had| had.at_ns - CALL_NS).collect();
+        moments.sort_unstable();
+        assert!(is_near(first, moments[0]) && is_near(all, *moments.last().unwrap()), "seed {seed}");
+        assert!(first.low_ns <= half.low_ns && half.low_ns <= all.low_ns && half.high_ns <= all.high_ns);
+    }
+}
+
+#[test]
+fn loss_moves_nothing_by_more_than_an_interval_and_makes_it_less_sure() {
+    let (mut widths, mut lossy_widths) = (0, 0);
+    for seed in 0..SEEDS {
+        let [(whole, _), (lossy, truth)] = [0.0, 0.3].map(|loss| seen(plan(seed, 220), seed, loss));
+        let [whole, lossy] = [whole, lossy].map(|asked| servers(&asked, 3, CALL_NS));
+        for (number, (whole, lossy)) in whole.iter().zip(&lossy).enumerate() {
+            let share = lossy.lost as f64 / lossy.asked as f64;
+            assert!((0.2..0.35).contains(&share), "seed {seed}: {share}");
+            assert_eq!(lossy.replicas.len(), whole.replicas.len(), "seed {seed}: {lossy:?}");
+            for ((whole, lossy), true_ns) in whole.replicas.iter().zip(&lossy.replicas).zip(truth_of(&truth, number)) {
+                let moved_ns = estimate_ns(whole.had).abs_diff(estimate_ns(lossy.had));
+                assert!(moved_ns <= rhythm(1).interval.as_nanos() as u64, "seed {seed}: {whole:?} {lossy:?}");
+                let is_within = lossy.had.low_ns < true_ns && lossy.had.high_ns.unwrap() >= true_ns;
+                assert!(is_within, "seed {seed}: {lossy:?} {true_ns}");
+                widths += whole.had.high_ns.unwrap() - whole.had.low_ns;
+                lossy_widths += lossy.had.high_ns.unwrap() - lossy.had.low_ns;
+            }
+        }
+    }
+    assert!(lossy_widths > widths, "{lossy_widths} {widths}");
+}
+
+/// Without names, and where each packet goes its own way, two are as many as can be told.
+#[test]
+fn answers_that_go_back_and_forth_are_of_two_at_least() {
+    for seed in 0..SEEDS {
+        let plan = Plan {
+            balance: Balance::ByPacket,
+            seed,
+            ..Plan::new(vec![delays(&mut Xoshiro256PlusPlus::seed_from_u64(seed), 150)])
+        };
+        let (asked, truth) = seen(plan.clone(), seed, 0.0);
+        let found = servers(&asked, 1, CALL_NS);
+        assert!(found[0].goes_back && (2..=8).contains(&found[0].replicas.len()), "seed {seed}: {found:?}");
+        // With names all are told apart.
+        let (asked, _) = seen(Plan { has_nsid: true, ..plan }, seed, 0.0);
+        let named = servers(&asked, 1, CALL_NS);
+        assert!(!named[0].goes_back, "seed {seed}");
+        for (replica, true_ns) in named[0].replicas.iter().zip(truth_of(&truth, 0)) {
+            assert!(replica.had.low_ns < true_ns && replica.had.high_ns.unwrap() >= true_ns);
+        }
+        assert_eq!(named[0].replicas.len(), 8, "seed {seed}");
+    }
+}
+
+#[test]
+fn who_does_not_answer_has_no_moment_and_who_never_has_it_no_end() {
+    let (asked, _) = seen(Plan::new(vec![vec![Duration::from_secs(100)]]), 1, 0.0);
+    let [server] = &servers(&asked, 1, CALL_NS)[..] else { panic!() };
+    let [replica] = &server.replicas[..] else { panic!("{server:?}") };
+    assert!(replica.had.high_ns.is_none() && replica.had.low_ns > END_NS - CALL_NS - tolerance_ns());
+    assert_eq!(times([server]).unwrap().all.high_ns, None);
+    let (asked, _) = seen(plan(1, 220), 1, 1.0);
+    let silent = servers(&asked, 3, CALL_NS);
+    assert!(silent.iter().all(|server| server.replicas.is_empty() && server.lost == server.asked));
+    assert_eq!(times(&silent), None);
+}
+
+/// The curve is the share of replicas that have it, by flow.
+#[test]
+fn the_curve_goes_up_by_steps() {
+    let (asked, truth) = seen(Plan::new(vec![vec![Duration::from_millis(400), Duration::from_millis(1_200)]]), 1, 0.0);
+    let curve = curve(&asked, 0, CALL_NS, 100 * MS);
+    let truth = truth_of(&truth, 0);
+    let at = |from_ns: u64, until_ns: u64| {
+        curve
+            .iter()
+            .filter(|(at_ns, _)| (from_ns..until_ns).contains(at_ns))
+            .map(|(_, share)| *share)
+            .collect::<Vec<_>>()
+    };
+    assert!(at(0, truth[0] - 150 * MS).iter().all(|share| *share == 0.0));
+    assert!(at(truth[1] + 150 * MS, u64::MAX).iter().all(|share| *share == 1.0));
+    let between = at(truth[0] + 150 * MS, truth[1] - 150 * MS);
+    assert!(between.iter().all(|share| *share == between[0] && (0.3..0.7).contains(share)), "{between:?}");
+    assert!(between.len() > 3 && curve[0].0 == 50 * MS);
+}

@@ -1,0 +1,258 @@
+//! Changes of simulated zones, end to end.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use ascertain_engine::experiment::{Experiment, Level};
+use ascertain_netlab::dns::{Change, Name, Plan, Served, exchange, update};
+use ascertain_sys::testing::or_left_out;
+
+use super::super::places::is_available;
+use super::super::providers::clean;
+use super::super::{APART, DnsPropagation, EXEC, RFC2136, TOGETHER, WATCH};
+use super::*;
+
+fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
+    let point = DnsPropagation.spec().default_point();
+    let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, Level::Integer(*level)));
+    Arm { variant: variant.into(), point }
+}
+
+/// Not often, for a busy machine; and waits for as long as that takes.
+const CALM: [(&str, u64); 3] = [("interval_ms", 100), ("ports", 8), ("slowest_ms", 300)];
+
+/// What is said of each moment holds, however late everything is: each answer speaks of a time in which it is true.
+#[test]
+fn what_is_said_holds_of_the_truth() {
+    for variant in [TOGETHER, APART] {
+        let arm = arm(variant, &CALM);
+        if or_left_out(is_available(&arm)).is_none() {
+            return;
+        }
+        let updates = Updates::open(&[arm], &Setup::default()).unwrap();
+        let target = &updates.targets[0];
+        let seen = target.observe(7, &Stop::default()).unwrap();
+        // The newest version is the one without the record.
+        let truth = target.place.truth();
+        let of_servers = servers(&seen.asked, 4, seen.call_ns);
+        for (server, truth) in of_servers.iter().zip(&truth) {
+            assert!((1..=3).contains(&server.replicas.len()) && !server.goes_back, "{server:?}");
+            for replica in &server.replicas {
+                let Moment { low_ns, high_ns: Some(high_ns) } = replica.had else { panic!("{replica:?}") };
+                let is_within = |at_ns: &u64| *at_ns > seen.call_ns + low_ns && *at_ns <= seen.call_ns + high_ns;
+                assert!(truth.iter().any(is_within), "{variant}: {replica:?} {truth:?} {}", seen.call_ns);
+            }
+        }
+        assert_eq!(seen.strange, 0);
+    }
+}
+
+#[test]
+fn each_change_has_its_metrics() {
+    let arms = [TOGETHER, APART].map(|variant| arm(variant, &CALM));
+    if or_left_out(is_available(&arms[0])).is_none() {
+        return;
+    }
+    let mut updates = Updates::open(&arms, &Setup::default()).unwrap();
+    for of in 0..2 {
+        let mut out = Samples::default();
+        updates.measure(of, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
+        let of_metric = |metric| out.iter().filter(move |sample| sample.metric == metric);
+        for (metric, count) in
+            (0..=LATE + 1).map(|metric| (metric, if [SERVER, REPLICAS].contains(&metric) { 4 } else { 1 }))
+        {
+            let seen = of_metric(metric).count();
+            assert!(seen == count || metric == SHARE && seen > 8, "{metric}: {seen}");
+        }
+        assert!(out.iter().all(|sample| sample.status == Status::Ok && sample.value.is_finite()));
+        let value = |metric| of_metric(metric).next().unwrap().value;
+        assert!(value(FIRST) <= value(HALF) && value(HALF) <= value(ALL));
+        assert_eq!(value(ALL) - value(DONE), value(DONE_BEFORE));
+        assert_eq!(value(INTERVAL), 100e6);
+        // Half of what it should be at least, on a busy machine.
+        assert!(value(ALL) > 150e6, "{}", value(ALL));
+    }
+}
+
+/// A zone that others may see, served here, with its servers' addresses as a level.
+fn served(delays: &[u64]) -> (Served, String) {
+    let udp = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let plan = Plan::new(delays.iter().map(|delay_ms| vec![Duration::from_millis(*delay_ms)]).collect());
+    let primary = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let served = Served::start(plan, primary, delays.iter().map(|_| udp()).collect()).unwrap();
+    let addresses: Vec<String> = served.servers().iter().map(ToString::to_string).collect();
+    (served, addresses.join("+"))
+}
+
+pub fn told(variant: &str, levels: &[(&str, &str)]) -> Arm {
+    let arm = arm(variant, &[("interval_ms", 100), ("ports", 2)]);
+    let point = levels.iter().fold(arm.point, |point, (factor, level)| point.with(factor, *level));
+    Arm { point, ..arm }
+}
+
+fn measured(arm: &Arm) -> Result<Samples, TargetError> {
+    is_available(arm).map_err(failed)?;
+    let mut out = Samples::default();
+    let notes = tempfile::tempdir().unwrap();
+    let mut updates = opened(arm, notes.path())?;
+    updates.verify(0)?;
+    let measured = updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out);
+    assert_eq!(fs::read_dir(&notes).unwrap().count(), 0, "nothing is left, and nothing is noted");
+    measured.map(|()| out)
+}
+
+/// A session, with its notes in a folder of the test's.
+fn opened(arm: &Arm, notes: &Path) -> Result<Updates, TargetError> {
+    let mut updates = Updates::open(std::slice::from_ref(arm), &Setup::default())?;
+    updates.targets[0].place.notes = notes.into();
+    Ok(updates)
+}
+
+/// What somebody else does.
+fn add(primary: SocketAddr, name: &str, text: &str) {
+    let value = RData::try_from_str(RecordType::TXT, text).unwrap();
+    let change = Change::Add { name: Name::from_ascii(name).unwrap(), ttl_s: 1, value };
+    let mut request = update(&Name::from_ascii("example.").unwrap(), &change, None, 1, 0).unwrap();
+    let mut stream = TcpStream::connect(primary).unwrap();
+    let answer = exchange(&mut stream, &request.bytes).unwrap();
+    request.accept(&answer).unwrap();
+}
+
+#[test]
+fn a_record_is_waited_for_until_all_servers_have_it() {
+    let (zone, addresses) = served(&[1, 400]);
+    let name = "_acme-challenge.example.";
+    let levels = [("record", name), ("expect", "token"), ("addresses", &*addresses)];
+    let out = thread::scope(|scope| {
+        let out = scope.spawn(|| measured(&told(WATCH, &levels)));
+        add(zone.primary(), name, "token");
+        out.join().unwrap().unwrap()
+    });
+    assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 2);
+    assert!(out.iter().all(|sample| ![DONE, DONE_BEFORE].contains(&sample.metric)));
+    // What is not there is not waited for without an end.
+    let arm = told(WATCH, &[("record", name), ("expect", "another"), ("addresses", &addresses)]);
+    let error = measured(&Arm { point: arm.point.with("limit_s", 1), ..arm }).unwrap_err().to_string();
+    assert!(error.contains("after 1s ") && error.contains("are still not as expected"), "{error}");
+}
+
+#[test]
+fn a_zone_of_ones_own_is_changed_and_left_as_it_was() {
+    let (zone, addresses) = served(&[1, 100]);
+    let primary = zone.primary().to_string();
+    let out =
+        measured(&told(RFC2136, &[("zone", "example."), ("server", &primary), ("addresses", &addresses)])).unwrap();
+    assert!(out.iter().all(|sample| sample.status == Status::Ok));
+    let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
+    assert!(of(ALL) > of(DONE) && of(DONE) > 0.0 && of(DONE_BEFORE) > 0.0);
+    // Added and removed, at both servers.
+    while zone.truth().len() < 4 {
+        thread::sleep(LOOK);
+    }
+    assert!(zone.truth().iter().all(|had| had.serial <= 3));
+}
+
+#[test]
+fn what_can_not_be_is_said() {
+    let (zone, addresses) = served(&[1]);
+    let (primary, silent) = (zone.primary().to_string(), UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    let silent = silent.local_addr().unwrap().to_string();
+    for (variant, levels, says) in [
+        (WATCH, vec![("record", "a.example.")], "needs --at expect"),
+        (RFC2136, vec![("zone", "example.")], "needs --at server"),
+        (TOGETHER, vec![("record", "a.example.")], "`record` is for `watch`"),
+        (WATCH, vec![("record", "a..b"), ("expect", "x")], "no name"),
+        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", "nowhere")], "no address with a port"),
+        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("type", "X?"), ("addresses", &addresses)], "no type"),
+        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", &silent)], "does not answer"),
+        (WATCH, vec![("record", "a.other."), ("expect", "x"), ("addresses", &addresses)], "answers Query Refused"),
+        (RFC2136, vec![("zone", "example."), ("server", &silent), ("addresses", &addresses)], "refused"),
+        (
+            RFC2136,
+            vec![("zone", "sub.example."), ("server", &primary), ("addresses", &addresses)],
+            "not the zone's primary",
+        ),
+    ] {
+        let error = measured(&told(variant, &levels)).unwrap_err().to_string();
+        assert!(error.contains(says), "{levels:?}: {error}");
+    }
+}
+
+/// As if the process had been killed between: the lock is gone, and the note is not.
+#[test]
+fn what_a_killed_run_has_left_is_taken_away() {
+    let (zone, addresses) = served(&[1]);
+    let (notes, address) = (tempfile::tempdir().unwrap(), zone.primary().to_string());
+    let levels = [("zone", "example."), ("server", &*address), ("addresses", &*addresses)];
+    let updates = opened(&told(RFC2136, &levels), notes.path()).unwrap();
+    let record = updates.targets[0].wanted(7).unwrap().record.unwrap();
+    let ChangedBy::Us(provider) = &updates.targets[0].place.changed_by else { panic!("it is us") };
+    let note = || Note::new(notes.path(), &provider.address().unwrap(), &record).unwrap();
+    let noted = note();
+    provider.add(&record, &Stop::default()).unwrap();
+    let said = || clean(notes.path()).unwrap();
+    let [Ok(busy)] = &said()[..] else { panic!("one, which somebody sees to") };
+    assert!(busy.contains("not over"), "{busy}");
+    drop(noted);
+    let [Ok(gone)] = &said()[..] else { panic!("one") };
+    assert!(gone.contains(&format!("{} is gone", record.name)), "{gone}");
+    assert!(said().is_empty());
+    // Added and removed.
+    while zone.truth().iter().map(|had| had.serial).max() != Some(3) {
+        thread::sleep(LOOK);
+    }
+    // A server that is not there any more, a note that is not whole, and one that is none.
+    drop(note());
+    drop(zone);
+    let [Err(there)] = &said()[..] else { panic!("it can't be known") };
+    assert!(there.contains("is still there, or was never"), "{there}");
+    for (text, is_gone) in [("rfc2136 192.0", true), ("a b\nexample.\na.example.\nb", false)] {
+        // After the other one.
+        fs::write(notes.path().join("z"), text).unwrap();
+        assert_eq!(said()[1].is_ok(), is_gone, "{text}");
+    }
+}
+
+/// The program writes down what it is told; somebody reads that, and changes the zone.
+#[test]
+fn a_program_changes_a_zone() {
+    let (zone, addresses) = served(&[1]);
+    let folder = tempfile::tempdir().unwrap();
+    let (program, told_to) = (folder.path().join("program"), folder.path().join("told"));
+    // It is not done when it is asked for the first time.
+    let script = "#!/bin/sh\ncd \"${0%/*}\"\nif [ $1 = done ] && ! [ -e asked ]; then touch asked; exit 1; fi\n\
+                  [ $1 = done ] || echo \"$@\" >> told\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let at = |program: &Path| {
+        let program = program.to_string_lossy().to_string();
+        told(EXEC, &[("zone", "example."), ("exec", &program), ("addresses", &addresses)])
+    };
+    let out = thread::scope(|scope| {
+        let out = scope.spawn(|| measured(&at(&program)));
+        let line = loop {
+            match fs::read_to_string(&told_to) {
+                Ok(line) if line.ends_with('\n') => break line,
+                _ => thread::sleep(LOOK),
+            }
+            assert!(!out.is_finished(), "{:?}", out.join());
+        };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[0], "add");
+        add(zone.primary(), words[1], words[2]);
+        out.join().unwrap().unwrap()
+    });
+    let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
+    assert!(of(DONE) > 200e6, "it was asked twice");
+    let lines = fs::read_to_string(&told_to).unwrap();
+    let [added, removed] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };
+    assert_eq!(removed, added.replacen("add", "remove", 1));
+    // One that fails, and one that is not there.
+    for (program, says) in [("/bin/false", "/bin/false add: exit status: 1"), ("/nowhere/at/all", "No such file")] {
+        let error = opened(&at(Path::new(program)), folder.path()).unwrap();
+        let error = error.targets[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}

@@ -1,0 +1,333 @@
+//! A change, and its servers asked until all of them have it.
+
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use ascertain_engine::experiment::{Arm, ArmId, Sample, Samples, Session, Setup, Status, TargetError, Trial};
+use ascertain_netlab::dns::{Answer, Asked, Probing, Question, RData, RecordType, Rhythm, Says, probe};
+use ascertain_netlab::now_ns;
+use ascertain_sys::interrupt::Stop;
+
+use super::places::{ChangedBy, Place, Watched};
+use super::propagation::{Moment, Server, curve, servers, times};
+use super::providers::{Note, Record};
+use super::{
+    ALL, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE,
+};
+use crate::links::{failed, watched};
+
+/// How often what takes long looks whether somebody asked for the end.
+const LOOK: Duration = Duration::from_millis(20);
+/// Who does not answer as often as this has something else.
+const MOST_INTERVAL: Duration = Duration::from_secs(60);
+
+pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+    Ok(Box::new(Updates::open(arms, setup)?))
+}
+
+pub struct Updates {
+    targets: Vec<Target>,
+    stop: Stop,
+}
+
+struct Target {
+    place: Place,
+    sockets: Vec<UdpSocket>,
+    rhythm: Rhythm,
+    limit: Duration,
+}
+
+/// Whether an answer says what is waited for.
+type IsNew = Box<dyn Fn(&Answer) -> bool + Send>;
+
+/// What is asked for, and how it comes to be there.
+struct Wanted {
+    question: Question,
+    is_new: IsNew,
+    /// What we do for it.
+    record: Option<Record>,
+}
+
+/// What was seen of one change.
+pub struct Seen {
+    pub asked: Vec<Asked>,
+    pub call_ns: u64,
+    /// When who changed it said so, if that is us.
+    pub done_ns: Option<u64>,
+    pub strange: u64,
+}
+
+impl Updates {
+    pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
+        let target = |arm: &Arm| Target::new(arm, Place::of(arm, setup.seed)?);
+        Ok(Self { targets: arms.iter().map(target).collect::<Result<_, _>>()?, stop: setup.stop.clone() })
+    }
+}
+
+impl Target {
+    fn new(arm: &Arm, place: Place) -> Result<Self, TargetError> {
+        let flows = arm.integer("ports")? as usize;
+        let interval = match arm.integer("interval_ms")? {
+            // Others may think that who asks more often is up to something.
+            0 if place.link.is_none() => Duration::from_secs(1),
+            0 => Duration::from_millis(20),
+            interval_ms => Duration::from_millis(interval_ms),
+        };
+        let sockets = (0..flows).map(|_| place.socket()).collect::<Result<_, _>>()?;
+        let rhythm = Rhythm { servers: place.servers.len(), flows, interval };
+        Ok(Self { place, sockets, rhythm, limit: Duration::from_secs(arm.integer("limit_s")?) })
+    }
+
+    /// For how long an answer is waited for.
+    fn patience(&self) -> Duration {
+        (10 * self.rhythm.interval).clamp(Duration::from_millis(500), Duration::from_secs(2))
+    }
+
+    fn wanted(&self, seed: u64) -> Result<Wanted, TargetError> {
+        let (name, kind, record, is_new): (_, _, _, IsNew) = match &self.place.changed_by {
+            ChangedBy::Us(_) => {
+                let (zone, text) = (self.place.zone.clone(), format!("_ascertain-{seed:016x}"));
+                let name = zone.prepend_label(text.as_bytes()).map_err(failed)?;
+                let value = RData::try_from_str(RecordType::TXT, &text).map_err(failed)?;
+                let record = Record { zone, name: name.clone(), text };
+                (name, RecordType::TXT, Some(record), Box::new(move |answer| answer.values.contains(&value)))
+            }
+            ChangedBy::Others(Watched { name, kind, expected }) => {
+                // A text may be in several parts, and is written without quotes here.
+                let value = RData::try_from_str(*kind, expected);
+                let (is_text, expected) = (*kind == RecordType::TXT, expected.clone());
+                let is_it = move |said: &RData| match &value {
+                    Ok(value) if !is_text => said == value,
+                    _ => said.to_string() == expected,
+                };
+                (name.clone(), *kind, None, Box::new(move |answer| answer.values.iter().any(&is_it)))
+            }
+        };
+        Ok(Wanted { question: Question::new(name, kind).map_err(failed)?, is_new, record })
+    }
+
+    fn probing(&self, question: Question, is_new: IsNew) -> Probing {
+        let addresses = self.place.servers.iter().map(|(_, address)| *address).collect();
+        // Nobody is to guess its numbers: they are not the run's own seed's.
+        Probing::new(addresses, self.rhythm.flows, question, is_new, self.patience(), rand::random())
+    }
+
+    /// Asks for a while, to see who answers, and less often where somebody has a limit: such servers leave some
+    /// questions without an answer, and answer others in part, so that who is not an impostor comes by TCP.
+    fn pace(&mut self, stop: &Stop) -> Result<(), TargetError> {
+        loop {
+            let Wanted { question, is_new, .. } = self.wanted(u64::MAX)?;
+            let mut probing = self.probing(question, is_new);
+            let a_while = if self.place.link.is_none() { Duration::from_secs(1) } else { Duration::ZERO };
+            let end_ns = now_ns() + (2 * self.rhythm.interval).max(a_while).as_nanos() as u64;
+            let is_over = |_: &Probing, now_ns| now_ns > end_ns || stop.is_asked();
+            probe(&mut probing, self.rhythm, &self.sockets, is_over).map_err(failed)?;
+            if stop.is_asked() {
+                return Err(TargetError::Interrupted);
+            }
+            let is_limited = |server| {
+                let of_server = probing.asked().iter().filter(|asked| asked.server == server);
+                let (answers, asked) = (of_server.clone().filter_map(|asked| asked.answer), of_server.count());
+                let truncated = answers.filter(|answer| answer.says == Says::Truncated).count();
+                (1..asked).contains(&truncated)
+            };
+            if !(0..self.rhythm.servers).any(is_limited) || self.rhythm.interval >= MOST_INTERVAL {
+                return self.check(probing.asked());
+            }
+            self.rhythm.interval *= 2;
+        }
+    }
+
+    /// Sees to it that what is wanted comes to be, asks until it is everywhere, and takes it away again.
+    fn observe(&self, seed: u64, stop: &Stop) -> Result<Seen, TargetError> {
+        let Wanted { question, is_new, record } = self.wanted(seed)?;
+        let mut probing = self.probing(question, is_new);
+        let (call_ns, is_failed) = (AtomicU64::new(u64::MAX), AtomicBool::new(false));
+        let is_over = |probing: &Probing, now_ns: u64| {
+            let is_learned = self.is_learned(probing, now_ns, call_ns.load(Ordering::Relaxed));
+            is_learned || is_failed.load(Ordering::Relaxed) || stop.is_asked()
+        };
+        let by_us = match (&self.place.changed_by, &record) {
+            (ChangedBy::Us(provider), Some(record)) => Some((provider, record)),
+            _ => None,
+        };
+        let noted = by_us.and_then(|(provider, record)| Some((provider.address()?, record)));
+        let note = noted.map(|(address, record)| Note::new(&self.place.notes, &address, record));
+        let note = note.transpose().map_err(failed)?;
+        let mut may_be_there = false;
+        let (asked, done_ns) = thread::scope(|scope| {
+            let asking = scope.spawn(|| probe(&mut probing, self.rhythm, &self.sockets, is_over));
+            let Some((provider, record)) = by_us else {
+                call_ns.store(now_ns(), Ordering::Relaxed);
+                return (asking.join(), Ok(None));
+            };
+            // Each server is asked from each port before.
+            let changed = wait(self.rhythm.interval, stop).and_then(|()| {
+                call_ns.store(now_ns(), Ordering::Relaxed);
+                let changed = provider.add(record, stop);
+                may_be_there = changed.as_ref().err().is_none_or(|failure| !failure.is_sure);
+                changed.map_err(|failure| TargetError::Failed(failure.why)).map(|()| Some(now_ns()))
+            });
+            is_failed.store(changed.is_err(), Ordering::Relaxed);
+            (asking.join(), changed)
+        });
+        // It is gone whatever became of it.
+        let removed = match by_us.filter(|_| may_be_there) {
+            Some((provider, record)) => provider.remove(record).map_err(|failure| (&record.name, failure.why)),
+            None => Ok(()),
+        };
+        if removed.is_ok() {
+            note.map(Note::done).transpose().map_err(failed)?;
+        }
+        let done_ns = done_ns?;
+        asked.map_err(|_| failed("asking ended by a mistake of ours"))?.map_err(failed)?;
+        removed.map_err(|(name, why)| failed(format!("{name} is still there (`ascertain clean`): {why}")))?;
+        let call_ns = call_ns.into_inner();
+        if stop.is_asked() {
+            return Err(TargetError::Interrupted);
+        }
+        self.check(probing.asked())?;
+        if by_us.is_none() && probing.is_new_since_ns().is_none() {
+            return Err(failed(format!(
+                "after {:?} {} still not as expected",
+                self.limit,
+                self.behind(probing.asked())
+            )));
+        }
+        Ok(Seen { asked: probing.asked().to_vec(), call_ns, done_ns, strange: probing.strange() })
+    }
+
+    /// Whether it is everywhere since so long that what was asked before is answered, if it is not lost; or too late.
+    fn is_learned(&self, probing: &Probing, now_ns: u64, call_ns: u64) -> bool {
+        let after = |from_ns: u64, time: Duration| now_ns > from_ns.saturating_add(time.as_nanos() as u64);
+        let is_settled = |since_ns: u64| after(since_ns.max(call_ns), 2 * self.rhythm.interval);
+        let is_new = call_ns < u64::MAX && probing.is_new_since_ns().is_some_and(is_settled);
+        is_new || after(call_ns, self.limit)
+    }
+
+    /// Who said last that it does not have it, and how many do.
+    fn behind(&self, asked: &[Asked]) -> String {
+        let is_behind = |number: &usize| {
+            let of_server = asked.iter().rev().filter(|asked| asked.server == *number);
+            of_server.filter_map(|asked| asked.answer).next().is_none_or(|answer| answer.says != Says::New)
+        };
+        let behind: Vec<&str> =
+            (0..self.rhythm.servers).filter(is_behind).map(|number| self.place.servers[number].0.as_str()).collect();
+        match behind[..] {
+            [] => "some replicas are".into(),
+            [one] => format!("{one} is"),
+            _ => format!("{} are", behind.join(", ")),
+        }
+    }
+
+    /// Whether these are servers of the zone that tell something.
+    fn check(&self, asked: &[Asked]) -> Result<(), TargetError> {
+        for (number, (name, address)) in self.place.servers.iter().enumerate() {
+            let of_server = asked.iter().filter(|asked| asked.server == number);
+            let says: Vec<Says> = of_server.filter_map(|asked| Some(asked.answer?.says)).collect();
+            let tells = says.iter().find(|says| [Says::New, Says::Old].contains(says));
+            let why = match tells.or(says.first()) {
+                Some(Says::New | Says::Old) => continue,
+                None => "does not answer".to_string(),
+                Some(Says::Remembers) => "asks others and remembers what they said: it is no server of the zone".into(),
+                Some(Says::NotItsZone) => "does not have the zone".into(),
+                Some(Says::Truncated) => "has no room for its answer in a datagram".into(),
+                Some(Says::Failed(code)) => format!("answers {}", code.to_str()),
+            };
+            return Err(failed(format!("{name} ({address}) {why}")));
+        }
+        Ok(())
+    }
+
+    fn samples(&self, seen: &Seen, out: &mut Samples) -> Result<(), TargetError> {
+        let Seen { asked, call_ns, .. } = seen;
+        let of_servers = servers(asked, self.rhythm.servers, *call_ns);
+        let of_all = times(&of_servers).ok_or_else(|| failed("no server answers"))?;
+        let limit_ns = self.limit.as_nanos() as u64;
+        let mut push = |metric, key: &str, moment: Moment| {
+            let (value_ns, status) = match moment.estimate_ns() {
+                Some(value_ns) => (value_ns, Status::Ok),
+                None => (limit_ns, Status::Censored),
+            };
+            out.push_sample(sample(metric, key, 0, value_ns as f64, status));
+            (value_ns as f64, status)
+        };
+        let (all_ns, status) = push(ALL, "", of_all.all);
+        push(HALF, "", of_all.half);
+        push(FIRST, "", of_all.first);
+        let mut ends_ns = Vec::new();
+        for ((name, _), server) in self.place.servers.iter().zip(&of_servers) {
+            let of_server = times([server]).ok_or_else(|| failed(format!("{name} does not answer")))?;
+            ends_ns.push(push(SERVER, name, of_server.all).0);
+        }
+        let Moment { low_ns, high_ns } = of_all.all;
+        out.push_with(UNSURE, high_ns.unwrap_or(limit_ns).saturating_sub(low_ns) as f64, status);
+        if let Some(done_ns) = seen.done_ns {
+            let done_ns = (done_ns - call_ns) as f64;
+            out.push(DONE, done_ns);
+            out.push_with(DONE_BEFORE, all_ns - done_ns, status);
+        }
+        ends_ns.sort_unstable_by(f64::total_cmp);
+        if let [first_ns, second_ns, ..] = ends_ns[..] {
+            out.push_with(SPREAD, ends_ns[ends_ns.len() - 1] - first_ns, status);
+            out.push_with(HELD, second_ns - first_ns, status);
+        }
+        self.push_by_server(seen, &of_servers, out);
+        let lost: u64 = of_servers.iter().map(|server| server.lost).sum();
+        out.push(LOST, lost as f64 / asked.len() as f64);
+        out.push(STRANGE, seen.strange as f64);
+        out.push(INTERVAL, self.rhythm.interval.as_nanos() as f64);
+        Ok(())
+    }
+
+    fn push_by_server(&self, seen: &Seen, of_servers: &[Server], out: &mut Samples) {
+        // As fine as it is asked from one port, where answers are enough.
+        let stretch_ns = self.rhythm.interval.as_nanos() as u64;
+        for (number, (name, _)) in self.place.servers.iter().enumerate() {
+            let replicas = of_servers[number].replicas.len() as f64;
+            out.push_sample(sample(REPLICAS, name, 0, replicas, Status::Ok));
+            for (offset_ns, share) in curve(&seen.asked, number, seen.call_ns, stretch_ns) {
+                out.push_sample(sample(SHARE, name, offset_ns, share, Status::Ok));
+            }
+        }
+    }
+}
+
+fn sample(metric: usize, key: &str, offset_ns: u64, value: f64, status: Status) -> Sample {
+    Sample { metric, key: key.to_string().into(), offset_ns, value, status }
+}
+
+fn wait(time: Duration, stop: &Stop) -> Result<(), TargetError> {
+    let end_ns = now_ns() + time.as_nanos() as u64;
+    while now_ns() < end_ns {
+        if stop.is_asked() {
+            return Err(TargetError::Interrupted);
+        }
+        thread::sleep(Duration::from_nanos(end_ns.saturating_sub(now_ns())).min(LOOK));
+    }
+    Ok(())
+}
+
+impl Session for Updates {
+    /// Whether somebody answers, and how often.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        self.targets[arm].pace(&self.stop)
+    }
+
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &self.targets[arm];
+        watched(target.place.link.as_deref(), LATE, out, |out| {
+            let seen = target.observe(trial.seed, &self.stop)?;
+            target.samples(&seen, out)
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "real.rs"]
+mod real;
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,52 @@
+//! What it takes to ask name servers so many times a second, over the loopback interface.
+//!
+//! `cargo run --release -p ascertain-netlab --example dns [QUESTIONS_A_SECOND [SECONDS]]`
+#![allow(clippy::print_stdout)]
+
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::time::Duration;
+use std::{env, error::Error};
+
+use ascertain_netlab::dns::{Name, Plan, Probing, Question, RecordType, Rhythm, Served, probe};
+use ascertain_netlab::now_ns;
+use rustix::time::{ClockId, clock_gettime};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args().skip(1);
+    let mut number = |default: u64| arguments.next().map_or(Ok(default), |text| text.parse());
+    let (rate_per_s, seconds) = (number(10_000)?, number(5)?);
+    let udp = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
+    let servers = vec![vec![Duration::ZERO; 3]; 4];
+    let sockets = (0..servers.len()).map(|_| udp()).collect::<Result<_, _>>()?;
+    let served = Served::start(Plan::new(servers), TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, sockets)?;
+    let sockets = (0..16).map(|_| udp()).collect::<Result<Vec<_>, _>>()?;
+    let questions = served.servers().len() * sockets.len();
+    let interval = Duration::from_secs_f64(questions as f64 / rate_per_s as f64);
+    let rhythm = Rhythm { servers: served.servers().len(), flows: sockets.len(), interval };
+    let question = Question::new(Name::from_ascii("new.example.")?, RecordType::TXT)?;
+    let (addresses, limit) = (served.servers().to_vec(), Duration::from_secs(1));
+    let mut probing = Probing::new(addresses, rhythm.flows, question, |_| false, limit, 1);
+    let end_ns = now_ns() + seconds * 1_000_000_000;
+    let before_ns = cpu_ns();
+    probe(&mut probing, rhythm, &sockets, |_, now_ns| now_ns > end_ns)?;
+    let cpu_s = (cpu_ns() - before_ns) as f64 / 1e9;
+    let mut took_ns: Vec<u64> =
+        probing.asked().iter().filter_map(|asked| Some(asked.answer?.received_ns - asked.sent_ns)).collect();
+    took_ns.sort_unstable();
+    let quantile_us = |part: f64| took_ns.get((took_ns.len() as f64 * part) as usize).map_or(0, |ns| ns / 1_000);
+    println!(
+        "{} questions in {seconds} s, {} of them lost; {:.1} % of a CPU for asking; answers took {} µs, p99 {} µs",
+        probing.asked().len(),
+        probing.asked().len() - took_ns.len(),
+        100.0 * cpu_s / seconds as f64,
+        quantile_us(0.5),
+        quantile_us(0.99)
+    );
+    Ok(())
+}
+
+/// Of this thread.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,26 @@
+//! Names: messages that are signed, a zone that is simulated with the truth about it, and a prober that asks servers
+//! many times a second.
+//!
+//! [`Simulation`] is pure code on whatever clock its caller has; [`Zone`] is what one server knows; [`Served`] puts a
+//! simulation behind sockets. [`Probing`] decides what is asked when and keeps what was answered, also without a clock;
+//! [`probe`] does it by sockets. No question is ever repeated: what is lost is counted.
+
+mod exchange;
+mod key;
+mod message;
+mod probe;
+mod probing;
+mod served;
+mod simulation;
+mod zone;
+
+pub use exchange::{Change, Request, exchange, update};
+pub use hickory_proto::op::ResponseCode;
+pub use hickory_proto::rr::{Name, RData, RecordType};
+pub use key::Key;
+pub use message::{Answer, Question};
+pub use probe::probe;
+pub use probing::{Answered, Asked, Probing, Rhythm, Says};
+pub use served::Served;
+pub use simulation::{Balance, Had, Plan, Simulation, To};
+pub use zone::Zone;

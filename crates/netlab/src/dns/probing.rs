@@ -1,0 +1,239 @@
+//! What is asked when, and what was answered.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use hickory_proto::op::ResponseCode;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Answer, Question};
+
+/// When each question is due. Each of several flows, which differ by the port that they come from, asks each server
+/// once an interval; all that is due in an interval is spread evenly over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rhythm {
+    /// How many servers are asked.
+    pub servers: usize,
+    /// How many ports they are asked from.
+    pub flows: usize,
+    /// How often each server is asked from each port.
+    pub interval: Duration,
+}
+
+impl Rhythm {
+    /// When the question of that number is due, since the first one.
+    #[must_use]
+    pub fn due_ns(&self, number: u64) -> u64 {
+        let an_interval = (self.servers * self.flows).max(1) as u128;
+        u64::try_from(u128::from(number) * self.interval.as_nanos() / an_interval).unwrap_or(u64::MAX)
+    }
+
+    /// The server and the flow of a question.
+    #[must_use]
+    pub fn of(&self, number: u64) -> (usize, usize) {
+        let (servers, flows) = (self.servers.max(1) as u64, self.flows.max(1) as u64);
+        ((number % servers) as usize, (number / servers % flows) as usize)
+    }
+}
+
+/// A question that was asked, and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Whom.
+    pub server: usize,
+    /// By which flow.
+    pub flow: usize,
+    /// When.
+    pub sent_ns: u64,
+    /// The answer, where there was one in time: what is lost is not asked again.
+    pub answer: Option<Answered>,
+}
+
+/// An answer that came in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// When.
+    pub received_ns: u64,
+    /// What it says.
+    pub says: Says,
+    /// The zone's serial number, where it was said.
+    pub serial: Option<u32>,
+    /// Who said so, an index into [`Probing::nsids`].
+    pub nsid: Option<usize>,
+}
+
+/// What an answer says of what is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Says {
+    /// It is there.
+    New,
+    /// It is not there yet.
+    Old,
+    /// Nothing: the server failed, or does not want to.
+    Failed(ResponseCode),
+    /// Nothing: the zone is none of this server's.
+    NotItsZone,
+    /// Nothing: who answers asks others, and remembers what they said.
+    Remembers,
+    /// Nothing: not all of the answer is there.
+    Truncated,
+}
+
+/// Questions to servers, and their answers.
+pub struct Probing {
+    servers: Vec<SocketAddr>,
+    question: Question,
+    is_new: Box<dyn Fn(&Answer) -> bool + Send>,
+    limit: Duration,
+    asked: Vec<Asked>,
+    pending: HashMap<(usize, u16), usize>,
+    nsids: Vec<Vec<u8>>,
+    strange: u64,
+    late: u64,
+    /// Of each server and flow: whether its latest answer was new.
+    is_new_at: Vec<bool>,
+    flows: usize,
+    alias: Option<super::Name>,
+    latest_old_ns: u64,
+    chance: Xoshiro256PlusPlus,
+}
+
+impl Probing {
+    /// Nothing has been asked yet. An answer that takes longer than the limit is lost.
+    #[must_use]
+    pub fn new(
+        servers: Vec<SocketAddr>,
+        flows: usize,
+        question: Question,
+        is_new: impl Fn(&Answer) -> bool + Send + 'static,
+        limit: Duration,
+        seed: u64,
+    ) -> Self {
+        Self {
+            is_new_at: vec![false; servers.len() * flows],
+            servers,
+            question,
+            is_new: Box::new(is_new),
+            limit,
+            asked: Vec::new(),
+            pending: HashMap::new(),
+            nsids: Vec::new(),
+            strange: 0,
+            late: 0,
+            flows,
+            alias: None,
+            latest_old_ns: 0,
+            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
+        }
+    }
+
+    /// Asks: whom to send what. Its number can't be guessed by others.
+    pub fn ask(&mut self, now_ns: u64, server: usize, flow: usize) -> (SocketAddr, &[u8]) {
+        let number = loop {
+            let number = self.chance.random();
+            // One of that number may still be answered, unless that would be too late.
+            let before = self.pending.get(&(flow, number));
+            if before.is_none_or(|index| self.asked[*index].sent_ns + self.limit_ns() < now_ns) {
+                break number;
+            }
+        };
+        self.pending.insert((flow, number), self.asked.len());
+        self.asked.push(Asked { server, flow, sent_ns: now_ns, answer: None });
+        (self.servers[server], self.question.numbered(number))
+    }
+
+    fn limit_ns(&self) -> u64 {
+        self.limit.as_nanos() as u64
+    }
+
+    /// Something arrived at a flow's port. What has another number than what was asked, is from somewhere else, or no
+    /// answer to the question, is strange: somebody may try to be believed.
+    pub fn arrived(&mut self, now_ns: u64, flow: usize, from: SocketAddr, bytes: &[u8]) {
+        let found = self.question.answer(bytes).and_then(|(number, answer)| {
+            let index = *self.pending.get(&(flow, number))?;
+            (self.servers[self.asked[index].server] == from).then_some((number, index, answer))
+        });
+        let Some((number, index, answer)) = found else {
+            self.strange += 1;
+            return;
+        };
+        self.pending.remove(&(flow, number));
+        if now_ns > self.asked[index].sent_ns + self.limit_ns() {
+            self.late += 1;
+            return;
+        }
+        let says = self.says(&answer);
+        let nsid = answer.nsid.map(|nsid| {
+            self.nsids.iter().position(|known| *known == nsid).unwrap_or_else(|| {
+                self.nsids.push(nsid);
+                self.nsids.len() - 1
+            })
+        });
+        let asked = &mut self.asked[index];
+        asked.answer = Some(Answered { received_ns: now_ns, says, serial: answer.serial, nsid });
+        self.is_new_at[asked.server * self.flows + flow] = says == Says::New;
+        if says != Says::New {
+            self.latest_old_ns = self.latest_old_ns.max(asked.sent_ns);
+        }
+        self.alias = answer.alias.or(self.alias.take());
+    }
+
+    fn says(&self, answer: &Answer) -> Says {
+        match answer.code {
+            ResponseCode::NoError | ResponseCode::NXDomain => {}
+            code => return Says::Failed(code),
+        }
+        match () {
+            () if !answer.is_authoritative && answer.asks_others => Says::Remembers,
+            () if !answer.is_authoritative => Says::NotItsZone,
+            () if answer.is_truncated => Says::Truncated,
+            () if (self.is_new)(answer) => Says::New,
+            () => Says::Old,
+        }
+    }
+
+    /// Whether there may still be answers in time.
+    #[must_use]
+    pub fn is_waiting(&self, now_ns: u64) -> bool {
+        self.pending.values().any(|index| now_ns <= self.asked[*index].sent_ns + self.limit_ns())
+    }
+
+    /// All that was asked, in its order.
+    #[must_use]
+    pub fn asked(&self) -> &[Asked] {
+        &self.asked
+    }
+
+    /// Who said who they are.
+    #[must_use]
+    pub fn nsids(&self) -> &[Vec<u8>] {
+        &self.nsids
+    }
+
+    /// What the name is another name of, if somebody said so.
+    #[must_use]
+    pub fn alias(&self) -> Option<&super::Name> {
+        self.alias.as_ref()
+    }
+
+    /// How many messages were no answers to what was asked.
+    #[must_use]
+    pub fn strange(&self) -> u64 {
+        self.strange
+    }
+
+    /// How many answers came when they were lost already.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Since when nothing that was asked was answered with anything but what is new, where that is so for each server
+    /// by each flow.
+    #[must_use]
+    pub fn is_new_since_ns(&self) -> Option<u64> {
+        self.is_new_at.iter().all(|is_new| *is_new).then_some(self.latest_old_ns)
+    }
+}
