@@ -1,7 +1,6 @@
 //! What `put` and `get` share: options, progress, and what is said in the end.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
