@@ -95,7 +95,7 @@ pub enum Way {
 /// A number of bytes, at least one, with a unit or without.
 fn bytes(text: &str) -> Result<u64, String> {
     let bytes = text.parse::<f64>().or_else(|_| parse_quantity(text, Unit::Byte)).map_err(|error| error.to_string())?;
-    if bytes >= 1.0 && bytes < 1e18 {
+    if (1.0..1e18).contains(&bytes) {
         Ok(bytes as u64)
     } else {
         Err(format!("`{text}` is no size; give one as 256MiB"))
