@@ -48,11 +48,11 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         Format::Table if named.is_empty() => {
             let families = ascertain_experiments::families().into_iter().map(|(title, experiments)| {
                 let lines: String = listed(experiments).iter().map(|listed| style.item(&listed.line())).collect();
-                format!("{title}\n{lines}\n")
+                format!("{title}\n{lines}")
             });
             let more =
                 "`ascertain list sum` lists its variants and levels, `ascertain explain sum` says what it is about.";
-            output::say(&(families.collect::<String>() + &style.paragraph(more)))?;
+            output::say(&(families.collect::<String>() + "\n" + &style.paragraph(more)))?;
         }
         Format::Table => {
             let texts = listed(chosen).iter().map(|listed| listed.text(&style)).collect::<Vec<_>>();
@@ -88,11 +88,12 @@ impl<'a> Listed<'a> {
     fn line(&self) -> String {
         let spec = self.experiment.spec();
         let missing = self.unavailable.iter().filter(|reason| reason.is_some()).count();
+        // All of them are in the list of the one.
         let here = match (spec.variants.len(), missing) {
-            (variants, 0) => format!("{variants} variants"),
-            (variants, missing) => format!("{} of {variants} variants here", variants - missing),
+            (_, 0) => String::new(),
+            (variants, missing) => format!("{} of {variants} variants here, ", variants - missing),
         };
-        format!("{}: {} ({here}, {})", spec.id, self.question(), self.claims_counted())
+        format!("{}: {} ({here}{})", spec.id, self.question(), self.claims_counted())
     }
 
     /// The question at the head of its README.
