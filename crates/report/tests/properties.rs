@@ -202,7 +202,8 @@ fn known(value: Option<f64>) -> Option<f64> {
 #[test]
 fn wide_characters_take_their_room() {
     let mut run = common::compare();
-    (run.points.truncate(1), run.claims.clear());
+    run.points.truncate(1);
+    run.claims.clear();
     let point = PointSummary { n: 10_u64.pow(18), median: None, ..run.points[0].clone() };
     run.points = vec![PointSummary { metric: "和🚀和🚀和🚀和🚀".into(), variant: String::new(), ..point }];
     for width in 60..100 {
