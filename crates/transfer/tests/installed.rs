@@ -13,7 +13,6 @@ use ascertain_netlab::store::{Fault, Kind as Asked, Misdeed, Store as Served};
 use ascertain_sys::testing::left_out;
 use ascertain_transfer::{Attempt, Block, Environment, Found, Integrity, Kind, Options, PutOptions, open};
 use common::{block, bytes, one_of_each, opened, options_for, run, start};
-use crc_fast::CrcAlgorithm::Crc64Nvme;
 use hyper::Request;
 use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 
@@ -44,7 +43,7 @@ async fn suite(found: &Found) {
     assert_eq!(store.head("wrong", &mut seen).await.unwrap(), None);
 
     let content = bytes((10 << 20) + 77);
-    let crc64 = crc_fast::checksum(Crc64Nvme, &content);
+    let crc64 = ascertain_transfer::crc64(&content);
     let upload = store.begin("whole", &once, &mut seen).await.unwrap();
     let failure = store.put_block(&upload, 0, wrong, &mut seen).await.unwrap_err();
     assert_eq!(failure.kind, Kind::Corrupted, "{failure}");

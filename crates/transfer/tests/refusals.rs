@@ -147,6 +147,9 @@ fn wrong_keys_and_buckets_are_told_apart() {
             let words = ["AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_KEY", "GOOGLE_APPLICATION_CREDENTIALS"];
             assert!(words.iter().any(|word| failure.said.contains(word)), "{failure}");
         }
+        let nobody = Options { anonymous: true, ..options_for(&running) };
+        let failure = put(&open(&address(&running, "name"), &nobody).unwrap()).unwrap_err();
+        assert!(failure.kind == Kind::Denied && failure.said.contains("without credentials"), "{failure}");
         let elsewhere = address(&running, "name").replace("bucket", "none");
         let found = open(&elsewhere, &options_for(&running)).unwrap();
         let mut failures = vec![put(&found).unwrap_err(), put_by_block(&found).unwrap_err()];

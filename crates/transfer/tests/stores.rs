@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use ascertain_netlab::store::{Dialect, Kind as Asked, Store as Served};
 use ascertain_transfer::{Attempt, Integrity, Kind, Options, PutOptions, Upload, open};
 use common::{address, block, bytes, one_of_each, opened, options_for, run, start};
-use crc_fast::CrcAlgorithm::Crc64Nvme;
 
 #[test]
 fn an_object_goes_up_and_comes_back_under_any_name() {
@@ -48,7 +47,7 @@ fn blocks_in_any_order_become_one_object_whose_sum_the_store_has_checked() {
         let running = start(Served { smallest_part_bytes: 1000, ..served });
         let store = opened(&running).store;
         let content = bytes(25_500);
-        let crc64 = crc_fast::checksum(Crc64Nvme, &content);
+        let crc64 = ascertain_transfer::crc64(&content);
         let options = PutOptions { content_type: Some("video/mp4".into()), no_clobber: true };
         run(async {
             let mut seen = Attempt::default();

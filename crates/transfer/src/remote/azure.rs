@@ -8,14 +8,13 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use crc_fast::CrcAlgorithm::Crc64Nvme;
 use hyper::Method;
 use serde::Deserialize;
 
 use super::client::Answer;
 use super::refusal::time;
 use super::site::{Ask, Headers, Site, meta};
-use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
+use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload, crc64};
 
 /// The same polynomial as S3's, its bytes the other way round.
 const CRC64: &str = "x-ms-content-crc64";
@@ -82,7 +81,7 @@ impl Store for Container {
         }
         let (answer, bytes) = self.site.range(of, range, headers, seen).await?;
         if answer.header(CRC64).is_some() {
-            self.check(&of.name, crc_fast::checksum(Crc64Nvme, &bytes), &answer)?;
+            self.check(&of.name, crc64(&bytes), &answer)?;
         }
         Ok(bytes)
     }

@@ -2,12 +2,12 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use crc_fast::CrcAlgorithm::{Crc32Iscsi, Crc64Nvme};
+use crc_fast::CrcAlgorithm::Crc32Iscsi;
 use md5::{Digest, Md5};
 
 use super::client::Answer;
 use super::site::Headers;
-use crate::{Block, Integrity};
+use crate::{Block, Integrity, crc64};
 
 pub const CRC64: &str = "x-amz-checksum-crc64nvme";
 const HASH: &str = "x-goog-hash";
@@ -43,7 +43,7 @@ impl Dialect {
             return Some(encoded(body.crc64));
         }
         // Another sum is made here, of bytes that were not changed since theirs was.
-        let is_as_read = crc_fast::checksum(Crc64Nvme, &body.bytes) == body.crc64;
+        let is_as_read = crc64(&body.bytes) == body.crc64;
         is_as_read.then(|| match self {
             Self::Google => encoded_crc32c(crc_fast::checksum(Crc32Iscsi, &body.bytes)),
             _ => BASE64_STANDARD.encode(Md5::digest(&body.bytes)),

@@ -95,10 +95,11 @@ impl Web {
 
     /// What an answer that is no success means. An address that it led to may have expired: the next try begins anew.
     async fn refused(&self, answer: Answer, seen: &mut Attempt) -> Failure {
+        let has_any = self.address.user.is_some() || self.address.query.is_some();
         let asked = Asked {
             method: &Method::GET,
             shown: &self.shown,
-            credentials: "the user and password or the signature in the address, if there are any",
+            credentials: has_any.then_some("the user, the password or the signature in the address"),
             once: false,
         };
         let led = self.led_to.lock().unwrap_or_else(PoisonError::into_inner).take().is_some();

@@ -19,8 +19,8 @@ pub struct Asked<'a> {
     pub method: &'a Method,
     /// The address without anything secret.
     pub shown: &'a str,
-    /// Where the store's credentials come from.
-    pub credentials: &'a str,
+    /// Where our credentials are from, if we have any.
+    pub credentials: Option<&'a str>,
     /// Whether it should be carried out only once.
     pub once: bool,
 }
@@ -62,7 +62,6 @@ pub fn failure(answer: &Answer, body: &str, asked: &Asked<'_>) -> Failure {
 
 impl Refusal<'_> {
     fn meaning(&self) -> (Kind, String) {
-        let credentials = self.asked.credentials;
         match self.code {
             "NoSuchBucket" | "ContainerNotFound" | "ContainerBeingDeleted" => (
                 Kind::Missing,
@@ -72,14 +71,12 @@ impl Refusal<'_> {
             "InvalidPart" | "InvalidBlockList" | "InvalidBlobOrBlock" => {
                 (Kind::Missing, "the store no longer has all blocks of this upload: it must begin anew".into())
             }
-            "InvalidAccessKeyId" => {
-                (Kind::Denied, format!("the store doesn't know the access key: look at {credentials}"))
-            }
+            "InvalidAccessKeyId" => (Kind::Denied, self.look("the store doesn't know the access key")),
             "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidAuthenticationInfo" => {
-                (Kind::Denied, self.with_clock(format!("the key is not the right one: look at {credentials}")))
+                (Kind::Denied, self.with_clock(self.look("the key is not the right one")))
             }
             "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired" => {
-                (Kind::Denied, format!("the token has expired: renew {credentials}"))
+                (Kind::Denied, self.look("the token has expired"))
             }
             "RequestTimeTooSkewed" | "RequestExpired" => (Kind::Denied, self.with_clock("set the clock".into())),
             "PermanentRedirect" | "TemporaryRedirect" | "AuthorizationHeaderMalformed" | "IncorrectEndpoint" => {
@@ -108,10 +105,11 @@ impl Refusal<'_> {
     }
 
     fn by_status(&self) -> (Kind, String) {
-        let credentials = self.asked.credentials;
         match self.status.as_u16() {
             404 | 410 => (Kind::Missing, "there is no such object".into()),
-            401 | 403 => (Kind::Denied, self.with_clock(format!("this is not allowed with {credentials}"))),
+            401 | 403 => {
+                (Kind::Denied, self.with_clock(self.look("the credentials are wrong, or not enough for this")))
+            }
             412 if self.asked.method == Method::GET => (Kind::Changed, "it has changed since it was looked at".into()),
             412 => (Kind::Changed, "there is something under this name already".into()),
             416 => (Kind::Changed, "it is shorter than it was".into()),
@@ -148,6 +146,14 @@ impl Refusal<'_> {
             Err(_) => time(text)?.duration_since(SystemTime::now()).unwrap_or_default(),
         };
         Some(wait.min(DAY))
+    }
+
+    /// What is wrong with our credentials, and where to mend it.
+    fn look(&self, what: &str) -> String {
+        match self.asked.credentials {
+            Some(place) => format!("{what}: look at {place}"),
+            None => "this is not allowed without credentials".into(),
+        }
     }
 
     /// Adds what the store's clock says of ours.

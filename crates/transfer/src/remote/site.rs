@@ -20,7 +20,7 @@ pub struct Site {
     keys: Keys,
     base: String,
     shown: String,
-    credentials: &'static str,
+    credentials: Option<&'static str>,
 }
 
 /// Names in lower case, and what each says.
@@ -48,7 +48,7 @@ impl Site {
         credentials: &'static str,
     ) -> Result<Self, Failure> {
         let base = Address::parse(base)?.trimmed().to_string();
-        let credentials = if matches!(keys, Keys::Anonymous) { "no credentials" } else { credentials };
+        let credentials = (!matches!(keys, Keys::Anonymous)).then_some(credentials);
         Ok(Self { client, keys, base, shown, credentials })
     }
 

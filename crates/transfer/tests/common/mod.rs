@@ -6,7 +6,6 @@ use std::net::TcpListener;
 use ascertain_netlab::store::{RunningStore, Store as Served};
 use ascertain_transfer::{Block, Environment, Found, Options, open};
 use bytes::Bytes;
-use crc_fast::CrcAlgorithm::Crc64Nvme;
 
 pub mod web;
 
@@ -55,7 +54,7 @@ pub fn opened(store: &RunningStore) -> Found {
 
 pub fn block(bytes: impl Into<Bytes>) -> Block {
     let bytes = bytes.into();
-    Block { crc64: crc_fast::checksum(Crc64Nvme, &bytes), bytes }
+    Block { crc64: ascertain_transfer::crc64(&bytes), bytes }
 }
 
 /// Bytes that differ everywhere.
