@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(value_name = "DEST")]
     to: String,
     #[command(flatten)]
-    moves: moves::Args,
+    moves: moves::Moving,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {

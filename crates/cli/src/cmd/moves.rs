@@ -21,7 +21,7 @@ use crate::session;
 
 /// Options of both.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct Moving {
     /// Of many, only names that match: `*.log`, `2026/**`
     #[arg(long, value_name = "PATTERN", help_heading = "What")]
     include: Vec<String>,
@@ -110,7 +110,7 @@ fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
-impl Args {
+impl Moving {
     /// What is asked for.
     pub fn asked(&self, from: &[String], to: &str, content_type: Option<String>) -> Move {
         // Beside the runs.

@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
     #[command(flatten)]
-    moves: moves::Args,
+    moves: moves::Moving,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
