@@ -65,7 +65,7 @@ impl Move {
                 [_, _, ..] if !is_folder(&to.name) => {
                     Err(Error::Request(format!("{}: the address of several files ends with a slash", to.shown)))
                 }
-                _ => Ok(mover.put_many(&from, &to, &self.many).await?),
+                _ => Ok(addressed(mover.put_many(&from, &to, &self.many).await?, &to)),
             }
         };
         let done = runtime.block_on(put);
@@ -96,7 +96,7 @@ impl Move {
             let last = from.name.rsplit('/').next().unwrap_or_default();
             let path = if to.is_dir() || self.to.ends_with('/') { to.join(last) } else { to.to_path_buf() };
             if self.many.dry_run {
-                let (name, bytes) = (from.name.clone(), 0);
+                let (name, bytes) = (from.shown.clone(), 0);
                 return Ok(vec![Outcome { path, name, bytes, done: Done::Said }]);
             }
             let moved = mover.get_file(&from, &path).await?;
@@ -163,7 +163,14 @@ fn named(place: &Place) -> Result<(), Error> {
     }
 }
 
+/// The names of objects as addresses.
+fn addressed(mut outcomes: Vec<Outcome>, place: &Place) -> Vec<Outcome> {
+    let at = place.shown.strip_suffix(&place.name).unwrap_or_default();
+    outcomes.iter_mut().for_each(|outcome| outcome.name.insert_str(0, at));
+    outcomes
+}
+
 fn outcome(path: &Path, place: &Place, moved: Moved) -> Outcome {
-    let (name, bytes) = (place.name.clone(), moved.bytes);
+    let (name, bytes) = (place.shown.clone(), moved.bytes);
     Outcome { path: path.to_path_buf(), name, bytes, done: Done::Moved(Box::new(moved)) }
 }

@@ -61,6 +61,7 @@ impl Mover {
                 let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.pilot.first().copied());
                 let crc64 = Some(crc64_of(&download.get.parts));
                 let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
+                moved.elapsed_s = elapsed_s();
                 let verified = self.verify(from, &meta, &mut moved).await;
                 verified.and_then(|()| download.publish(path, &meta, self.terms.no_clobber)).map(|()| moved)
             }
@@ -70,7 +71,7 @@ impl Mover {
         match done {
             Ok(moved) => {
                 get.journal.map_or(Ok(()), Journal::remove)?;
-                Ok(Moved { elapsed_s: elapsed_s(), ..moved })
+                Ok(moved)
             }
             Err(error) => {
                 // Of an object that has changed, or came otherwise than it was sent, nothing can be gone on with.
@@ -98,8 +99,9 @@ impl Mover {
         self.flow(&mut flow, &mut get, from, &meta).await?;
         let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.pilot.first().copied());
         let mut moved = Moved { bytes, blocks, plan, crc64: Some(crc64_of(&get.parts)), ..Moved::default() };
+        moved.elapsed_s = began.elapsed().as_secs_f64();
         self.verify(from, &meta, &mut moved).await?;
-        Ok(Moved { elapsed_s: began.elapsed().as_secs_f64(), ..moved })
+        Ok(moved)
     }
 
     /// The sum of what a store gives back.

@@ -90,7 +90,7 @@ pub struct Moved {
     pub resumed_bytes: u64,
     /// How many requests carried the rest.
     pub blocks: u64,
-    /// How long it took, with everything.
+    /// How long it took, with everything but reading it back.
     pub elapsed_s: f64,
     /// What was expected when enough had been seen; none where that never came.
     pub plan: Option<Plan>,

@@ -55,8 +55,9 @@ impl Mover {
         } else {
             self.put_blocks(&source, to, before.as_ref(), (began, latency_s)).await?
         };
+        moved.elapsed_s = began.elapsed().as_secs_f64();
         self.verify(to, &meta, &mut moved).await?;
-        Ok(Moved { elapsed_s: began.elapsed().as_secs_f64(), ..moved })
+        Ok(moved)
     }
 
     /// Puts an object by one request.

@@ -66,8 +66,9 @@ impl Mover {
                 }
             }
         };
+        moved.elapsed_s = began.elapsed().as_secs_f64();
         self.verify(to, &meta, &mut moved).await?;
-        Ok(Moved { elapsed_s: began.elapsed().as_secs_f64(), ..moved })
+        Ok(moved)
     }
 
     async fn send(
