@@ -76,7 +76,7 @@ const PARTS: &[Part] = &[
     ("unit, property, calibration and end-to-end tests", &[], || {
         tools::run("cargo", &["test", "--workspace", "--", "--quiet"])
     }),
-    ("release binary below 16 MB", &[], size),
+    ("release binary below 20 MB", &[], size),
     ("a shell script that counts for itself", &[], until_decided),
     ("evidence read by DuckDB", &[Need::Python("duckdb")], duckdb),
     ("plotted numbers recomputed from the Parquet files", &[Need::Python("duckdb")], plotted),
@@ -290,7 +290,7 @@ fn deny() -> anyhow::Result<()> {
 pub fn size() -> anyhow::Result<()> {
     let bytes = fs::metadata(tools::release_binary()?)?.len();
     println!("{:.2} MB", bytes as f64 / 1e6);
-    ensure!(bytes < 16_000_000, "the release binary has {bytes} bytes, which are to stay below 16 MB");
+    ensure!(bytes < 20_000_000, "the release binary has {bytes} bytes, which are to stay below 20 MB");
     Ok(())
 }
 

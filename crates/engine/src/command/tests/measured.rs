@@ -259,7 +259,7 @@ fn what_is_counted_is_observed_where_it_is_asked_for() {
 fn a_failure_stops_and_says_which_command() {
     let reason = failed(ending("exit 3", OnFailure::Stop));
     assert!(reason.contains("command `exit 3` ended with exit code 3"), "{reason}");
-    assert!(reason.contains("--output inherit") && reason.contains("-i"), "{reason}");
+    assert!(reason.contains("--show-output") && reason.contains("-i"), "{reason}");
     let reason = failed(ending("kill -9 $$", OnFailure::Stop));
     assert!(reason.contains("was ended by signal 9"), "{reason}");
 }
