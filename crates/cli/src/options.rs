@@ -16,7 +16,7 @@ pub struct Common {
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share, help_heading = "Judging")]
     pub error: f64,
     /// Start no new trial after that long: `30s`, `2min` [default: 30 s, or where compare can't be decided
-    /// in that as long as it takes, up to 5 min; check: 2 min; run: 45 s for each experiment; calibrate-here: 10 s]
+    /// in that as long as it takes, up to 5 min; check: 165 s; run: 45 s for each experiment; calibrate-here: 10 s]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
     pub max_time: Option<Duration>,
     /// Start no new trial after that many
