@@ -142,9 +142,14 @@ fn carry_out(
         let (sender, ended) = mpsc::channel();
         scope.spawn(move || {
             tools::IS_BESIDE.set(true);
-            let mut ran = beside.into_iter().map(|part| (one(part), tools::said_beside()));
-            // Nobody listens any more once another part has failed.
-            ran.try_for_each(|ran| sender.send(ran))
+            for part in beside {
+                let ran = one(part);
+                let has_failed = ran.is_err();
+                // Nobody listens any more once another part has failed.
+                if sender.send((ran, tools::said_beside())).is_err() || has_failed {
+                    break;
+                }
+            }
         });
         let mut keep = |(ran, said)| {
             print!("{said}");
@@ -177,12 +182,15 @@ impl Ran {
     fn of(&(name, needs, part): &Part, is_installing: bool, is_lean: bool) -> anyhow::Result<Ran> {
         tools::say(&format!("\n== {name}"))?;
         let start = Instant::now();
-        let lacking = needs.iter().find_map(|need| match is_installing {
+        // All of them, also behind one that can't be had: tests make use of each.
+        let lacking = needs.iter().filter_map(|need| match is_installing {
             true => need.meet().err(),
             false => (!need.is_met()).then(|| format!("not installed: {need}")),
         });
+        let lacking = lacking.collect::<Vec<_>>().join("; ");
         let _ = fs::remove_file(tools::left_out_list());
-        let result = lacking.map_or_else(part, |reason| Err(Error::msg(LeftOut(reason)))).map_err(Error::downcast);
+        let result = if lacking.is_empty() { part() } else { Err(Error::msg(LeftOut(lacking))) };
+        let result = result.map_err(Error::downcast);
         let is_run = result.is_ok();
         let mut left_out = BTreeSet::new();
         match result {

@@ -61,7 +61,8 @@ impl Drop for Running {
 
 #[test]
 fn it_serves_and_says_so_in_the_end() {
-    for signal in ["-INT", "-TERM"] {
+    // Not SIGINT, which is ignored below `nohup` and `&`.
+    for signal in ["-HUP", "-TERM"] {
         let running = Running::new(&[]);
         let (address, token) = (running.address, running.token());
         assert!(running.line.ends_with(&format!("ascertain run link-throughput --at listener={address}")));
@@ -105,7 +106,7 @@ fn it_stops_where_it_was_told_to() {
     assert_eq!(running.token().as_str(), "a-token-of-mine");
     let used_up = measure(&running.address, &running.token(), &Plan::default(), &|| false);
     assert!(matches!(used_up, Err(Error::Refused(Refusal::UsedUp))), "{used_up:?}");
-    assert_eq!(running.end("-INT").0, "served 0 measurements, 10.00 kB\n");
+    assert_eq!(running.end("-TERM").0, "served 0 measurements, 10.00 kB\n");
 }
 
 #[test]

@@ -24,13 +24,17 @@ impl Alphabet {
     }
 
     /// The text as it is shown: where there is only ASCII, with what is nearest for each character of ours, and as wide
-    /// wherever that can be, so that tables and plots keep their columns. Others' characters (names, commands) stay.
+    /// wherever that can be, so that tables and plots keep their columns. Others' characters (names, commands) stay, but for those that
+    /// are ours too; what programs read is never drawn like this.
     #[must_use]
     pub fn shown(self, text: &str) -> Cow<'_, str> {
         if self == Alphabet::Unicode || text.is_ascii() {
             return Cow::Borrowed(text);
         }
-        let text = text.replace(FACTOR, "e").replace(" ± ", " +-").replace('±', "+-");
+        let mut text = text.replace(" ± ", " +-").replace('±', "+-");
+        for digit in RAISED {
+            text = text.replace(&format!("{FACTOR}{digit}"), &format!("e{digit}"));
+        }
         let mut shown = String::with_capacity(text.len());
         let mut was_raised = false;
         for c in text.chars() {
@@ -97,6 +101,7 @@ mod tests {
     fn ours_is_ascii_and_others_is_theirs() {
         let shown = |text| Alphabet::Ascii.shown(text).into_owned();
         assert_eq!(shown("1.2 µs ± 0.3 · 5.136×10⁻¹⁵ … 2× 10³⁰⁰"), "1.2 us +-0.3 - 5.136e-15 ~ 2x 10^300");
+        assert_eq!(shown("resize 3×100"), "resize 3x100");
         assert_eq!(shown("└──┬ 50 %┤⠁⡀⣿⠀█ ─●─"), "+--+ 50 %|'.: # -o-");
         assert_eq!(shown("`größer`"), "`größer`");
         assert_eq!(Alphabet::Unicode.shown("1 µs"), "1 µs");

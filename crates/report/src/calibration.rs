@@ -50,7 +50,7 @@ impl Calibration {
     /// What was measured, how much two runs differ, whether they were told apart, and what a minute shows.
     pub fn sentences(&self) -> Vec<String> {
         let Calibration { pairs, elapsed_s, .. } = self;
-        let command = plain(&shortened(&quoted(&self.command)));
+        let command = plain(&shortened(&quoted(&self.command), &[]));
         let (Some(median), Some(p95)) = (self.difference_median, self.difference_p95) else {
             return vec![format!("No pair of {command} and itself was measured.")];
         };

@@ -86,8 +86,11 @@ pub(crate) fn claimed(claim: &ClaimResult) -> String {
 fn between(predicate: &str) -> Option<String> {
     let (low, high) = predicate.split_once(" and ")?;
     let ((metric, low), (of_high, high)) = (low.split_once(" >= ")?, high.split_once(" <= ")?);
-    let unit = high.split_once(' ').map_or("", |(_, unit)| unit);
-    let low = low.strip_suffix(unit).unwrap_or(low).trim_end();
+    // A unit that both have is said once.
+    let low = match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, of_high))) if unit == of_high => number,
+        _ => low,
+    };
     (metric == of_high && !high.contains(" and ")).then(|| format!("{metric} {low} to {high}"))
 }
 

@@ -10,7 +10,7 @@ mod table;
 
 use std::io::IsTerminal;
 
-use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 use crate::counters;
@@ -176,7 +176,7 @@ pub fn sentences(outcome: &Outcome, style: &Style) -> String {
     let paragraphs = outcome.claims.iter().map(|claim| {
         let name = if is_named(claim) { style.paragraph(&claim.id) } else { String::new() };
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
-        name + &brief(&marked::claim(claim), style) + &warning
+        name + &brief(&marked::claim(claim), &conditions(claim), style) + &warning
     });
     paragraphs.collect::<Vec<_>>().join("\n")
 }
@@ -188,10 +188,18 @@ pub fn explained(outcome: &Outcome, style: &Style) -> String {
     if said.is_empty() { paragraphs } else { format!("What this rests on:\n{paragraphs}") }
 }
 
-/// The sentence, with long names shortened where it takes more than two lines.
-fn brief(sentence: &str, style: &Style) -> String {
+fn conditions(claim: &ClaimResult) -> Vec<&str> {
+    let condition = |test| match test {
+        TestSpec::Predicate { predicate, .. } => Some(&**predicate),
+        TestSpec::Versus { .. } => None,
+    };
+    claim.asked.tests.iter().filter_map(condition).collect()
+}
+
+/// The sentence, with long names shortened where it takes more than two lines, but for these.
+fn brief(sentence: &str, conditions: &[&str], style: &Style) -> String {
     let whole = style.sentence(&plain(sentence));
-    if whole.lines().count() > 2 { style.sentence(&plain(&shortened(sentence))) } else { whole }
+    if whole.lines().count() > 2 { style.sentence(&plain(&shortened(sentence, conditions))) } else { whole }
 }
 
 /// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is.

@@ -33,11 +33,11 @@ pub(crate) fn with_names(plain: &str) -> String {
 }
 
 /// A sentence in which long names have their middle left out, so that it stays short; unless two of its names
-/// would look alike then.
-pub(crate) fn shortened(sentence: &str) -> String {
+/// would look alike then, or the name is of a part of `whole`: a condition, of which the middle says the most.
+pub(crate) fn shortened(sentence: &str, whole: &[&str]) -> String {
     let names = || sentence.split(NAME_START).skip(1).filter_map(|piece| piece.split_once(NAME_END));
     let mut short = sentence.to_string();
-    for (name, _) in names() {
+    for (name, _) in names().filter(|(name, _)| !whole.iter().any(|text| text.contains(name))) {
         let cut = without_middle(name);
         let is_clear = names().all(|(other, _)| other == name || without_middle(other) != cut);
         if is_clear {
@@ -211,9 +211,9 @@ mod tests {
     fn long_names_lose_their_middle_while_they_can_be_told_apart() {
         let long = |middle: &str| format!("sort --buffer-size=50% {middle} --parallel=2 numbers.txt");
         let sentence = format!("{} beats {}.", quoted(&long("")), quoted("cat"));
-        assert_eq!(plain(&shortened(&sentence)), "`sort --buffer-size=5…allel=2 numbers.txt` beats `cat`.");
+        assert_eq!(plain(&shortened(&sentence, &[])), "`sort --buffer-size=5…allel=2 numbers.txt` beats `cat`.");
         let alike = format!("{} beats {}.", quoted(&long("-n")), quoted(&long("-g")));
-        assert_eq!(shortened(&alike), alike);
+        assert_eq!(shortened(&alike, &[]), alike);
     }
 
     #[test]

@@ -419,6 +419,7 @@ fn a_range_that_a_predicate_asks_for_is_said_as_one() {
         tree_of(&many(&[claim]), |page| words(page.descendants().find(|node| is_of(node, "said")).unwrap()))
     };
     assert_eq!(claimed("time >= 25 ms and time <= 50 ms"), "time 25 to 50 ms, 90 %");
+    assert_eq!(claimed("time >= 10 ms and time <= 1 s"), "time 10 ms to 1 s, 90 %");
     assert_eq!(claimed("size >= 660 B and size <= 1.1 kB"), "size 660 B to 1.1 kB, 90 %");
     assert_eq!(claimed("rate >= 0.9 and rate <= 1"), "rate 0.9 to 1, 90 %");
     let others = ["exit == 0 and time <= 5 ms", "time >= 1 ms and time <= 5 ms and size <= 2 B"];

@@ -172,7 +172,7 @@ impl CommandLine {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,
             error => self.failed(format!("{}: {error}", self.called())),
         })?;
-        Ok((usage, LastWords::of(&prepared.said())))
+        Ok((usage, LastWords::of(&prepared.said(), self.command.stderr == Output::Inherit)))
     }
 
     /// That it failed; `how` calls it by its name.
@@ -210,7 +210,10 @@ impl CommandLine {
 }
 
 /// What a command said last: nothing where nobody listened.
-pub(super) struct LastWords(String);
+pub(super) struct LastWords {
+    said: String,
+    is_shown: bool,
+}
 
 impl LastWords {
     /// So many lines are shown,
@@ -218,22 +221,19 @@ impl LastWords {
     /// and so many characters.
     const CHARACTERS: usize = 300;
 
-    fn of(said: &[u8]) -> LastWords {
+    fn of(said: &[u8], is_shown: bool) -> LastWords {
         let said = String::from_utf8_lossy(said);
         let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(Self::LINES)..].join(" / ");
         let surplus = last.chars().count().saturating_sub(Self::CHARACTERS);
         let cut = if surplus > 0 { "…" } else { "" };
-        LastWords(
-            last.chars()
-                .skip(surplus)
-                .fold(cut.to_string(), |text, character| text + character.encode_utf8(&mut [0; 4])),
-        )
+        LastWords { said: cut.to_string() + &last.chars().skip(surplus).collect::<String>(), is_shown }
     }
 
     /// How a failure goes on: what it said, or how to hear it, which is the same for a command of a file of claims.
     pub fn or_advice(&self) -> String {
-        match &*self.0 {
+        match &*self.said {
+            "" if self.is_shown => String::new(),
             "" => "; `compare --show-output` shows what it says".into(),
             said => format!(", saying `{said}`"),
         }
