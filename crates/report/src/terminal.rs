@@ -189,11 +189,11 @@ pub fn explained(outcome: &Outcome, style: &Style) -> String {
 }
 
 fn conditions(claim: &ClaimResult) -> Vec<&str> {
-    let condition = |test| match test {
-        TestSpec::Predicate { predicate, .. } => Some(&**predicate),
+    let conditions = claim.asked.tests.iter().filter_map(|test| match test {
+        TestSpec::Predicate { predicate, .. } => Some(predicate.as_str()),
         TestSpec::Versus { .. } => None,
-    };
-    claim.asked.tests.iter().filter_map(condition).collect()
+    });
+    conditions.collect()
 }
 
 /// The sentence, with long names shortened where it takes more than two lines, but for these.
