@@ -193,3 +193,23 @@ fn a_shared_access_signature_is_enough() {
         assert_eq!(running.object("bucket", "name").unwrap(), b"x");
     }
 }
+
+#[test]
+fn keys_of_one_account_are_not_sent_to_another() {
+    let open_as = |named: &str| {
+        let environment =
+            environment(&[("AZURE_STORAGE_ACCOUNT", named), ("AZURE_STORAGE_SAS_TOKEN", "sv=1&sig=secret")]);
+        open("https://theirs.blob.core.windows.net/box/name", &Options { environment, ..Options::default() })
+    };
+    open_as("theirs").unwrap();
+    let failure = open_as("ours").unwrap_err();
+    assert!(failure.kind == Kind::Denied, "{failure}");
+}
+
+#[test]
+fn a_connection_string_goes_before_the_rest_of_the_environment() {
+    let string = "AccountName=acc;AccountKey=a2V5";
+    let variables = [("AZURE_STORAGE_CONNECTION_STRING", string), ("AZURE_STORAGE_SAS_TOKEN", "sv=1&sig=secret")];
+    let head = asked("az://box/name", Options { environment: environment(&variables), ..Options::default() });
+    assert!(header(&head, "authorization").is_some() && !head.contains("sig="), "{head}");
+}

@@ -68,6 +68,12 @@ pub fn shown(text: &str) -> String {
     if matches!(scheme, "s3" | "gs" | "az") {
         return text.into();
     }
+    // In what can't be parsed nobody knows where a password ends that has one of these in it.
+    let is_clear = !scheme.is_empty() && Url::parse(text).is_ok();
+    let has_late_user = rest.find(['/', '?', '#']).is_some_and(|end| rest[end..].contains('@'));
+    if has_late_user && !is_clear {
+        return if scheme.is_empty() { "…".into() } else { format!("{scheme}://…") };
+    }
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let authority = rest.split('/').next().unwrap_or_default();
     let rest = authority.rfind('@').map_or(rest, |at| &rest[at + 1..]);
@@ -114,6 +120,11 @@ mod tests {
         assert_eq!(shown("https://ann:secret@host/a?sig=secret#x"), "https://host/a");
         assert_eq!(shown("ann:secret@host/a?sig=secret"), "host/a");
         assert_eq!(shown("s3://bucket/what?is#this"), "s3://bucket/what?is#this");
+        assert_eq!(shown("https://host/a@b"), "https://host/a@b");
+        for end in ['/', '?', '#'] {
+            assert_eq!(shown(&format!("https://ann:se{end}cret@host/a")), "https://…");
+            assert_eq!(shown(&format!("ann:se{end}cret@host/a")), "…");
+        }
     }
 
     #[test]

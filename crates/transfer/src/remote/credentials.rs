@@ -115,9 +115,10 @@ pub fn azure(hints: AzureHints, options: &Options, client: &Client) -> Result<Az
     // A connection string for another account says nothing of this one.
     let string =
         if hints.account.is_some() && hints.account.as_deref() != part(string, "AccountName") { "" } else { string };
-    let set = |key: &str, names: &[&str]| part(string, key).or_else(|| environment.first(names)).map(String::from);
-    let account =
-        hints.account.or_else(|| set("AccountName", &["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"]));
+    // Nor do keys beside another account's name.
+    let named = environment.first(&["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"]);
+    let is_other = hints.account.as_deref().zip(named).is_some_and(|(asked, named)| !asked.eq_ignore_ascii_case(named));
+    let account = hints.account.or_else(|| part(string, "AccountName").or(named).map(String::from));
     let endpoint = hints
         .endpoint
         .or_else(|| options.endpoint_url.clone())
@@ -133,9 +134,18 @@ pub fn azure(hints: AzureHints, options: &Options, client: &Client) -> Result<Az
             return Err(denied("which account? Set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING".into()));
         }
     };
-    let key = set("AccountKey", &["AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY"]);
-    let key = key.or_else(|| (string == emulated).then(|| EMULATED_KEY.into()));
-    let sas = hints.sas.or_else(|| set("SharedAccessSignature", &["AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"]));
+    let key = part(string, "AccountKey").or_else(|| (string == emulated).then_some(EMULATED_KEY)).map(String::from);
+    let sas = hints.sas.or_else(|| part(string, "SharedAccessSignature").map(String::from));
+    // A whole source before the next: a connection string's key goes before a SAS that stands alone.
+    let (key, sas) = if key.is_some() || sas.is_some() || is_other {
+        (key, sas)
+    } else {
+        let set = |names| environment.first(names).map(String::from);
+        (
+            set(&["AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY"]),
+            set(&["AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"]),
+        )
+    };
     let fixed = |credential| Arc::new(StaticCredentialProvider::new(credential)) as _;
     let account = account.unwrap_or_default();
     let keys = if options.anonymous {

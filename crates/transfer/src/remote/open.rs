@@ -123,11 +123,15 @@ fn is_bucket(name: &str) -> bool {
     fits && name.bytes().any(|byte| byte.is_ascii_alphanumeric())
 }
 
+/// Where Azure keeps accounts: credentials are for these alone, and not for whoever has a name that looks like it.
+const CLOUDS: [&str; 4] =
+    ["blob.core.windows.net", "blob.core.chinacloudapi.cn", "blob.core.usgovcloudapi.net", "blob.core.cloudapi.de"];
+
 /// The account and the path of an address of Azure's blobs.
 fn account(base: &str) -> Option<(&str, &str)> {
     let (host, path) = base.strip_prefix("https://")?.split_once('/')?;
     let (account, rest) = host.split_once('.')?;
-    (rest.starts_with("blob.core.") && !account.is_empty()).then_some((account, path))
+    (CLOUDS.contains(&rest) && !account.is_empty()).then_some((account, path))
 }
 
 fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure> {
@@ -180,4 +184,23 @@ fn azure(container: &str, hints: AzureHints, options: &Options, client: Client) 
     let base = format!("{}/{container}", Address::parse(&account.endpoint)?.trimmed());
     let words = "AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or the connection string";
     Ok(Container::new(Site::new(client, &base, format!("az://{container}"), account.keys, words)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_at_azure_and_nowhere_else() {
+        assert_eq!(account("https://acc.blob.core.windows.net/box/name"), Some(("acc", "box/name")));
+        for other in [
+            "https://acc.blob.core.example.com/box/name",
+            "https://acc.blob.core.windows.net.example.com/box/name",
+            "https://acc.blob.core.windows.net:8443/box/name",
+            "https://.blob.core.windows.net/box/name",
+            "http://acc.blob.core.windows.net/box/name",
+        ] {
+            assert_eq!(account(other), None, "{other}");
+        }
+    }
 }

@@ -161,7 +161,8 @@ impl Store for Bucket {
         }
         let made: Made = self.parsed(name, &text)?;
         let said = self.dialect.sum_in(&answer).or(made.checksum.filter(|_| self.dialect == Dialect::S3));
-        self.check(name, &sum, said.as_deref())?;
+        // The upload is used up: trying again would only hear that there is none.
+        self.check(name, &sum, said.as_deref()).map_err(|failure| Failure { kind: Kind::Fatal, ..failure })?;
         let bytes = tokens.iter().map(|token| token.bytes).sum();
         Ok(Meta { etag: made.etag, crc64: said.is_some().then_some(crc64), ..meta(name, bytes, &answer) })
     }
