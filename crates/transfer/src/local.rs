@@ -1,7 +1,7 @@
 //! Files of this machine as a store: below one folder, each whole or not there.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,8 @@ impl Local {
         if !folder.is_dir() {
             return Err(Failure { kind: Kind::Missing, said: format!("no such upload: {}", folder.display()) });
         }
-        let whole = folder.join("whole");
+        // One for each attempt: one that was given up may still be writing, and would leave a hole in another's file.
+        let whole = folder.join(format!("whole-{:x}", UPLOADS.fetch_add(1, Ordering::Relaxed)));
         let joined = || {
             let mut file = File::create(&whole)?;
             for block in blocks {
@@ -124,6 +125,14 @@ fn block_name(block: &str) -> io::Result<&str> {
     if is_index { Ok(block) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "no such block")) }
 }
 
+/// Whether it is one of our folders of blocks, and not somebody's own that is called like one.
+fn is_unfinished(folder: &str) -> bool {
+    let middle = folder.strip_prefix('.').and_then(|rest| rest.strip_suffix(UNFINISHED));
+    let Some((name, id)) = middle.and_then(|middle| middle.rsplit_once('.')) else { return false };
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    !name.is_empty() && id.split('-').count() == 3 && id.split('-').all(is_number)
+}
+
 fn meta_of(name: &str, metadata: &fs::Metadata) -> Meta {
     let etag = format!("{:x}-{:x}-{:x}.{:09}", metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
     Meta {
@@ -157,7 +166,7 @@ pub(crate) fn walk(
             return Err((path, error));
         };
         let kind = entry.file_type().map_err(|error| (path.clone(), error))?;
-        if kind.is_dir() && !name.ends_with(UNFINISHED) {
+        if kind.is_dir() && !is_unfinished(&name) {
             walk(&path, &format!("{prefix}{name}/"), found)?;
         } else if !kind.is_dir() {
             match fs::metadata(&path) {
@@ -247,7 +256,13 @@ impl Store for Local {
         apart(seen, move || {
             let folder = local.blocks(&upload)?;
             let path = folder.join(index.to_string());
-            fs::write(&path, &body.bytes).map_err(|error| failure("can't write", &path, &error))?;
+            let written = || {
+                let mut file = File::create(&path)?;
+                file.write_all(&body.bytes)?;
+                // A journal is going to say that it is there, after a power failure too.
+                file.sync_data()
+            };
+            written().map_err(|error| failure("can't write", &path, &error))?;
             Ok(index.to_string())
         })
         .await
@@ -280,5 +295,44 @@ impl Store for Local {
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure> {
         let (local, prefix) = (self.clone(), prefix.to_string());
         apart(seen, move || local.find(&prefix)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_unfinished_uploads_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = Local::new(folder.path());
+        let (upload, blocks) = local.new_upload("mine/a.b").unwrap();
+        fs::write(blocks.join("0"), b"x").unwrap();
+        for theirs in ["new.upload", ".upload", ".cache.upload", ".a.1-2.upload"] {
+            fs::create_dir(folder.path().join(theirs)).unwrap();
+            fs::write(folder.path().join(theirs).join("x"), b"x").unwrap();
+        }
+        let names = |found: Vec<Meta>| found.into_iter().map(|meta| meta.name).collect::<Vec<_>>();
+        let found = names(local.find("").unwrap());
+        assert_eq!(found, [".a.1-2.upload/x", ".cache.upload/x", ".upload/x", "new.upload/x"]);
+        local.assemble(&upload, &["0".into()], &PutOptions::default()).unwrap();
+        assert_eq!(names(local.find("mine").unwrap()), ["mine/a.b"]);
+    }
+
+    /// An attempt to put the blocks together that was given up goes on writing, while another one is done.
+    #[test]
+    fn what_an_earlier_attempt_still_writes_to_is_not_published() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = Local::new(folder.path());
+        let (upload, blocks) = local.new_upload("a").unwrap();
+        fs::write(blocks.join("0"), b"right").unwrap();
+        let before: Vec<_> = fs::read_dir(&blocks).unwrap().map(|entry| entry.unwrap().path()).collect();
+        local.assemble(&upload, &["1".into()], &PutOptions::default()).unwrap_err();
+        let mut now = fs::read_dir(&blocks).unwrap().map(|entry| entry.unwrap().path());
+        let begun = now.find(|path| !before.contains(path)).unwrap();
+        let writing = fs::OpenOptions::new().write(true).open(begun).unwrap();
+        local.assemble(&upload, &["0".into()], &PutOptions::default()).unwrap();
+        writing.write_all_at(b"wrong", 0).unwrap();
+        assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"right");
     }
 }
