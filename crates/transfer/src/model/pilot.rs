@@ -137,6 +137,8 @@ pub struct Pilot {
     /// The integral of `under_way` over time, up to `at_s`.
     area: f64,
     at_s: f64,
+    /// When it was last asked for less.
+    slowed_s: f64,
     count: usize,
     first: Option<Plan>,
     plan: Option<Plan>,
@@ -168,6 +170,7 @@ impl Pilot {
             most_under_way: 0,
             area: 0.0,
             at_s: 0.0,
+            slowed_s: f64::NEG_INFINITY,
             count: 0,
             first: None,
             plan: None,
@@ -244,8 +247,13 @@ impl Pilot {
         }
     }
 
-    /// The store asked for less: fewer at once from now on.
-    pub fn slow_down(&mut self) {
+    /// The store asked for less, over this block: fewer at once from now on. Blocks that were under way when it last
+    /// did were turned away together, and count once.
+    pub fn slow_down(&mut self, ticket: &Ticket) {
+        if ticket.began_s < self.slowed_s {
+            return;
+        }
+        self.slowed_s = self.at_s;
         self.room.max_concurrency = (self.under_way * 3 / 4).clamp(1, self.room.max_concurrency);
         self.shape.concurrency = self.shape.concurrency.min(self.room.max_concurrency);
     }
@@ -318,5 +326,35 @@ impl Pilot {
         let has_new = self.shape.concurrency > self.most_under_way;
         let fresh_s = if has_new { link.fresh_s } else { 0.0 };
         now_s + link.fixed_s / 2.0 + fresh_s + link.streaming_s(rest, self.shape, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Integrity, Limits};
+
+    #[test]
+    fn a_burst_of_refusals_counts_once() {
+        let limits = Limits {
+            min_block_bytes: 1,
+            max_block_bytes: 1 << 40,
+            max_blocks: 10_000,
+            max_put_bytes: 1 << 40,
+            integrity: Integrity::Blocks,
+        };
+        let room = Room { limits, memory_bytes: 1 << 30, max_concurrency: 64 };
+        let mut pilot = Pilot::new(1 << 40, room, Some(0.1), 0);
+        pilot.probe.script.clear();
+        pilot.probe.left_bytes = 0;
+        let burst = |pilot: &mut Pilot, now_s: f64| {
+            let tickets: Vec<Ticket> = std::iter::from_fn(|| pilot.take(now_s)).collect();
+            for ticket in &tickets {
+                pilot.done(ticket, now_s + 0.5, None);
+                pilot.slow_down(ticket);
+            }
+            tickets.len()
+        };
+        assert_eq!([burst(&mut pilot, 0.0), burst(&mut pilot, 1.0), burst(&mut pilot, 2.0)], [64, 47, 34]);
     }
 }

@@ -67,7 +67,7 @@ impl Flow {
             work.finish(piece, done)?;
             self.pilot.done(&ticket, self.now_s(), went.straight);
             if went.slow_down {
-                self.pilot.slow_down();
+                self.pilot.slow_down(&ticket);
             }
             (self.done_bytes, self.blocks) = (self.done_bytes + piece.bytes, self.blocks + 1);
             let (done_bytes, elapsed_s, plan) = (self.done_bytes, self.now_s(), self.pilot.plan());
