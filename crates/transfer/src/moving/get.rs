@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::flow::{Flow, Work};
 use super::patience::Went;
@@ -85,6 +85,14 @@ impl Mover {
         }
     }
 
+    /// How many bytes an object has.
+    ///
+    /// # Errors
+    /// When there is no such object, or it can't be read.
+    pub async fn size(&self, from: &Place) -> Result<u64, Error> {
+        Ok(self.existing(from).await?.0.bytes)
+    }
+
     /// Gets an object into a stream: ranges in parallel, handed on in their order.
     ///
     /// # Errors
@@ -106,7 +114,10 @@ impl Mover {
 
     /// The sum of what a store gives back.
     pub(super) async fn read_back(&self, from: &Place, meta: &Meta) -> Result<u64, Error> {
-        let mut get = Get::new(from, meta, Sink::Nowhere, self.gate());
+        // With room of its own: who has it read back may hold what room there is.
+        let mut gate = self.gate();
+        gate.memory = Arc::new(Semaphore::new(gate.units as usize));
+        let mut get = Get::new(from, meta, Sink::Nowhere, gate);
         let mut flow = Flow::from_start(self.pilot(from, meta, meta.bytes, 0.0), Instant::now());
         // It is not told of: the same bytes would be counted twice.
         flow.run(&mut get, &self.stop, &(), (&from.name, meta.bytes)).await?;
@@ -114,10 +125,11 @@ impl Mover {
     }
 
     async fn existing(&self, from: &Place) -> Result<(Meta, f64), Error> {
-        match self.head(from).await? {
+        // Who may not read can't get: here that is said, and not taken for nothing.
+        match self.ask_head(from).await? {
             (Some(meta), latency_s) => Ok((meta, latency_s)),
             (None, _) => {
-                let said = format!("{}: there is no such object, or it can't be read", from.shown);
+                let said = format!("{}: there is no such object", from.shown);
                 Err(Failure { kind: Kind::Missing, said }.into())
             }
         }
@@ -167,7 +179,9 @@ impl Mover {
             Some(folder) => Some(Journal::open(folder, &source.place, &destination.place)?),
             None => None,
         };
-        if let Some((journal, recorded)) = opened.as_mut().filter(|_| self.terms.fresh) {
+        // Of an object that nothing identifies nobody can say that it is still the same.
+        let is_fresh = self.terms.fresh || source.version.is_none();
+        if let Some((journal, recorded)) = opened.as_mut().filter(|_| is_fresh) {
             *recorded = Recorded::default();
             journal.clear()?;
         }

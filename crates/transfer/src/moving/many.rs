@@ -1,6 +1,6 @@
 //! Many files in one go. Nothing is ever removed: this is no synchronisation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,10 @@ use crate::store::{Attempt, Kind};
 
 /// Files of at least so many bytes go one after the other, each with many blocks at once; smaller ones together.
 const LARGE_BYTES: u64 = 8 << 20;
+
+/// A listing is many requests, one behind the other, and nobody knows how many: it counts as so many bytes, and may
+/// take as long as it likes. Each of its requests is given up by itself where nothing moves.
+const LISTING: u64 = 1 << 40;
 
 /// What is to be moved of many files.
 #[derive(Clone, Debug, Default)]
@@ -105,14 +109,23 @@ impl Mover {
             let mut seen = Attempt::default();
             (from.store.list(&from.name, &mut seen).await, seen)
         };
-        let (found, _) = self.ask(Kind::Transient(None), request).await?;
+        let (found, _) = tokio::select! {
+            asked = self.patience.ask(LISTING, Kind::Transient(None), request) => asked?,
+            () = self.stop.asked() => return Err(Error::Stopped),
+        };
         let mut pairs: Vec<Pair> = Vec::new();
+        let mut taken = BTreeSet::new();
         for meta in found {
             let rest = meta.name.strip_prefix(&from.name).unwrap_or(&meta.name).trim_start_matches('/');
             // An empty object of that name stands for a folder in some tools.
             let is_marker = (rest.is_empty() || rest.ends_with('/')) && meta.bytes == 0;
             if !is_marker && many.filter.takes(rest) {
-                pairs.push((beneath(folder, rest)?, meta.name, meta.bytes));
+                let path = beneath(folder, rest)?;
+                // As `dir/x` and `dir//x`, below `dir`.
+                if !taken.insert(path.clone()) {
+                    return Err(Error::Request(format!("two objects would both be {}", path.display())));
+                }
+                pairs.push((path, meta.name, meta.bytes));
             }
         }
         Ok(self.carry_out(Way::Get, from, pairs, many.dry_run).await)

@@ -223,20 +223,24 @@ impl Mover {
     /// What there is under a name, and how long it took to ask. Who may write but not read is told of nothing.
     async fn head(&self, place: &Place) -> Result<(Option<Meta>, f64), Error> {
         let began = Instant::now();
-        let asked = self.ask(Kind::Transient(None), || async {
-            let mut seen = Attempt::default();
-            (place.store.head(&place.name, &mut seen).await, seen)
-        });
-        match asked.await {
-            Ok((meta, went)) => {
-                let connecting_s = went.straight.flatten().unwrap_or(0.0);
-                Ok((meta, began.elapsed().as_secs_f64() - connecting_s))
-            }
+        match self.ask_head(place).await {
             Err(Error::Store(failure)) if failure.kind == Kind::Denied && !self.terms.no_clobber => {
                 Ok((None, began.elapsed().as_secs_f64()))
             }
-            Err(error) => Err(error),
+            asked => asked,
         }
+    }
+
+    /// The same for who must be able to read.
+    async fn ask_head(&self, place: &Place) -> Result<(Option<Meta>, f64), Error> {
+        let began = Instant::now();
+        let request = || async {
+            let mut seen = Attempt::default();
+            (place.store.head(&place.name, &mut seen).await, seen)
+        };
+        let (meta, went) = self.ask(Kind::Transient(None), request).await?;
+        let connecting_s = went.straight.flatten().unwrap_or(0.0);
+        Ok((meta, began.elapsed().as_secs_f64() - connecting_s))
     }
 
     /// A request without a block.

@@ -17,6 +17,8 @@ const ATTEMPTS: u32 = 8;
 const LONGEST: Duration = Duration::from_secs(20);
 /// A store that wants to be left alone for longer is not waited for.
 const LONGEST_ASKED: Duration = Duration::from_secs(300);
+/// What can't simply be repeated is waited for so many times longer.
+const FINAL: u32 = 5;
 /// What is slower than that is taken for broken.
 const LEAST_BYTES_PER_S: u64 = 16 << 10;
 
@@ -61,7 +63,8 @@ impl Patience {
     where
         F: Future<Output = (Result<T, Failure>, Attempt)>,
     {
-        let limit = self.timeout + Duration::from_secs(bytes / LEAST_BYTES_PER_S);
+        let longer = if silent == Kind::Unanswered { FINAL } else { 1 };
+        let limit = self.timeout.saturating_mul(longer) + Duration::from_secs(bytes / LEAST_BYTES_PER_S);
         let mut slow_down = false;
         for attempt in 1.. {
             let (answer, seen) = match timeout(limit, pin!(request())).await {
@@ -100,6 +103,11 @@ impl Patience {
         let may = self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
         self.retried.fetch_add(u64::from(may), Ordering::Relaxed);
         may
+    }
+
+    /// Waits before something is tried again for the n-th time.
+    pub async fn wait(&self, attempt: u32) {
+        sleep(self.back_off(attempt)).await;
     }
 
     /// Twice as long each time, give or take a half, so that those who were turned away together do not come together.

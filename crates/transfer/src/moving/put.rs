@@ -18,7 +18,11 @@ use crate::store::{Attempt, Block, Failure, Kind, Meta, PutOptions, Upload};
 /// A file of so many bytes is not cut up, for begin and commit would cost more.
 const SINGLE_BYTES: u64 = 512 << 10;
 /// How often an answer that was lost is looked up.
-const LOOKS: u32 = 3;
+const LOOKS: u32 = 8;
+
+/// Blocks are put together so many times faster than the slowest are sent, at least: a second attempt while the first
+/// goes on would only be in its way.
+const TOGETHER: u64 = 256;
 
 /// What is sent: bytes that lie in a file, or in memory.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +88,7 @@ impl Mover {
         F: Future<Output = Result<(Meta, Went), Failure>>,
     {
         let mut was_lost = false;
-        for _ in 0..LOOKS {
+        for look in 1.. {
             let failure = tokio::select! {
                 made = carry_out() => match made {
                     Ok((meta, _)) => return Ok(meta),
@@ -99,12 +103,19 @@ impl Mover {
             }
             match self.look_up(to, sum, before).await? {
                 Some(meta) => return Ok(meta),
+                None if look >= LOOKS => {
+                    let said = format!("{} ({LOOKS} answers in a row were lost, and nothing was stored)", failure.said);
+                    return Err(Failure { said, ..failure }.into());
+                }
                 None if is_echo || !self.patience.may_retry() => return Err(failure.into()),
                 None => was_lost = true,
             }
+            tokio::select! {
+                () = self.patience.wait(look) => {}
+                () = self.stop.asked() => return Err(Error::Stopped),
+            }
         }
-        let said = format!("{}: {LOOKS} answers in a row were lost, and nothing was stored", to.shown);
-        Err(Failure { kind: Kind::Fatal, said }.into())
+        unreachable!("looks end")
     }
 
     /// What is there now, if it is what was sent.
@@ -277,7 +288,8 @@ impl Mover {
             let mut seen = Attempt::default();
             (to.store.commit(upload, &tokens, sum.crc64, options, &mut seen).await, seen)
         };
-        self.settle(to, sum, before, || self.patience.ask(0, Kind::Unanswered, request)).await
+        let bytes = sum.bytes / TOGETHER;
+        self.settle(to, sum, before, || self.patience.ask(bytes, Kind::Unanswered, request)).await
     }
 
     /// Compares what is stored with what was sent: what the store says of it, and, if asked, what it gives back.

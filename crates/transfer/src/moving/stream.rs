@@ -49,6 +49,7 @@ impl Mover {
         let (mut moved, meta) = if is_all && first.bytes.len() as u64 <= limits.max_put_bytes {
             let (bytes, crc64) = (first.bytes.len() as u64, Some(first.crc64));
             let meta = self.put_block(to, first, before.as_ref()).await?;
+            drop(permit);
             (Moved { bytes, blocks: 1, crc64, ..Moved::default() }, meta)
         } else {
             let options = self.put_options(&to.name);

@@ -101,10 +101,40 @@ fn an_answer_that_was_lost_is_looked_up_and_never_blindly_repeated() {
             // Nobody ever hears anything.
             let store = Memory { knows_crc64, ..Memory::new(ANY) };
             store.script(move |call, _| is_final(call).then_some(Fault::Fails(Kind::Unanswered)));
-            run(mover(terms()).put_file(&path, &store.place("a"))).unwrap_err();
+            let error = run(mover(terms()).put_file(&path, &store.place("a"))).unwrap_err();
+            assert!(error.to_string().contains("failed as the script says (8 answers"), "{error}");
             assert!(store.bytes("a").is_none());
         }
     }
+}
+
+/// Who waits for room that he holds himself waits for ever.
+#[test]
+fn what_is_read_back_has_room_of_its_own() {
+    async fn in_time<T>(work: impl Future<Output = Result<T, Error>>) -> T {
+        tokio::time::timeout(Duration::from_secs(60), work).await.unwrap().unwrap()
+    }
+    let (_folder, path, content) = file(400_000);
+    for verify in [true, false] {
+        let terms = Terms { verify, memory_bytes: 100_000, ..terms() };
+        let store = Memory { knows_crc64: false, ..Memory::new(ANY) };
+        run(in_time(mover(terms.clone()).put_stream(&content[..], &store.place("a"))));
+        assert_eq!(store.bytes("a").unwrap(), content);
+        store.script(|call, _| (call == Call::Put).then_some(Fault::Loses(Kind::Unanswered)));
+        run(in_time(mover(terms.clone()).put_file(&path, &store.place("b"))));
+        assert_eq!(store.bytes("b").unwrap(), content);
+    }
+}
+
+/// Whoever may not read is told so, and not that there is nothing.
+#[test]
+fn a_get_that_is_denied_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Memory::new(ANY);
+    store.insert("a", b"a");
+    store.script(|call, _| (call == Call::Head).then_some(Fault::Fails(Kind::Denied)));
+    let error = run(mover(terms()).get_file(&store.place("a"), &folder.path().join("a"))).unwrap_err();
+    assert!(matches!(&error, Error::Store(Failure { kind: Kind::Denied, .. })), "{error}");
 }
 
 #[test]

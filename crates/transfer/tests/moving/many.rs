@@ -114,3 +114,25 @@ fn ten_thousand_files() {
     assert_eq!((put.len(), failed(&put)), (10_000, vec![]));
     assert!((0..10_000).all(|index| store.bytes(&format!("n/file {index}")).unwrap() == index.to_string()));
 }
+
+#[test]
+fn two_objects_do_not_become_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Memory::new(ANY);
+    store.insert("dir/x", b"one");
+    store.insert("dir//x", b"other");
+    let error = run(Arc::new(mover(terms())).get_many(&store.place("dir"), folder.path(), &Many::default()));
+    assert!(error.unwrap_err().to_string().contains("two objects would both be"));
+    assert!(super::names(folder.path()).is_empty());
+}
+
+#[test]
+fn a_listing_may_take_longer_than_a_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Memory::new(ANY);
+    store.insert("p/a", b"a");
+    let mover = Arc::new(super::mover(Terms { timeout: std::time::Duration::ZERO, ..terms() }));
+    let dry = Many { dry_run: true, ..Many::default() };
+    let got = run(mover.get_many(&store.place("p/"), folder.path(), &dry)).unwrap();
+    assert_eq!(got.len(), 1);
+}
