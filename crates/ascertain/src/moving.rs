@@ -96,7 +96,7 @@ impl Move {
             let last = from.name.rsplit('/').next().unwrap_or_default();
             let path = if to.is_dir() || self.to.ends_with('/') { to.join(last) } else { to.to_path_buf() };
             if self.many.dry_run {
-                let (name, bytes) = (from.shown.clone(), 0);
+                let (name, bytes) = (from.shown.clone(), mover.size(&from).await?);
                 return Ok(vec![Outcome { path, name, bytes, done: Done::Said }]);
             }
             let moved = mover.get_file(&from, &path).await?;

@@ -50,7 +50,8 @@ pub struct Moving {
     /// No faster than that: `10MB/s`, `100Mbit/s`
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "How")]
     limit: Option<u64>,
-    /// Leave others on the same path alone: add no more than that to its latency
+    /// Leave others on the same path alone: add no more than that to its latency (not for what one request sends, nor
+    /// for standard input)
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "20ms",
           value_parser = duration, help_heading = "How")]
     gentle: Option<Duration>,
@@ -165,7 +166,7 @@ impl Moving {
         let moved = if way == Way::Put { asked.put(context) } else { asked.get(context) };
         let outcomes = match moved {
             Ok(outcomes) => outcomes,
-            Err(error) => return self.failed(&asked.terms, error),
+            Err(error) => return self.failed(asked, error),
         };
         for outcome in &outcomes {
             if let Done::Failed(error) = &outcome.done {
@@ -191,15 +192,20 @@ impl Moving {
     }
 
     /// Says why nothing was moved, and how it goes on.
-    fn failed(&self, terms: &Terms, error: Error) -> anyhow::Result<Ending> {
-        let goes_on = if terms.journals.is_some() { "; the same command goes on with it" } else { "" };
+    fn failed(&self, asked: &Move, error: Error) -> anyhow::Result<Ending> {
+        // A stream can't be had again, and has no journal.
+        let is_stream = asked.to == STANDARD || asked.from == [STANDARD];
+        let is_kept = asked.terms.journals.is_some() && !is_stream;
+        let goes_on = if is_kept { "; the same command goes on with it" } else { "" };
         match error {
             Error::Stopped => {
                 output::note(&format!("interrupted{goes_on}"));
                 Ok(Ending::Interrupted)
             }
             Error::Store(_) | Error::Corrupted { .. } | Error::SourceChanged { .. } => {
-                let is_kept = matches!(&error, Error::Store(failure) if failure.kind != Kind::Missing);
+                // Of what is gone or has changed nothing is kept.
+                let is_gone = |kind| matches!(kind, Kind::Missing | Kind::Changed);
+                let is_kept = matches!(&error, Error::Store(failure) if !is_gone(failure.kind));
                 output::note(&format!("error: {error}{}", if is_kept { goes_on } else { "" }));
                 Ok(Ending::TargetFailed)
             }
