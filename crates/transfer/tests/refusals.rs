@@ -316,3 +316,20 @@ fn a_checksum_that_the_store_disagrees_with_is_found_here() {
         assert_eq!(failure.kind, Kind::Corrupted, "{failure}");
     }
 }
+
+/// Trying again would hear that there is no such upload, and hide what happened.
+#[test]
+fn a_wrong_sum_of_what_was_made_is_not_tried_again() {
+    let web = Web::start(|_, _| {
+        let made = "<CompleteMultipartUploadResult><ETag>1</ETag></CompleteMultipartUploadResult>";
+        answer("200 OK", "x-amz-checksum-crc64nvme: AAAAAAAAAAA=\r\n", made.as_bytes())
+    });
+    let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+    let found = open("s3://bucket/name", &options).unwrap();
+    let upload = ascertain_transfer::Upload { name: "name".into(), id: "id".into() };
+    let tokens = ["9 AAAAAAAAAAA= x".into()];
+    let (mut seen, options) = (Attempt::default(), PutOptions::default());
+    let commit = found.store.commit(&upload, &tokens, 1, &options, &mut seen);
+    let failure = run(commit).unwrap_err();
+    assert_eq!(failure.kind, Kind::Fatal, "{failure}");
+}

@@ -68,6 +68,8 @@ pub struct Memory {
     pub script: Arc<Mutex<Script>>,
     pub limits: Limits,
     pub knows_crc64: bool,
+    /// Whether it says what changes when an object does.
+    pub identifies: bool,
 }
 
 impl fmt::Debug for Memory {
@@ -98,7 +100,7 @@ impl Memory {
         };
         let script: Script = Box::new(|_, _| None);
         let (state, script) = (Arc::new(Mutex::new(state)), Arc::new(Mutex::new(script)));
-        Self { state, script, limits, knows_crc64: true }
+        Self { state, script, limits, knows_crc64: true, identifies: true }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -140,8 +142,10 @@ impl Memory {
         Meta {
             name: name.into(),
             bytes: object.bytes.len() as u64,
-            etag: Some(object.version.to_string()),
-            modified: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000 + object.version)),
+            etag: self.identifies.then(|| object.version.to_string()),
+            modified: self
+                .identifies
+                .then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000 + object.version)),
             crc64: self.knows_crc64.then(|| crc64(&object.bytes)),
         }
     }
@@ -219,7 +223,7 @@ impl Store for Memory {
 
     async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
         let get = |_: &Self, state: &mut State, is_changed| match state.objects.get(&of.name) {
-            Some(object) if of.etag.as_deref() == Some(&object.version.to_string()) => {
+            Some(object) if of.etag.as_ref().is_none_or(|etag| *etag == object.version.to_string()) => {
                 let part = object.bytes.slice(range.start as usize..range.end as usize);
                 Ok(changed(part, is_changed))
             }

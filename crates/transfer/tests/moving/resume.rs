@@ -86,6 +86,27 @@ fn a_get_goes_on_and_asks_only_for_what_had_not_come() {
     }
 }
 
+/// The other half would be of another object.
+#[test]
+fn what_nothing_identifies_is_got_from_the_beginning() {
+    let (folder, _, content) = file(6_000_000);
+    let target = folder.path().join("target");
+    let store = Memory { knows_crc64: false, identifies: false, ..Memory::new(ANY) };
+    store.insert("a", &vec![7; content.len()]);
+    let (stop, mut gets) = (Stop::default(), 0);
+    let token = stop.clone();
+    store.script(move |call, _| {
+        gets += usize::from(matches!(call, Call::Get(_)));
+        (gets > 30).then(|| token.ask()).map(|()| Fault::Hangs)
+    });
+    let broken = Mover::new(journalled(folder.path()), stop, Box::new(()));
+    run(broken.get_file(&store.place("a"), &target)).unwrap_err();
+    store.script(|_, _| None);
+    store.insert("a", &content);
+    let moved = run(mover(journalled(folder.path())).get_file(&store.place("a"), &target)).unwrap();
+    assert!(moved.resumed_bytes == 0 && fs::read(&target).unwrap() == content);
+}
+
 #[test]
 fn a_side_that_changed_is_refused_until_it_is_begun_anew() {
     let (folder, path, _) = file(3_000_000);
