@@ -336,6 +336,9 @@ fn a_listener_has_its_limits() {
         assert!(matches!(error, Error::Refused(Refusal::UsedUp)), "{error}");
         assert_eq!(listener.served().bytes, limits.bytes);
     }
+    // It is said before there are flows, and not only when something has come by them.
+    let mut client = Client::new(&listener, &Plan::default());
+    assert_eq!(next(&mut client.0), Message::Refused(Refusal::UsedUp));
 }
 
 #[test]
