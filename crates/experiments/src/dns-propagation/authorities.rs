@@ -50,13 +50,18 @@ pub fn authorities(name: &Name, follows_aliases: bool, resolver: SocketAddr) -> 
     };
     let mut servers = Vec::new();
     for host in hosts {
-        let addresses = |kind| Ok::<_, String>(ask(&host, kind)?.values.iter().find_map(address));
-        let address = match addresses(RecordType::A)? {
-            Some(address) => Some(address),
-            None => addresses(RecordType::AAAA)?,
-        };
-        let address = address.ok_or_else(|| format!("{host}, a server of {zone}, has no address"))?;
-        servers.push((host.to_ascii().trim_end_matches('.').to_string(), SocketAddr::new(address, PORT)));
+        let addresses = |kind| Ok::<_, String>(ask(&host, kind)?.values.iter().filter_map(address).collect::<Vec<_>>());
+        let mut of_host = addresses(RecordType::A)?;
+        if of_host.is_empty() {
+            of_host = addresses(RecordType::AAAA)?;
+        }
+        if of_host.is_empty() {
+            return Err(format!("{host}, a server of {zone}, has no address"));
+        }
+        let text = host.to_ascii().trim_end_matches('.').to_string();
+        // What stands at each is a server of its own, and has a name of its own here.
+        let called = |ip: &IpAddr| if of_host.len() == 1 { text.clone() } else { format!("{text} {ip}") };
+        servers.extend(of_host.iter().map(|ip| (called(ip), SocketAddr::new(*ip, PORT))));
     }
     Ok(Authorities { name, zone, servers })
 }
@@ -190,11 +195,13 @@ pub mod tests {
             ("example.net.", NS, "ns2.example.com."),
             ("ns1.example.net.", A, "192.0.2.1"),
             ("ns2.example.com.", A, "192.0.2.2"),
+            ("ns2.example.com.", A, "192.0.2.3"),
         ];
         let found = authorities(&name("_acme-challenge.www.example.org."), true, resolver(&known, 100)).unwrap();
         assert_eq!((found.name, found.zone), (name("here.example.net."), name("example.net.")));
         let at = |host: u8| SocketAddr::from(([192, 0, 2, host], PORT));
-        assert_eq!(found.servers, [("ns1.example.net".into(), at(1)), ("ns2.example.com".into(), at(2))]);
+        let servers = [("ns1.example.net", 1), ("ns2.example.com 192.0.2.2", 2), ("ns2.example.com 192.0.2.3", 3)];
+        assert_eq!(found.servers, servers.map(|(name, host)| (name.into(), at(host))));
     }
 
     #[test]
