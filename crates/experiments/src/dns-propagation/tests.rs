@@ -287,6 +287,27 @@ fn what_a_killed_run_has_left_is_taken_away() {
     }
 }
 
+/// `clean` has locked a note that is empty so far, and takes it away as one of a run that is over.
+#[test]
+fn a_note_that_is_taken_away_too_early_is_made_anew() {
+    let notes = tempfile::tempdir().unwrap();
+    let name = Name::from_ascii("a.example.").unwrap();
+    let record = Record { zone: name.base_name(), name, text: "text".into() };
+    let path = notes.path().join(format!("text-{}", std::process::id()));
+    let of_clean = fs::File::create(&path).unwrap();
+    of_clean.lock().unwrap();
+    thread::scope(|scope| {
+        let note = scope.spawn(|| Note::new(notes.path(), "exec /bin/false", &record).unwrap());
+        // It is likely to wait for the lock by then, and it is no matter if it does not.
+        thread::sleep(5 * LOOK);
+        fs::remove_file(&path).unwrap();
+        drop(of_clean);
+        let note = note.join().unwrap();
+        assert!(path.exists());
+        note.done().unwrap();
+    });
+}
+
 /// The program writes down what it is told; somebody reads that, and changes the zone.
 #[test]
 fn a_program_changes_a_zone() {
