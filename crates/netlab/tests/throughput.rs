@@ -295,6 +295,21 @@ fn datagrams_go_only_where_the_client_is() {
     assert_eq!(elsewhere.recv(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
+/// What came before would be counted in the first interval.
+#[test]
+fn nothing_is_sent_before_it_begins() {
+    let listener = listener();
+    let mut client = Client::new(&listener, &Plan::default());
+    let mut flow = TcpStream::connect(listener.address()).unwrap();
+    flow.write_all(&hello(1, token().as_str(), client.1, 0)).unwrap();
+    assert_eq!(next(&mut client.0), Message::Ready);
+    let at_ns = ascertain_netlab::now_ns() + 300_000_000;
+    client.0.write_all(&Message::Begin { at_ns, bound_ns: 0 }.bytes()).unwrap();
+    flow.set_read_timeout(Some(PATIENCE)).unwrap();
+    flow.read_exact(&mut [0]).unwrap();
+    assert!(ascertain_netlab::now_ns() >= at_ns);
+}
+
 #[test]
 fn who_says_too_late_when_it_begins_is_told() {
     let listener = listener();
@@ -336,6 +351,9 @@ fn a_listener_has_its_limits() {
         assert!(matches!(error, Error::Refused(Refusal::UsedUp)), "{error}");
         assert_eq!(listener.served().bytes, limits.bytes);
     }
+    // It is said before there are flows, and not only when something has come by them.
+    let mut client = Client::new(&listener, &Plan::default());
+    assert_eq!(next(&mut client.0), Message::Refused(Refusal::UsedUp));
 }
 
 #[test]

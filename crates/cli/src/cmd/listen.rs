@@ -25,7 +25,7 @@ const PORT: u16 = 5200;
 #[derive(clap::Args)]
 pub struct Args {
     /// Where to listen: an address of this machine, with a port if that is not to be 5200. `0.0.0.0` and `::` are all
-    /// that it has, port 0 one that nobody uses
+    /// that it has, where one is to be named for UDP if there are several; port 0 is one that nobody uses
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     on: SocketAddr,
     /// What the other side has to know [default: ASCERTAIN_LISTEN_TOKEN, or a new one]

@@ -22,15 +22,15 @@ pub struct Authorities {
     pub servers: Vec<(String, SocketAddr)>,
 }
 
-/// Finds out whose a name is.
+/// Finds out whose a name is, or, if aliases are followed, whose what it is another name of.
 ///
 /// # Errors
 /// Why that is not known, for people.
-pub fn authorities(name: &Name, resolver: SocketAddr) -> Result<Authorities, String> {
+pub fn authorities(name: &Name, follows_aliases: bool, resolver: SocketAddr) -> Result<Authorities, String> {
     let ask = |name: &Name, kind| ask(resolver, name, kind);
     let mut name = name.clone();
     let mut met = Vec::new();
-    while let Some(alias) = ask(&name, RecordType::CNAME)?.values.first().and_then(named) {
+    while follows_aliases && let Some(alias) = ask(&name, RecordType::CNAME)?.values.first().and_then(named) {
         met.push(name);
         if met.contains(&alias) || met.len() > MOST_ALIASES {
             return Err(format!("{} is another name of {alias}, and so on in a circle", met[0]));
@@ -50,13 +50,18 @@ pub fn authorities(name: &Name, resolver: SocketAddr) -> Result<Authorities, Str
     };
     let mut servers = Vec::new();
     for host in hosts {
-        let addresses = |kind| Ok::<_, String>(ask(&host, kind)?.values.iter().find_map(address));
-        let address = match addresses(RecordType::A)? {
-            Some(address) => Some(address),
-            None => addresses(RecordType::AAAA)?,
-        };
-        let address = address.ok_or_else(|| format!("{host}, a server of {zone}, has no address"))?;
-        servers.push((host.to_ascii().trim_end_matches('.').to_string(), SocketAddr::new(address, PORT)));
+        let addresses = |kind| Ok::<_, String>(ask(&host, kind)?.values.iter().filter_map(address).collect::<Vec<_>>());
+        let mut of_host = addresses(RecordType::A)?;
+        if of_host.is_empty() {
+            of_host = addresses(RecordType::AAAA)?;
+        }
+        if of_host.is_empty() {
+            return Err(format!("{host}, a server of {zone}, has no address"));
+        }
+        let text = host.to_ascii().trim_end_matches('.').to_string();
+        // What stands at each is a server of its own, and has a name of its own here.
+        let called = |ip: &IpAddr| if of_host.len() == 1 { text.clone() } else { format!("{text} {ip}") };
+        servers.extend(of_host.iter().map(|ip| (called(ip), SocketAddr::new(*ip, PORT))));
     }
     Ok(Authorities { name, zone, servers })
 }
@@ -121,14 +126,14 @@ pub fn resolver_here() -> Result<SocketAddr, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::collections::BTreeMap;
     use std::thread;
 
     use super::*;
 
     /// A resolver that knows a few names, in the ways of `Zone`, and whatever it is asked for it answers so often.
-    fn resolver(known: &[(&str, RecordType, &str)], questions: usize) -> SocketAddr {
+    pub fn resolver(known: &[(&str, RecordType, &str)], questions: usize) -> SocketAddr {
         let known: BTreeMap<(String, RecordType), Vec<String>> =
             known.iter().fold(BTreeMap::new(), |mut known, (name, kind, value)| {
                 known.entry((name.to_string(), *kind)).or_default().push(value.to_string());
@@ -190,22 +195,24 @@ mod tests {
             ("example.net.", NS, "ns2.example.com."),
             ("ns1.example.net.", A, "192.0.2.1"),
             ("ns2.example.com.", A, "192.0.2.2"),
+            ("ns2.example.com.", A, "192.0.2.3"),
         ];
-        let found = authorities(&name("_acme-challenge.www.example.org."), resolver(&known, 100)).unwrap();
+        let found = authorities(&name("_acme-challenge.www.example.org."), true, resolver(&known, 100)).unwrap();
         assert_eq!((found.name, found.zone), (name("here.example.net."), name("example.net.")));
         let at = |host: u8| SocketAddr::from(([192, 0, 2, host], PORT));
-        assert_eq!(found.servers, [("ns1.example.net".into(), at(1)), ("ns2.example.com".into(), at(2))]);
+        let servers = [("ns1.example.net", 1), ("ns2.example.com 192.0.2.2", 2), ("ns2.example.com 192.0.2.3", 3)];
+        assert_eq!(found.servers, servers.map(|(name, host)| (name.into(), at(host))));
     }
 
     #[test]
     fn what_leads_nowhere_is_said() {
         use RecordType::{CNAME, NS};
-        let said = |known: &[_]| authorities(&name("a.example."), resolver(known, 100)).unwrap_err();
+        let said = |known: &[_]| authorities(&name("a.example."), true, resolver(known, 100)).unwrap_err();
         let circle = [("a.example.", CNAME, "b.example."), ("b.example.", CNAME, "a.example.")];
         assert!(said(&circle).contains("in a circle"));
         assert!(said(&[]).contains("is in no zone"));
         assert!(said(&[("example.", NS, "ns.example.")]).contains("ns.example., a server of example., has no address"));
         let refused = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        assert!(authorities(&name("a.example."), refused).unwrap_err().contains("refused"));
+        assert!(authorities(&name("a.example."), true, refused).unwrap_err().contains("refused"));
     }
 }

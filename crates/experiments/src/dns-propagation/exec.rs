@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sys::interrupt::Stop;
+use ascertain_sys::process::kill_group;
 
 use super::providers::{Failure, Provider, Record};
 
@@ -45,7 +46,8 @@ impl Exec {
                 Err(error) => return Err(failed(error.to_string(), false)),
             }
         }
-        _ = child.kill();
+        // What a shell has started too: it might add the record when that was taken away.
+        kill_group(&child);
         _ = child.wait();
         Err(failed(format!("it did not end within {PATIENCE:?}"), false))
     }

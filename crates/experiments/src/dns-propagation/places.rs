@@ -109,17 +109,24 @@ impl Place {
     }
 
     fn elsewhere(arm: &Arm) -> Result<Self, TargetError> {
-        let factor = if arm.variant == WATCH { "record" } else { "zone" };
-        let name = name(&given(arm, factor).unwrap_or_default()).map_err(TargetError::Failed)?;
+        let is_watched = arm.variant == WATCH;
+        let said = given(arm, if is_watched { "record" } else { "zone" }).unwrap_or_default();
+        let name = name(&said).map_err(TargetError::Failed)?;
+        // An alias that is watched itself is in its own zone.
+        let follows_aliases = is_watched && given(arm, "type").is_some_and(|kind| !kind.eq_ignore_ascii_case("CNAME"));
         let resolver = match given(arm, "resolver") {
             Some(resolver) => address(&resolver),
             None => resolver_here(),
         };
         let found = match given(arm, "addresses") {
             Some(addresses) => named_by(&addresses).map(|servers| Authorities { zone: name.clone(), name, servers }),
-            None => resolver.and_then(|resolver| authorities(&name, resolver)),
+            None => resolver.and_then(|resolver| authorities(&name, follows_aliases, resolver)),
         };
         let Authorities { name, zone, servers } = found.map_err(TargetError::Failed)?;
+        // Nobody changes a zone that was not named: of one that is mistyped what is above it has servers.
+        if !is_watched && zone != name {
+            return Err(failed(format!("`{said}` is no zone: it is in {zone}")));
+        }
         let changed_by = match (given(arm, "server"), given(arm, "exec")) {
             (Some(server), _) => {
                 let address = address(&server).map_err(TargetError::Failed)?;

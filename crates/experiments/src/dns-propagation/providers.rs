@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence::runs_folder;
@@ -68,8 +69,14 @@ impl Note {
         fs::create_dir_all(folder)?;
         let Record { zone, name, text } = record;
         let path = folder.join(format!("{text}-{}", std::process::id()));
-        let mut file = File::create(&path)?;
-        file.lock()?;
+        let mut file = loop {
+            let file = File::create(&path)?;
+            file.lock()?;
+            // Before it was locked `clean` may have taken it for one of a run that is over, and away.
+            if is_at(&file, &path)? {
+                break file;
+            }
+        };
         writeln!(file, "{address}\n{}\n{}\n{text}", zone.to_ascii(), name.to_ascii())?;
         file.sync_all()?;
         // Its name is to be on the disk, too.
@@ -80,6 +87,15 @@ impl Note {
     /// The record is gone.
     pub fn done(self) -> io::Result<()> {
         fs::remove_file(&self.path)
+    }
+}
+
+/// Whether that file is still what has the path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        there => Ok(identity(there?) == identity(file.metadata()?)),
     }
 }
 

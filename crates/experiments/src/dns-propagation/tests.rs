@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ascertain_engine::experiment::{Experiment, Level};
-use ascertain_netlab::dns::{Change, Name, Plan, Served, exchange, update};
+use ascertain_netlab::dns::{Change, Name, Plan, ResponseCode, Served, exchange, update};
 use ascertain_sys::testing::or_left_out;
 
+use super::super::authorities::tests::resolver;
 use super::super::places::is_available;
 use super::super::providers::clean;
 use super::super::{APART, DnsPropagation, EXEC, RFC2136, TOGETHER, WATCH};
@@ -180,6 +181,77 @@ fn what_can_not_be_is_said() {
     }
 }
 
+/// Two arms of a trial, whose seed is one, may be about one zone.
+#[test]
+fn no_two_changes_are_of_one_record() {
+    let (zone, addresses) = served(&[1]);
+    let folder = tempfile::tempdir().unwrap();
+    let (program, told_to) = (folder.path().join("program"), folder.path().join("told"));
+    fs::write(&program, "#!/bin/sh\necho \"$@\" >> \"${0%/*}/told\"\n[ $1 != add ]\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = program.to_string_lossy();
+    let arm = told(EXEC, &[("zone", "example."), ("exec", &program), ("addresses", &addresses)]);
+    let mut updates = Updates::open(&[arm.clone(), arm], &Setup::default()).unwrap();
+    for of in 0..2 {
+        updates.targets[of].place.notes = folder.path().join("notes");
+        updates.measure(of, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err();
+    }
+    let lines = fs::read_to_string(&told_to).unwrap();
+    let added: Vec<&str> = lines.lines().filter(|line| line.starts_with("add ")).collect();
+    assert!(added.len() == 2 && added[0] != added[1], "{lines}");
+    drop(zone);
+}
+
+#[test]
+fn names_are_expected_with_or_without_their_dot() {
+    let (_zone, addresses) = served(&[1]);
+    let is_expected = |kind: RecordType, expected: &str, said: &str| {
+        let kind_text = kind.to_string();
+        let levels = [("record", "a.example."), ("type", &kind_text), ("expect", expected), ("addresses", &addresses)];
+        let updates = Updates::open(&[told(WATCH, &levels)], &Setup::default()).unwrap();
+        let answer = Answer {
+            code: ResponseCode::NoError,
+            is_authoritative: true,
+            asks_others: false,
+            is_truncated: false,
+            serial: None,
+            nsid: None,
+            alias: None,
+            values: vec![RData::try_from_str(kind, said).unwrap()],
+        };
+        (updates.targets[0].wanted(7).unwrap().is_new)(&answer)
+    };
+    use RecordType::{A, CNAME, MX};
+    assert!(is_expected(CNAME, "There.example.net", "there.example.net."));
+    assert!(is_expected(CNAME, "there.example.net.", "there.example.net."));
+    assert!(is_expected(MX, "10 there.example.net", "10 there.example.net."));
+    assert!(is_expected(A, "192.0.2.1", "192.0.2.1"));
+    assert!(!is_expected(CNAME, "here.example.net", "there.example.net."));
+    assert!(!is_expected(A, "192.0.2.1", "192.0.2.2"));
+}
+
+#[test]
+fn a_zone_that_nobody_named_is_not_changed() {
+    use RecordType::{A, CNAME, NS};
+    let known = [
+        ("alias.example.", CNAME, "example.org."),
+        ("example.", NS, "ns.example."),
+        ("example.org.", NS, "ns.example."),
+        ("ns.example.", A, "127.0.0.1"),
+    ];
+    let of = |variant, zone: &str, by| {
+        let resolver = resolver(&known, 100).to_string();
+        Updates::open(&[told(variant, &[("zone", zone), by, ("resolver", &resolver)])], &Setup::default()).map(|_| ())
+    };
+    for by in [(RFC2136, ("server", "127.0.0.1:1")), (EXEC, ("exec", "/bin/false"))] {
+        for zone in ["mistyped.example", "alias.example"] {
+            let error = of(by.0, zone, by.1).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{zone}` is no zone: it is in example.")), "{error}");
+        }
+        of(by.0, "example", by.1).unwrap();
+    }
+}
+
 /// As if the process had been killed between: the lock is gone, and the note is not.
 #[test]
 fn what_a_killed_run_has_left_is_taken_away() {
@@ -213,6 +285,27 @@ fn what_a_killed_run_has_left_is_taken_away() {
         fs::write(notes.path().join("z"), text).unwrap();
         assert_eq!(said()[1].is_ok(), is_gone, "{text}");
     }
+}
+
+/// `clean` has locked a note that is empty so far, and takes it away as one of a run that is over.
+#[test]
+fn a_note_that_is_taken_away_too_early_is_made_anew() {
+    let notes = tempfile::tempdir().unwrap();
+    let name = Name::from_ascii("a.example.").unwrap();
+    let record = Record { zone: name.base_name(), name, text: "text".into() };
+    let path = notes.path().join(format!("text-{}", std::process::id()));
+    let of_clean = fs::File::create(&path).unwrap();
+    of_clean.lock().unwrap();
+    thread::scope(|scope| {
+        let note = scope.spawn(|| Note::new(notes.path(), "exec /bin/false", &record).unwrap());
+        // It is likely to wait for the lock by then, and it is no matter if it does not.
+        thread::sleep(5 * LOOK);
+        fs::remove_file(&path).unwrap();
+        drop(of_clean);
+        let note = note.join().unwrap();
+        assert!(path.exists());
+        note.done().unwrap();
+    });
 }
 
 /// The program writes down what it is told; somebody reads that, and changes the zone.

@@ -85,22 +85,23 @@ impl Target {
         (10 * self.rhythm.interval).clamp(Duration::from_millis(500), Duration::from_secs(2))
     }
 
-    fn wanted(&self, seed: u64) -> Result<Wanted, TargetError> {
+    fn wanted(&self, number: u64) -> Result<Wanted, TargetError> {
         let (name, kind, record, is_new): (_, _, _, IsNew) = match &self.place.changed_by {
             ChangedBy::Us(_) => {
-                let (zone, text) = (self.place.zone.clone(), format!("_ascertain-{seed:016x}"));
+                let (zone, text) = (self.place.zone.clone(), format!("_ascertain-{number:016x}"));
                 let name = zone.prepend_label(text.as_bytes()).map_err(failed)?;
                 let value = RData::try_from_str(RecordType::TXT, &text).map_err(failed)?;
                 let record = Record { zone, name: name.clone(), text };
                 (name, RecordType::TXT, Some(record), Box::new(move |answer| answer.values.contains(&value)))
             }
             ChangedBy::Others(Watched { name, kind, expected }) => {
-                // A text may be in several parts, and is written without quotes here.
-                let value = RData::try_from_str(*kind, expected);
-                let (is_text, expected) = (*kind == RecordType::TXT, expected.clone());
-                let is_it = move |said: &RData| match &value {
-                    Ok(value) if !is_text => said == value,
-                    _ => said.to_string() == expected,
+                let expected = expected.clone();
+                // A text may be in several parts, and is written without quotes here; a name is whole without its dot.
+                let values = [expected.clone(), format!("{expected}.")].map(|text| RData::try_from_str(*kind, &text));
+                let is_text = *kind == RecordType::TXT;
+                let is_it = move |said: &RData| {
+                    let is_value = !is_text && values.iter().flatten().any(|value| said == value);
+                    is_value || said.to_string() == expected
                 };
                 (name.clone(), *kind, None, Box::new(move |answer| answer.values.iter().any(&is_it)))
             }
@@ -141,8 +142,8 @@ impl Target {
     }
 
     /// Sees to it that what is wanted comes to be, asks until it is everywhere, and takes it away again.
-    fn observe(&self, seed: u64, stop: &Stop) -> Result<Seen, TargetError> {
-        let Wanted { question, is_new, record } = self.wanted(seed)?;
+    fn observe(&self, number: u64, stop: &Stop) -> Result<Seen, TargetError> {
+        let Wanted { question, is_new, record } = self.wanted(number)?;
         let mut probing = self.probing(question, is_new);
         let (call_ns, is_failed) = (AtomicU64::new(u64::MAX), AtomicBool::new(false));
         let is_over = |probing: &Probing, now_ns: u64| {
@@ -316,10 +317,11 @@ impl Session for Updates {
         self.targets[arm].pace(&self.stop)
     }
 
-    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &self.targets[arm];
         watched(target.place.link.as_deref(), LATE, out, |out| {
-            let seen = target.observe(trial.seed, &self.stop)?;
+            // A zone may remember what it was asked for: no two changes of it, of whichever arms, are about one record.
+            let seen = target.observe(rand::random(), &self.stop)?;
             target.samples(&seen, out)
         })
     }

@@ -1,7 +1,7 @@
 //! The near side: asks a listener, and puts together what both ends saw.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
@@ -166,6 +166,7 @@ fn measure_once(
     talk.say(&Message::Begin { at_ns: clock.theirs_ns(zero_ns), bound_ns: clock.bound_ns })?;
     let timing = Timing::new(plan, zero_ns, clock.bound_ns);
     if timing.is_late(now_ns()) {
+        talk.hang_up();
         return Err(Error::Refused(Refusal::Late));
     }
     let flows = Flows { session: talk.session, plan, is_client: true, timing };
@@ -296,6 +297,14 @@ impl<'a> Talk<'a> {
             None => {}
         }
         Ok(())
+    }
+
+    /// Says that there is no more to come, and waits until the listener is done with this, a second at most: who is back
+    /// before that is told that somebody is measured.
+    fn hang_up(&mut self) {
+        let start = Instant::now();
+        let _ = self.control.stream.shutdown(Shutdown::Write);
+        while start.elapsed() < Duration::from_secs(1) && self.control.poll(LOOK).is_ok() {}
     }
 
     /// Where a flow broke, the listener may be about to say why.

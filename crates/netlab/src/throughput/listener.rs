@@ -315,6 +315,10 @@ impl<'a> Session<'a> {
         control.send(&Message::Welcome { session: self.number })?;
         let Message::Ask(plan) = self.next(control)? else { return Err(strange()) };
         plan.check(self.shared.limits.time).map_err(Ended::Refused)?;
+        // Otherwise each measurement would begin, and send or receive a little more.
+        if self.shared.left_bytes.load(Ordering::Relaxed) == 0 {
+            return Err(Ended::Refused(Refusal::UsedUp));
+        }
         let carried = match plan.transport {
             Transport::Tcp => Carried::Streams(self.streams(&plan, control)?),
             Transport::Udp { .. } => {

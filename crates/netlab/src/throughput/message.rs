@@ -6,7 +6,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::counting::{End, Tcp};
 use super::plan::{MOST_INTERVALS, Plan, Refusal, Transport};
@@ -288,8 +288,10 @@ impl Control {
         self.stream.write_all(&message.bytes())
     }
 
-    /// The next message, if one is there within that time.
+    /// The next message, if all of it is there within that time, however slowly it comes. The rest may come later.
     pub fn poll(&mut self, wait: Duration) -> io::Result<Option<Message>> {
+        let end = Instant::now() + wait;
+        let mut left = wait;
         loop {
             let parsed =
                 Message::parse(&self.buffer).map_err(|strange| io::Error::new(ErrorKind::InvalidData, strange))?;
@@ -297,7 +299,10 @@ impl Control {
                 self.buffer.drain(..bytes);
                 return Ok(Some(message));
             }
-            self.stream.set_read_timeout(Some(wait))?;
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.stream.set_read_timeout(Some(left))?;
             let mut arrived = [0; 1 << 14];
             match self.stream.read(&mut arrived) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
@@ -305,6 +310,7 @@ impl Control {
                 Err(error) if is_nothing_yet(&error) => return Ok(None),
                 Err(error) => return Err(error),
             }
+            left = end.saturating_duration_since(Instant::now());
         }
     }
 }
@@ -325,6 +331,34 @@ mod tests {
         }
         assert_eq!(name_of(words_of_name("a\x1b[m")), None);
         assert_eq!(name_of([u64::from(b'a'), 1]), None);
+    }
+
+    /// Somebody sends a piece of a long message again and again, less than `wait` apart.
+    #[test]
+    fn who_says_something_slowly_has_no_more_time() {
+        let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut control = Control::new(listener.accept().unwrap().0).unwrap();
+        let end = End { bytes: vec![0; 1 << 10], ..End::default() };
+        let message = Message::End { flow: 0, end };
+        let bytes = message.bytes();
+        let (first, last) = bytes.split_at(bytes.len() - 1);
+        std::thread::scope(|scope| {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            scope.spawn(move || {
+                for piece in first.chunks(8) {
+                    peer.write_all(piece).unwrap();
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                sender.send(peer).unwrap();
+            });
+            assert_eq!(control.poll(Duration::from_millis(200)).unwrap(), None);
+            assert!(receiver.try_recv().is_err(), "it was read to its end");
+            let mut peer = receiver.recv().unwrap();
+            peer.write_all(last).unwrap();
+        });
+        // What had come was kept.
+        assert_eq!(control.poll(Duration::from_secs(60)).unwrap(), Some(message));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::thread::sleep;
 use std::time::Duration;
 
 use ascertain_sys::clock::now_ns;
@@ -23,10 +24,18 @@ pub(super) fn filling(bytes: usize) -> Vec<u8> {
     filling
 }
 
-/// Sends until it counts no more, and a little longer.
+/// Sends from the moment at which both ends begin until it counts no more, and a little longer.
 pub(super) fn send(stream: &TcpStream, timing: Timing, allowance: &Allowance) -> Result<End, Over> {
     stream.set_write_timeout(Some(LOOK)).map_err(Over::Broken)?;
     let filling = filling(PIECE_BYTES);
+    // What was sent before would be counted in the first interval.
+    loop {
+        allowance.look()?;
+        match timing.zero_ns.saturating_sub(now_ns()) {
+            0 => break,
+            left_ns => sleep(Duration::from_nanos(left_ns).min(LOOK)),
+        }
+    }
     carry(stream, timing, timing.slack_ns, allowance, |mut stream| stream.write(&filling))
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, PipeReader, Read};
 use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Child;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -85,6 +86,12 @@ pub(super) fn wait(
         }
     };
     Ok(usage(&remains, killed, end_ns, running.start_ns))
+}
+
+/// Kills a child that leads a group of its own, and whoever is in that. Nobody has waited for it yet, so that the number
+/// is still that of its group.
+pub fn kill_group(leader: &Child) {
+    let _ = kill_process_group(Pid::from_child(leader), Signal::KILL);
 }
 
 /// Waits for one child: what it left behind; nothing yet if `WNOHANG` is among the options. rustix waits without the
@@ -213,6 +220,19 @@ mod tests {
         let usage = wait(start("sleep 3600"), Some(Duration::from_millis(20)), &Stop::default(), &mut []).unwrap();
         assert_eq!(usage.exit, Exit::TimedOut);
         assert!(usage.wall_ns < 3_600_000_000_000);
+    }
+
+    #[test]
+    fn a_group_is_killed_whole() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 3600 & echo; wait"]).process_group(0).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        output.read_exact(&mut [0]).unwrap();
+        kill_group(&child);
+        child.wait().unwrap();
+        // It ends when nobody has it any more.
+        assert_eq!(output.read(&mut [0]).unwrap(), 0);
     }
 
     #[test]
