@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ascertain_transfer::{Done, Filter, Many, Outcome, Terms};
 
@@ -126,13 +127,15 @@ fn two_objects_do_not_become_one_file() {
     assert!(super::names(folder.path()).is_empty());
 }
 
+/// It is many requests, each of which is given up by itself where nothing moves.
 #[test]
 fn a_listing_may_take_longer_than_a_request() {
     let folder = tempfile::tempdir().unwrap();
     let store = Memory::new(ANY);
-    store.insert("p/a", b"a");
-    let mover = Arc::new(super::mover(Terms { timeout: std::time::Duration::ZERO, ..terms() }));
-    let dry = Many { dry_run: true, ..Many::default() };
-    let got = run(mover.get_many(&store.place("p/"), folder.path(), &dry)).unwrap();
-    assert_eq!(got.len(), 1);
+    store.script(|call, _| (call == Call::List).then_some(Fault::Hangs));
+    let mover = Arc::new(super::mover(Terms { timeout: Duration::from_millis(1), ..terms() }));
+    let (place, many) = (store.place("p/"), Many::default());
+    let listed =
+        async { tokio::time::timeout(Duration::from_secs(1), mover.get_many(&place, folder.path(), &many)).await };
+    assert!(run(listed).is_err() && store.count(|call| *call == Call::List) == 1);
 }
