@@ -29,6 +29,7 @@ pub(crate) fn distance(claim: &ClaimResult) -> f64 {
 }
 
 /// Where a claim that asks for a range ends on that scale: as far inside as its middle is.
+#[cfg(feature = "html")]
 pub(crate) fn range_claimed(claim: &ClaimResult) -> Option<f64> {
     match claim.asked.tests.as_slice() {
         [TestSpec::Versus { scale: Effect::Ratio, bound: Bound::Within(least, most), .. }] => {
