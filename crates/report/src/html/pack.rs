@@ -3,10 +3,10 @@
 //! Pictures are ten times as large as what they say. Those that are not in sight from the start are compressed together
 //! into one block, which `web/report.js` unpacks when the first is wanted; browsers have the other half of it built in.
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use miniz_oxide::deflate::compress_to_vec_zlib;
 
 use super::markup::Html;
-use super::policy::base64;
 
 /// The parts of a page that are drawn when they are opened.
 #[derive(Default)]
@@ -28,6 +28,6 @@ impl Pack {
             return String::new();
         }
         let json = serde_json::to_string(&self.0).expect("texts are JSON");
-        base64(&compress_to_vec_zlib(json.as_bytes(), LEVEL))
+        BASE64_STANDARD.encode(compress_to_vec_zlib(json.as_bytes(), LEVEL))
     }
 }
