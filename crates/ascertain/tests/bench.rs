@@ -30,7 +30,10 @@ fn bench(state: &Path, arguments: &[&str]) -> Ran {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/bench.rs");
     let changed = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
     // `cargo test --test bench` builds no example.
-    assert!(changed(&program) >= changed(&source), "{program:?} is missing or stale: `cargo build --examples` makes it");
+    assert!(
+        changed(&program) >= changed(&source),
+        "{program:?} is missing or stale: `cargo build --examples` makes it"
+    );
     let output = Command::new(program).args(arguments).env("XDG_STATE_HOME", state).output().unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     Ran { code: output.status.code(), stdout, stderr }

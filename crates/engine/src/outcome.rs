@@ -413,6 +413,14 @@ impl TestSpec {
             }
         }
     }
+
+    /// The arms that it speaks of.
+    pub fn arms(&self) -> Vec<&Arm> {
+        match self {
+            TestSpec::Versus { candidate, baseline, .. } => vec![candidate, baseline],
+            TestSpec::Predicate { arm, .. } => vec![arm],
+        }
+    }
 }
 
 /// The one metric that a predicate speaks of, the exit code aside.

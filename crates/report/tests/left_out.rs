@@ -4,6 +4,7 @@
 mod common;
 
 use ascertain_engine::experiment::Point;
+use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{Absence, LeftOut, Outcome};
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{markdown, sentence};
@@ -125,4 +126,24 @@ fn commands_have_their_levels_filled_in() {
 fn older_evidence_says_less() {
     let old = r#"{"experiment": "sum", "variant": "x", "at": {}, "reason": "needs neon"}"#;
     assert_eq!(serde_json::from_str::<LeftOut>(old).unwrap().absence, Absence::Unsaid);
+}
+
+/// A claim's reason tells of the arm that it is about, and of no other that failed alike.
+#[test]
+fn a_claims_failure_does_not_hide_anothers() {
+    let mut outcome = check();
+    let claim = &mut outcome.claims[0];
+    let reason = Reason::Failed { arm: None, is_wrong: false, line: None, how: "exit code 3".into() };
+    claim.reasons = vec![reason.clone()];
+    let own = claim.asked.tests[0].arms()[0].clone();
+    let of = |variant: &str| LeftOut {
+        experiment: claim.experiment.clone(),
+        variant: variant.into(),
+        at: own.point.clone(),
+        absence: Absence::Failed,
+        reason: reason.clone(),
+    };
+    outcome.left_out = vec![of(&own.variant), of("another")];
+    let markdown = markdown::outcome(&outcome, &Default::default());
+    assert!(markdown.contains("Failed (exit code 3): `another`"), "{markdown}");
 }

@@ -2,7 +2,7 @@
 
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Absence, LeftOut, Outcome};
+use ascertain_engine::outcome::{Absence, ClaimResult, LeftOut, Outcome, TestSpec};
 
 use crate::finding;
 use crate::text::{escape_controls, quoted};
@@ -15,10 +15,19 @@ pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
 /// Those of a run whose claims are shown with their reasons: a failure that one of these tells is not told again.
 pub fn unsaid(outcome: &Outcome) -> Vec<String> {
     let is_said = |left_out: &LeftOut| {
-        let of_experiment = outcome.claims.iter().filter(|claim| claim.experiment == left_out.experiment);
-        let failure = failure(&left_out.reason);
-        failure.is_some()
-            && of_experiment.flat_map(|claim| &claim.reasons).any(|reason| self::failure(reason) == failure)
+        let tells = |claim: &ClaimResult, reason: &Reason| match reason {
+            // A claim on one arm need not name it.
+            Reason::Failed { arm: None, .. } => {
+                claim.asked.tests.iter().flat_map(TestSpec::arms).any(|arm| left_out.is_of(&claim.experiment, arm))
+            }
+            Reason::Failed { arm: Some(arm), .. } => left_out.is_of(&claim.experiment, arm),
+            _ => false,
+        };
+        let reasons = outcome.claims.iter().flat_map(|claim| claim.reasons.iter().map(move |reason| (claim, reason)));
+        failure(&left_out.reason).is_some()
+            && reasons
+                .into_iter()
+                .any(|(claim, reason)| failure(reason) == failure(&left_out.reason) && tells(claim, reason))
     };
     let left_out = outcome.left_out.iter().filter(|left_out| !is_said(left_out)).cloned().collect();
     of_outcome(&Outcome { left_out, ..outcome.clone() })
