@@ -127,6 +127,8 @@ impl Line {
 
     fn fate(&mut self, number: u64, bytes: u64, flow: &Flow) -> Fate {
         let (now_ns, work) = (self.now_ns, nanobits(bytes));
+        // Chance is drawn for every segment, so that other conditions leave those alone which a seed loses.
+        let is_lost = self.chance.random_bool(self.loss) || self.lost.binary_search(&number).is_ok();
         if self.throttling.as_mut().is_some_and(|throttling| !throttling.lets_through(now_ns, work, flow)) {
             return Fate::Dropped(Why::Throttled);
         }
@@ -139,8 +141,6 @@ impl Line {
             tokens.spend(begins_ns, work);
         }
         let sent_ns = self.wire.send(begins_ns, work);
-        // Chance is drawn for every segment, so that other conditions leave those alone which a seed loses.
-        let is_lost = self.chance.random_bool(self.loss) || self.lost.binary_search(&number).is_ok();
         if is_lost { Fate::Dropped(Why::Lost) } else { Fate::Due(sent_ns.saturating_add(self.delay_ns)) }
     }
 }
