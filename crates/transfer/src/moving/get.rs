@@ -13,11 +13,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::flow::{Flow, Work};
 use super::patience::Went;
-use super::put::{crc64_of, end_of, resumable, side_of, split};
+use super::put::{crc64_of, resumable, side_of, split};
 use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64;
 use crate::error::Error;
-use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side};
+use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
 use crate::local::publish;
 use crate::model::Pilot;
 use crate::store::{Attempt, Failure, Kind, Limits, Meta};
@@ -175,12 +175,12 @@ impl Mover {
         // Without a journal nobody goes on with it, and nothing else keeps two from writing the same.
         let own = if self.terms.journals.is_none() { format!("-{}", std::process::id()) } else { String::new() };
         let temporary = path.with_file_name(format!(".{name}.{id}{own}.part"));
-        let mut opened = match &self.terms.journals {
-            Some(folder) => Some(Journal::open(folder, &source.place, &destination.place)?),
-            None => None,
-        };
         // Of an object that nothing identifies nobody can say that it is still the same.
         let is_fresh = self.terms.fresh || source.version.is_none();
+        let mut opened = match &self.terms.journals {
+            Some(folder) => Some(Journal::open(folder, &source.place, &destination.place, is_fresh)?),
+            None => None,
+        };
         if let Some((journal, recorded)) = opened.as_mut().filter(|_| is_fresh) {
             *recorded = Recorded::default();
             journal.clear()?;

@@ -11,7 +11,7 @@ use super::source::Source;
 use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
-use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side};
+use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
 use crate::model::Pilot;
 use crate::store::{Attempt, Block, Failure, Kind, Meta, PutOptions, Upload};
 
@@ -227,7 +227,7 @@ impl Mover {
         let destination = side_of(to, before);
         let from = source.side();
         let mut opened = match &self.terms.journals {
-            Some(folder) => Some(Journal::open(folder, &from.place, &to.shown)?),
+            Some(folder) => Some(Journal::open(folder, &from.place, &to.shown, self.terms.fresh)?),
             None => None,
         };
         let named = |id: String| Upload { name: to.name.clone(), id };
@@ -260,7 +260,12 @@ impl Mover {
         let mut journal = opened.map(|(journal, _)| journal);
         if let Some(journal) = &mut journal {
             let id = upload.id.clone();
-            journal.begin(Begun { version: journal::VERSION, source: from, destination, upload: id })?;
+            let begun = Begun { version: journal::VERSION, source: from, destination, upload: id };
+            if let Err(error) = journal.begin(begun) {
+                // Nobody would remember it.
+                self.abort(to, &upload).await;
+                return Err(error);
+            }
         }
         let (again, next) = (VecDeque::new(), Piece { index: 0, offset: 0, bytes: 0 });
         Ok(Opened::Going { put: Box::new(put(upload, journal, BTreeMap::new())), again, next })
@@ -337,16 +342,6 @@ pub(super) fn resumable(begun: &Begun, source: &Side, destination: &Side) -> Res
         }
         None => Ok(()),
     }
-}
-
-/// Where the pieces end.
-pub(super) fn end_of(pieces: &BTreeMap<usize, (Piece, Option<Part>)>) -> Piece {
-    let last = pieces.values().next_back().map(|(piece, _)| *piece);
-    last.map_or(Piece { index: 0, offset: 0, bytes: 0 }, |last| Piece {
-        index: last.index + 1,
-        offset: last.offset + last.bytes,
-        bytes: 0,
-    })
 }
 
 /// Those that are done, and those that are not.
