@@ -18,8 +18,9 @@ use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64;
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
-use crate::local::publish;
+use crate::local::{check_room, publish};
 use crate::model::Pilot;
+use crate::names::beside;
 use crate::store::{Attempt, Failure, Kind, Limits, Meta};
 
 /// Ranges that may be of any size, as many as there are.
@@ -153,6 +154,11 @@ impl Mover {
 
     async fn is_there(&self, meta: &Meta, path: &Path) -> Result<Option<Skipped>, Error> {
         let Ok(there) = fs::metadata(path) else { return Ok(None) };
+        if !there.is_file() {
+            // A rename would replace a device, and fail for a folder in the end.
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "it is a folder or a device, and no file");
+            return Err(Error::file("can't write", path)(error));
+        }
         if self.terms.no_clobber {
             return Ok(Some(Skipped::Exists));
         }
@@ -171,10 +177,9 @@ impl Mover {
         let source = side_of(from, Some(meta));
         let destination = side_of_file(path);
         let id = journal::id(&source.place, &destination.place);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
         // Without a journal nobody goes on with it, and nothing else keeps two from writing the same.
         let own = if self.terms.journals.is_none() { format!("-{}", std::process::id()) } else { String::new() };
-        let temporary = path.with_file_name(format!(".{name}.{id}{own}.part"));
+        let temporary = beside(path, &format!(".{id}{own}.part"));
         // Of an object that nothing identifies nobody can say that it is still the same.
         let is_fresh = self.terms.fresh || source.version.is_none();
         let mut opened = match &self.terms.journals {
@@ -203,6 +208,7 @@ impl Mover {
             }
             resumable(begun, &source, &destination)?;
         }
+        check_room(&temporary, meta.bytes).map_err(Error::file("can't write", &temporary))?;
         let file = open.open(&temporary).map_err(Error::file("can't write", &temporary))?;
         // What a power failure took out of the file is got again.
         let there = |(piece, part): &(Piece, Option<Part>)| {

@@ -222,6 +222,26 @@ fn an_object_that_changes_meanwhile_is_refused() {
     assert_eq!(names(folder.path()), ["file"]);
 }
 
+/// Whoever opens a pipe waits for its other end, and a device that is replaced by a file is gone.
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, store) = (folder.path().join("pipe"), Memory::new(ANY));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (path, place) = (pipe.clone(), store.place("a"));
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(run(mover(terms()).put_file(&path, &place)).unwrap_err()));
+    let error = receive.recv_timeout(Duration::from_secs(60)).expect("it waits for a pipe");
+    assert!(error.to_string().contains("pipe: it is no file; `-` is standard input"), "{error}");
+    store.insert("a", b"");
+    for target in [&*pipe, folder.path()] {
+        let before = fs::metadata(target).unwrap().file_type();
+        let error = run(mover(terms()).get_file(&store.place("a"), target)).unwrap_err();
+        assert!(error.to_string().contains("it is a folder or a device"), "{error}");
+        assert_eq!(fs::metadata(target).unwrap().file_type(), before);
+    }
+}
+
 #[test]
 fn a_disk_without_room_is_said() {
     // A file can't be longer than that.
