@@ -23,6 +23,9 @@ use crate::model::Pilot;
 use crate::names::beside;
 use crate::store::{Attempt, Failure, Kind, Limits, Meta};
 
+/// What is compared, in words.
+const GET: [&str; 3] = ["what the store has", "what came", "what was read again"];
+
 /// Ranges that may be of any size, as many as there are.
 fn ranges(limits: Limits) -> Limits {
     Limits { min_block_bytes: 1, max_block_bytes: u64::MAX, max_blocks: usize::MAX, ..limits }
@@ -63,7 +66,7 @@ impl Mover {
                 let crc64 = Some(crc64_of(&download.get.parts));
                 let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
                 moved.elapsed_s = elapsed_s();
-                let verified = self.verify(from, &meta, &mut moved).await;
+                let verified = self.verify(from, &meta, &mut moved, GET).await;
                 verified.and_then(|()| download.publish(path, &meta, self.terms.no_clobber)).map(|()| moved)
             }
             Err(error) => Err(error),
@@ -109,7 +112,7 @@ impl Mover {
         let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.pilot.first().copied());
         let mut moved = Moved { bytes, blocks, plan, crc64: Some(crc64_of(&get.parts)), ..Moved::default() };
         moved.elapsed_s = began.elapsed().as_secs_f64();
-        self.verify(from, &meta, &mut moved).await?;
+        self.verify(from, &meta, &mut moved, GET).await?;
         Ok(moved)
     }
 
@@ -130,7 +133,7 @@ impl Mover {
         match self.ask_head(from).await? {
             (Some(meta), latency_s) => Ok((meta, latency_s)),
             (None, _) => {
-                let said = format!("{}: there is no such object", from.shown);
+                let said = format!("{}: there is no such object, or no such bucket", from.shown);
                 Err(Failure { kind: Kind::Missing, said }.into())
             }
         }

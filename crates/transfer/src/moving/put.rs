@@ -20,6 +20,9 @@ const SINGLE_BYTES: u64 = 512 << 10;
 /// How often an answer that was lost is looked up.
 const LOOKS: u32 = 8;
 
+/// What is compared, in words.
+pub(super) const PUT: [&str; 3] = ["what was stored", "what was sent", "what was read back"];
+
 /// Blocks are put together so many times faster than the slowest are sent, at least: a second attempt while the first
 /// goes on would only be in its way.
 const TOGETHER: u64 = 256;
@@ -60,7 +63,7 @@ impl Mover {
             self.put_blocks(&source, to, before.as_ref(), (began, latency_s)).await?
         };
         moved.elapsed_s = began.elapsed().as_secs_f64();
-        self.verify(to, &meta, &mut moved).await?;
+        self.verify(to, &meta, &mut moved, PUT).await?;
         Ok(moved)
     }
 
@@ -298,23 +301,29 @@ impl Mover {
     }
 
     /// Compares what is stored with what was sent: what the store says of it, and, if asked, what it gives back.
-    pub(super) async fn verify(&self, to: &Place, meta: &Meta, moved: &mut Moved) -> Result<(), Error> {
+    pub(super) async fn verify(
+        &self,
+        to: &Place,
+        meta: &Meta,
+        moved: &mut Moved,
+        [stored, ours, again]: [&str; 3],
+    ) -> Result<(), Error> {
         let Some(crc64) = moved.crc64 else { return Ok(()) };
         let differs = |said: u64, how: &str| Error::Corrupted {
-            what: format!("{}: {how} has the CRC-64 {said:016x}, and what was sent {crc64:016x}", to.shown),
+            what: format!("{}: {how} has the CRC-64 {said:016x}, and {ours} {crc64:016x}", to.shown),
         };
         if let Some(said) = meta.crc64.filter(|said| *said != crc64) {
-            return Err(differs(said, "what was stored"));
+            return Err(differs(said, stored));
         }
         if self.terms.verify {
             let there = self.head(to).await?.0.unwrap_or_else(|| meta.clone());
             if there.bytes != moved.bytes {
-                let what = format!("{}: {} bytes are there, and {} were sent", to.shown, there.bytes, moved.bytes);
+                let what = format!("{}: {again} has {} bytes, and {ours} {}", to.shown, there.bytes, moved.bytes);
                 return Err(Error::Corrupted { what });
             }
             let read = self.read_back(to, &there).await?;
             if read != crc64 {
-                return Err(differs(read, "what was read back"));
+                return Err(differs(read, again));
             }
             moved.verified = true;
         }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinSet;
 
-use super::put::{Sum, crc64_of};
+use super::put::{PUT, Sum, crc64_of};
 use super::{Moved, Mover, Place, Progress, Skipped};
 use crate::crc64::crc64;
 use crate::error::Error;
@@ -68,7 +68,7 @@ impl Mover {
             }
         };
         moved.elapsed_s = began.elapsed().as_secs_f64();
-        self.verify(to, &meta, &mut moved).await?;
+        self.verify(to, &meta, &mut moved, PUT).await?;
         Ok(moved)
     }
 

@@ -148,8 +148,7 @@ fn what_is_put_there() {
     let Some(folder) = small() else { return };
     let elsewhere = tempfile::tempdir().unwrap();
     let path = elsewhere.path().join("file");
-    let place =
-        Place { store: std::sync::Arc::new(Local::new(&folder)), name: "a".into(), shown: "file:///a".into() };
+    let place = Place { store: std::sync::Arc::new(Local::new(&folder)), name: "a".into(), shown: "file:///a".into() };
     // Of the last one all blocks have room, and the whole beside them has none.
     let refused = |bytes| {
         fs::write(&path, noise(bytes)).unwrap();
