@@ -75,22 +75,21 @@ impl Mover {
             let mut seen = Attempt::default();
             (to.store.put(&to.name, block.clone(), &options, &mut seen).await, seen)
         };
-        self.settle(to, sum, before, || self.patience.ask(sum.bytes, Kind::Unanswered, request)).await
+        self.settle(to, sum, (before, false), || self.patience.ask(sum.bytes, Kind::Unanswered, request)).await
     }
 
-    /// Carries out what makes an object. Where the answer is lost, what is there is looked at before anything is
-    /// repeated.
+    /// Carries out what makes an object. Where the answer is lost, or may have been by one who did not live to hear it,
+    /// what is there is looked at before anything is repeated.
     async fn settle<F>(
         &self,
         to: &Place,
         sum: Sum,
-        before: Option<&Meta>,
+        (before, mut was_lost): (Option<&Meta>, bool),
         mut carry_out: impl FnMut() -> F,
     ) -> Result<Meta, Error>
     where
         F: Future<Output = Result<(Meta, Went), Failure>>,
     {
-        let mut was_lost = false;
         for look in 1.. {
             let failure = tokio::select! {
                 made = carry_out() => match made {
@@ -104,7 +103,7 @@ impl Mover {
             if failure.kind != Kind::Unanswered && !is_echo {
                 return Err(failure.into());
             }
-            match self.look_up(to, sum, before).await? {
+            match self.look_up(to, sum, before, &failure).await? {
                 Some(meta) => return Ok(meta),
                 None if look >= LOOKS => {
                     let said = format!("{} ({LOOKS} answers in a row were lost, and nothing was stored)", failure.said);
@@ -122,8 +121,20 @@ impl Mover {
     }
 
     /// What is there now, if it is what was sent.
-    async fn look_up(&self, to: &Place, sum: Sum, before: Option<&Meta>) -> Result<Option<Meta>, Error> {
-        let (there, _) = self.head(to).await?;
+    async fn look_up(
+        &self,
+        to: &Place,
+        sum: Sum,
+        before: Option<&Meta>,
+        lost: &Failure,
+    ) -> Result<Option<Meta>, Error> {
+        let there = match self.ask_head(to).await {
+            Err(Error::Store(Failure { kind: Kind::Denied, .. })) => {
+                let said = format!("{}: whether it was stored may not be looked up with these credentials", lost.said);
+                return Err(Failure { said, ..lost.clone() }.into());
+            }
+            asked => asked?.0,
+        };
         let Some(there) = there.filter(|there| there.bytes == sum.bytes) else { return Ok(None) };
         if let Some(crc64) = there.crc64 {
             return Ok((crc64 == sum.crc64).then_some(there));
@@ -190,7 +201,7 @@ impl Mover {
         let done = match done.and_then(|()| source.check()) {
             Ok(()) => {
                 let sum = Sum { bytes: source.bytes, crc64: crc64_of(&work.parts) };
-                let meta = self.commit(to, &work.upload, &work.parts, sum, before, &options).await;
+                let meta = self.commit(to, &work.upload, &work.parts, sum, (before, used > 0)).await;
                 meta.map(|meta| (meta, sum.crc64))
             }
             Err(error) => Err(error),
@@ -251,7 +262,8 @@ impl Mover {
             if begun.source == from && begun.destination != destination && again.is_empty() && next.offset == from.bytes
             {
                 let sum = Sum { bytes: from.bytes, crc64: crc64_of(&done) };
-                if let Some(meta) = self.look_up(to, sum, None).await? {
+                let lost = Failure { kind: Kind::Unanswered, said: format!("{}: an answer was lost", to.shown) };
+                if let Some(meta) = self.look_up(to, sum, None, &lost).await? {
                     journal.remove()?;
                     return Ok(Opened::Stored(meta, sum.crc64));
                 }
@@ -282,19 +294,21 @@ impl Mover {
         Ok(self.ask(Kind::Transient(None), request).await?.0)
     }
 
+    /// Makes the object of its parts. What was there before, and whether this may have been asked for already, decide
+    /// what a refusal means.
     pub(super) async fn commit(
         &self,
         to: &Place,
         upload: &Upload,
         parts: &BTreeMap<usize, (Piece, Part)>,
         sum: Sum,
-        before: Option<&Meta>,
-        options: &PutOptions,
+        before: (Option<&Meta>, bool),
     ) -> Result<Meta, Error> {
+        let options = self.put_options(&to.name);
         let tokens: Vec<String> = parts.values().map(|(_, part)| part.token.clone()).collect();
         let request = || async {
             let mut seen = Attempt::default();
-            (to.store.commit(upload, &tokens, sum.crc64, options, &mut seen).await, seen)
+            (to.store.commit(upload, &tokens, sum.crc64, &options, &mut seen).await, seen)
         };
         let bytes = sum.bytes / TOGETHER;
         self.settle(to, sum, before, || self.patience.ask(bytes, Kind::Unanswered, request)).await

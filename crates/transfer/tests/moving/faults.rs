@@ -108,6 +108,40 @@ fn an_answer_that_was_lost_is_looked_up_and_never_blindly_repeated() {
     }
 }
 
+/// Who may not look does not repeat it blindly either.
+#[test]
+fn a_lost_answer_that_may_not_be_looked_up_is_said() {
+    for bytes in [1000, 3_000_000] {
+        let (_folder, path, _) = file(bytes);
+        let store = Memory::new(ANY);
+        let is_final = |call| matches!(call, Call::Put | Call::Commit);
+        store.script(move |call, _| match call {
+            Call::Head => Some(Fault::Fails(Kind::Denied)),
+            call => is_final(call).then_some(Fault::Loses(Kind::Unanswered)),
+        });
+        let error = run(mover(terms()).put_file(&path, &store.place("a"))).unwrap_err();
+        assert!(error.to_string().contains("may not be looked up"), "{error}");
+        assert_eq!(store.count(|call| is_final(*call)), 1);
+    }
+}
+
+/// Nobody waits for a store that says nothing any more, once he has asked for the end.
+#[test]
+fn an_upload_that_can_not_be_given_up_keeps_nobody() {
+    let (_folder, path, _) = file(3_000_000);
+    let (store, stop) = (Memory::new(ANY), ascertain_transfer::Stop::default());
+    let token = stop.clone();
+    store.script(move |call, _| {
+        (call == Call::Block(3)).then(|| token.ask());
+        matches!(call, Call::Block(3) | Call::Abort).then_some(Fault::Hangs)
+    });
+    let mover = ascertain_transfer::Mover::new(terms(), stop, Box::new(()));
+    let place = store.place("a");
+    let moved = run(async { tokio::time::timeout(Duration::from_secs(50), mover.put_file(&path, &place)).await });
+    assert!(matches!(moved, Ok(Err(Error::Stopped))), "{moved:?}");
+    assert_eq!(store.count(|call| *call == Call::Abort), 1);
+}
+
 /// Who waits for room that he holds himself waits for ever.
 #[test]
 fn what_is_read_back_has_room_of_its_own() {
