@@ -18,6 +18,8 @@ const TARGETS: &[(&str, &str)] = &[
     ("rows", "crates/engine/tests/parsers/rows"),
     ("headers", "crates/engine/tests/parsers/headers"),
     ("messages", "crates/netlab/tests/messages/corpus"),
+    ("journals", "crates/transfer/tests/parsers/journals"),
+    ("answers", "crates/transfer/tests/parsers/answers"),
 ];
 
 /// What cargo-fuzz asks of the compiler too; none of it needs a nightly one.

@@ -4,7 +4,9 @@
 mod common;
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
 use std::process::Stdio;
 
 use common::{ascertain, command, ran};
@@ -73,4 +75,83 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
     let secret = "https://user:hunter2@127.0.0.1:1/x?sig=hunter2";
     let ran = ascertain(state.path(), &["get", secret, "b", "--no-journal"]);
     assert!(ran.code == Some(5) && !ran.stderr.contains("hunter2"), "{}", ran.stderr);
+}
+
+/// Answers everything with what it was told, as an error.
+fn parrot() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut told = [0; 4096];
+            let bytes = stream.read(&mut told).unwrap_or(0);
+            let head = "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length:";
+            let _ = stream.write_all(format!("{head} {bytes}\r\n\r\n").as_bytes());
+            let _ = stream.write_all(&told[..bytes]);
+        }
+    });
+    address
+}
+
+/// All that is in files below a folder.
+fn all_files(folder: &Path) -> String {
+    let mut all = String::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        all += &entry.path().display().to_string();
+        match entry.path().is_dir() {
+            true => all += &all_files(&entry.path()),
+            false => all += &String::from_utf8_lossy(&fs::read(entry.path()).unwrap()),
+        }
+    }
+    all
+}
+
+#[test]
+fn no_secret_is_said_or_written() {
+    let state = tempfile::tempdir().unwrap();
+    fs::write(state.path().join("a"), "a").unwrap();
+    let address = parrot();
+    let endpoint = format!("http://ann:PLANTEDUSER@{address}/?x=PLANTEDQUERY");
+    let get = format!("http://ann:PLANTEDUSER@{address}/x?sig=PLANTEDQUERY");
+    for arguments in [
+        &["put", "a", "s3://bucket/a", "--endpoint-url", &endpoint][..],
+        &["put", "a", "s3://bucket/a", "--endpoint-url", &endpoint, "--format", "json"],
+        &["put", "a", "az://bucket/", "--endpoint-url", &endpoint],
+        &["get", "gs://bucket/", "b", "--endpoint-url", &endpoint],
+        &["get", &get, "b"],
+        &["get", &get, "nowhere/\u{1b}[2J", "--format", "csv"],
+        &["put", "a", &get.replace("http", "wss")],
+    ] {
+        let mut command = command(state.path(), arguments);
+        for (name, value) in [
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", "PLANTEDKEY"),
+            ("AWS_SESSION_TOKEN", "PLANTEDTOKEN"),
+            ("AZURE_STORAGE_ACCOUNT", "account"),
+            ("AZURE_STORAGE_SAS_TOKEN", "sv=1&sig=PLANTEDSAS"),
+            ("GOOGLE_OAUTH_ACCESS_TOKEN", "PLANTEDBEARER"),
+        ] {
+            command.env(name, value);
+        }
+        let ran = ran(command.output().unwrap());
+        assert!(matches!(ran.code, Some(2 | 5)) && !ran.stderr.is_empty(), "{arguments:?}: {}", ran.stderr);
+        for text in [ran.stdout, ran.stderr, all_files(state.path())] {
+            assert!(!text.contains("PLANTED") && !text.contains('\u{1b}'), "{arguments:?}: {text}");
+        }
+    }
+}
+
+/// What a disk or a journal has no place for has a code and a way out.
+#[test]
+fn a_journal_that_can_not_be_kept_has_a_way_out() {
+    let state = tempfile::tempdir().unwrap();
+    fs::write(state.path().join("a"), vec![7; 1_000_000]).unwrap();
+    fs::create_dir(state.path().join("ascertain")).unwrap();
+    let journals = state.path().join("ascertain/transfers");
+    fs::write(&journals, "no folder").unwrap();
+    let put = ascertain(state.path(), &["put", "a", "b"]);
+    assert!(put.code == Some(2) && put.stderr.contains("--no-journal moves without one"), "{}", put.stderr);
+    assert!(!state.path().join("b").exists());
+    let put = ascertain(state.path(), &["put", "a", "b", "--no-journal"]);
+    assert!(put.code == Some(0) && state.path().join("b").exists(), "{}", put.stderr);
 }

@@ -20,6 +20,16 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
+    /// A journal that can't be kept.
+    #[error("the journal {} can't be {what}: {source}; --no-journal moves without one", path.display())]
+    Journal {
+        /// What could not be done with it.
+        what: &'static str,
+        /// Its file, or the folder of journals.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
     /// What was read from has changed since it was begun.
     #[error("{} {how} while it was being sent; nothing was stored", path.display())]
     SourceChanged {
@@ -68,6 +78,11 @@ impl Error {
     /// An input or output error of a file.
     pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { what, path: path.to_path_buf(), source }
+    }
+
+    /// An input or output error of a journal.
+    pub(crate) fn journal(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Journal { what, path: path.to_path_buf(), source }
     }
 }
 

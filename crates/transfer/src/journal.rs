@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -67,40 +67,40 @@ pub(crate) struct Recorded {
     pub pieces: BTreeMap<usize, (Piece, Option<Part>)>,
 }
 
-/// A journal, which nobody else has open.
+/// A journal, which nobody else has open. One that nothing was begun in leaves no file behind.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
+    is_begun: bool,
 }
 
 impl Journal {
-    /// The journal of a move from one place to the other, in a folder of journals; and what it says already.
-    pub fn open(folder: &Path, from: &str, to: &str) -> Result<(Self, Recorded), Error> {
-        fs::create_dir_all(folder).map_err(Error::file("can't make", folder))?;
+    /// The journal of a move from one place to the other, in a folder of journals; and what it says already. One that
+    /// is `fresh` may hold nonsense: its caller is going to clear it.
+    pub fn open(folder: &Path, from: &str, to: &str, fresh: bool) -> Result<(Self, Recorded), Error> {
+        fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
         let path = folder.join(format!("{}.journal", id(from, to)));
-        let mut open = OpenOptions::new();
-        let open = open.read(true).append(true).create(true).mode(0o600);
-        let mut file = open.open(&path).map_err(Error::file("can't open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::InUse { journal: path }),
-            Err(TryLockError::Error(error)) => return Err(Error::file("can't lock", &path)(error)),
-        }
+        let mut file = locked(&path)?;
         let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(Error::file("can't read", &path))?;
-        let (recorded, whole_bytes) = read(&text)
-            .map_err(|line| Error::CantResume { what: format!("line {line} of {} can't be read", path.display()) })?;
+        file.read_to_end(&mut text).map_err(Error::journal("read", &path))?;
+        let (recorded, whole_bytes) = match read(&text) {
+            Ok(read) => read,
+            Err((recorded, _)) if fresh => (recorded, text.len()),
+            Err((_, why)) => return Err(Error::CantResume { what: format!("{}: {why}", path.display()) }),
+        };
         if whole_bytes < text.len() {
-            file.set_len(whole_bytes as u64).map_err(Error::file("can't shorten", &path))?;
+            file.set_len(whole_bytes as u64).map_err(Error::journal("shortened", &path))?;
         }
-        Ok((Self { file, path }, recorded))
+        Ok((Self { file, path, is_begun: recorded.begun.is_some() }, recorded))
     }
 
     /// Both sides and the upload, so that it lasts: an upload that nobody remembers costs money.
     pub fn begin(&mut self, begun: Begun) -> Result<(), Error> {
         self.write(&Line::Begun(begun))?;
-        self.file.sync_data().map_err(Error::file("can't write", &self.path))
+        self.file.sync_data().map_err(Error::journal("written", &self.path))?;
+        self.is_begun = true;
+        Ok(())
     }
 
     /// A piece is about to be moved.
@@ -114,20 +114,59 @@ impl Journal {
     }
 
     /// Nothing is left to be gone on with.
-    pub fn remove(self) -> Result<(), Error> {
-        fs::remove_file(&self.path).map_err(Error::file("can't remove", &self.path))
+    pub fn remove(mut self) -> Result<(), Error> {
+        // Once is enough.
+        self.is_begun = true;
+        fs::remove_file(&self.path).map_err(Error::journal("removed", &self.path))
     }
 
     /// Begins anew.
     pub fn clear(&mut self) -> Result<(), Error> {
-        self.file.set_len(0).map_err(Error::file("can't empty", &self.path))
+        self.is_begun = false;
+        self.file.set_len(0).map_err(Error::journal("emptied", &self.path))
     }
 
     fn write(&mut self, line: &Line) -> Result<(), Error> {
         let mut text = serde_json::to_vec(line).map_err(|error| Error::Request(error.to_string()))?;
         text.push(b'\n');
         // One call a line, so that lines are torn only where the file ends.
-        self.file.write_all(&text).map_err(Error::file("can't write", &self.path))
+        self.file.write_all(&text).map_err(Error::journal("written", &self.path))
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if !self.is_begun {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The file of a journal, locked.
+fn locked(path: &Path) -> Result<File, Error> {
+    loop {
+        let mut open = OpenOptions::new();
+        let open = open.read(true).append(true).create(true).mode(0o600);
+        let file = open.open(path).map_err(Error::journal("opened", path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::InUse { journal: path.to_path_buf() }),
+            Err(TryLockError::Error(error)) => return Err(Error::journal("locked", path)(error)),
+        }
+        // Who had it may have removed it before we locked it: the next one would lock another file of that name.
+        if is_named(&file, path).map_err(Error::journal("read", path))? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether this file is the one of that name.
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -136,32 +175,65 @@ pub(crate) fn id(from: &str, to: &str) -> String {
     format!("{:016x}", crc64(format!("{from}\n{to}").as_bytes()))
 }
 
-/// What the lines say, and how long the whole ones are; or the number of the line that makes no sense.
-fn read(text: &[u8]) -> Result<(Recorded, usize), usize> {
+/// Where the pieces end.
+pub(crate) fn end_of(pieces: &BTreeMap<usize, (Piece, Option<Part>)>) -> Piece {
+    let last = pieces.values().next_back().map(|(piece, _)| *piece);
+    last.map_or(Piece { index: 0, offset: 0, bytes: 0 }, |last| Piece {
+        index: last.index + 1,
+        offset: last.offset + last.bytes,
+        bytes: 0,
+    })
+}
+
+/// Whether a piece is the next one, or one that is moved again.
+fn fits(piece: Piece, begun: &Begun, pieces: &BTreeMap<usize, (Piece, Option<Part>)>) -> bool {
+    match pieces.get(&piece.index) {
+        Some((there, _)) => *there == piece,
+        None => {
+            let next = end_of(pieces);
+            let end = piece.offset.checked_add(piece.bytes);
+            let is_inside = piece.bytes > 0 && end.is_some_and(|end| end <= begun.source.bytes);
+            is_inside && Piece { bytes: 0, ..piece } == next
+        }
+    }
+}
+
+/// What the lines say, and how long the whole ones are; or what was said until one made no sense, and why that didn't.
+pub(crate) fn read(text: &[u8]) -> Result<(Recorded, usize), (Recorded, String)> {
     let mut recorded = Recorded::default();
     let mut whole_bytes = 0;
     for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if line.last() != Some(&b'\n') {
             break;
         }
-        let line_bytes = line.len();
         match (serde_json::from_slice(line), &mut recorded) {
             (Ok(Line::Begun(begun)), Recorded { begun: none @ None, .. }) if begun.version == VERSION => {
                 *none = Some(begun);
             }
-            (Ok(Line::Cut(piece)), Recorded { begun: Some(_), pieces }) => {
+            (Ok(Line::Cut(piece)), Recorded { begun: Some(begun), pieces }) if fits(piece, begun, pieces) => {
                 pieces.insert(piece.index, (piece, None));
             }
-            (Ok(Line::Done { index: piece, part }), Recorded { begun: Some(_), pieces }) => {
-                pieces.get_mut(&piece).ok_or(index + 1)?.1 = Some(part);
+            (Ok(Line::Done { index, part }), Recorded { pieces, .. }) if pieces.contains_key(&index) => {
+                pieces.entry(index).and_modify(|(_, done)| *done = Some(part));
             }
             // A crash of the machine may leave zeros where the last lines were.
             _ if text[whole_bytes..].iter().all(|byte| *byte == 0) => break,
-            _ => return Err(index + 1),
+            _ => return Err((recorded, senseless(index + 1, line))),
         }
-        whole_bytes += line_bytes;
+        whole_bytes += line.len();
     }
     Ok((recorded, whole_bytes))
+}
+
+/// Why a line makes no sense.
+fn senseless(number: usize, line: &[u8]) -> String {
+    let value = serde_json::from_slice(line).unwrap_or(serde_json::Value::Null);
+    match value["begun"]["version"].as_u64() {
+        Some(version) if version != u64::from(VERSION) => {
+            format!("it is of version {version}, and this program writes and reads version {VERSION}")
+        }
+        _ => format!("its line {number} makes no sense"),
+    }
 }
 
 #[cfg(test)]
@@ -171,12 +243,16 @@ mod tests {
     use super::*;
 
     fn begun() -> Begun {
-        let side = |place: &str| Side { place: place.into(), version: Some("1".into()), bytes: 10 };
+        let side = |place: &str| Side { place: place.into(), version: Some("1".into()), bytes: 16 };
         Begun { version: VERSION, source: side("a"), destination: side("b"), upload: "u".into() }
     }
 
+    fn open(folder: &Path) -> Result<(Journal, Recorded), Error> {
+        Journal::open(folder, "a", "b", false)
+    }
+
     fn filled(folder: &Path) -> PathBuf {
-        let (mut journal, recorded) = Journal::open(folder, "a", "b").unwrap();
+        let (mut journal, recorded) = open(folder).unwrap();
         assert!(recorded.begun.is_none() && recorded.pieces.is_empty());
         journal.begin(begun()).unwrap();
         for index in 0..3 {
@@ -191,12 +267,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let (journal, recorded) = Journal::open(folder.path(), "a", "b").unwrap();
+        let (journal, recorded) = open(folder.path()).unwrap();
         assert_eq!(recorded.begun, Some(begun()));
         let is_done = |index: usize| recorded.pieces[&index].1.is_some();
         assert_eq!([is_done(0), is_done(1), is_done(2)], [false, true, false]);
         assert_eq!(recorded.pieces[&1].1.as_ref().unwrap().crc64, u64::MAX);
-        assert!(matches!(Journal::open(folder.path(), "a", "b"), Err(Error::InUse { .. })));
+        assert!(matches!(open(folder.path()), Err(Error::InUse { .. })));
         journal.remove().unwrap();
         assert!(!path.exists());
     }
@@ -209,31 +285,83 @@ mod tests {
         let text = fs::read(&path).unwrap();
         for length in 0..text.len() {
             fs::write(&path, &text[..length]).unwrap();
-            let (mut journal, recorded) = Journal::open(folder.path(), "a", "b").unwrap();
+            let (mut journal, recorded) = open(folder.path()).unwrap();
             let lines = text[..length].iter().filter(|byte| **byte == b'\n').count();
             assert_eq!(recorded.begun.is_some(), lines > 0);
             assert_eq!(recorded.pieces.len(), lines.saturating_sub(1).min(3));
             if recorded.begun.is_some() {
-                journal.cut(Piece { index: 7, offset: 0, bytes: 1 }).unwrap();
+                journal.cut(Piece { bytes: 1, ..end_of(&recorded.pieces) }).unwrap();
                 drop(journal);
-                let (_, again) = Journal::open(folder.path(), "a", "b").unwrap();
+                let (_, again) = open(folder.path()).unwrap();
                 assert_eq!(again.pieces.len(), recorded.pieces.len() + 1);
             }
         }
         let zeros = [&text[..], &[0; 100]].concat();
         fs::write(&path, zeros).unwrap();
-        assert_eq!(Journal::open(folder.path(), "a", "b").unwrap().1.pieces.len(), 3);
+        assert_eq!(open(folder.path()).unwrap().1.pieces.len(), 3);
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_is_refused() {
+    fn a_line_that_makes_no_sense_is_refused_until_it_is_begun_anew() {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let text = fs::read_to_string(&path).unwrap();
-        for bad in [text.replacen("cut", "kut", 1), text.replace("\"version\":1,", "\"version\":9,"), "{}\n".into()] {
-            fs::write(&path, bad).unwrap();
-            let said = Journal::open(folder.path(), "a", "b").unwrap_err().to_string();
-            assert!(said.contains("line") && said.contains("--fresh"), "{said}");
+        let replaced = |from: &str, to: &str| text.replacen(from, to, 1);
+        let first = text.lines().next().unwrap();
+        let most = format!("{first}\n{{\"cut\":{{\"index\":0,\"offset\":{0},\"bytes\":{0}}}}}\n", u64::MAX);
+        for (bad, why) in [
+            (replaced("cut", "kut"), "line 2"),
+            (replaced("\"version\":1,", "\"version\":9,"), "of version 9"),
+            (replaced("\"version\":1,", "\"version\":9,\"more\":"), "line 1"),
+            (String::from("{}\n"), "line 1"),
+            (format!("{text}{first}\n"), "line 6"),
+            // Pieces that are not beside each other, that are empty, or beyond the end.
+            (replaced("\"offset\":4", "\"offset\":5"), "line 3"),
+            (replaced("\"index\":2", "\"index\":3"), "line 4"),
+            (replaced("\"offset\":8,\"bytes\":4", "\"offset\":8,\"bytes\":9"), "line 4"),
+            (replaced("\"bytes\":4", "\"bytes\":0"), "line 2"),
+            (most, "line 2"),
+        ] {
+            fs::write(&path, &bad).unwrap();
+            let said = open(folder.path()).unwrap_err().to_string();
+            assert!(said.contains(why) && said.contains(path.to_str().unwrap()), "{bad}: {said}");
+            assert!(said.contains("--fresh"), "{said}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), bad, "it is left as it is");
+            let (mut journal, recorded) = Journal::open(folder.path(), "a", "b", true).unwrap();
+            assert_eq!(recorded.begun.is_some(), bad.starts_with(first), "what can be given up is");
+            journal.clear().unwrap();
+            journal.begin(begun()).unwrap();
+            drop(journal);
+            assert_eq!(open(folder.path()).unwrap().1.begun, Some(begun()));
         }
+    }
+
+    #[test]
+    fn a_journal_that_nothing_was_begun_in_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(open(folder.path()).unwrap());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let path = filled(folder.path());
+        open(folder.path()).unwrap().0.clear().unwrap();
+        assert!(!path.exists());
+    }
+
+    /// Who is done removes it, and another one may have opened it by then.
+    #[test]
+    fn a_journal_that_is_open_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let again = || {
+            for _ in 0..2000 {
+                match open(folder.path()) {
+                    Ok((mut journal, _)) => {
+                        journal.begin(begun()).unwrap();
+                        assert!(is_named(&journal.file, &journal.path).unwrap());
+                        journal.remove().unwrap();
+                    }
+                    Err(error) => assert!(matches!(error, Error::InUse { .. }), "{error}"),
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(again))));
     }
 }

@@ -10,9 +10,11 @@ use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use rustix::fs::statvfs;
+use rustix::process::{Resource, geteuid, getrlimit};
 
 use crate::error::failure;
-use crate::names::beneath;
+use crate::names::{beneath, beside};
 use crate::store::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
 
 /// Files below a folder, by their paths relative to it.
@@ -41,9 +43,7 @@ impl Local {
 
     /// Where the blocks of an upload lie.
     fn blocks(&self, upload: &Upload) -> Result<PathBuf, Failure> {
-        let path = self.path(&upload.name)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(path.with_file_name(format!(".{name}.{}{UNFINISHED}", upload.id)))
+        Ok(beside(&self.path(&upload.name)?, &format!(".{}{UNFINISHED}", upload.id)))
     }
 
     fn new_upload(&self, name: &str) -> Result<(Upload, PathBuf), Failure> {
@@ -119,6 +119,18 @@ impl Local {
     }
 }
 
+/// Removes an upload's folder. Blocks that were under way when it was given up may still be arriving there.
+fn remove(folder: &Path) -> io::Result<()> {
+    for _ in 0..1000 {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            removed => return removed,
+        }
+    }
+    Err(io::ErrorKind::DirectoryNotEmpty.into())
+}
+
 /// The block files are named by their indices, and nothing else.
 fn block_name(block: &str) -> io::Result<&str> {
     let is_index = !block.is_empty() && block.bytes().all(|byte| byte.is_ascii_digit());
@@ -181,6 +193,26 @@ pub(crate) fn walk(
     Ok(())
 }
 
+/// Whether a file can get so many bytes, as far as can be known before. Nothing is reserved: file systems that compress
+/// would not do that for what is, and some write all of it for that.
+pub(crate) fn check_room(path: &Path, bytes: u64) -> io::Result<()> {
+    if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) {
+        let said = format!("it will have {bytes} bytes, and files may have {most} at most (ulimit -f)");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, said));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let there_bytes = fs::metadata(path).map_or(0, |there| there.blocks() * 512);
+    let (needed_bytes, system) = (bytes.saturating_sub(there_bytes), statvfs(folder)?);
+    let free_blocks = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
+    let free_bytes = free_blocks.saturating_mul(system.f_frsize);
+    // Some don't know how large they are.
+    if system.f_blocks > 0 && free_bytes < needed_bytes {
+        let said = format!("{needed_bytes} bytes are missing, and {} has room for {free_bytes}", folder.display());
+        return Err(io::Error::new(io::ErrorKind::StorageFull, said));
+    }
+    Ok(())
+}
+
 /// Gives a file that is whole its name, and makes that last.
 pub(crate) fn publish(whole: &Path, path: &Path, no_clobber: bool) -> io::Result<()> {
     if no_clobber {
@@ -234,8 +266,9 @@ impl Store for Local {
         apart(seen, move || {
             let (upload, folder) = local.new_upload(&name)?;
             let path = folder.join("0");
-            fs::write(&path, &body.bytes).map_err(|error| failure("can't write", &path, &error))?;
-            local.assemble(&upload, &["0".into()], &options)
+            let written = fs::write(&path, &body.bytes).map_err(|error| failure("can't write", &path, &error));
+            let made = written.and_then(|()| local.assemble(&upload, &["0".into()], &options));
+            made.inspect_err(|_| drop(remove(&folder)))
         })
         .await
     }
@@ -284,10 +317,7 @@ impl Store for Local {
         let (local, upload) = (self.clone(), upload.clone());
         apart(seen, move || {
             let folder = local.blocks(&upload)?;
-            match fs::remove_dir_all(&folder) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failure("can't remove", &folder, &error)),
-                _ => Ok(()),
-            }
+            remove(&folder).map_err(|error| failure("can't remove", &folder, &error))
         })
         .await
     }

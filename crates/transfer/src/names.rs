@@ -30,6 +30,18 @@ pub fn beneath(folder: &Path, name: &str) -> Result<PathBuf, Error> {
     Ok(folder.join(path))
 }
 
+/// A hidden file beside another, with as much of its name as fits before this ending.
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    /// What file systems take, nearly all of them.
+    const NAME_BYTES: usize = 255;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut end = name.len().min(NAME_BYTES.saturating_sub(ending.len() + 1));
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    path.with_file_name(format!(".{}{ending}", &name[..end]))
+}
+
 /// Which names are meant: with any of the ones and with none of the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -124,6 +136,17 @@ mod tests {
         for bad in ["", "..", "../a", "a/../../b", "/etc/passwd", "a//b", "a/./b", "./a", "a/", "a\0b", "a/.."] {
             let said = beneath(folder, bad).unwrap_err().to_string();
             assert!(said.contains("/data"), "{bad}: {said}");
+        }
+    }
+
+    #[test]
+    fn the_longest_name_has_room_beside_it() {
+        assert_eq!(beside(Path::new("/data/a.txt"), ".7.part"), Path::new("/data/.a.txt.7.part"));
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["x".repeat(255), format!("{}é", "x".repeat(253)), format!("x{}", "é".repeat(127))] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, b"").unwrap();
+            std::fs::write(beside(&path, ".0123456789abcdef.part"), b"").unwrap();
         }
     }
 

@@ -1,19 +1,28 @@
 //! Killed at any moment and gone on with: right in the end, and nothing under its name before it is whole.
 #![allow(missing_docs)]
 
+mod common;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use ascertain_transfer::{Local, Mover, Place, Stop, Terms};
+use ascertain_netlab::store::{Dialect, Kind as Asked, RunningStore, Seen, Store as Served};
+use ascertain_transfer::{Local, Mover, Options, Place, Stop, Terms, open};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use common::{address, environment_for, start};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const CHILD: &str = "TRANSFER_KILLED";
+/// Where the store is, if it is none of files: its end point, an address in it.
+const STORE: &str = "TRANSFER_KILLED_STORE";
 const BYTES: usize = 3_000_000;
 /// Slow enough to be killed in the middle.
 const LIMIT_BYTES_PER_S: u64 = 100_000_000;
@@ -41,8 +50,19 @@ fn child() {
     let (way, folder) = told.split_once(' ').unwrap();
     let folder = Path::new(folder);
     let places = Places::of(folder, way);
-    let store = Arc::new(Local::new(folder.join("store")));
-    let place = Place { store, name: "a/b".into(), shown: "file:///a/b".into() };
+    let place = match std::env::var(STORE) {
+        Ok(told) => {
+            let (endpoint, address) = told.split_once(' ').unwrap();
+            let served = if address.starts_with("s3:") { Served::s3() } else { Served::azure() };
+            let environment = environment_for(&served).into_iter().collect();
+            let options = Options { environment, endpoint_url: Some(endpoint.into()), ..Options::default() };
+            open(address, &options).unwrap().into()
+        }
+        Err(_) => {
+            let store = Arc::new(Local::new(folder.join("store")));
+            Place { store, name: "a/b".into(), shown: "file:///a/b".into() }
+        }
+    };
     let terms = Terms {
         journals: Some(places.journals),
         limit_bytes_per_s: Some(LIMIT_BYTES_PER_S),
@@ -58,11 +78,17 @@ fn child() {
     moved.unwrap();
 }
 
-/// Starts the child; kills it after that long, if it has not ended.
-fn run(way: &str, folder: &Path, after: Option<Duration>) -> ExitStatus {
+/// Starts the child.
+fn started(way: &str, folder: &Path, store: Option<&RunningStore>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "child"]).env(CHILD, format!("{way} {}", folder.display()));
-    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    command.envs(store.map(|store| (STORE, format!("{} {}", store.url(), address(store, "a/b")))));
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// Starts the child; kills it after that long, if it has not ended.
+fn run(way: &str, folder: &Path, after: Option<Duration>) -> ExitStatus {
+    let mut child = started(way, folder, None);
     if let Some(after) = after {
         thread::sleep(after);
         // It may have ended: then there is nothing to kill, and the id is still ours until it is waited for.
@@ -107,4 +133,128 @@ fn killed_at_a_hundred_moments() {
         }
         assert!(wholes > 0);
     }
+}
+
+/// The journal's upload and the blocks that it says are there; none where nothing was begun.
+fn journalled(journals: &Path) -> Option<(String, BTreeSet<usize>)> {
+    let path = fs::read_dir(journals).ok()?.next()?.ok()?.path();
+    let text = fs::read_to_string(path).unwrap();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let lines = whole.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let (mut upload, mut done) = (None, BTreeSet::new());
+    for line in lines {
+        upload = upload.or_else(|| Some(line["begun"]["upload"].as_str()?.to_string()));
+        done.extend(line["done"]["index"].as_u64().map(|index| index as usize));
+    }
+    Some((upload?, done))
+}
+
+/// Which block a request brought.
+fn index(dialect: Dialect, seen: &Seen) -> usize {
+    let block = seen.block.as_deref().unwrap();
+    if dialect == Dialect::S3 {
+        return block.parse::<usize>().unwrap() - 1;
+    }
+    let name = String::from_utf8(BASE64_STANDARD.decode(block).unwrap()).unwrap();
+    name.rsplit_once('-').unwrap().1.parse().unwrap()
+}
+
+/// Killed once the store has seen so many requests of it, and a moment later.
+fn run_to(store: &RunningStore, way: &str, folder: &Path, requests: usize, moment: Duration) -> ExitStatus {
+    let before = store.seen().len();
+    let mut child = started(way, folder, Some(store));
+    while store.seen().len() - before < requests {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    thread::sleep(moment);
+    child.kill().unwrap();
+    child.wait().unwrap()
+}
+
+/// What the store has seen says what was sent twice: no block of which the journal said that it was there.
+#[test]
+fn killed_while_a_store_counts() {
+    for (served, bytes, kills) in [(Served::azure(), BYTES, KILLS / 2), (Served::s3(), 17_000_000, KILLS / 5)] {
+        let (dialect, store) = (served.dialect, start(served));
+        let folder = tempfile::tempdir().unwrap();
+        let Places { source, journals, .. } = Places::of(folder.path(), "put");
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        let (mut killed, mut resumed, mut dangling) = (0, 0, 0);
+        let mut content = vec![0; bytes];
+        let mut blocks = 3;
+        while killed < kills {
+            random.fill_bytes(&mut content);
+            fs::write(&source, &content).unwrap();
+            let before = store.object("bucket", "a/b");
+            loop {
+                let mark = store.seen().len();
+                let there = journalled(&journals);
+                let moment = Duration::from_micros(random.random_range(0..3000));
+                // To the commit, and beyond.
+                let requests = random.random_range(0..blocks + 4);
+                let status = run_to(&store, "put", folder.path(), requests, moment);
+                assert!(status.signal() == Some(9) || status.success(), "{dialect:?}: {status}");
+                killed += usize::from(status.signal() == Some(9));
+                let seen: Vec<Seen> = store.seen()[mark..].to_vec();
+                let sent: Vec<usize> =
+                    seen.iter().filter(|seen| seen.kind == Asked::PutBlock).map(|seen| index(dialect, seen)).collect();
+                if let Some((_, done)) = &there {
+                    assert!(sent.iter().all(|index| !done.contains(index)), "{dialect:?}: {done:?} {sent:?}");
+                    resumed += usize::from(!done.is_empty());
+                }
+                let is_begun = there.is_some() || journalled(&journals).is_some();
+                // Between the store's answer and its line in the journal nobody knows of an upload.
+                dangling += usize::from(!is_begun && !status.success());
+                let now = store.object("bucket", "a/b");
+                assert!(now == before || now.as_ref() == Some(&content), "{dialect:?}: it is not whole");
+                if status.success() {
+                    break;
+                }
+                blocks = blocks.max(sent.iter().max().map_or(0, |index| index + 1));
+            }
+            assert!(store.object("bucket", "a/b").as_ref() == Some(&content), "{dialect:?}");
+            assert_eq!(fs::read_dir(&journals).unwrap().count(), 0, "{dialect:?}: nothing is left");
+        }
+        assert!(resumed > 0, "{dialect:?}: none was gone on with");
+        let most = if dialect == Dialect::S3 { dangling } else { 0 };
+        assert!(store.uploads("bucket") <= most, "{dialect:?}");
+    }
+}
+
+/// The same the other way.
+#[test]
+fn killed_while_a_store_is_read() {
+    let store = start(Served::azure());
+    let folder = tempfile::tempdir().unwrap();
+    let Places { source, target, journals } = Places::of(folder.path(), "get");
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+    fs::create_dir_all(source.parent().unwrap()).unwrap();
+    let place: Place = open(&address(&store, "a/b"), &common::options_for(&store)).unwrap().into();
+    let (mut killed, mut resumed) = (0, 0);
+    let mut content = vec![0; BYTES];
+    while killed < KILLS / 2 {
+        random.fill_bytes(&mut content);
+        fs::write(&source, &content).unwrap();
+        common::run(Mover::new(Terms::default(), Stop::default(), Box::new(())).put_file(&source, &place)).unwrap();
+        loop {
+            resumed += usize::from(journalled(&journals).is_some_and(|(_, done)| !done.is_empty()));
+            let moment = Duration::from_micros(random.random_range(0..3000));
+            let status = run_to(&store, "get", folder.path(), random.random_range(0..20), moment);
+            assert!(status.signal() == Some(9) || status.success(), "{status}");
+            killed += usize::from(status.signal() == Some(9));
+            if let Ok(there) = fs::read(&target) {
+                assert!(there == content, "it is there before it is whole");
+            }
+            if status.success() {
+                break;
+            }
+        }
+        assert!(fs::read(&target).unwrap() == content);
+        assert_eq!(fs::read_dir(&journals).unwrap().count(), 0, "nothing is left");
+        fs::remove_file(&target).unwrap();
+    }
+    assert!(resumed > 0, "none was gone on with");
 }

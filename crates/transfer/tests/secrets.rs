@@ -5,10 +5,14 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use ascertain_transfer::{Attempt, Environment, Found, Meta, Options, PutOptions, Upload, open};
-use common::web::{Web, answer, header};
-use common::{block, run};
+use ascertain_transfer::{
+    Attempt, Environment, Found, Meta, Mover, Observer, Options, Place, Progress, PutOptions, Stop, Terms, Upload, open,
+};
+use common::web::{Web, answer, file, header};
+use common::{block, bytes, run};
 
 /// They look like nothing that anybody would say by chance.
 const PLANTED: [&str; 9] = [
@@ -168,6 +172,105 @@ fn no_secret_is_in_what_anybody_reads() {
     }
     for wrong in [format!("https://ann:{password}@/x?sig={sig}"), format!("wss://ann:{password}@host/?{sig}")] {
         written.add(&open(&wrong, &Options::default()).unwrap_err());
+    }
+    written.search(&heads);
+}
+
+/// What is told of progress.
+type Told = Arc<Mutex<Vec<String>>>;
+
+struct Writing(Told);
+
+impl Observer for Writing {
+    fn progress(&self, progress: &Progress<'_>) {
+        self.0.lock().unwrap().push(format!("{progress:?}"));
+    }
+}
+
+/// A move that breaks off and keeps its journal: what it says, what it leaves on the disk, and what it was shown as.
+fn broken(folder: &Path, address: &str, options: &Options, told: &Told, written: &mut Written) {
+    let place: Place = open(address, options).unwrap().into();
+    let terms = Terms { journals: Some(folder.join("journals")), ..Terms::default() };
+    let mover = Mover::new(terms, Stop::default(), Box::new(Writing(told.clone())));
+    let moved = run(async {
+        match address.starts_with("http") {
+            true => mover.get_file(&place, &folder.join("target")).await,
+            false => mover.put_file(&folder.join("source"), &place).await,
+        }
+    });
+    let error = moved.unwrap_err();
+    written.add(&(&mover, &place, &error, error.to_string()));
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    assert!(!told.is_empty(), "nothing was moved: {error}");
+    written.add(&told);
+    let journals: Vec<_> = std::fs::read_dir(folder.join("journals")).unwrap().map(Result::unwrap).collect();
+    assert_eq!(journals.len(), 1);
+    written.add(&std::fs::read_to_string(journals[0].path()).unwrap());
+    written.add(&std::fs::read_dir(folder).unwrap().map(Result::unwrap).collect::<Vec<_>>());
+    std::fs::remove_dir_all(folder.join("journals")).unwrap();
+}
+
+#[test]
+fn no_secret_is_in_what_a_move_leaves_behind() {
+    let [key, token, azure, sig, bearer, password, query, ..] = PLANTED;
+    let folder = tempfile::tempdir().unwrap();
+    let content = bytes(800_000);
+    std::fs::write(folder.path().join("source"), bytes(18_000_000)).unwrap();
+    let told = Told::default();
+    // Blocks go well, and what is made of them does not; ranges until something has been told of.
+    let web = || {
+        let (told, content) = (told.clone(), content.clone());
+        Web::start(move |head, _| {
+            let target = head.split(' ').nth(1).unwrap();
+            let from = header(head, "range").map_or(0, |range| range[6..].split('-').next().unwrap().parse().unwrap());
+            match head.split(' ').next().unwrap() {
+                "HEAD" => answer("404 Not Found", "", b""),
+                "POST" if target.contains("uploads") => answer("200 OK", "", b"<R><UploadId>1</UploadId></R>"),
+                "PUT" if !target.contains("blocklist") => answer("201 Created", "ETag: \"1\"\r\n", b""),
+                "GET" if from < 400_000 => file(head, "ETag: \"1\"\r\n", &content),
+                _ => {
+                    while told.lock().unwrap().is_empty() {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    let body = format!("<Error><Code>x</Code><Message>{head}</Message></Error>");
+                    answer("403 Forbidden", "", body.as_bytes())
+                }
+            }
+        })
+    };
+    let sas = format!("sv=2023&sig={sig}");
+    let account = ("AZURE_STORAGE_ACCOUNT", "devaccount");
+    let environments: [(&str, &[(&str, &str)]); 4] = [
+        (
+            "s3://bucket/name",
+            &[("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", key), ("AWS_SESSION_TOKEN", token)],
+        ),
+        ("az://bucket/name", &[account, ("AZURE_STORAGE_KEY", azure)]),
+        ("az://bucket/name", &[account, ("AZURE_STORAGE_SAS_TOKEN", &sas)]),
+        ("gs://bucket/name", &[("GOOGLE_OAUTH_ACCESS_TOKEN", bearer)]),
+    ];
+    let (mut written, mut heads) = (Written::default(), Vec::new());
+    for (address, environment) in environments {
+        let web = web();
+        let environment: Environment = environment.iter().copied().collect();
+        let endpoint_url = Some(web.url("").replace("://", &format!("://ann:{password}@")));
+        broken(
+            folder.path(),
+            address,
+            &Options { environment, endpoint_url, ..Options::default() },
+            &told,
+            &mut written,
+        );
+        heads.extend(web.heads());
+    }
+    let web = web();
+    let address = web.url(&format!("/path?{sas}&x={query}")).replace("://", &format!("://ann:{password}@"));
+    std::fs::remove_file(folder.path().join("source")).unwrap();
+    broken(folder.path(), &address, &Options::default(), &told, &mut written);
+    heads.extend(web.heads());
+    let sent = heads.concat();
+    for secret in [token, sig, bearer, query] {
+        assert!(sent.contains(secret), "{secret}");
     }
     written.search(&heads);
 }

@@ -11,6 +11,7 @@ use ascertain::moving::{
 };
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
+use ascertain_report::plot::escape_controls;
 use ascertain_report::progress::Line;
 use ascertain_sys::interrupt;
 use serde_json::{Value, json};
@@ -240,6 +241,7 @@ fn speed(bytes: u64, seconds: f64) -> String {
 fn said(progress: &Progress<'_>) -> String {
     let Progress { name, done_bytes, bytes, elapsed_s, plan } = progress;
     let of = bytes.map_or(String::new(), |bytes| format!(" of {}", size(bytes)));
+    let name = escape_controls(name);
     let mut said = format!("{name}: {}{of}, {}", size(*done_bytes), speed(*done_bytes, *elapsed_s));
     if let Some(Plan { shape, expected_s, .. }) = plan {
         let left = time((expected_s - elapsed_s).max(0.0));
@@ -255,6 +257,8 @@ fn text(way: Way, outcomes: &[Outcome]) -> String {
             Way::Put => (path.display().to_string(), name.clone()),
             Way::Get => (name.clone(), path.display().to_string()),
         };
+        // Whoever chose them may have meant to steer a terminal.
+        let (from, to) = (escape_controls(&from), escape_controls(&to));
         let _ = match done {
             Done::Said => writeln!(text, "{from} → {to}: {}", size(*bytes)),
             Done::Moved(moved) => writeln!(text, "{from} → {to}: {}", sentence(moved)),
@@ -376,6 +380,8 @@ mod tests {
         assert_eq!(json["files"][1]["plan"]["connections"], 64);
         assert!(json["files"][0]["crc64"].is_null());
         assert!(text(Way::Put, &outcomes).starts_with("a b → n: 1 B\na b → n: 1.000 GB"));
+        let evil = Outcome { path: "\u{1b}[2J".into(), name: "a\nb".into(), bytes: 1, done: Done::Said };
+        assert_eq!(text(Way::Get, &[evil]), "a\\nb → \\u{1b}[2J: 1 B\n");
     }
 
     #[test]
@@ -390,6 +396,7 @@ mod tests {
         };
         assert_eq!(said(&progress), "n: 500.0 MB of 1.000 GB, 125.0 MB/s; 64 × 4.000 MB, 4.000 s left");
         let unknown = Progress { bytes: None, plan: None, ..progress };
+        assert_eq!(said(&Progress { name: "\u{1b}[2J", ..unknown.clone() }), r"\u{1b}[2J: 500.0 MB, 125.0 MB/s");
         assert_eq!(said(&unknown), "n: 500.0 MB, 125.0 MB/s");
     }
 

@@ -9,7 +9,7 @@ use super::Kind;
 use super::answer::{Answer, Refusal};
 use super::checksum::{Algorithm, Digests, base64, from_base64};
 use super::objects::{Block, Bucket, Object, Objects, Upload, check_conditions, read};
-use super::request::{Head, Request};
+use super::request::{Head, Request, encoded_path};
 use super::xml::{elements, escape};
 
 /// The longest identifier of a block, decoded.
@@ -307,13 +307,17 @@ fn list(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     let listed = bucket.list(prefix, delimiter, &after, LISTED.min(most));
     let mut blobs = String::new();
     for (name, object) in &listed.objects {
-        let (name, modified, etag, bytes) =
-            (escape(*name), fmt_http_date(object.modified), object.etag.trim_matches('"'), object.bytes);
+        // XML has no such characters.
+        let is_encoded =
+            name.contains(|c: char| c < ' ' && !"\t\n\r".contains(c) || ('\u{fffe}'..='\u{ffff}').contains(&c));
+        let attribute = if is_encoded { " Encoded=\"true\"" } else { "" };
+        let name = if is_encoded { encoded_path(name).into() } else { escape(*name) };
+        let (modified, etag, bytes) = (fmt_http_date(object.modified), object.etag.trim_matches('"'), object.bytes);
         let kind = object.kept.iter().find(|(name, _)| name == "content-type").and_then(|(_, kind)| kind.to_str().ok());
         let kind = escape(kind.unwrap_or("application/octet-stream"));
         let _ = write!(
             blobs,
-            "<Blob><Name>{name}</Name><Properties><Last-Modified>{modified}</Last-Modified><Etag>{etag}</Etag>\
+            "<Blob><Name{attribute}>{name}</Name><Properties><Last-Modified>{modified}</Last-Modified><Etag>{etag}</Etag>\
              <Content-Length>{bytes}</Content-Length><Content-Type>{kind}</Content-Type>\
              <BlobType>BlockBlob</BlobType></Properties></Blob>"
         );

@@ -13,14 +13,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::flow::{Flow, Work};
 use super::patience::Went;
-use super::put::{crc64_of, end_of, resumable, side_of, split};
+use super::put::{crc64_of, resumable, side_of, split};
 use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64;
 use crate::error::Error;
-use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side};
-use crate::local::publish;
+use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
+use crate::local::{check_room, publish};
 use crate::model::Pilot;
+use crate::names::beside;
 use crate::store::{Attempt, Failure, Kind, Limits, Meta};
+
+/// What is compared, in words.
+const GET: [&str; 3] = ["what the store has", "what came", "what was read again"];
 
 /// Ranges that may be of any size, as many as there are.
 fn ranges(limits: Limits) -> Limits {
@@ -62,7 +66,7 @@ impl Mover {
                 let crc64 = Some(crc64_of(&download.get.parts));
                 let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
                 moved.elapsed_s = elapsed_s();
-                let verified = self.verify(from, &meta, &mut moved).await;
+                let verified = self.verify(from, &meta, &mut moved, GET).await;
                 verified.and_then(|()| download.publish(path, &meta, self.terms.no_clobber)).map(|()| moved)
             }
             Err(error) => Err(error),
@@ -108,7 +112,7 @@ impl Mover {
         let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.pilot.first().copied());
         let mut moved = Moved { bytes, blocks, plan, crc64: Some(crc64_of(&get.parts)), ..Moved::default() };
         moved.elapsed_s = began.elapsed().as_secs_f64();
-        self.verify(from, &meta, &mut moved).await?;
+        self.verify(from, &meta, &mut moved, GET).await?;
         Ok(moved)
     }
 
@@ -129,7 +133,7 @@ impl Mover {
         match self.ask_head(from).await? {
             (Some(meta), latency_s) => Ok((meta, latency_s)),
             (None, _) => {
-                let said = format!("{}: there is no such object", from.shown);
+                let said = format!("{}: there is no such object, or no such bucket", from.shown);
                 Err(Failure { kind: Kind::Missing, said }.into())
             }
         }
@@ -153,6 +157,11 @@ impl Mover {
 
     async fn is_there(&self, meta: &Meta, path: &Path) -> Result<Option<Skipped>, Error> {
         let Ok(there) = fs::metadata(path) else { return Ok(None) };
+        if !there.is_file() {
+            // A rename would replace a device, and fail for a folder in the end.
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "it is a folder or a device, and no file");
+            return Err(Error::file("can't write", path)(error));
+        }
         if self.terms.no_clobber {
             return Ok(Some(Skipped::Exists));
         }
@@ -171,16 +180,15 @@ impl Mover {
         let source = side_of(from, Some(meta));
         let destination = side_of_file(path);
         let id = journal::id(&source.place, &destination.place);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
         // Without a journal nobody goes on with it, and nothing else keeps two from writing the same.
         let own = if self.terms.journals.is_none() { format!("-{}", std::process::id()) } else { String::new() };
-        let temporary = path.with_file_name(format!(".{name}.{id}{own}.part"));
-        let mut opened = match &self.terms.journals {
-            Some(folder) => Some(Journal::open(folder, &source.place, &destination.place)?),
-            None => None,
-        };
+        let temporary = beside(path, &format!(".{id}{own}.part"));
         // Of an object that nothing identifies nobody can say that it is still the same.
         let is_fresh = self.terms.fresh || source.version.is_none();
+        let mut opened = match &self.terms.journals {
+            Some(folder) => Some(Journal::open(folder, &source.place, &destination.place, is_fresh)?),
+            None => None,
+        };
         if let Some((journal, recorded)) = opened.as_mut().filter(|_| is_fresh) {
             *recorded = Recorded::default();
             journal.clear()?;
@@ -203,6 +211,7 @@ impl Mover {
             }
             resumable(begun, &source, &destination)?;
         }
+        check_room(&temporary, meta.bytes).map_err(Error::file("can't write", &temporary))?;
         let file = open.open(&temporary).map_err(Error::file("can't write", &temporary))?;
         // What a power failure took out of the file is got again.
         let there = |(piece, part): &(Piece, Option<Part>)| {

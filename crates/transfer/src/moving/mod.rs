@@ -172,6 +172,8 @@ impl fmt::Debug for Mover {
 
 /// What memory is shared out in.
 const UNIT_BYTES: u64 = 1 << 10;
+/// So long an upload is given up after the end was asked for.
+const PARTING: Duration = Duration::from_secs(2);
 /// A block takes no longer than that under a limit on bandwidth, where the store takes such small ones.
 const LIMITED_BLOCK_S: f64 = 0.25;
 
@@ -254,13 +256,21 @@ impl Mover {
         }
     }
 
-    /// Gives an upload up; where that fails too there is nothing more to do.
+    /// Gives an upload up; where that fails too there is nothing more to do. Who has asked for the end does not wait for
+    /// it as long as others.
     async fn abort(&self, place: &Place, upload: &Upload) {
         let request = || async {
             let mut seen = Attempt::default();
             (place.store.abort(upload, &mut seen).await, seen)
         };
-        let _ = self.patience.ask(0, Kind::Fatal, request).await;
+        let stopped = async {
+            self.stop.asked().await;
+            tokio::time::sleep(PARTING).await;
+        };
+        tokio::select! {
+            _ = self.patience.ask(0, Kind::Fatal, request) => {}
+            () = stopped => {}
+        }
     }
 
     fn put_options(&self, name: &str) -> PutOptions {

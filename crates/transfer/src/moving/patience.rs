@@ -84,6 +84,10 @@ impl Patience {
             let wait = match failure.kind {
                 Kind::Transient(Some(asked)) if asked <= LONGEST_ASKED => asked,
                 Kind::Transient(None) | Kind::Corrupted => Duration::ZERO,
+                Kind::Transient(Some(asked)) => {
+                    let said = format!("{} (for {} s, and that is not waited for)", failure.said, asked.as_secs());
+                    return Err(Failure { said, ..failure });
+                }
                 _ => return Err(failure),
             };
             slow_down |= matches!(seen.status, Some(429 | 503));

@@ -11,7 +11,7 @@ use super::source::Source;
 use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
-use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side};
+use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
 use crate::model::Pilot;
 use crate::store::{Attempt, Block, Failure, Kind, Meta, PutOptions, Upload};
 
@@ -19,6 +19,9 @@ use crate::store::{Attempt, Block, Failure, Kind, Meta, PutOptions, Upload};
 const SINGLE_BYTES: u64 = 512 << 10;
 /// How often an answer that was lost is looked up.
 const LOOKS: u32 = 8;
+
+/// What is compared, in words.
+pub(super) const PUT: [&str; 3] = ["what was stored", "what was sent", "what was read back"];
 
 /// Blocks are put together so many times faster than the slowest are sent, at least: a second attempt while the first
 /// goes on would only be in its way.
@@ -60,7 +63,7 @@ impl Mover {
             self.put_blocks(&source, to, before.as_ref(), (began, latency_s)).await?
         };
         moved.elapsed_s = began.elapsed().as_secs_f64();
-        self.verify(to, &meta, &mut moved).await?;
+        self.verify(to, &meta, &mut moved, PUT).await?;
         Ok(moved)
     }
 
@@ -72,22 +75,21 @@ impl Mover {
             let mut seen = Attempt::default();
             (to.store.put(&to.name, block.clone(), &options, &mut seen).await, seen)
         };
-        self.settle(to, sum, before, || self.patience.ask(sum.bytes, Kind::Unanswered, request)).await
+        self.settle(to, sum, (before, false), || self.patience.ask(sum.bytes, Kind::Unanswered, request)).await
     }
 
-    /// Carries out what makes an object. Where the answer is lost, what is there is looked at before anything is
-    /// repeated.
+    /// Carries out what makes an object. Where the answer is lost, or may have been by one who did not live to hear it,
+    /// what is there is looked at before anything is repeated.
     async fn settle<F>(
         &self,
         to: &Place,
         sum: Sum,
-        before: Option<&Meta>,
+        (before, mut was_lost): (Option<&Meta>, bool),
         mut carry_out: impl FnMut() -> F,
     ) -> Result<Meta, Error>
     where
         F: Future<Output = Result<(Meta, Went), Failure>>,
     {
-        let mut was_lost = false;
         for look in 1.. {
             let failure = tokio::select! {
                 made = carry_out() => match made {
@@ -101,7 +103,7 @@ impl Mover {
             if failure.kind != Kind::Unanswered && !is_echo {
                 return Err(failure.into());
             }
-            match self.look_up(to, sum, before).await? {
+            match self.look_up(to, sum, before, &failure).await? {
                 Some(meta) => return Ok(meta),
                 None if look >= LOOKS => {
                     let said = format!("{} ({LOOKS} answers in a row were lost, and nothing was stored)", failure.said);
@@ -119,8 +121,20 @@ impl Mover {
     }
 
     /// What is there now, if it is what was sent.
-    async fn look_up(&self, to: &Place, sum: Sum, before: Option<&Meta>) -> Result<Option<Meta>, Error> {
-        let (there, _) = self.head(to).await?;
+    async fn look_up(
+        &self,
+        to: &Place,
+        sum: Sum,
+        before: Option<&Meta>,
+        lost: &Failure,
+    ) -> Result<Option<Meta>, Error> {
+        let there = match self.ask_head(to).await {
+            Err(Error::Store(Failure { kind: Kind::Denied, .. })) => {
+                let said = format!("{}: whether it was stored may not be looked up with these credentials", lost.said);
+                return Err(Failure { said, ..lost.clone() }.into());
+            }
+            asked => asked?.0,
+        };
         let Some(there) = there.filter(|there| there.bytes == sum.bytes) else { return Ok(None) };
         if let Some(crc64) = there.crc64 {
             return Ok((crc64 == sum.crc64).then_some(there));
@@ -187,7 +201,7 @@ impl Mover {
         let done = match done.and_then(|()| source.check()) {
             Ok(()) => {
                 let sum = Sum { bytes: source.bytes, crc64: crc64_of(&work.parts) };
-                let meta = self.commit(to, &work.upload, &work.parts, sum, before, &options).await;
+                let meta = self.commit(to, &work.upload, &work.parts, sum, (before, used > 0)).await;
                 meta.map(|meta| (meta, sum.crc64))
             }
             Err(error) => Err(error),
@@ -227,7 +241,7 @@ impl Mover {
         let destination = side_of(to, before);
         let from = source.side();
         let mut opened = match &self.terms.journals {
-            Some(folder) => Some(Journal::open(folder, &from.place, &to.shown)?),
+            Some(folder) => Some(Journal::open(folder, &from.place, &to.shown, self.terms.fresh)?),
             None => None,
         };
         let named = |id: String| Upload { name: to.name.clone(), id };
@@ -248,7 +262,8 @@ impl Mover {
             if begun.source == from && begun.destination != destination && again.is_empty() && next.offset == from.bytes
             {
                 let sum = Sum { bytes: from.bytes, crc64: crc64_of(&done) };
-                if let Some(meta) = self.look_up(to, sum, None).await? {
+                let lost = Failure { kind: Kind::Unanswered, said: format!("{}: an answer was lost", to.shown) };
+                if let Some(meta) = self.look_up(to, sum, None, &lost).await? {
                     journal.remove()?;
                     return Ok(Opened::Stored(meta, sum.crc64));
                 }
@@ -260,7 +275,12 @@ impl Mover {
         let mut journal = opened.map(|(journal, _)| journal);
         if let Some(journal) = &mut journal {
             let id = upload.id.clone();
-            journal.begin(Begun { version: journal::VERSION, source: from, destination, upload: id })?;
+            let begun = Begun { version: journal::VERSION, source: from, destination, upload: id };
+            if let Err(error) = journal.begin(begun) {
+                // Nobody would remember it.
+                self.abort(to, &upload).await;
+                return Err(error);
+            }
         }
         let (again, next) = (VecDeque::new(), Piece { index: 0, offset: 0, bytes: 0 });
         Ok(Opened::Going { put: Box::new(put(upload, journal, BTreeMap::new())), again, next })
@@ -274,42 +294,50 @@ impl Mover {
         Ok(self.ask(Kind::Transient(None), request).await?.0)
     }
 
+    /// Makes the object of its parts. What was there before, and whether this may have been asked for already, decide
+    /// what a refusal means.
     pub(super) async fn commit(
         &self,
         to: &Place,
         upload: &Upload,
         parts: &BTreeMap<usize, (Piece, Part)>,
         sum: Sum,
-        before: Option<&Meta>,
-        options: &PutOptions,
+        before: (Option<&Meta>, bool),
     ) -> Result<Meta, Error> {
+        let options = self.put_options(&to.name);
         let tokens: Vec<String> = parts.values().map(|(_, part)| part.token.clone()).collect();
         let request = || async {
             let mut seen = Attempt::default();
-            (to.store.commit(upload, &tokens, sum.crc64, options, &mut seen).await, seen)
+            (to.store.commit(upload, &tokens, sum.crc64, &options, &mut seen).await, seen)
         };
         let bytes = sum.bytes / TOGETHER;
         self.settle(to, sum, before, || self.patience.ask(bytes, Kind::Unanswered, request)).await
     }
 
     /// Compares what is stored with what was sent: what the store says of it, and, if asked, what it gives back.
-    pub(super) async fn verify(&self, to: &Place, meta: &Meta, moved: &mut Moved) -> Result<(), Error> {
+    pub(super) async fn verify(
+        &self,
+        to: &Place,
+        meta: &Meta,
+        moved: &mut Moved,
+        [stored, ours, again]: [&str; 3],
+    ) -> Result<(), Error> {
         let Some(crc64) = moved.crc64 else { return Ok(()) };
         let differs = |said: u64, how: &str| Error::Corrupted {
-            what: format!("{}: {how} has the CRC-64 {said:016x}, and what was sent {crc64:016x}", to.shown),
+            what: format!("{}: {how} has the CRC-64 {said:016x}, and {ours} {crc64:016x}", to.shown),
         };
         if let Some(said) = meta.crc64.filter(|said| *said != crc64) {
-            return Err(differs(said, "what was stored"));
+            return Err(differs(said, stored));
         }
         if self.terms.verify {
             let there = self.head(to).await?.0.unwrap_or_else(|| meta.clone());
             if there.bytes != moved.bytes {
-                let what = format!("{}: {} bytes are there, and {} were sent", to.shown, there.bytes, moved.bytes);
+                let what = format!("{}: {again} has {} bytes, and {ours} {}", to.shown, there.bytes, moved.bytes);
                 return Err(Error::Corrupted { what });
             }
             let read = self.read_back(to, &there).await?;
             if read != crc64 {
-                return Err(differs(read, "what was read back"));
+                return Err(differs(read, again));
             }
             moved.verified = true;
         }
@@ -337,16 +365,6 @@ pub(super) fn resumable(begun: &Begun, source: &Side, destination: &Side) -> Res
         }
         None => Ok(()),
     }
-}
-
-/// Where the pieces end.
-pub(super) fn end_of(pieces: &BTreeMap<usize, (Piece, Option<Part>)>) -> Piece {
-    let last = pieces.values().next_back().map(|(piece, _)| *piece);
-    last.map_or(Piece { index: 0, offset: 0, bytes: 0 }, |last| Piece {
-        index: last.index + 1,
-        offset: last.offset + last.bytes,
-        bytes: 0,
-    })
 }
 
 /// Those that are done, and those that are not.

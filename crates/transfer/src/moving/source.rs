@@ -1,11 +1,13 @@
 //! A file that is sent, and whether it is still the same.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+
+use rustix::fs::OFlags;
 
 use crate::crc64::{crc64, crc64_of_blocks};
 use crate::error::Error;
@@ -25,10 +27,12 @@ pub(crate) struct Source {
 impl Source {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let cant = |error| Error::file("can't read", path)(error);
-        let file = File::open(path).map_err(cant)?;
+        // A pipe would be waited for until somebody writes to it.
+        let at_once = OFlags::NONBLOCK.bits() as i32;
+        let file = OpenOptions::new().read(true).custom_flags(at_once).open(path).map_err(cant)?;
         let metadata = file.metadata().map_err(cant)?;
         if !metadata.is_file() {
-            return Err(cant(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")));
+            return Err(cant(io::Error::new(io::ErrorKind::InvalidInput, "it is no file; `-` is standard input")));
         }
         Ok(Self {
             file: Arc::new(file),

@@ -9,12 +9,12 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinSet;
 
-use super::put::{Sum, crc64_of};
+use super::put::{PUT, Sum, crc64_of};
 use super::{Moved, Mover, Place, Progress, Skipped};
 use crate::crc64::crc64;
 use crate::error::Error;
 use crate::journal::{Part, Piece};
-use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, PutOptions, Upload};
+use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, Upload};
 
 /// Where a store takes any size.
 const FIRST_BYTES: u64 = 1 << 20;
@@ -56,7 +56,7 @@ impl Mover {
             let upload = self.begin(to, &options).await?;
             let sent = self.send(first, permit, &mut stream, to, &upload, began).await;
             let committed = match sent {
-                Ok(parts) => self.commit_stream(to, &upload, parts, before.as_ref(), &options).await,
+                Ok(parts) => self.commit_stream(to, &upload, parts, before.as_ref()).await,
                 Err(error) => Err(error),
             };
             match committed {
@@ -68,7 +68,7 @@ impl Mover {
             }
         };
         moved.elapsed_s = began.elapsed().as_secs_f64();
-        self.verify(to, &meta, &mut moved).await?;
+        self.verify(to, &meta, &mut moved, PUT).await?;
         Ok(moved)
     }
 
@@ -135,10 +135,9 @@ impl Mover {
         upload: &Upload,
         parts: BTreeMap<usize, (Piece, Part)>,
         before: Option<&Meta>,
-        options: &PutOptions,
     ) -> Result<(Moved, Meta), Error> {
         let sum = Sum { bytes: parts.values().map(|(piece, _)| piece.bytes).sum(), crc64: crc64_of(&parts) };
-        let meta = self.commit(to, upload, &parts, sum, before, options).await?;
+        let meta = self.commit(to, upload, &parts, sum, (before, false)).await?;
         let blocks = parts.len() as u64;
         Ok((Moved { bytes: sum.bytes, blocks, crc64: Some(sum.crc64), ..Moved::default() }, meta))
     }

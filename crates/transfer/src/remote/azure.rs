@@ -9,11 +9,12 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::Method;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::client::Answer;
 use super::refusal::time;
-use super::site::{Ask, Headers, Site, meta};
+use super::site::{Ask, Headers, NO_STORE, ROUND, Site, meta};
 use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload, crc64};
 
 /// The same polynomial as S3's, its bytes the other way round.
@@ -40,6 +41,13 @@ impl Container {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Asks for something to be made, and takes nothing but that it was.
+    async fn make(&self, ask: Ask<'_>, seen: &mut Attempt) -> Result<Answer, Failure> {
+        let name = ask.name;
+        let (answer, _) = self.site.text(ask, seen).await?;
+        if answer.status == 201 { Ok(answer) } else { Err(self.site.failure(name, Kind::Fatal, NO_STORE)) }
     }
 }
 
@@ -94,7 +102,7 @@ impl Store for Container {
         headers.extend(options.no_clobber.then(|| ("if-none-match", "*".into())));
         let (bytes, crc64) = (body.bytes.len() as u64, body.crc64);
         let ask = Ask { method: Method::PUT, name, headers, body: body.bytes, once: true, ..Ask::default() };
-        let (answer, _) = self.site.text(ask, seen).await?;
+        let answer = self.make(ask, seen).await?;
         self.check(name, crc64, &answer)?;
         Ok(Meta { crc64: answer.header(CRC64).map(|_| crc64), ..meta(name, bytes, &answer) })
     }
@@ -119,7 +127,7 @@ impl Store for Container {
         let query = &[("comp", "block"), ("blockid", &*id)];
         let bytes = body.bytes.len();
         let ask = Ask { method: Method::PUT, name: &upload.name, query, headers, body: body.bytes, once: false };
-        let (answer, _) = self.site.text(ask, seen).await?;
+        let answer = self.make(ask, seen).await?;
         self.check(&upload.name, body.crc64, &answer)?;
         Ok(format!("{bytes} {id}"))
     }
@@ -150,7 +158,7 @@ impl Store for Container {
         headers.extend(options.no_clobber.then(|| ("if-none-match", "*".into())));
         let query = &[("comp", "blocklist")];
         let ask = Ask { method: Method::PUT, name, query, headers, body: list.into(), once: true };
-        let (answer, _) = self.site.text(ask, seen).await?;
+        let answer = self.make(ask, seen).await?;
         Ok(meta(name, bytes, &answer))
     }
 
@@ -161,22 +169,20 @@ impl Store for Container {
     }
 
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure> {
-        let mut found = Vec::new();
-        let mut more = String::new();
+        let (mut found, mut markers) = (Vec::new(), Vec::<String>::new());
         loop {
             let mut query = vec![("restype", "container"), ("comp", "list")];
             query.extend(Some(("prefix", prefix)).filter(|_| !prefix.is_empty()));
-            query.extend(Some(("marker", &*more)).filter(|_| !more.is_empty()));
+            query.extend(markers.last().map(|marker| ("marker", &**marker)));
             let ask = Ask { query: &query, headers: headers(), ..Ask::default() };
             let (_, text) = self.site.text(ask, seen).await?;
-            let what = "what answers does not speak Azure's language of blobs: is the endpoint right?";
             let page: Page = quick_xml::de::from_str(text.trim_start_matches('\u{feff}'))
-                .map_err(|_| self.site.failure("", Kind::Fatal, what))?;
+                .map_err(|_| self.site.failure("", Kind::Fatal, NO_STORE))?;
             found.extend(page.blobs.blobs.into_iter().map(Meta::from));
             match page.next.unwrap_or_default() {
-                // The same again would be for ever.
-                next if !next.is_empty() && next != more => more = next,
-                _ => return Ok(found),
+                next if next.is_empty() => return Ok(found),
+                next if markers.contains(&next) => return Err(self.site.failure("", Kind::Fatal, ROUND)),
+                next => markers.push(next),
             }
         }
     }
@@ -184,13 +190,13 @@ impl Store for Container {
 
 #[derive(Deserialize)]
 struct Page {
-    #[serde(rename = "Blobs", default)]
+    #[serde(rename = "Blobs")]
     blobs: Blobs,
     #[serde(rename = "NextMarker")]
     next: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize)]
 struct Blobs {
     #[serde(rename = "Blob", default)]
     blobs: Vec<Blob>,
@@ -199,8 +205,17 @@ struct Blobs {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Blob {
-    name: String,
+    name: Name,
     properties: Properties,
+}
+
+/// What XML has no characters for is encoded.
+#[derive(Deserialize)]
+struct Name {
+    #[serde(rename = "@Encoded", default)]
+    is_encoded: bool,
+    #[serde(rename = "$text", default)]
+    text: String,
 }
 
 #[derive(Deserialize)]
@@ -218,6 +233,8 @@ impl From<Blob> for Meta {
         // A list has it without the quotes that headers have.
         let etag = blob.properties.etag.map(|etag| if etag.starts_with('"') { etag } else { format!("\"{etag}\"") });
         let modified = blob.properties.modified.as_deref().and_then(time);
-        Self { name: blob.name, bytes: blob.properties.bytes, etag, modified, crc64: None }
+        let Name { is_encoded, text } = blob.name;
+        let name = if is_encoded { percent_decode_str(&text).decode_utf8_lossy().into() } else { text };
+        Self { name, bytes: blob.properties.bytes, etag, modified, crc64: None }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -19,6 +19,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use super::environment::Environment;
+use super::refusal::shown;
 use crate::{Attempt, Failure, Kind};
 
 /// How long it may take until there is a connection.
@@ -231,7 +232,14 @@ fn insecure(host: &str, error: &io::Error) -> Failure {
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         return transient(format!("the connection to {host} ended while keys were agreed upon: {error}"));
     };
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
     match tls {
+        rustls::Error::InvalidCertificate(
+            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
+        ) => fatal(format!(
+            "the certificate of {host} is not valid at this time: is this machine's clock right, which says {}?",
+            shown(SystemTime::now())
+        )),
         rustls::Error::InvalidCertificate(why) => fatal(format!(
             "the certificate of {host} is not trusted ({why}): if a proxy has put in its own, name its bundle in \
              SSL_CERT_FILE"
@@ -249,4 +257,19 @@ pub fn fatal(said: String) -> Failure {
 
 pub fn transient(said: String) -> Failure {
     Failure { kind: Kind::Transient(None), said }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_certificate_lacks_is_told_apart() {
+        use rustls::CertificateError::{Expired, NotValidYet, UnknownIssuer};
+        for (why, words) in [(Expired, "clock"), (NotValidYet, "clock"), (UnknownIssuer, "SSL_CERT_FILE")] {
+            let error = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::InvalidCertificate(why));
+            let failure = insecure("host", &error);
+            assert!(failure.kind == Kind::Fatal && failure.said.contains(words), "{failure}");
+        }
+    }
 }

@@ -78,7 +78,10 @@ impl Refusal<'_> {
             "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired" => {
                 (Kind::Denied, self.look("the token has expired"))
             }
-            "RequestTimeTooSkewed" | "RequestExpired" => (Kind::Denied, self.with_clock("set the clock".into())),
+            "RequestTimeTooSkewed" | "RequestExpired" => (
+                Kind::Denied,
+                self.with_clock(format!("set this machine's clock, which says {}", shown(SystemTime::now()))),
+            ),
             "PermanentRedirect" | "TemporaryRedirect" | "AuthorizationHeaderMalformed" | "IncorrectEndpoint" => {
                 (Kind::Fatal, self.elsewhere())
             }
@@ -114,6 +117,8 @@ impl Refusal<'_> {
             412 => (Kind::Changed, "there is something under this name already".into()),
             416 => (Kind::Changed, "it is shorter than it was".into()),
             301..=308 => (Kind::Fatal, self.elsewhere()),
+            // An answer to HEAD has no room for a code: as a rule it is the region that such a request has wrong.
+            400 if self.region.is_some() || self.asked.method == Method::HEAD => (Kind::Fatal, self.elsewhere()),
             507 => (Kind::Full, "the store has no room left".into()),
             408 | 425 | 429 | 503 => self.later(),
             500..=599 if self.status != StatusCode::NOT_IMPLEMENTED => self.in_trouble(),
@@ -143,7 +148,8 @@ impl Refusal<'_> {
         let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
         let wait = match text.parse() {
             Ok(seconds) => Duration::from_secs(seconds),
-            Err(_) => time(text)?.duration_since(SystemTime::now()).unwrap_or_default(),
+            // By the clock that says so, if it says what it shows.
+            Err(_) => time(text)?.duration_since(self.theirs().unwrap_or_else(SystemTime::now)).unwrap_or_default(),
         };
         Some(wait.min(DAY))
     }
@@ -156,24 +162,35 @@ impl Refusal<'_> {
         }
     }
 
+    /// What the store's clock said.
+    fn theirs(&self) -> Option<SystemTime> {
+        self.headers.get(DATE).and_then(|date| time(date.to_str().ok()?))
+    }
+
     /// Adds what the store's clock says of ours.
     fn with_clock(&self, words: String) -> String {
-        let theirs = self.headers.get(DATE).and_then(|date| time(date.to_str().ok()?));
-        let Some(theirs) = theirs else { return words };
-        let (off, which) = match SystemTime::now().duration_since(theirs) {
+        let Some(theirs) = self.theirs() else { return words };
+        let ours = SystemTime::now();
+        let (off, which) = match ours.duration_since(theirs) {
             Ok(ahead) => (ahead, "ahead of"),
             Err(behind) => (behind.duration(), "behind"),
         };
         if off < SKEW {
             return words;
         }
-        format!("this machine's clock is {} minutes {which} the store's: {words}", off.as_secs() / 60)
+        let (minutes, ours, theirs) = (off.as_secs() / 60, shown(ours), shown(theirs));
+        format!("this machine's clock is {minutes} minutes {which} the store's ({ours} here, {theirs} there): {words}")
     }
 }
 
 /// A time as HTTP has it: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub fn time(text: &str) -> Option<SystemTime> {
     Some(chrono::DateTime::parse_from_rfc2822(text).ok()?.into())
+}
+
+/// A time for people: `1994-11-06 08:49:37 UTC`.
+pub fn shown(time: SystemTime) -> String {
+    chrono::DateTime::<chrono::Utc>::from(time).format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 /// What the first such element of a document holds.

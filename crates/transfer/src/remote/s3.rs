@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::Timelike;
 use hyper::Method;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::dialect::{CRC64, Dialect, Token, decoded};
 use super::refusal;
-use super::site::{Ask, Headers, Site, meta};
+use super::site::{Ask, Headers, NO_STORE, ROUND, Site, meta};
 use crate::{Attempt, Block, Failure, Kind, Limits, Meta, PutOptions, Store, Upload};
 
 /// A bucket.
@@ -96,7 +97,8 @@ impl Store for Bucket {
         let (answer, _) = self.site.text(ask, seen).await?;
         let said = self.dialect.sum_in(&answer);
         self.check(name, &sum, said.as_deref())?;
-        Ok(Meta { crc64: said.is_some().then_some(crc64), ..meta(name, bytes, &answer) })
+        let meta = Meta { crc64: said.is_some().then_some(crc64), ..meta(name, bytes, &answer) };
+        if meta.etag.is_none() { Err(self.site.failure(name, Kind::Fatal, NO_STORE)) } else { Ok(meta) }
     }
 
     async fn begin(&self, name: &str, options: &PutOptions, seen: &mut Attempt) -> Result<Upload, Failure> {
@@ -126,7 +128,7 @@ impl Store for Bucket {
         self.check(&upload.name, &sum, self.dialect.sum_in(&answer).as_deref())?;
         let etag = answer.header("etag").unwrap_or_default();
         if etag.is_empty() || etag.contains(char::is_whitespace) {
-            return Err(self.site.failure(&upload.name, Kind::Fatal, "the store gave a block no name"));
+            return Err(self.site.failure(&upload.name, Kind::Fatal, NO_STORE));
         }
         Ok(Token { bytes, sum: &sum, etag }.text())
     }
@@ -164,7 +166,7 @@ impl Store for Bucket {
         // The upload is used up: trying again would only hear that there is none.
         self.check(name, &sum, said.as_deref()).map_err(|failure| Failure { kind: Kind::Fatal, ..failure })?;
         let bytes = tokens.iter().map(|token| token.bytes).sum();
-        Ok(Meta { etag: made.etag, crc64: said.is_some().then_some(crc64), ..meta(name, bytes, &answer) })
+        Ok(Meta { etag: Some(made.etag), crc64: said.is_some().then_some(crc64), ..meta(name, bytes, &answer) })
     }
 
     async fn abort(&self, upload: &Upload, seen: &mut Attempt) -> Result<(), Failure> {
@@ -179,28 +181,41 @@ impl Store for Bucket {
     }
 
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure> {
-        let mut found = Vec::new();
-        let mut more: Option<String> = None;
+        let (mut found, mut tokens) = (Vec::new(), Vec::<String>::new());
         loop {
             let mut query = vec![("list-type", "2"), ("prefix", prefix)];
-            query.extend(more.as_deref().map(|token| ("continuation-token", token)));
+            // XML has no room for most control characters.
+            query.extend((self.dialect != Dialect::Google).then_some(("encoding-type", "url")));
+            query.extend(tokens.last().map(|token| ("continuation-token", &**token)));
             let ask = Ask { query: &query, headers: self.headers.clone(), ..Ask::default() };
             let (_, text) = self.site.text(ask, seen).await?;
             let page: Page = self.parsed("", &text)?;
-            found.extend(page.contents.into_iter().map(Meta::from));
+            let is_encoded = page.encoding.as_deref() == Some("url");
+            for mut entry in page.contents {
+                if is_encoded {
+                    entry.key = self.decoded(&entry.key)?;
+                }
+                found.push(Meta::from(entry));
+            }
             match page.next.filter(|_| page.truncated) {
-                // The same again would be for ever.
-                Some(next) if more.as_ref() != Some(&next) => more = Some(next),
-                _ => return Ok(found),
+                Some(next) if !tokens.contains(&next) => tokens.push(next),
+                Some(_) => return Err(self.site.failure("", Kind::Fatal, ROUND)),
+                None => return Ok(found),
             }
         }
     }
 }
 
 impl Bucket {
+    /// A name as forms have it.
+    fn decoded(&self, key: &str) -> Result<String, Failure> {
+        let spaced = key.replace('+', " ");
+        let decoded = percent_decode_str(&spaced).decode_utf8().map(Into::into);
+        decoded.map_err(|_| self.site.failure("", Kind::Fatal, "it lists a name that is not Unicode"))
+    }
+
     fn parsed<'de, T: Deserialize<'de>>(&self, name: &str, text: &'de str) -> Result<T, Failure> {
-        let what = "what answers does not speak S3: is the endpoint right?";
-        quick_xml::de::from_str(text).map_err(|_| self.site.failure(name, Kind::Fatal, what))
+        quick_xml::de::from_str(text).map_err(|_| self.site.failure(name, Kind::Fatal, NO_STORE))
     }
 
     fn list_of(&self, tokens: &[Token]) -> String {
@@ -226,16 +241,18 @@ struct Begun {
 #[derive(Deserialize)]
 struct Made {
     #[serde(rename = "ETag")]
-    etag: Option<String>,
+    etag: String,
     #[serde(rename = "ChecksumCRC64NVME")]
     checksum: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Page {
+    #[serde(rename = "EncodingType")]
+    encoding: Option<String>,
     #[serde(rename = "Contents", default)]
     contents: Vec<Entry>,
-    #[serde(rename = "IsTruncated", default)]
+    #[serde(rename = "IsTruncated")]
     truncated: bool,
     #[serde(rename = "NextContinuationToken")]
     next: Option<String>,

@@ -23,6 +23,12 @@ pub struct Site {
     credentials: Option<&'static str>,
 }
 
+/// What has no answer as stores have them: somebody else's page, of a captive portal or behind a wrong endpoint.
+pub const NO_STORE: &str = "what answers is no such store: is the endpoint right?";
+
+/// A list whose pages lead round would have no end.
+pub const ROUND: &str = "the pages of its list lead round in a circle";
+
 /// Names in lower case, and what each says.
 pub type Headers = Vec<(&'static str, String)>;
 
@@ -125,6 +131,9 @@ impl Site {
         }
         if !answer.status.is_success() {
             return Err(super::refusal::failure(&answer, "", &self.asked(&Method::HEAD, &shown, false)));
+        }
+        if answer.header(ETAG.as_str()).is_none() {
+            return Err(self.failure(name, Kind::Fatal, NO_STORE));
         }
         let bytes = answer.header("content-length").and_then(|bytes| bytes.parse().ok());
         let bytes = bytes.ok_or_else(|| self.failure(name, Kind::Fatal, "the store doesn't say how long it is"))?;

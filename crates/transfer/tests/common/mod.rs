@@ -24,16 +24,20 @@ pub fn one_of_each() -> [Served; 3] {
 }
 
 /// What the environment of one who may use this store is like.
-pub fn options_for(store: &RunningStore) -> Options {
-    let Served { account, secret, .. } = store.store();
-    let environment = [
+pub fn environment_for(store: &Served) -> [(&'static str, String); 5] {
+    let Served { account, secret, .. } = store;
+    [
         ("AWS_ACCESS_KEY_ID", account),
         ("AWS_SECRET_ACCESS_KEY", secret),
         ("AZURE_STORAGE_ACCOUNT", account),
         ("AZURE_STORAGE_KEY", secret),
         ("GOOGLE_OAUTH_ACCESS_TOKEN", secret),
-    ];
-    let environment: Environment = environment.into_iter().collect();
+    ]
+    .map(|(name, value)| (name, value.clone()))
+}
+
+pub fn options_for(store: &RunningStore) -> Options {
+    let environment: Environment = environment_for(store.store()).into_iter().collect();
     Options { environment, endpoint_url: Some(store.url()), ..Options::default() }
 }
 

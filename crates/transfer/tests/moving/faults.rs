@@ -108,6 +108,40 @@ fn an_answer_that_was_lost_is_looked_up_and_never_blindly_repeated() {
     }
 }
 
+/// Who may not look does not repeat it blindly either.
+#[test]
+fn a_lost_answer_that_may_not_be_looked_up_is_said() {
+    for bytes in [1000, 3_000_000] {
+        let (_folder, path, _) = file(bytes);
+        let store = Memory::new(ANY);
+        let is_final = |call| matches!(call, Call::Put | Call::Commit);
+        store.script(move |call, _| match call {
+            Call::Head => Some(Fault::Fails(Kind::Denied)),
+            call => is_final(call).then_some(Fault::Loses(Kind::Unanswered)),
+        });
+        let error = run(mover(terms()).put_file(&path, &store.place("a"))).unwrap_err();
+        assert!(error.to_string().contains("may not be looked up"), "{error}");
+        assert_eq!(store.count(|call| is_final(*call)), 1);
+    }
+}
+
+/// Nobody waits for a store that says nothing any more, once he has asked for the end.
+#[test]
+fn an_upload_that_can_not_be_given_up_keeps_nobody() {
+    let (_folder, path, _) = file(3_000_000);
+    let (store, stop) = (Memory::new(ANY), ascertain_transfer::Stop::default());
+    let token = stop.clone();
+    store.script(move |call, _| {
+        (call == Call::Block(3)).then(|| token.ask());
+        matches!(call, Call::Block(3) | Call::Abort).then_some(Fault::Hangs)
+    });
+    let mover = ascertain_transfer::Mover::new(terms(), stop, Box::new(()));
+    let place = store.place("a");
+    let moved = run(async { tokio::time::timeout(Duration::from_secs(50), mover.put_file(&path, &place)).await });
+    assert!(matches!(moved, Ok(Err(Error::Stopped))), "{moved:?}");
+    assert_eq!(store.count(|call| *call == Call::Abort), 1);
+}
+
 /// Who waits for room that he holds himself waits for ever.
 #[test]
 fn what_is_read_back_has_room_of_its_own() {
@@ -220,6 +254,26 @@ fn an_object_that_changes_meanwhile_is_refused() {
     let error = run(mover(terms()).get_file(&store.place("a"), &folder.path().join("target"))).unwrap_err();
     assert!(matches!(&error, Error::Store(Failure { kind: Kind::Changed, .. })), "{error}");
     assert_eq!(names(folder.path()), ["file"]);
+}
+
+/// Whoever opens a pipe waits for its other end, and a device that is replaced by a file is gone.
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pipe, store) = (folder.path().join("pipe"), Memory::new(ANY));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (path, place) = (pipe.clone(), store.place("a"));
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(run(mover(terms()).put_file(&path, &place)).unwrap_err()));
+    let error = receive.recv_timeout(Duration::from_secs(60)).expect("it waits for a pipe");
+    assert!(error.to_string().contains("pipe: it is no file; `-` is standard input"), "{error}");
+    store.insert("a", b"");
+    for target in [&*pipe, folder.path()] {
+        let before = fs::metadata(target).unwrap().file_type();
+        let error = run(mover(terms()).get_file(&store.place("a"), target)).unwrap_err();
+        assert!(error.to_string().contains("it is a folder or a device"), "{error}");
+        assert_eq!(fs::metadata(target).unwrap().file_type(), before);
+    }
 }
 
 #[test]

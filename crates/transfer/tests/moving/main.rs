@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod faults;
+mod full;
 mod many;
 mod memory;
 mod resume;

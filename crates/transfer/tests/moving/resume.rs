@@ -168,6 +168,29 @@ fn a_commit_that_nobody_lived_to_hear_of_is_recognised() {
     }
 }
 
+/// The store is still at work on what one asked for who was killed, and is done before the next one asks for it.
+#[test]
+fn a_commit_that_comes_late_is_recognised() {
+    for knows_crc64 in [true, false] {
+        let (folder, path, content) = file(3_000_000);
+        let store = Memory { knows_crc64, ..Memory::new(ANY) };
+        broken_put(&store, folder.path(), &path, 20);
+        let late = store.clone();
+        let whole = content.clone();
+        store.script(move |call, times| {
+            if call == Call::Commit && times == 0 {
+                late.lock().uploads.clear();
+                late.insert("a", &whole);
+            }
+            None
+        });
+        let moved = run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
+        assert_eq!((moved.bytes, store.bytes("a").unwrap()), (3_000_000, content.into()));
+        assert_eq!(store.count(|call| *call == Call::Commit), 1);
+        assert!(names(&folder.path().join("journals")).is_empty());
+    }
+}
+
 #[test]
 fn a_failure_is_gone_on_with_like_a_stop() {
     let (folder, path, content) = file(3_000_000);

@@ -122,6 +122,15 @@ fn files_of_this_machine_are_a_store() {
     let target = folder.path().join("target");
     run(mover.get_file(&place, &target)).unwrap();
     assert_eq!(std::fs::read(target).unwrap(), content);
+    // The longest name that a file can have.
+    let long = Place { name: format!("x{}", "é".repeat(127)), shown: "file:///long".into(), ..place.clone() };
+    run(mover.put_file(&path, &long)).unwrap();
+    let target = folder.path().join(&long.name);
+    run(mover.get_file(&long, &target)).unwrap();
+    assert_eq!(std::fs::read(target).unwrap(), content);
+    let longer = Place { name: "x".repeat(256), shown: "file:///longer".into(), ..place.clone() };
+    let error = run(mover.put_file(&path, &longer)).unwrap_err();
+    assert!(error.to_string().contains("too long"), "{error}");
     let missing = Place { name: "nothing".into(), shown: "file:///nothing".into(), ..place.clone() };
     let error = run(mover.get_file(&missing, &folder.path().join("x"))).unwrap_err();
     assert!(error.to_string().contains("file:///nothing: there is no such object"), "{error}");

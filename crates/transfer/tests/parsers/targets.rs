@@ -1,0 +1,198 @@
+//! What must be true of everything that a journal or a store may say: also run by `fuzz/`.
+
+#[path = "../common/web.rs"]
+#[allow(dead_code)]
+mod web;
+
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use ascertain_transfer::{
+    Attempt, Block, Environment, Error, Failure, Integrity, Kind, Limits, Meta, Mover, Options, Place, PutOptions,
+    Stop, Store, Terms, Upload, crc64, open,
+};
+use async_trait::async_trait;
+use bytes::Bytes;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// An object of these bytes, and nothing else.
+#[derive(Debug)]
+struct Kept(Bytes);
+
+#[async_trait]
+impl Store for Kept {
+    fn limits(&self) -> Limits {
+        Limits {
+            min_block_bytes: 1,
+            max_block_bytes: 1 << 40,
+            max_blocks: 1000,
+            max_put_bytes: 1 << 40,
+            integrity: Integrity::Blocks,
+        }
+    }
+
+    async fn head(&self, name: &str, _: &mut Attempt) -> Result<Option<Meta>, Failure> {
+        let (bytes, crc64) = (self.0.len() as u64, Some(crc64(&self.0)));
+        Ok(Some(Meta { name: name.into(), bytes, etag: Some("1".into()), modified: None, crc64 }))
+    }
+
+    async fn get(&self, _: &Meta, range: Range<u64>, _: &mut Attempt) -> Result<Bytes, Failure> {
+        Ok(self.0.slice(range.start as usize..range.end as usize))
+    }
+
+    async fn put(&self, _: &str, _: Block, _: &PutOptions, _: &mut Attempt) -> Result<Meta, Failure> {
+        unreachable!("nothing is put")
+    }
+
+    async fn begin(&self, _: &str, _: &PutOptions, _: &mut Attempt) -> Result<Upload, Failure> {
+        unreachable!("nothing is put")
+    }
+
+    async fn put_block(&self, _: &Upload, _: usize, _: Block, _: &mut Attempt) -> Result<String, Failure> {
+        unreachable!("nothing is put")
+    }
+
+    async fn commit(&self, _: &Upload, _: &[String], _: u64, _: &PutOptions, _: &mut Attempt) -> Result<Meta, Failure> {
+        unreachable!("nothing is put")
+    }
+
+    async fn abort(&self, _: &Upload, _: &mut Attempt) -> Result<(), Failure> {
+        unreachable!("nothing is put")
+    }
+
+    async fn list(&self, _: &str, _: &mut Attempt) -> Result<Vec<Meta>, Failure> {
+        unreachable!("nothing is listed")
+    }
+}
+
+/// A download into a folder of its own.
+struct Download {
+    folder: TempDir,
+    target: PathBuf,
+    journal: PathBuf,
+    place: Place,
+    content: Bytes,
+    runtime: Runtime,
+}
+
+impl Download {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().canonicalize().unwrap().join("target");
+        let content: Bytes = (0..100_u8).collect();
+        let place = Place { store: Arc::new(Kept(content.clone())), name: "kept".into(), shown: "kept://kept".into() };
+        let id = crc64(format!("{}\n{}", place.shown, target.display()).as_bytes());
+        let journal = folder.path().join(format!("{id:016x}.journal"));
+        Self { folder, target, journal, place, content, runtime: runtime() }
+    }
+
+    fn get(&self, fresh: bool) -> Result<(), Error> {
+        let journals = Some(self.folder.path().into());
+        let mover = Mover::new(Terms { journals, fresh, ..Terms::default() }, Stop::default(), Box::new(()));
+        self.runtime.block_on(mover.get_file(&self.place, &self.target)).map(drop)
+    }
+}
+
+/// Whatever a journal says, what is got is right, or it is refused and begun anew if that is asked for. `TARGET` is where
+/// it goes.
+pub fn journals(bytes: &[u8]) {
+    thread_local!(static DOWNLOAD: Download = Download::new());
+    DOWNLOAD.with(|download| {
+        let text: Vec<u8> = match std::str::from_utf8(bytes) {
+            Ok(text) => text.replace("TARGET", download.target.to_str().unwrap()).into(),
+            Err(_) => bytes.into(),
+        };
+        let part = download
+            .target
+            .with_file_name(format!(".target.{}.part", download.journal.file_stem().unwrap().to_str().unwrap()));
+        // Half of it is there.
+        fs::write(&part, &download.content[..50]).unwrap();
+        fs::write(&download.journal, &text).unwrap();
+        if let Err(error) = download.get(false) {
+            assert!(matches!(error, Error::CantResume { .. }), "{error}");
+            assert!(error.to_string().contains("--fresh") && !download.target.exists(), "{error}");
+            download.get(true).unwrap();
+        }
+        assert_eq!(fs::read(&download.target).unwrap(), download.content);
+        assert!(!download.journal.exists() && !part.exists());
+        fs::remove_file(&download.target).unwrap();
+    });
+}
+
+/// Where everything is asked for, and what is answered there.
+struct Asked {
+    stores: Vec<Box<dyn Store>>,
+    runtime: Runtime,
+    _folder: TempDir,
+}
+
+/// The answer that is given next: its status, and its body.
+static ANSWER: Mutex<(&str, Vec<u8>)> = Mutex::new(("200 OK", Vec::new()));
+
+fn url() -> String {
+    static WEB: OnceLock<web::Web> = OnceLock::new();
+    let web = WEB.get_or_init(|| {
+        web::Web::start(|_, _| {
+            let (status, body) = ANSWER.lock().unwrap().clone();
+            web::answer(status, "ETag: \"1\"\r\n", &body)
+        })
+    });
+    web.url("")
+}
+
+impl Asked {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        fs::write(&token, "token").unwrap();
+        let tokens = [
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url() + "/token"),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token.display().to_string()),
+            ("AZURE_STORAGE_ACCOUNT", "any".into()),
+        ];
+        let environment: Environment = tokens.into_iter().collect();
+        let with = |anonymous| Options {
+            environment: environment.clone(),
+            endpoint_url: Some(url()),
+            anonymous,
+            ..Options::default()
+        };
+        let addresses =
+            [("s3://bucket/", true), ("az://bucket/", true), ("gs://bucket/", true), ("s3://bucket/", false)];
+        let stores = addresses.map(|(address, anonymous)| open(address, &with(anonymous)).unwrap().store);
+        Self { stores: stores.into(), runtime: runtime(), _folder: folder }
+    }
+}
+
+/// Whatever a store or a giver of tokens says is taken, or refused in words. The first byte says with which status, to
+/// whom and in answer to what.
+pub fn answers(bytes: &[u8]) {
+    thread_local!(static ASKED: Asked = Asked::new());
+    let Some((&which, body)) = bytes.split_first() else { return };
+    let status = ["200 OK", "201 Created", "403 Forbidden", "503 Service Unavailable"][usize::from(which & 3)];
+    *ANSWER.lock().unwrap() = (status, body.to_vec());
+    ASKED.with(|asked| {
+        let store = &asked.stores[usize::from(which >> 2 & 3)];
+        let upload = Upload { name: "name".into(), id: "id".into() };
+        let (mut seen, options) = (Attempt::default(), PutOptions::default());
+        let refused = asked.runtime.block_on(async {
+            match which >> 4 & 3 {
+                0 => store.list("", &mut seen).await.map(drop),
+                1 => store.begin("name", &options, &mut seen).await.map(|upload| assert_eq!(upload.name, "name")),
+                2 => store.commit(&upload, &["1 AAAAAAAAAAA= x".into()], 0, &options, &mut seen).await.map(drop),
+                _ => store.commit(&upload, &["1 AAAA".into()], 0, &options, &mut seen).await.map(drop),
+            }
+        });
+        if let Err(Failure { kind, said }) = refused {
+            assert!(said.len() < 1000 && said.contains("://bucket"), "{kind:?}: {said}");
+            assert!(which & 3 != 2 || kind != Kind::Unanswered, "{said}");
+        }
+    });
+}
