@@ -15,7 +15,7 @@ const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 
 /// The head of a request, taken apart.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(crate) struct Head {
     pub method: Method,
     /// As it was sent.
     pub raw_path: String,

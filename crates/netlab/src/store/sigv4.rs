@@ -1,4 +1,5 @@
-//! AWS's signatures, version 4, as S3 takes them: in a header or in the address, and of each chunk of a body.
+//! AWS's signatures, version 4, as S3 takes them: in a header or in the address, and of each chunk of a body; and as
+//! its other services do, of all of a body.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,15 +15,16 @@ const SKEW: Duration = Duration::from_secs(15 * 60);
 
 /// What a request is signed with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keys<'a> {
+pub(crate) struct Keys<'a> {
     pub account: &'a str,
     pub secret: &'a str,
+    pub service: &'a str,
     pub region: &'a str,
 }
 
 /// What signs the chunks of a body, each with the signature before it.
 #[derive(Debug)]
-pub(super) struct ChunkSigner {
+pub(crate) struct ChunkSigner {
     key: hmac::Key,
     /// The moment and the scope.
     scope: String,
@@ -43,11 +45,22 @@ fn denied(status: u16, code: &'static str, message: &str) -> Refusal {
     Refusal::new(status, code, message)
 }
 
-/// Whether a request is signed as it should be; what signs its chunks.
+/// Whether a request to S3 is signed as it should be; what signs its chunks.
 pub(super) fn verify(head: &Head, keys: Keys) -> Result<ChunkSigner, Refusal> {
     let signed = Signed::of(head)?;
+    let payload = if signed.expires.is_some() { "UNSIGNED-PAYLOAD" } else { head.header("x-amz-content-sha256") };
+    verify_payload(head, keys, &signed, payload)
+}
+
+/// The same of another service, where the signature is over the body itself.
+#[cfg(feature = "providers")]
+pub(crate) fn verify_body(head: &Head, keys: Keys, body: &[u8]) -> Result<(), Refusal> {
+    verify_payload(head, keys, &Signed::of(head)?, &sha256(body)).map(drop)
+}
+
+fn verify_payload(head: &Head, keys: Keys, signed: &Signed, payload: &str) -> Result<ChunkSigner, Refusal> {
     let (account, scope) = signed.credential.split_once('/').unwrap_or_default();
-    let is_scope = signed.date.get(..8).map(|day| format!("{day}/{}/s3/aws4_request", keys.region));
+    let is_scope = signed.date.get(..8).map(|day| format!("{day}/{}/{}/aws4_request", keys.region, keys.service));
     if is_scope.as_deref() != Some(scope) {
         let refusal = denied(400, "AuthorizationHeaderMalformed", "The scope of the credential is wrong.");
         return Err(Refusal { region: Some(keys.region.into()), ..refusal });
@@ -65,7 +78,7 @@ pub(super) fn verify(head: &Head, keys: Keys) -> Result<ChunkSigner, Refusal> {
         return Err(denied(403, "AccessDenied", "The header host is not signed."));
     }
     let key = signing_key(keys.secret, scope);
-    let request = canonical(head, &signed);
+    let request = canonical(head, signed, keys.service, payload);
     let scope = format!("{}\n{scope}", signed.date);
     let text = format!("AWS4-HMAC-SHA256\n{scope}\n{}", sha256(request.as_bytes()));
     let mut signer = ChunkSigner { key, scope, signature: String::new() };
@@ -123,8 +136,9 @@ impl<'a> Signed<'a> {
 }
 
 /// The form of a request that is signed.
-fn canonical(head: &Head, signed: &Signed) -> String {
-    let path = encoded_path(&decoded(&head.raw_path));
+fn canonical(head: &Head, signed: &Signed, service: &str, payload: &str) -> String {
+    // Of S3's names some are no paths that could be put into their usual form.
+    let path = if service == "s3" { encoded_path(&decoded(&head.raw_path)) } else { encoded_path(&head.raw_path) };
     let parameters = head.parameters.iter().filter(|(name, _)| name != "X-Amz-Signature");
     let mut parameters: Vec<_> =
         parameters.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
@@ -135,7 +149,6 @@ fn canonical(head: &Head, signed: &Signed) -> String {
         let values: Vec<_> = values.map(|value| value.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         headers.push_str(&format!("{name}:{}\n", values.join(",")));
     }
-    let payload = if signed.expires.is_some() { "UNSIGNED-PAYLOAD" } else { head.header("x-amz-content-sha256") };
     let (method, parameters, signed) = (&head.method, parameters.join("&"), signed.headers);
     format!("{method}\n{path}\n{parameters}\n{headers}\n{signed}\n{payload}")
 }
@@ -188,6 +201,7 @@ mod tests {
     const KEYS: Keys = Keys {
         account: "AKIAIOSFODNN7EXAMPLE",
         secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        service: "s3",
         region: "us-east-1",
     };
     const SCOPE: &str = "AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request";

@@ -124,12 +124,12 @@ impl Refusal<'_> {
 
     /// Whoever stood in between may have given up on what was carried out.
     fn in_trouble(&self) -> (Kind, String) {
-        let kind = if self.asked.once { Kind::Unanswered } else { Kind::Transient(self.retry_after()) };
+        let kind = if self.asked.once { Kind::Unanswered } else { Kind::Transient(retry_after(self.headers)) };
         (kind, format!("{} is in trouble", self.host))
     }
 
     fn later(&self) -> (Kind, String) {
-        (Kind::Transient(self.retry_after()), format!("{} asks to be asked later", self.host))
+        (Kind::Transient(retry_after(self.headers)), format!("{} asks to be asked later", self.host))
     }
 
     fn elsewhere(&self) -> String {
@@ -137,15 +137,6 @@ impl Refusal<'_> {
             Some(region) => format!("it is in the region {region}: name that one"),
             None => "it is elsewhere: are the region and the endpoint right?".into(),
         }
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-        let wait = match text.parse() {
-            Ok(seconds) => Duration::from_secs(seconds),
-            Err(_) => time(text)?.duration_since(SystemTime::now()).unwrap_or_default(),
-        };
-        Some(wait.min(DAY))
     }
 
     /// What is wrong with our credentials, and where to mend it.
@@ -158,17 +149,28 @@ impl Refusal<'_> {
 
     /// Adds what the store's clock says of ours.
     fn with_clock(&self, words: String) -> String {
-        let theirs = self.headers.get(DATE).and_then(|date| time(date.to_str().ok()?));
-        let Some(theirs) = theirs else { return words };
-        let (off, which) = match SystemTime::now().duration_since(theirs) {
-            Ok(ahead) => (ahead, "ahead of"),
-            Err(behind) => (behind.duration(), "behind"),
-        };
-        if off < SKEW {
-            return words;
-        }
-        format!("this machine's clock is {} minutes {which} the store's: {words}", off.as_secs() / 60)
+        clock(self.headers, "the store's").map_or(words.clone(), |clock| format!("{clock}: {words}"))
     }
+}
+
+/// How long a server asks us to wait.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => time(text)?.duration_since(SystemTime::now()).unwrap_or_default(),
+    };
+    Some(wait.min(DAY))
+}
+
+/// What a server's clock says of ours, where they are far apart.
+pub fn clock(headers: &HeaderMap, theirs: &str) -> Option<String> {
+    let date = time(headers.get(DATE)?.to_str().ok()?)?;
+    let (off, which) = match SystemTime::now().duration_since(date) {
+        Ok(ahead) => (ahead, "ahead of"),
+        Err(behind) => (behind.duration(), "behind"),
+    };
+    (off >= SKEW).then(|| format!("this machine's clock is {} minutes {which} {theirs}", off.as_secs() / 60))
 }
 
 /// A time as HTTP has it: `Sun, 06 Nov 1994 08:49:37 GMT`.
