@@ -28,7 +28,7 @@ pub(super) fn answer(state: &State, request: &Request) -> Answer {
     if !state.lock().tokens.holds(token, state.now()) {
         return refused(401, "authError", "The request has no token that holds.");
     }
-    if state.is_too_often() {
+    if state.is_too_often(request) {
         return refused(403, "rateLimitExceeded", "Rate Limit Exceeded");
     }
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -68,7 +68,8 @@ fn list_zones(state: &State, request: &Request) -> Answer {
 fn list(state: &State, zone: &HostedZone, request: &Request) -> Answer {
     let (name, kind) = (request.head.parameter("name"), request.head.parameter("type"));
     let shared = state.lock();
-    let is_asked = |set: &&RecordSet| name.is_none_or(|name| name == set.name) && kind.is_none_or(|kind| kind == set.kind);
+    let is_asked =
+        |set: &&RecordSet| name.is_none_or(|name| name == set.name) && kind.is_none_or(|kind| kind == set.kind);
     let sets = shared.records.of(zone).filter(is_asked).map(|RecordSet { name, kind, ttl_s, values }| {
         json!({ "name": name, "type": kind, "ttl": ttl_s, "rrdatas": values })
     });

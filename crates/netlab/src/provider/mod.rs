@@ -72,6 +72,8 @@ pub struct Provider {
     pub token_s: u64,
     /// How many seconds its clock is ahead.
     pub ahead_s: i32,
+    /// So many changes are refused first, as if there had been too many requests.
+    pub throttled_changes: usize,
     /// To so many changes the answer is lost, when they have been made.
     pub lost_answers: usize,
 }
@@ -97,6 +99,7 @@ impl Provider {
             requests_per_s: 5,
             token_s: 3_600,
             ahead_s: 0,
+            throttled_changes: 0,
             lost_answers: 0,
         }
     }

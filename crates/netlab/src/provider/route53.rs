@@ -21,13 +21,15 @@ pub(super) fn answer(state: &State, request: &Request) -> Answer {
     if let Err(refusal) = sigv4::verify_body(&request.head, keys, &request.body) {
         return unsigned(&refusal);
     }
-    if state.is_too_often() {
+    if state.is_too_often(request) {
         return refused(400, "Throttling", "Rate exceeded");
     }
     let path = request.head.raw_path.strip_prefix(PREFIX).unwrap_or_default().trim_end_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
     let zone = |id: &str| {
-        state.zone(id).ok_or_else(|| refused(404, "NoSuchHostedZone", &format!("There is no hosted zone with ID: {id}")))
+        state
+            .zone(id)
+            .ok_or_else(|| refused(404, "NoSuchHostedZone", &format!("There is no hosted zone with ID: {id}")))
     };
     let answered = match (request.head.method.as_str(), &parts[..]) {
         ("GET", ["hostedzonesbyname"]) => Ok(list_zones(state, request)),

@@ -42,6 +42,7 @@ pub(super) struct Shared {
     pub changes: BTreeMap<String, u64>,
     pub tokens: Tokens,
     recent_ns: VecDeque<u64>,
+    throttled_changes: usize,
     lost_answers: usize,
     seen: Vec<(String, u16)>,
 }
@@ -52,6 +53,13 @@ pub(super) struct Request {
     pub body: Vec<u8>,
 }
 
+impl Request {
+    fn is_change(&self) -> bool {
+        let Head { method, raw_path, .. } = &self.head;
+        method == "POST" && ["/rrset", "/rrset/", "/changes"].iter().any(|end| raw_path.ends_with(end))
+    }
+}
+
 impl Provider {
     /// Starts it, for whoever connects to this socket.
     ///
@@ -59,7 +67,8 @@ impl Provider {
     /// As for [`Server::start`].
     pub fn start(self, listener: TcpListener) -> Result<RunningProvider, Error> {
         let url = format!("http://{}", listener.local_addr().map_err(Error::Server)?);
-        let shared = Shared { lost_answers: self.lost_answers, ..Shared::default() };
+        let Self { throttled_changes, lost_answers, .. } = self;
+        let shared = Shared { throttled_changes, lost_answers, ..Shared::default() };
         let state = Arc::new(State { provider: self, url, shared: Mutex::new(shared) });
         let of_server = state.clone();
         let server = Server::run(listener, move |stream, _| {
@@ -142,8 +151,12 @@ impl State {
     }
 
     /// Whether there have been too many requests within a second. Those that are refused count, too.
-    pub fn is_too_often(&self) -> bool {
+    pub fn is_too_often(&self, request: &Request) -> bool {
         let (now_ns, mut shared) = (now_ns(), self.lock());
+        if request.is_change() && shared.throttled_changes > 0 {
+            shared.throttled_changes -= 1;
+            return true;
+        }
         shared.recent_ns.retain(|at_ns| now_ns.saturating_sub(*at_ns) < 1_000_000_000);
         shared.recent_ns.push_back(now_ns);
         shared.recent_ns.len() > self.provider.requests_per_s
@@ -157,8 +170,7 @@ impl State {
         let mut shared = self.lock();
         let Head { method, raw_path, .. } = &request.head;
         shared.seen.push((format!("{method} {raw_path}"), answer.status));
-        let is_change = method == "POST" && ["/rrset", "/changes"].iter().any(|end| raw_path.ends_with(end));
-        if is_change && answer.status == 200 && shared.lost_answers > 0 {
+        if request.is_change() && answer.status == 200 && shared.lost_answers > 0 {
             shared.lost_answers -= 1;
             return Err(io::ErrorKind::ConnectionReset.into());
         }

@@ -123,7 +123,8 @@ fn asserted(state: &State, assertion: &str) -> Result<(), Answer> {
     if !is_of_now || until_s.saturating_sub(issued_s) > LONGEST_S {
         return Err(no("Invalid JWT: iat and exp are not within an hour of now."));
     }
-    if claims["aud"] != token_uri(state) {
+    // gcloud names Google, wherever it asks.
+    if claims["aud"] != token_uri(state) && claims["aud"] != "https://oauth2.googleapis.com/token" {
         return Err(no("Invalid JWT: it is for somebody else."));
     }
     let scopes = claims["scope"].as_str().unwrap_or_default();

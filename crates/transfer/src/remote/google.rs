@@ -86,9 +86,8 @@ impl File {
             (None, None) => return Err(denied(NO_GOOGLE.into())),
         };
         // The error's own words can have what is secret in them.
-        let file = serde_json::from_str(&text).map_err(|_| {
-            denied(format!("what is in {place} is neither a service account's key nor a user's login"))
-        })?;
+        let file = serde_json::from_str(&text)
+            .map_err(|_| denied(format!("what is in {place} is neither a service account's key nor a user's login")))?;
         Ok((file, place))
     }
 }
