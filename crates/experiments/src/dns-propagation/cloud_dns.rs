@@ -31,7 +31,7 @@ pub fn find(zone: &Name, told: &Told, stop: &Stop) -> Result<Hosted, String> {
         Some(_) => Ask::get(given.zone()),
         None => Ask { query: vec![("dnsName", zone.to_ascii())], ..Ask::get(given.zones()) },
     };
-    let text = client.read(&given, &ask, stop)?;
+    let text = client.read(&given, &ask, Some(stop))?;
     let said: Value = serde_json::from_str(&text)
         .map_err(|_| "what answers does not speak Cloud DNS' language: is the endpoint right?")?;
     let all = if told.zone_id.is_some() { std::slice::from_ref(&said) } else { listed(&said["managedZones"]) };

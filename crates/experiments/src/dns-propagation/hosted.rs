@@ -1,5 +1,6 @@
 //! Zones at providers that are told by HTTP: asked at their pace, and waited for until they say that a change is done.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sys::interrupt::Stop;
@@ -117,13 +118,21 @@ impl Client {
     }
 
     /// Asks for something that changes nothing, again if it is refused for now.
-    pub fn read(&self, interface: &dyn Interface, ask: &Ask, stop: &Stop) -> Result<String, String> {
-        let mut pause = Pause::new(MOST_WAIT * 3);
+    pub fn read(&self, interface: &dyn Interface, ask: &Ask, stop: Option<&Stop>) -> Result<String, String> {
+        let (mut pause, mut is_lost) = (Pause::new(MOST_WAIT * 3), false);
         loop {
-            let reply = self.send(ask).map_err(|failure| format!("{}: {}", interface.name(), failure.said))?;
+            let reply = match self.send(ask) {
+                Ok(reply) => reply,
+                // A connection may break; where none can be made it does not get better.
+                Err(Unsent { kind: Kind::Transient(_), .. }) if !is_lost && pause.wait(None, stop) => {
+                    is_lost = true;
+                    continue;
+                }
+                Err(failure) => return Err(format!("{}: {}", interface.name(), failure.said)),
+            };
             match reply.status {
                 200..=299 => return Ok(reply.text),
-                _ if is_for_now(interface, &reply) && pause.wait(&reply, stop) => {}
+                _ if is_for_now(interface, &reply) && pause.wait(reply.retry_after, stop) => {}
                 _ => return Err(refused(interface, &reply)),
             }
         }
@@ -167,11 +176,20 @@ impl Pause {
         Self { next: ASK, start: Instant::now(), limit }
     }
 
-    /// Whether there is any sense in asking again.
-    fn wait(&mut self, reply: &Reply, stop: &Stop) -> bool {
-        let time = reply.retry_after.unwrap_or(self.next).min(MOST_WAIT);
+    /// Whether there is any sense in asking again. What can't be stopped is taking away.
+    fn wait(&mut self, retry_after: Option<Duration>, stop: Option<&Stop>) -> bool {
+        let time = retry_after.unwrap_or(self.next).min(MOST_WAIT);
         self.next = (2 * self.next).min(MOST_WAIT);
-        self.start.elapsed() + time < self.limit && wait(time, stop).is_ok()
+        if self.start.elapsed() + time >= self.limit {
+            return false;
+        }
+        match stop {
+            Some(stop) => wait(time, stop).is_ok(),
+            None => {
+                thread::sleep(time);
+                true
+            }
+        }
     }
 }
 
@@ -198,7 +216,8 @@ impl Hosted {
                 return Err(failed(format!("{name}: the change is not done after {:?}: {more}", self.limit)));
             }
             wait(ASK, stop).map_err(|_| failed("stopped".into()))?;
-            let text = self.client.read(&*self.interface, &self.interface.status(&change.id), stop).map_err(failed)?;
+            let text =
+                self.client.read(&*self.interface, &self.interface.status(&change.id), Some(stop)).map_err(failed)?;
             let changed = self.interface.changed(&text);
             is_done = changed.ok_or_else(|| failed(format!("{name} says nothing of the change")))?.is_done;
         }
@@ -207,7 +226,7 @@ impl Hosted {
 
     /// Whether there is nothing to be taken away.
     fn is_gone(&self, record: &Record) -> bool {
-        let text = self.client.read(&*self.interface, &self.interface.lookup(record), &Stop::default());
+        let text = self.client.read(&*self.interface, &self.interface.lookup(record), None);
         text.ok().and_then(|text| self.interface.is_there(&text, record)) == Some(false)
     }
 }
@@ -230,7 +249,7 @@ impl Provider for Hosted {
                     let change = self.interface.changed(&reply.text);
                     return self.waited(change.ok_or_else(|| Failure { why: no_number(), is_sure: false })?, stop);
                 }
-                _ if is_for_now(&*self.interface, &reply) && pause.wait(&reply, stop) => {}
+                _ if is_for_now(&*self.interface, &reply) && pause.wait(reply.retry_after, Some(stop)) => {}
                 _ => return Err(Failure { why: refused(&*self.interface, &reply), is_sure }),
             }
         }
@@ -244,7 +263,7 @@ impl Provider for Hosted {
             let why = match self.client.send(&ask) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
                 Ok(reply) if is_for_now(&*self.interface, &reply) || reply.status >= 500 => {
-                    if pause.wait(&reply, &Stop::default()) {
+                    if pause.wait(reply.retry_after, None) {
                         continue;
                     }
                     refused(&*self.interface, &reply)
@@ -253,7 +272,7 @@ impl Provider for Hosted {
                 Ok(reply) => refused(&*self.interface, &reply),
                 Err(failure) => {
                     let is_lost = matches!(failure.kind, Kind::Unanswered | Kind::Transient(_));
-                    if is_lost && pause.wait(&Reply::default(), &Stop::default()) {
+                    if is_lost && pause.wait(None, None) {
                         continue;
                     }
                     format!("{}: {}", self.interface.name(), failure.said)

@@ -134,7 +134,7 @@ pub fn find(zone: &Name, told: &Told, stop: &Stop) -> Result<Hosted, String> {
     } else {
         Ask { query: vec![("dnsname", zone.to_ascii())], ..Ask::get(format!("{API}/hostedzonesbyname")) }
     };
-    let text = client.read(&given, &ask, stop)?;
+    let text = client.read(&given, &ask, Some(stop))?;
     let zones = if is_named {
         from_str(&text).map(|One { hosted_zone }| vec![hosted_zone])
     } else {

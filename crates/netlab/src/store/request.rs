@@ -14,7 +14,7 @@ use super::checksum::Digests;
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The head of a request, taken apart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub method: Method,
     /// As it was sent.

@@ -274,6 +274,37 @@ mod tests {
         assert_eq!(verify(&late, KEYS).unwrap_err().message, "Request has expired");
     }
 
+    /// The example in Amazon's general documentation ("Create a signed AWS API request").
+    #[cfg(feature = "providers")]
+    #[test]
+    fn other_services_sign_their_bodies() {
+        const KEYS: Keys = Keys {
+            account: "AKIDEXAMPLE",
+            secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+            service: "iam",
+            region: "us-east-1",
+        };
+        let authorization = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, SignedHeaders=\
+            content-type;host;x-amz-date, Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7";
+        let headers = [
+            ("content-type", "application/x-www-form-urlencoded; charset=utf-8"),
+            ("host", "iam.amazonaws.com"),
+            ("x-amz-date", "20150830T123600Z"),
+            ("authorization", authorization),
+        ];
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_440_938_160);
+        let head = Head { now, ..head(Method::GET, "/?Action=ListUsers&Version=2010-05-08", &headers) };
+        verify_body(&head, KEYS, b"").unwrap();
+        let code = |head: &Head, keys, body| verify_body(head, keys, body).unwrap_err().code;
+        assert_eq!(code(&head, KEYS, b"another"), "SignatureDoesNotMatch");
+        assert_eq!(code(&head, Keys { secret: "another", ..KEYS }, b""), "SignatureDoesNotMatch");
+        assert_eq!(code(&head, Keys { account: "another", ..KEYS }, b""), "InvalidAccessKeyId");
+        assert_eq!(code(&head, Keys { service: "route53", ..KEYS }, b""), "AuthorizationHeaderMalformed");
+        for now in [now + SKEW + Duration::from_secs(1), now - SKEW - Duration::from_secs(1)] {
+            assert_eq!(code(&Head { now, ..head.clone() }, KEYS, b""), "RequestTimeTooSkewed");
+        }
+    }
+
     /// 65 KiB of the letter a, as the examples have it: in a chunk of 64, one of 1, and the last.
     fn signed_in_chunks(signer: &mut ChunkSigner, signatures: [&str; 3]) {
         for (kib, signature) in [64, 1, 0].into_iter().zip(signatures) {

@@ -30,7 +30,7 @@ pub struct Service {
 }
 
 /// What a service answers, whatever its status.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP's.
     pub status: u16,
