@@ -49,6 +49,7 @@ fn awscli_changes_a_zone() {
             ("HOME", &*home),
             ("AWS_ACCESS_KEY_ID", "ascertain"),
             ("AWS_SECRET_ACCESS_KEY", secret),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
             ("AWS_MAX_ATTEMPTS", "1"),
         ];
         said("aws", "`pip install awscli`", &arguments, &variables)
