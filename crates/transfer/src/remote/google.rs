@@ -11,6 +11,7 @@ use hyper::Request;
 use hyper::header::CONTENT_TYPE;
 use object_store::CredentialProvider;
 use object_store::gcp::GcpCredential;
+use percent_encoding::percent_decode_str;
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde::Deserialize;
@@ -160,6 +161,8 @@ impl Tokens {
 
     /// A server can repeat what it was sent.
     fn without_secrets(&self, text: &str) -> String {
+        // As in the form, or as it is.
+        let text = percent_decode_str(text).decode_utf8_lossy();
         // An assertion is longer than anything that a server says by itself.
         let words = text.split_whitespace().map(|word| if word.len() > 100 { "…" } else { word });
         let text = words.collect::<Vec<_>>().join(" ");
