@@ -68,9 +68,9 @@ const PARTS: &[Part] = &[
     ("workflows and action.yml, by actionlint", &[Need::Go(ACTIONLINT)], actionlint),
     ("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
     ("servers, installed for the tests", SERVERS, || Ok(())),
-    ("stores and their clients that are installed, in netlab", STORES, || {
-        let test = ["cargo", "test", "--package", "ascertain-netlab", "--features", "stores", "--test", "store"];
-        tools::run("env", &[&[&*tools::path()], &test[..]].concat())
+    ("stores, providers of zones, and their clients that are installed, in netlab", STORES, || {
+        let test = ["cargo", "test", "--package", "ascertain-netlab", "--features", "providers"];
+        tools::run("env", &[&[&*tools::path()], &test[..], &["--test", "store", "--test", "provider"]].concat())
     }),
     // Cargo names each file of tests as it runs.
     ("unit, property, calibration and end-to-end tests", &[], || {

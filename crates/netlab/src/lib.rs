@@ -11,6 +11,8 @@ pub mod http;
 pub mod installed;
 pub mod model;
 mod phases;
+#[cfg(feature = "providers")]
+pub mod provider;
 #[cfg(feature = "stores")]
 pub mod store;
 #[cfg(feature = "servers")]

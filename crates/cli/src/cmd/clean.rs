@@ -8,7 +8,7 @@ use crate::output;
 /// Take away what runs that were killed have left at others: records in zones of yours
 ///
 /// Before `run dns-propagation` adds a record to a zone it notes so. What was noted by runs that are over is removed,
-/// with the key in TSIG_KEY or TSIG_KEY_FILE, and named.
+/// with the key in TSIG_KEY or TSIG_KEY_FILE, or the credentials of AWS or Google that such a run takes, and named.
 #[derive(clap::Args)]
 pub struct Args {}
 

@@ -58,6 +58,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("XDG_STATE_HOME", "where evidence goes, instead of ~/.local/state"),
     ("TSIG_KEY", "what updates of a zone of yours are signed with, as `nsupdate -y` has it"),
     ("TSIG_KEY_FILE", "the same in a file, as `tsig-keygen` prints it"),
+    (
+        "AWS_*, GOOGLE_*",
+        "credentials and end points for put, get, and zones at providers: as their own tools have them",
+    ),
     ("NO_COLOR", "no colours, unless --color always is given"),
     ("COLUMNS", "how wide tables may be, instead of the terminal's width"),
     ("GITHUB_STEP_SUMMARY", "a file that --export-github adds to, instead of replacing it"),

@@ -63,7 +63,8 @@ impl Exec {
 }
 
 impl Provider for Exec {
-    fn add(&self, record: &Record, stop: &Stop) -> Result<(), Failure> {
+    fn add(&self, record: &Record, call: &dyn Fn(), stop: &Stop) -> Result<(), Failure> {
+        call();
         self.must("add", record)?;
         let start = Instant::now();
         loop {

@@ -4,7 +4,11 @@
 #[cfg(target_os = "linux")]
 mod authorities;
 #[cfg(target_os = "linux")]
+mod cloud_dns;
+#[cfg(target_os = "linux")]
 mod exec;
+#[cfg(target_os = "linux")]
+mod hosted;
 #[cfg(target_os = "linux")]
 mod places;
 #[cfg(target_os = "linux")]
@@ -13,6 +17,8 @@ mod primary;
 mod propagation;
 #[cfg(target_os = "linux")]
 mod providers;
+#[cfg(target_os = "linux")]
+mod route53;
 #[cfg(target_os = "linux")]
 mod updates;
 
@@ -37,6 +43,8 @@ const TOGETHER: &str = "together";
 const APART: &str = "apart";
 const WATCH: &str = "watch";
 const RFC2136: &str = "rfc2136";
+const ROUTE53: &str = "route53";
+const CLOUD_DNS: &str = "cloud-dns";
 const EXEC: &str = "exec";
 
 const ALL: usize = 0;
@@ -65,6 +73,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         (APART, "a zone that is simulated: each server gets it by itself").into(),
         (WATCH, "somebody else changes it: waits until all servers of a `record` have what you `expect`").into(),
         (RFC2136, "your `zone`, which is changed by an update of its primary `server`, signed with $TSIG_KEY").into(),
+        (ROUTE53, "your `zone` at Amazon's Route 53, which is changed with AWS' usual credentials").into(),
+        (CLOUD_DNS, "your `zone` at Google's Cloud DNS, which is changed with Google's usual credentials").into(),
         (EXEC, "your `zone`, which is changed by a program of yours").into(),
     ],
     factors: factors(),
@@ -125,6 +135,9 @@ fn factors() -> Vec<Factor> {
         Factor::new("expect", "what the record is to say everywhere", OURS, Accepts::Anything),
         Factor::new("zone", "that is changed", OURS, Accepts::Anything),
         Factor::new("server", "its primary, which is told to: ADDRESS:PORT", OURS, Accepts::Anything),
+        Factor::new("zone_id", "the provider's own name of the zone, where it has several", OURS, Accepts::Anything),
+        Factor::new("project", "that a zone of Cloud DNS is in", OURS, Accepts::Anything),
+        Factor::new("endpoint", "where the provider's interface is: http[s]://HOST[:PORT]", OURS, Accepts::Anything),
         Factor::new(
             "exec",
             "a program that is called with add, done or remove, a name and a text",
@@ -147,7 +160,7 @@ fn factors() -> Vec<Factor> {
 }
 
 /// Takes away the records that runs which were killed have left in zones of one's own, with what the environment has
-/// for it (`TSIG_KEY`, `TSIG_KEY_FILE`): what became of each, for people.
+/// for it (`TSIG_KEY`, `TSIG_KEY_FILE`, credentials of AWS and Google): what became of each, for people.
 ///
 /// # Errors
 /// Where it is not known what is left.

@@ -5,17 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
+use ascertain_engine::experiment::{Arm, Level, Setup, TargetError, Unavailable};
 use ascertain_netlab::dns::{Name, Plan, RecordType, Served};
 use ascertain_netlab::{Link, RunningLink};
+use ascertain_sys::interrupt::Stop;
+use ascertain_transfer::Environment;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::authorities::{Authorities, authorities, resolver_here};
 use super::exec::Exec;
+use super::hosted::Told;
 use super::primary::{Primary, key_here};
 use super::providers::{Provider, notes_folder};
-use super::{APART, EXEC, RFC2136, TOGETHER, WATCH};
+use super::{APART, CLOUD_DNS, EXEC, RFC2136, ROUTE53, TOGETHER, WATCH, cloud_dns, route53};
 use crate::links::{self, OURS, failed};
 
 /// By what part the simulated delays differ from one change to the next.
@@ -25,27 +28,50 @@ fn given(arm: &Arm, factor: &str) -> Option<String> {
     arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS)
 }
 
-/// What each variant is told besides, in their order: with others it means nothing.
-const TOLD: [(&str, &[&str]); 5] = [
-    (TOGETHER, &[]),
-    (APART, &[]),
-    (WATCH, &["record", "expect"]),
-    (RFC2136, &["zone", "server"]),
-    (EXEC, &["zone", "exec"]),
+/// What each variant has to be told, and may be: with others it means nothing.
+const TOLD: [(&str, &[&str], &[&str]); 7] = [
+    (TOGETHER, &[], &[]),
+    (APART, &[], &[]),
+    (WATCH, &["record", "expect"], &[]),
+    (RFC2136, &["zone", "server"], &[]),
+    (ROUTE53, &["zone"], &["zone_id", "endpoint"]),
+    (CLOUD_DNS, &["zone"], &["project", "zone_id", "endpoint"]),
+    (EXEC, &["zone", "exec"], &[]),
 ];
 
 /// Whether there are links, or what it needs was told.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let is_given = |factor: &&str| given(arm, factor).is_some();
-    let needed = TOLD.iter().find(|(variant, _)| *variant == arm.variant).map_or(&[][..], |(_, needed)| needed);
+    let of_arm = TOLD.iter().find(|(variant, ..)| *variant == arm.variant);
+    let (needed, may) = of_arm.map_or((&[][..], &[][..]), |(_, needed, may)| (*needed, *may));
     if let Some(missing) = needed.iter().find(|factor| !is_given(factor)) {
         return Err(Unavailable::other(format!("needs --at {missing}=…")));
     }
-    let others = TOLD.iter().flat_map(|(variant, told)| told.iter().map(move |factor| (variant, factor)));
-    if let Some((other, factor)) = others.into_iter().find(|(_, factor)| is_given(factor) && !needed.contains(factor)) {
+    let others =
+        TOLD.iter().flat_map(|(variant, needed, may)| needed.iter().chain(*may).map(move |factor| (variant, factor)));
+    let is_told = |factor| needed.contains(factor) || may.contains(factor);
+    if let Some((other, factor)) = others.into_iter().find(|(_, factor)| is_given(factor) && !is_told(factor)) {
         return Err(Unavailable::other(format!("`{factor}` is for `{other}`")));
     }
+    check_texts(arm).map_err(Unavailable::other)?;
     if needed.is_empty() { links::is_available(&Link::default()) } else { Ok(()) }
+}
+
+/// What goes into addresses as it stands, and into the evidence.
+fn check_texts(arm: &Arm) -> Result<(), String> {
+    let has_secret = |endpoint: &String| endpoint.contains(['@', '?', '#', ' ']) || !endpoint.starts_with("http");
+    if given(arm, "endpoint").as_ref().is_some_and(has_secret) {
+        return Err(
+            "an endpoint is http[s]://HOST[:PORT] without user or query: credentials are looked up elsewhere".into()
+        );
+    }
+    for factor in ["zone_id", "project"] {
+        let is_odd = |letter: char| !letter.is_ascii_alphanumeric() && !"-_.:/".contains(letter);
+        if let Some(text) = given(arm, factor).filter(|text| text.contains(is_odd)) {
+            return Err(format!("`{text}` can't be a {factor}"));
+        }
+    }
+    Ok(())
 }
 
 /// What is watched, where nobody here changes it.
@@ -78,10 +104,10 @@ pub enum ChangedBy {
 }
 
 impl Place {
-    pub fn of(arm: &Arm, seed: u64) -> Result<Self, TargetError> {
+    pub fn of(arm: &Arm, setup: &Setup) -> Result<Self, TargetError> {
         match arm.variant.as_str() {
-            TOGETHER | APART => Self::simulated(arm, seed),
-            _ => Self::elsewhere(arm),
+            TOGETHER | APART => Self::simulated(arm, setup.seed),
+            _ => Self::elsewhere(arm, &setup.stop),
         }
     }
 
@@ -108,7 +134,7 @@ impl Place {
         Ok(Self { zone, servers, changed_by, _served: Some(served), notes: notes_folder(), link: Some(link) })
     }
 
-    fn elsewhere(arm: &Arm) -> Result<Self, TargetError> {
+    fn elsewhere(arm: &Arm, stop: &Stop) -> Result<Self, TargetError> {
         let is_watched = arm.variant == WATCH;
         let said = given(arm, if is_watched { "record" } else { "zone" }).unwrap_or_default();
         let name = name(&said).map_err(TargetError::Failed)?;
@@ -127,7 +153,22 @@ impl Place {
         if !is_watched && zone != name {
             return Err(failed(format!("`{said}` is no zone: it is in {zone}")));
         }
+        let told = || -> Result<Told, TargetError> {
+            Ok(Told {
+                environment: Environment::of_process(),
+                zone_id: given(arm, "zone_id"),
+                project: given(arm, "project"),
+                endpoint: given(arm, "endpoint"),
+                limit: Duration::from_secs(arm.integer("limit_s")?),
+            })
+        };
         let changed_by = match (given(arm, "server"), given(arm, "exec")) {
+            _ if arm.variant == ROUTE53 => {
+                ChangedBy::Us(Box::new(route53::find(&zone, &told()?, stop).map_err(TargetError::Failed)?))
+            }
+            _ if arm.variant == CLOUD_DNS => {
+                ChangedBy::Us(Box::new(cloud_dns::find(&zone, &told()?, stop).map_err(TargetError::Failed)?))
+            }
             (Some(server), _) => {
                 let address = address(&server).map_err(TargetError::Failed)?;
                 ChangedBy::Us(Box::new(Primary::new(address, key_here().map_err(TargetError::Failed)?)))

@@ -10,12 +10,10 @@ use ascertain_netlab::{Error, RunningLink};
 use ascertain_sys::clock::unix_ns;
 use ascertain_sys::interrupt::Stop;
 
-use super::providers::{Failure, Provider, Record};
+use super::providers::{Failure, Provider, Record, TTL_S};
 
 /// As long as a server may take to answer what changes its zone.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// For how long others may keep what is there for us.
-const TTL_S: u32 = 1;
 /// What a key is in: as `nsupdate -y` has it, or the name of a file that `tsig-keygen` wrote.
 const KEY: &str = "TSIG_KEY";
 const KEY_FILE: &str = "TSIG_KEY_FILE";
@@ -58,9 +56,10 @@ impl Primary {
 }
 
 impl Provider for Primary {
-    fn add(&self, record: &Record, _: &Stop) -> Result<(), Failure> {
+    fn add(&self, record: &Record, call: &dyn Fn(), _: &Stop) -> Result<(), Failure> {
         let value = RData::try_from_str(RecordType::TXT, &record.text);
         let value = value.map_err(|error| Failure { why: error.to_string(), is_sure: true })?;
+        call();
         self.change(record, &Change::Add { name: record.name.clone(), ttl_s: TTL_S, value })?;
         if let Some((_, done_after)) = self.simulated {
             thread::sleep(done_after);

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 use ascertain_engine::evidence::runs_folder;
 use ascertain_netlab::dns::Name;
 use ascertain_sys::interrupt::Stop;
+use ascertain_transfer::Environment;
 
 use super::exec::Exec;
+use super::hosted::Told;
 use super::primary::{Primary, key_here};
+use super::{cloud_dns, route53};
 
 /// A text that a name is to have, for as long as it takes to see that everywhere.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +23,16 @@ pub struct Record {
     pub name: Name,
     pub text: String,
 }
+
+impl Record {
+    /// The text as zones' files have it.
+    pub fn quoted(&self) -> String {
+        format!("\"{}\"", self.text)
+    }
+}
+
+/// For how long others may keep what is there for us.
+pub const TTL_S: u32 = 1;
 
 /// Why nothing became of a change.
 #[derive(Debug)]
@@ -31,8 +44,9 @@ pub struct Failure {
 
 /// Who changes a zone.
 pub trait Provider: Send + Sync {
-    /// Adds a record, and waits until the provider says that this is done.
-    fn add(&self, record: &Record, stop: &Stop) -> Result<(), Failure>;
+    /// Adds a record, and waits until the provider says that this is done. Tells when it is about to `call` for it, and
+    /// again if it has to once more.
+    fn add(&self, record: &Record, call: &dyn Fn(), stop: &Stop) -> Result<(), Failure>;
     /// Takes it away.
     fn remove(&self, record: &Record) -> Result<(), Failure>;
     /// How [`noted`] finds it again; none of a zone that ends with this process.
@@ -41,6 +55,18 @@ pub trait Provider: Send + Sync {
 
 /// The provider of an address, with what the environment has for it.
 fn noted(address: &str) -> Result<Box<dyn Provider>, String> {
+    let told = |endpoint: &[&str]| Told {
+        environment: Environment::of_process(),
+        endpoint: endpoint.first().map(ToString::to_string),
+        ..Told::default()
+    };
+    match &address.split_whitespace().collect::<Vec<_>>()[..] {
+        ["route53", zone_id, endpoint @ ..] => return Ok(Box::new(route53::noted(zone_id, &told(endpoint))?)),
+        ["cloud-dns", project, zone_id, endpoint @ ..] => {
+            return Ok(Box::new(cloud_dns::noted(project, zone_id, &told(endpoint))?));
+        }
+        _ => {}
+    }
     match address.split_once(' ') {
         Some(("rfc2136", server)) => {
             let address = server.parse().map_err(|_| format!("`{server}` is no address"))?;

@@ -78,7 +78,7 @@ fn each_change_has_its_metrics() {
 }
 
 /// A zone that others may see, served here, with its servers' addresses as a level.
-fn served(delays: &[u64]) -> (Served, String) {
+pub fn served(delays: &[u64]) -> (Served, String) {
     let udp = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let plan = Plan::new(delays.iter().map(|delay_ms| vec![Duration::from_millis(*delay_ms)]).collect());
     let primary = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -263,7 +263,7 @@ fn what_a_killed_run_has_left_is_taken_away() {
     let ChangedBy::Us(provider) = &updates.targets[0].place.changed_by else { panic!("it is us") };
     let note = || Note::new(notes.path(), &provider.address().unwrap(), &record).unwrap();
     let noted = note();
-    provider.add(&record, &Stop::default()).unwrap();
+    provider.add(&record, &|| (), &Stop::default()).unwrap();
     let said = || clean(notes.path()).unwrap();
     let [Ok(busy)] = &said()[..] else { panic!("one, which somebody sees to") };
     assert!(busy.contains("not over"), "{busy}");

@@ -12,7 +12,7 @@ use ascertain_sys::interrupt::Stop;
 
 use super::places::{ChangedBy, Place, Watched};
 use super::propagation::{Moment, Server, curve, servers, times};
-use super::providers::{Note, Record};
+use super::providers::{Failure, Note, Record};
 use super::{
     ALL, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE,
 };
@@ -61,7 +61,7 @@ pub struct Seen {
 
 impl Updates {
     pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
-        let target = |arm: &Arm| Target::new(arm, Place::of(arm, setup.seed)?);
+        let target = |arm: &Arm| Target::new(arm, Place::of(arm, setup)?);
         Ok(Self { targets: arms.iter().map(target).collect::<Result<_, _>>()?, stop: setup.stop.clone() })
     }
 }
@@ -166,10 +166,13 @@ impl Target {
             };
             // Each server is asked from each port before.
             let changed = wait(self.rhythm.interval, stop).and_then(|()| {
-                call_ns.store(now_ns(), Ordering::Relaxed);
-                let changed = provider.add(record, stop);
+                let changed = provider.add(record, &|| call_ns.store(now_ns(), Ordering::Relaxed), stop);
                 may_be_there = changed.as_ref().err().is_none_or(|failure| !failure.is_sure);
-                changed.map_err(|failure| TargetError::Failed(failure.why)).map(|()| Some(now_ns()))
+                let failed = |failure: Failure| match stop.is_asked() {
+                    true => TargetError::Interrupted,
+                    false => TargetError::Failed(failure.why),
+                };
+                changed.map_err(failed).map(|()| Some(now_ns()))
             });
             is_failed.store(changed.is_err(), Ordering::Relaxed);
             (asking.join(), changed)
@@ -300,7 +303,7 @@ fn sample(metric: usize, key: &str, offset_ns: u64, value: f64, status: Status) 
     Sample { metric, key: key.to_string().into(), offset_ns, value, status }
 }
 
-fn wait(time: Duration, stop: &Stop) -> Result<(), TargetError> {
+pub fn wait(time: Duration, stop: &Stop) -> Result<(), TargetError> {
     let end_ns = now_ns() + time.as_nanos() as u64;
     while now_ns() < end_ns {
         if stop.is_asked() {
@@ -327,6 +330,9 @@ impl Session for Updates {
     }
 }
 
+#[cfg(test)]
+#[path = "at_providers.rs"]
+mod at_providers;
 #[cfg(test)]
 #[path = "real.rs"]
 mod real;

@@ -13,7 +13,7 @@ use super::xml::escape;
 
 /// What is not done, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     pub status: u16,
     pub code: &'static str,
     pub message: String,
@@ -41,7 +41,7 @@ impl Refusal {
 }
 
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub content: Vec<Bytes>,
@@ -87,7 +87,7 @@ impl Answer {
 
 /// A body in pieces, none of which is copied.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(crate) struct Content {
     pub pieces: VecDeque<Bytes>,
     /// The connection breaks once so much of it is sent.
     pub cut_after_bytes: Option<u64>,

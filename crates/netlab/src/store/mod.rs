@@ -29,12 +29,18 @@ mod request;
 mod running;
 mod s3;
 mod shared_key;
-mod sigv4;
+pub(crate) mod sigv4;
 mod upload;
 mod xml;
 
+#[cfg(feature = "providers")]
+pub(crate) use answer::{Answer, Content, Refusal};
 pub use fault::{Fault, Kind, Misdeed, Seen};
+#[cfg(feature = "providers")]
+pub(crate) use request::Head;
 pub use running::RunningStore;
+#[cfg(feature = "providers")]
+pub(crate) use xml::{elements, escape};
 
 /// What a store speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

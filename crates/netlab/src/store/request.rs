@@ -14,8 +14,8 @@ use super::checksum::Digests;
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The head of a request, taken apart.
-#[derive(Debug)]
-pub(super) struct Head {
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
     pub method: Method,
     /// As it was sent.
     pub raw_path: String,

@@ -209,7 +209,7 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
 fn authorize(store: &Store, head: &Head, kind: Kind) -> Result<Option<ChunkSigner>, Refusal> {
     let Store { account, secret, region, .. } = store;
     match store.dialect {
-        Dialect::S3 => sigv4::verify(head, Keys { account, secret, region }).map(Some),
+        Dialect::S3 => sigv4::verify(head, Keys { account, secret, service: "s3", region }).map(Some),
         Dialect::Azure => shared_key::verify(head, kind, account, secret).map(|()| None),
         Dialect::Gcs if head.header("authorization").strip_prefix("Bearer ") == Some(secret) => Ok(None),
         Dialect::Gcs => Err(Refusal::new(401, "AuthenticationRequired", "The token is missing or wrong.")),

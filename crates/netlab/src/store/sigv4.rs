@@ -1,4 +1,5 @@
-//! AWS's signatures, version 4, as S3 takes them: in a header or in the address, and of each chunk of a body.
+//! AWS's signatures, version 4, as S3 takes them: in a header or in the address, and of each chunk of a body; and as
+//! its other services do, of all of a body.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,15 +15,16 @@ const SKEW: Duration = Duration::from_secs(15 * 60);
 
 /// What a request is signed with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keys<'a> {
+pub(crate) struct Keys<'a> {
     pub account: &'a str,
     pub secret: &'a str,
+    pub service: &'a str,
     pub region: &'a str,
 }
 
 /// What signs the chunks of a body, each with the signature before it.
 #[derive(Debug)]
-pub(super) struct ChunkSigner {
+pub(crate) struct ChunkSigner {
     key: hmac::Key,
     /// The moment and the scope.
     scope: String,
@@ -43,11 +45,22 @@ fn denied(status: u16, code: &'static str, message: &str) -> Refusal {
     Refusal::new(status, code, message)
 }
 
-/// Whether a request is signed as it should be; what signs its chunks.
+/// Whether a request to S3 is signed as it should be; what signs its chunks.
 pub(super) fn verify(head: &Head, keys: Keys) -> Result<ChunkSigner, Refusal> {
     let signed = Signed::of(head)?;
+    let payload = if signed.expires.is_some() { "UNSIGNED-PAYLOAD" } else { head.header("x-amz-content-sha256") };
+    verify_payload(head, keys, &signed, payload)
+}
+
+/// The same of another service, where the signature is over the body itself.
+#[cfg(feature = "providers")]
+pub(crate) fn verify_body(head: &Head, keys: Keys, body: &[u8]) -> Result<(), Refusal> {
+    verify_payload(head, keys, &Signed::of(head)?, &sha256(body)).map(drop)
+}
+
+fn verify_payload(head: &Head, keys: Keys, signed: &Signed, payload: &str) -> Result<ChunkSigner, Refusal> {
     let (account, scope) = signed.credential.split_once('/').unwrap_or_default();
-    let is_scope = signed.date.get(..8).map(|day| format!("{day}/{}/s3/aws4_request", keys.region));
+    let is_scope = signed.date.get(..8).map(|day| format!("{day}/{}/{}/aws4_request", keys.region, keys.service));
     if is_scope.as_deref() != Some(scope) {
         let refusal = denied(400, "AuthorizationHeaderMalformed", "The scope of the credential is wrong.");
         return Err(Refusal { region: Some(keys.region.into()), ..refusal });
@@ -65,7 +78,7 @@ pub(super) fn verify(head: &Head, keys: Keys) -> Result<ChunkSigner, Refusal> {
         return Err(denied(403, "AccessDenied", "The header host is not signed."));
     }
     let key = signing_key(keys.secret, scope);
-    let request = canonical(head, &signed);
+    let request = canonical(head, signed, keys.service, payload);
     let scope = format!("{}\n{scope}", signed.date);
     let text = format!("AWS4-HMAC-SHA256\n{scope}\n{}", sha256(request.as_bytes()));
     let mut signer = ChunkSigner { key, scope, signature: String::new() };
@@ -123,8 +136,9 @@ impl<'a> Signed<'a> {
 }
 
 /// The form of a request that is signed.
-fn canonical(head: &Head, signed: &Signed) -> String {
-    let path = encoded_path(&decoded(&head.raw_path));
+fn canonical(head: &Head, signed: &Signed, service: &str, payload: &str) -> String {
+    // Of S3's names some are no paths that could be put into their usual form.
+    let path = if service == "s3" { encoded_path(&decoded(&head.raw_path)) } else { encoded_path(&head.raw_path) };
     let parameters = head.parameters.iter().filter(|(name, _)| name != "X-Amz-Signature");
     let mut parameters: Vec<_> =
         parameters.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
@@ -135,7 +149,6 @@ fn canonical(head: &Head, signed: &Signed) -> String {
         let values: Vec<_> = values.map(|value| value.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         headers.push_str(&format!("{name}:{}\n", values.join(",")));
     }
-    let payload = if signed.expires.is_some() { "UNSIGNED-PAYLOAD" } else { head.header("x-amz-content-sha256") };
     let (method, parameters, signed) = (&head.method, parameters.join("&"), signed.headers);
     format!("{method}\n{path}\n{parameters}\n{headers}\n{signed}\n{payload}")
 }
@@ -188,6 +201,7 @@ mod tests {
     const KEYS: Keys = Keys {
         account: "AKIAIOSFODNN7EXAMPLE",
         secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        service: "s3",
         region: "us-east-1",
     };
     const SCOPE: &str = "AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request";
@@ -258,6 +272,37 @@ mod tests {
         verify(&head, KEYS).unwrap();
         let late = Head { now: moment() + Duration::from_secs(86_401), ..head };
         assert_eq!(verify(&late, KEYS).unwrap_err().message, "Request has expired");
+    }
+
+    /// The example in Amazon's general documentation ("Create a signed AWS API request").
+    #[cfg(feature = "providers")]
+    #[test]
+    fn other_services_sign_their_bodies() {
+        const KEYS: Keys = Keys {
+            account: "AKIDEXAMPLE",
+            secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+            service: "iam",
+            region: "us-east-1",
+        };
+        let authorization = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, SignedHeaders=\
+            content-type;host;x-amz-date, Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7";
+        let headers = [
+            ("content-type", "application/x-www-form-urlencoded; charset=utf-8"),
+            ("host", "iam.amazonaws.com"),
+            ("x-amz-date", "20150830T123600Z"),
+            ("authorization", authorization),
+        ];
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_440_938_160);
+        let head = Head { now, ..head(Method::GET, "/?Action=ListUsers&Version=2010-05-08", &headers) };
+        verify_body(&head, KEYS, b"").unwrap();
+        let code = |head: &Head, keys, body| verify_body(head, keys, body).unwrap_err().code;
+        assert_eq!(code(&head, KEYS, b"another"), "SignatureDoesNotMatch");
+        assert_eq!(code(&head, Keys { secret: "another", ..KEYS }, b""), "SignatureDoesNotMatch");
+        assert_eq!(code(&head, Keys { account: "another", ..KEYS }, b""), "InvalidAccessKeyId");
+        assert_eq!(code(&head, Keys { service: "route53", ..KEYS }, b""), "AuthorizationHeaderMalformed");
+        for now in [now + SKEW + Duration::from_secs(1), now - SKEW - Duration::from_secs(1)] {
+            assert_eq!(code(&Head { now, ..head.clone() }, KEYS, b""), "RequestTimeTooSkewed");
+        }
     }
 
     /// 65 KiB of the letter a, as the examples have it: in a chunk of 64, one of 1, and the last.

@@ -4,11 +4,11 @@ use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::Event;
 
-pub(super) use quick_xml::escape::escape;
+pub(crate) use quick_xml::escape::escape;
 
 /// The elements of a document in the order in which they end, each with the text that is in it alone. Nothing for what
 /// is no XML.
-pub(super) fn elements(document: &[u8]) -> Option<Vec<(String, String)>> {
+pub(crate) fn elements(document: &[u8]) -> Option<Vec<(String, String)>> {
     let mut reader = Reader::from_reader(document);
     let (mut elements, mut open) = (Vec::new(), Vec::new());
     loop {

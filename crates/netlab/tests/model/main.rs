@@ -252,7 +252,7 @@ fn the_seed_decides_what_is_lost() {
     assert_eq!(lost, lost_of(0.01, 7, None));
     assert_eq!(lost, lost_of(0.01, 7, Some(1_000_000)), "a rate changes nothing about it");
     assert_ne!(lost, lost_of(0.01, 8, None));
-    assert_eq!(lost_of(0.0, 7, None), []);
+    assert_eq!(lost_of(0.0, 7, None), [0_usize; 0]);
     assert_eq!(lost_of(1.0, 7, None).len(), 100_000);
 }
 

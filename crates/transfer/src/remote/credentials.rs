@@ -20,7 +20,14 @@ fn no_retries() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
 
-pub fn aws(options: &Options, profile: &Profile, region: &str, client: &Client) -> Result<Keys, Failure> {
+/// Of a `service`, as signatures call it.
+pub fn aws(
+    options: &Options,
+    profile: &Profile,
+    service: &'static str,
+    region: &str,
+    client: &Client,
+) -> Result<Keys, Failure> {
     if options.anonymous {
         return Ok(Keys::Anonymous);
     }
@@ -29,7 +36,7 @@ pub fn aws(options: &Options, profile: &Profile, region: &str, client: &Client) 
     let fixed = |key_id: &str, secret_key: &str, token: Option<&str>| {
         let credential =
             AwsCredential { key_id: key_id.into(), secret_key: secret_key.into(), token: token.map(Into::into) };
-        Keys::Aws { credentials: Arc::new(StaticCredentialProvider::new(credential)), region: region.clone() }
+        Keys::Aws { credentials: Arc::new(StaticCredentialProvider::new(credential)), service, region: region.clone() }
     };
     let set = (environment.first(&["AWS_ACCESS_KEY_ID"]), environment.first(&["AWS_SECRET_ACCESS_KEY"]));
     match set {
@@ -65,7 +72,7 @@ pub fn aws(options: &Options, profile: &Profile, region: &str, client: &Client) 
         .with_http_connector(client.clone())
         .build()
         .map_err(|error| no_token(&error))?;
-    Ok(Keys::Aws { credentials: store.credentials().clone(), region })
+    Ok(Keys::Aws { credentials: store.credentials().clone(), service, region })
 }
 
 /// Where the environment says that tokens are to be had: for a web identity, or from who runs the container.
@@ -225,21 +232,14 @@ pub fn google(options: &Options, client: &Client) -> Result<Keys, Failure> {
         return Ok(Keys::Anonymous);
     }
     let environment = &options.environment;
-    if let Some(token) = environment.first(&["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"]) {
-        let credential = GcpCredential { bearer: token.into() };
-        return Ok(Keys::Google(Arc::new(StaticCredentialProvider::new(credential))));
+    if let Some(keys) = google_token(environment) {
+        return Ok(keys);
     }
     let builder = GoogleCloudStorageBuilder::new()
         .with_bucket_name("any")
         .with_retry(no_retries())
         .with_http_connector(client.clone());
-    let file = environment.first(&["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"]).map(String::from);
-    let file = file.or_else(|| {
-        let folder = environment.first(&["CLOUDSDK_CONFIG"]).map(Into::into);
-        let folder = folder.or_else(|| environment.home(".config/gcloud"))?;
-        let file = folder.join("application_default_credentials.json");
-        file.is_file().then(|| file.to_string_lossy().into_owned())
-    });
+    let file = google_file(environment);
     let builder = if let Some(key) = environment.first(&["GOOGLE_SERVICE_ACCOUNT_KEY"]) {
         builder.with_service_account_key(key)
     } else if let Some(file) = &file {
@@ -251,15 +251,32 @@ pub fn google(options: &Options, client: &Client) -> Result<Keys, Failure> {
     } else if options.metadata {
         builder
     } else {
-        return Err(denied(
-            "there are no credentials: name a service account's file in GOOGLE_APPLICATION_CREDENTIALS, log in with \
-             `gcloud auth application-default login`, or say that none are needed"
-                .into(),
-        ));
+        return Err(denied(format!("{NO_GOOGLE}, or say that none are needed")));
     };
     let store = builder.build().map_err(|_| {
         let place = file.unwrap_or_else(|| "GOOGLE_SERVICE_ACCOUNT_KEY".into());
         denied(format!("what is in {place} is neither a service account's key nor a user's login"))
     })?;
     Ok(Keys::Google(store.credentials().clone()))
+}
+
+/// What is to be done where Google's credentials are missing.
+pub const NO_GOOGLE: &str = "there are no credentials: name a service account's file in GOOGLE_APPLICATION_CREDENTIALS, \
+                             log in with `gcloud auth application-default login`";
+
+/// A token that the environment has.
+pub fn google_token(environment: &Environment) -> Option<Keys> {
+    let token = environment.first(&["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"])?;
+    Some(Keys::Google(Arc::new(StaticCredentialProvider::new(GcpCredential { bearer: token.into() }))))
+}
+
+/// The file that a service account's key or a user's login is in.
+pub fn google_file(environment: &Environment) -> Option<String> {
+    let named = environment.first(&["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"]).map(String::from);
+    named.or_else(|| {
+        let folder = environment.first(&["CLOUDSDK_CONFIG"]).map(Into::into);
+        let folder = folder.or_else(|| environment.home(".config/gcloud"))?;
+        let file = folder.join("application_default_credentials.json");
+        file.is_file().then(|| file.to_string_lossy().into_owned())
+    })
 }

@@ -17,6 +17,7 @@ pub enum Keys {
     Anonymous,
     Aws {
         credentials: AwsCredentialProvider,
+        service: &'static str,
         region: String,
     },
     Azure {
@@ -31,13 +32,13 @@ impl Keys {
     pub async fn sign(&self, request: &mut HttpRequest) -> Result<(), Failure> {
         match self {
             Self::Anonymous => {}
-            Self::Aws { credentials, region } => {
+            Self::Aws { credentials, service, region } => {
                 let credential = credentials.get_credential().await.map_err(|error| no_token(&error))?;
                 let texts = [Some(&credential.key_id), Some(&credential.secret_key), credential.token.as_ref()];
                 visible(texts.into_iter().flatten())?;
-                // A checksum is among the headers that are signed; hashing the body as well would cost more than all
-                // the rest of an upload.
-                let authorizer = AwsAuthorizer::new(&credential, "s3", region).with_sign_payload(false);
+                // With S3 a checksum is among the headers that are signed; hashing the body as well would cost more
+                // than all the rest of an upload.
+                let authorizer = AwsAuthorizer::new(&credential, service, region).with_sign_payload(*service != "s3");
                 authorizer.try_authorize(request, None).map_err(|error| no_token(&error))?;
             }
             Self::Azure { credentials, account } => {

@@ -7,13 +7,16 @@ mod connect;
 mod credentials;
 mod dialect;
 mod environment;
+mod google;
 mod http;
 mod ini;
 mod keys;
 mod open;
 mod refusal;
 mod s3;
+mod service;
 mod site;
 
 pub use environment::Environment;
 pub use open::{Options, open};
+pub use service::{Reply, Service};

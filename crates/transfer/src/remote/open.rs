@@ -134,11 +134,16 @@ fn account(base: &str) -> Option<(&str, &str)> {
     (CLOUDS.contains(&rest) && !account.is_empty()).then_some((account, path))
 }
 
+/// The region that is asked for, or named elsewhere.
+pub fn aws_region<'a>(options: &'a Options, profile: &'a Profile) -> &'a str {
+    let named = options.environment.first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
+    options.region.as_deref().or(named).or_else(|| profile.get("region")).unwrap_or("us-east-1")
+}
+
 fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure> {
     let environment = &options.environment;
     let profile = Profile::read(options.profile.as_deref(), environment)?;
-    let region = options.region.as_deref().or_else(|| environment.first(&["AWS_REGION", "AWS_DEFAULT_REGION"]));
-    let region = region.or_else(|| profile.get("region")).unwrap_or("us-east-1");
+    let region = aws_region(options, &profile);
     let endpoint = options.endpoint_url.as_deref();
     let endpoint = endpoint.or_else(|| environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]));
     let endpoint = endpoint.or_else(|| profile.get("endpoint_url")).map(Address::parse).transpose()?;
@@ -152,7 +157,7 @@ fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure
         None if bucket.contains('.') || style == Some("path") => format!("https://s3.{region}.amazonaws.com/{bucket}"),
         None => format!("https://{bucket}.s3.{region}.amazonaws.com"),
     };
-    let keys = credentials::aws(options, &profile, region, &client)?;
+    let keys = credentials::aws(options, &profile, "s3", region, &client)?;
     let words = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile";
     let sums = environment.first(&["AWS_REQUEST_CHECKSUM_CALCULATION"]);
     // What AWS' own tools call it when a store knows nothing newer than MD5.

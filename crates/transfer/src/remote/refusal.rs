@@ -129,12 +129,12 @@ impl Refusal<'_> {
 
     /// Whoever stood in between may have given up on what was carried out.
     fn in_trouble(&self) -> (Kind, String) {
-        let kind = if self.asked.once { Kind::Unanswered } else { Kind::Transient(self.retry_after()) };
+        let kind = if self.asked.once { Kind::Unanswered } else { Kind::Transient(retry_after(self.headers)) };
         (kind, format!("{} is in trouble", self.host))
     }
 
     fn later(&self) -> (Kind, String) {
-        (Kind::Transient(self.retry_after()), format!("{} asks to be asked later", self.host))
+        (Kind::Transient(retry_after(self.headers)), format!("{} asks to be asked later", self.host))
     }
 
     fn elsewhere(&self) -> String {
@@ -142,16 +142,6 @@ impl Refusal<'_> {
             Some(region) => format!("it is in the region {region}: name that one"),
             None => "it is elsewhere: are the region and the endpoint right?".into(),
         }
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-        let wait = match text.parse() {
-            Ok(seconds) => Duration::from_secs(seconds),
-            // By the clock that says so, if it says what it shows.
-            Err(_) => time(text)?.duration_since(self.theirs().unwrap_or_else(SystemTime::now)).unwrap_or_default(),
-        };
-        Some(wait.min(DAY))
     }
 
     /// What is wrong with our credentials, and where to mend it.
@@ -162,25 +152,38 @@ impl Refusal<'_> {
         }
     }
 
-    /// What the store's clock said.
-    fn theirs(&self) -> Option<SystemTime> {
-        self.headers.get(DATE).and_then(|date| time(date.to_str().ok()?))
-    }
-
     /// Adds what the store's clock says of ours.
     fn with_clock(&self, words: String) -> String {
-        let Some(theirs) = self.theirs() else { return words };
-        let ours = SystemTime::now();
-        let (off, which) = match ours.duration_since(theirs) {
-            Ok(ahead) => (ahead, "ahead of"),
-            Err(behind) => (behind.duration(), "behind"),
-        };
-        if off < SKEW {
-            return words;
-        }
-        let (minutes, ours, theirs) = (off.as_secs() / 60, shown(ours), shown(theirs));
-        format!("this machine's clock is {minutes} minutes {which} the store's ({ours} here, {theirs} there): {words}")
+        clock(self.headers, "the store's").map_or(words.clone(), |clock| format!("{clock}: {words}"))
     }
+}
+
+/// How long a server asks us to wait.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        // By the clock that says so, if it says what it shows.
+        Err(_) => time(text)?.duration_since(date(headers).unwrap_or_else(SystemTime::now)).unwrap_or_default(),
+    };
+    Some(wait.min(DAY))
+}
+
+/// What a server's clock says of ours, where they are far apart.
+pub fn clock(headers: &HeaderMap, whose: &str) -> Option<String> {
+    let (ours, theirs) = (SystemTime::now(), date(headers)?);
+    let (off, which) = match ours.duration_since(theirs) {
+        Ok(ahead) => (ahead, "ahead of"),
+        Err(behind) => (behind.duration(), "behind"),
+    };
+    let (minutes, ours, theirs) = (off.as_secs() / 60, shown(ours), shown(theirs));
+    (off >= SKEW)
+        .then(|| format!("this machine's clock is {minutes} minutes {which} {whose} ({ours} here, {theirs} there)"))
+}
+
+/// What a server's clock showed.
+fn date(headers: &HeaderMap) -> Option<SystemTime> {
+    time(headers.get(DATE)?.to_str().ok()?)
 }
 
 /// A time as HTTP has it: `Sun, 06 Nov 1994 08:49:37 GMT`.

@@ -1,0 +1,335 @@
+//! Zones at providers that are told by HTTP: stand-ins of those within this process, which check what they are sent.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use ascertain_netlab::dns::{Name, Served};
+use ascertain_netlab::provider::{HostedZone, Interface, Provider as Plan, RunningProvider};
+use ascertain_transfer::Environment;
+
+use super::super::hosted::{Hosted, Told};
+use super::super::places::is_available;
+use super::super::providers::Provider;
+use super::super::{CLOUD_DNS, RFC2136, ROUTE53, cloud_dns, route53};
+use super::tests::{served, told};
+use super::*;
+
+/// Another than any account's.
+const OTHER_KEY: &str = include_str!("other-key.pem");
+
+/// A provider, a zone `example.` of its, and who may change that.
+struct Stand {
+    running: RunningProvider,
+    zone: Served,
+    addresses: String,
+    folder: tempfile::TempDir,
+}
+
+impl Stand {
+    fn new(interface: Interface, change: impl Fn(Plan) -> Plan) -> Self {
+        let (zone, addresses) = served(&[1, 300]);
+        let zones = vec![HostedZone::new("Z1", "example.", zone.primary())];
+        let plan = match interface {
+            Interface::Route53 => Plan::route53(zones),
+            Interface::CloudDns => Plan::cloud_dns(zones),
+        };
+        // Requests are as many as they are: nothing here is about their rate.
+        let plan = change(Plan { requests_per_s: 100, ..plan });
+        let running = plan.start(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).unwrap();
+        Self { running, zone, addresses, folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// The variables that its credentials are found by.
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        let Plan { interface, account, secret, .. } = self.running.provider();
+        match interface {
+            Interface::Route53 => {
+                vec![("AWS_ACCESS_KEY_ID", account.clone()), ("AWS_SECRET_ACCESS_KEY", secret.clone())]
+            }
+            Interface::CloudDns => self.in_file(&self.running.service_account()),
+        }
+    }
+
+    fn in_file(&self, credentials: &str) -> Vec<(&'static str, String)> {
+        let path = self.folder.path().join("credentials.json");
+        std::fs::write(&path, credentials).unwrap();
+        vec![("GOOGLE_APPLICATION_CREDENTIALS", path.display().to_string())]
+    }
+
+    fn told(&self, variables: Vec<(&'static str, String)>) -> Told {
+        let endpoint = Some(self.running.url().into());
+        Told {
+            environment: variables.into_iter().collect(),
+            endpoint,
+            limit: Duration::from_secs(60),
+            ..Told::default()
+        }
+    }
+
+    fn find(&self, told: &Told) -> Result<Hosted, String> {
+        let (zone, stop) = (Name::from_ascii("example.").unwrap(), Stop::default());
+        match self.running.provider().interface {
+            Interface::Route53 => route53::find(&zone, told, &stop),
+            Interface::CloudDns => cloud_dns::find(&zone, told, &stop),
+        }
+    }
+
+    fn hosted(&self) -> Hosted {
+        self.find(&self.told(self.variables())).unwrap()
+    }
+
+    /// A session about the zone, by this provider.
+    fn updates(&self, hosted: Hosted) -> Updates {
+        let primary = self.zone.primary().to_string();
+        let levels = [("zone", "example."), ("server", &*primary), ("addresses", &*self.addresses)];
+        let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
+        let place = &mut updates.targets[0].place;
+        place.changed_by = ChangedBy::Us(Box::new(hosted));
+        place.notes = self.notes();
+        updates
+    }
+
+    fn notes(&self) -> std::path::PathBuf {
+        self.folder.path().join("notes")
+    }
+}
+
+const BOTH: [Interface; 2] = [Interface::Route53, Interface::CloudDns];
+
+fn count(folder: &Path) -> usize {
+    std::fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+/// Of these requests, those that are to change a zone.
+fn changes(seen: &[(String, u16)]) -> usize {
+    let is_change = |what: &str| what.starts_with("POST ") && !what.ends_with("/token");
+    seen.iter().filter(|(what, _)| is_change(what)).count()
+}
+
+fn record(text: &str) -> Record {
+    let zone = Name::from_ascii("example.").unwrap();
+    Record { name: zone.prepend_label(&b"_ascertain-1"[..]).unwrap(), zone, text: text.into() }
+}
+
+fn add(hosted: &Hosted, record: &Record) -> Result<(), Failure> {
+    hosted.add(record, &|| (), &Stop::default())
+}
+
+#[test]
+fn a_zone_at_a_provider_is_changed_and_left_as_it_was() {
+    for interface in BOTH {
+        let stand = Stand::new(interface, |plan| Plan { done_after: Duration::from_millis(600), ..plan });
+        let mut updates = stand.updates(stand.hosted());
+        let mut out = Samples::default();
+        updates.verify(0).unwrap();
+        updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
+        let value = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
+        // Whenever the servers have it: this is the provider's own moment.
+        assert!(value(DONE) >= 600e6, "{interface:?}: {}", value(DONE));
+        assert_eq!(value(ALL) - value(DONE), value(DONE_BEFORE));
+        assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 2);
+        assert!(stand.running.names().is_empty() && count(&stand.notes()) == 0);
+        let seen = stand.running.seen();
+        assert!(changes(&seen) == 2 && seen.iter().all(|(_, status)| *status == 200), "{seen:?}");
+    }
+}
+
+/// Nothing of who we are is in any of the words.
+fn is_said(stand: &Stand, told: &Told, words: &[&str], secrets: &[&str]) {
+    let error = stand.find(told).map(|_| ()).unwrap_err();
+    assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
+    assert!(secrets.iter().all(|secret| !error.contains(secret) && !format!("{told:?}").contains(secret)), "{error}");
+}
+
+#[test]
+fn route_53_says_what_is_wrong_with_who_asks() {
+    let stand = Stand::new(Interface::Route53, |plan| plan);
+    let keys = |id: &str, secret: &str| {
+        stand.told(vec![("AWS_ACCESS_KEY_ID", id.into()), ("AWS_SECRET_ACCESS_KEY", secret.into())])
+    };
+    let secret = "PLANTED0123456789";
+    is_said(
+        &stand,
+        &keys("ascertain", secret),
+        &["Route 53: SignatureDoesNotMatch: ", "look at AWS_SECRET_ACCESS_KEY", "(403)"],
+        &[secret],
+    );
+    is_said(&stand, &keys("other", secret), &["InvalidClientTokenId", "look at AWS_ACCESS_KEY_ID"], &[secret]);
+    is_said(&stand, &stand.told(Vec::new()), &["set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"], &[]);
+    for (ahead_s, words) in [(1_230, "this machine's clock is 20 minutes behind"), (-1_230, "20 minutes ahead of")] {
+        let stand = Stand::new(Interface::Route53, |plan| Plan { ahead_s, ..plan });
+        is_said(&stand, &stand.told(stand.variables()), &["SignatureDoesNotMatch", words], &["not-a-secret"]);
+    }
+    // What answers is something else.
+    let told = Told { endpoint: Some("http://127.0.0.1:1".into()), ..stand.told(stand.variables()) };
+    is_said(&stand, &told, &["Route 53: ", "no connection to 127.0.0.1:1"], &[]);
+}
+
+#[test]
+fn cloud_dns_says_what_is_wrong_with_who_asks() {
+    let stand = Stand::new(Interface::CloudDns, |plan| plan);
+    let key: serde_json::Value = serde_json::from_str(&stand.running.service_account()).unwrap();
+    let with = |field: &str, value: &str| {
+        let mut key = key.clone();
+        key[field] = value.into();
+        stand.told(stand.in_file(&key.to_string()))
+    };
+    let mine = OTHER_KEY.lines().nth(3).unwrap();
+    let words = ["Cloud DNS: ", "no token", "invalid_grant Invalid JWT Signature.", "still one of the account's?"];
+    is_said(&stand, &with("private_key", OTHER_KEY), &words, &[mine]);
+    is_said(&stand, &with("private_key", "PLANTED0123456789"), &["not whole, or no key of RSA's"], &["PLANTED"]);
+    is_said(&stand, &with("client_email", "nobody@example.org"), &["no such account"], &[]);
+    is_said(&stand, &with("type", "external_account"), &["neither a service account's key nor a user's login"], &[]);
+    let token = vec![("GOOGLE_OAUTH_ACCESS_TOKEN", "PLANTED0123456789".to_string())];
+    is_said(&stand, &stand.told(token.clone()), &["say --at project=", "GOOGLE_CLOUD_PROJECT"], &["PLANTED"]);
+    let told = Told { project: Some("project".into()), ..stand.told(token) };
+    is_said(&stand, &told, &["Cloud DNS: authError: ", "get a new token"], &["PLANTED"]);
+    let told = Told { project: Some("other".into()), ..stand.told(stand.variables()) };
+    is_said(&stand, &told, &["forbidden: ", "roles/dns.admin"], &[]);
+    let login = stand.running.login().replace("not-a-refresh-token", "PLANTED0123456789");
+    let told = stand.told(stand.in_file(&login));
+    is_said(&stand, &told, &["invalid_grant", "log in anew by `gcloud auth application-default login`"], &["PLANTED"]);
+    // With its own login a user may change the zone, too.
+    let hosted = stand.find(&stand.told(stand.in_file(&stand.running.login()))).unwrap();
+    assert_eq!(hosted.address().unwrap(), format!("cloud-dns project Z1 {}", stand.running.url()));
+    let stand = Stand::new(Interface::CloudDns, |plan| Plan { ahead_s: 7_230, ..plan });
+    let words = ["no token", "iat and exp", "this machine's clock is 120 minutes behind the server's"];
+    is_said(&stand, &stand.told(stand.variables()), &words, &[]);
+}
+
+#[test]
+fn only_the_zone_that_is_meant_is_changed() {
+    for interface in BOTH {
+        let with = |change: fn(&mut Vec<HostedZone>)| {
+            let stand = Stand::new(interface, |mut plan| {
+                change(&mut plan.zones);
+                plan
+            });
+            let told = stand.told(stand.variables());
+            (stand, told)
+        };
+        let (stand, told) = with(|zones| zones[0].is_private = true);
+        is_said(&stand, &told, &["example. is private", "nobody outside"], &[]);
+        let (stand, told) = with(|zones| zones[0].name = "other.".into());
+        is_said(&stand, &told, &["has no zone example. for these credentials"], &[]);
+        let told = Told { zone_id: Some("Z1".into()), ..told };
+        is_said(&stand, &told, &["Z1 is other.", "and not example."], &[]);
+        let told = Told { zone_id: Some("Z9".into()), ..told };
+        is_said(&stand, &told, &["Z9", "(404)", "zone_id"], &[]);
+        // Beside a private one there may be one that all see; of two it must be said which one.
+        let twin = |zones: &mut Vec<HostedZone>| zones.push(HostedZone { id: "Z2".into(), ..zones[0].clone() });
+        let (stand, told) = with(twin);
+        is_said(&stand, &told, &["2 zones example.: say --at zone_id=Z1 or Z2"], &[]);
+        let address = stand.find(&Told { zone_id: Some("Z2".into()), ..told }).unwrap().address().unwrap();
+        assert!(address.contains(" Z2 "), "{address}");
+        let (stand, told) = with(|zones| {
+            zones.push(HostedZone { id: "Z2".into(), ..zones[0].clone() });
+            zones[0].is_private = true;
+        });
+        assert!(stand.find(&told).unwrap().address().unwrap().contains(" Z2 "));
+    }
+}
+
+#[test]
+fn what_others_have_put_there_stays() {
+    for interface in BOTH {
+        let stand = Stand::new(interface, |plan| plan);
+        let hosted = stand.hosted();
+        add(&hosted, &record("theirs")).unwrap();
+        let failure = add(&hosted, &record("ours")).unwrap_err();
+        assert!(failure.is_sure && failure.why.contains("already exists"), "{failure:?}");
+        // Ours is not there, and what has its name is not taken away.
+        hosted.remove(&record("ours")).unwrap();
+        assert_eq!(stand.running.names(), ["_ascertain-1.example."]);
+        hosted.remove(&record("theirs")).unwrap();
+        hosted.remove(&record("theirs")).unwrap();
+        assert!(stand.running.names().is_empty());
+    }
+}
+
+/// It is asked again, later each time, and the call is the one that was taken.
+#[test]
+fn who_asks_too_often_waits() {
+    for interface in BOTH {
+        let stand = Stand::new(interface, |plan| Plan { throttled_changes: 2, ..plan });
+        let hosted = stand.hosted();
+        let calls = AtomicU64::new(0);
+        hosted.add(&record("ours"), &|| _ = calls.fetch_add(1, Ordering::Relaxed), &Stop::default()).unwrap();
+        assert_eq!((changes(&stand.running.seen()), calls.into_inner()), (3, 3));
+        hosted.remove(&record("ours")).unwrap();
+        assert!(stand.running.names().is_empty());
+        // Nobody waits for longer than they want to.
+        let stand = Stand::new(interface, |plan| Plan { requests_per_s: 0, ..plan });
+        let told = stand.told(stand.variables());
+        let hosted = match interface {
+            Interface::Route53 => route53::noted("Z1", &told),
+            Interface::CloudDns => cloud_dns::noted("project", "Z1", &told),
+        };
+        let hosted = hosted.unwrap();
+        let stop = Stop::new().unwrap();
+        stop.ask();
+        let failure = hosted.add(&record("ours"), &|| (), &stop).unwrap_err();
+        assert!(failure.is_sure && failure.why.to_lowercase().contains("rate"), "{failure:?}");
+    }
+}
+
+#[test]
+fn what_is_never_done_is_taken_away() {
+    for interface in BOTH {
+        let stand = Stand::new(interface, |plan| Plan { done_after: Duration::MAX, ..plan });
+        let told = Told { limit: Duration::from_secs(1), ..stand.told(stand.variables()) };
+        let mut updates = stand.updates(stand.find(&told).unwrap());
+        let error = updates.measure(0, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err().to_string();
+        assert!(error.contains("not done after 1s: give it longer by `limit_s`"), "{error}");
+        assert!(stand.running.names().is_empty() && count(&stand.notes()) == 0);
+    }
+}
+
+#[test]
+fn a_change_whose_answer_is_lost_is_taken_away() {
+    for interface in BOTH {
+        // That of the first removal, too.
+        let stand = Stand::new(interface, |plan| Plan { lost_answers: 2, ..plan });
+        let mut updates = stand.updates(stand.hosted());
+        updates.measure(0, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err();
+        assert!(stand.running.names().is_empty() && count(&stand.notes()) == 0);
+        assert_eq!(changes(&stand.running.seen()), 3);
+    }
+}
+
+#[test]
+fn a_token_that_is_taken_back_is_renewed_once() {
+    let stand = Stand::new(Interface::CloudDns, |plan| plan);
+    let hosted = stand.hosted();
+    stand.running.revoke_tokens();
+    add(&hosted, &record("ours")).unwrap();
+    let tokens = stand.running.seen().iter().filter(|(what, _)| what.ends_with("/token")).count();
+    assert_eq!(tokens, 2, "{:?}", stand.running.seen());
+    // Where it can't be had anew, that is said.
+    let given = vec![("GOOGLE_OAUTH_ACCESS_TOKEN", "gone".to_string()), ("GOOGLE_CLOUD_PROJECT", "project".into())];
+    let told = Told { zone_id: Some("Z1".into()), ..stand.told(given) };
+    is_said(&stand, &told, &["authError", "(401)"], &["gone"]);
+    hosted.remove(&record("ours")).unwrap();
+}
+
+#[test]
+fn an_endpoint_has_no_credentials() {
+    for (variant, levels, says) in [
+        (ROUTE53, vec![], "needs --at zone"),
+        (ROUTE53, vec![("zone", "example."), ("project", "p")], "`project` is for `cloud-dns`"),
+        (
+            RFC2136,
+            vec![("zone", "example."), ("server", "192.0.2.1:53"), ("zone_id", "Z1")],
+            "`zone_id` is for `route53`",
+        ),
+        (CLOUD_DNS, vec![("zone", "example."), ("endpoint", "http://ann:secret@host")], "without user or query"),
+        (CLOUD_DNS, vec![("zone", "example."), ("endpoint", "host")], "http[s]://HOST"),
+        (CLOUD_DNS, vec![("zone", "example."), ("zone_id", "a b")], "can't be a zone_id"),
+    ] {
+        let error = is_available(&told(variant, &levels)).unwrap_err().to_string();
+        assert!(error.contains(says) && !error.contains("secret"), "{levels:?}: {error}");
+    }
+    assert!(is_available(&told(ROUTE53, &[("zone", "example."), ("zone_id", "/hostedzone/Z1")])).is_ok());
+    let environment: Environment = [("AWS_SECRET_ACCESS_KEY", "secret")].into_iter().collect();
+    assert!(!format!("{:?}", Told { environment, ..Told::default() }).contains("\"secret\""));
+}
