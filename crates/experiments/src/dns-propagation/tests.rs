@@ -15,6 +15,9 @@ use super::super::providers::clean;
 use super::super::{APART, DnsPropagation, EXEC, RFC2136, TOGETHER, WATCH};
 use super::*;
 
+/// How often it is looked whether something has come to be.
+const LOOK: Duration = Duration::from_millis(20);
+
 fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
     let point = DnsPropagation.spec().default_point();
     let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, Level::Integer(*level)));

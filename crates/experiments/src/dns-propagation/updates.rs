@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, ArmId, Sample, Samples, Session, Setup, Status, TargetError, Trial};
+use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 use ascertain_netlab::dns::{Answer, Asked, Probing, Question, RData, RecordType, Rhythm, Says, probe};
 use ascertain_netlab::now_ns;
 use ascertain_sys::interrupt::Stop;
@@ -16,10 +16,8 @@ use super::providers::{Note, Record};
 use super::{
     ALL, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE,
 };
-use crate::links::{failed, watched};
+use crate::links::{facts, failed, wait, watched};
 
-/// How often what takes long looks whether somebody asked for the end.
-const LOOK: Duration = Duration::from_millis(20);
 /// Who does not answer as often as this has something else.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -300,21 +298,14 @@ fn sample(metric: usize, key: &str, offset_ns: u64, value: f64, status: Status) 
     Sample { metric, key: key.to_string().into(), offset_ns, value, status }
 }
 
-fn wait(time: Duration, stop: &Stop) -> Result<(), TargetError> {
-    let end_ns = now_ns() + time.as_nanos() as u64;
-    while now_ns() < end_ns {
-        if stop.is_asked() {
-            return Err(TargetError::Interrupted);
-        }
-        thread::sleep(Duration::from_nanos(end_ns.saturating_sub(now_ns())).min(LOOK));
-    }
-    Ok(())
-}
-
 impl Session for Updates {
     /// Whether somebody answers, and how often.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.targets[arm].pace(&self.stop)
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        self.targets[arm].place.link.as_deref().map_or_else(|| Ok(Point::default()), facts)
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
