@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{Probing, Rhythm};
 
 /// How often it is looked whether it is to end, at least.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// What is due within this time is sent together, and what has come by then is read together: to wake up takes more
 /// than either. The kernel writes down when it came.

@@ -1,7 +1,7 @@
 //! A simulation behind sockets.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -104,20 +104,31 @@ fn answer(sockets: &[UdpSocket], simulation: &Mutex<Simulation>, is_over: &Atomi
     }
 }
 
-/// One connection after the other: whoever holds one open without a word is sent away.
+/// Whoever holds a connection open without a word is sent away.
 fn take_updates(listener: &TcpListener, simulation: &Mutex<Simulation>, is_over: &AtomicBool) {
-    while !is_over.load(Ordering::Relaxed) {
-        if !ready(slice::from_ref(listener), LOOK).is_ok_and(|ready| !ready.is_empty()) {
-            continue;
-        }
-        let Ok((mut stream, from)) = listener.accept() else { continue };
-        _ = stream.set_nonblocking(false);
-        _ = stream.set_read_timeout(Some(PATIENCE));
-        while let Ok(message) = read_message(&mut stream) {
-            let answer = lock(simulation).request(now_ns(), To::Primary, from, &message);
-            if answer.is_none_or(|answer| write_message(&mut stream, &answer).is_err()) {
-                break;
+    thread::scope(|scope| {
+        while !is_over.load(Ordering::Relaxed) {
+            if !ready(slice::from_ref(listener), LOOK).is_ok_and(|ready| !ready.is_empty()) {
+                continue;
             }
+            let Ok((stream, from)) = listener.accept() else { continue };
+            let connection = move || serve(stream, from, simulation, is_over);
+            // Without room for another thread it is closed.
+            _ = thread::Builder::new().name("dns-connection".into()).spawn_scoped(scope, connection);
+        }
+    });
+}
+
+fn serve(mut stream: TcpStream, from: SocketAddr, simulation: &Mutex<Simulation>, is_over: &AtomicBool) {
+    _ = stream.set_nonblocking(false);
+    _ = stream.set_nodelay(true);
+    _ = stream.set_read_timeout(Some(PATIENCE));
+    while !is_over.load(Ordering::Relaxed)
+        && let Ok(message) = read_message(&mut stream)
+    {
+        let answer = lock(simulation).request(now_ns(), To::Primary, from, &message);
+        if answer.is_none_or(|answer| write_message(&mut stream, &answer).is_err()) {
+            break;
         }
     }
 }

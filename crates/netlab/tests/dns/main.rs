@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod asked;
+mod loaded;
 mod zones;
 
 use std::net::SocketAddr;
