@@ -100,8 +100,8 @@ fn what_does_not_come_in_time_is_said() {
     assert!(ran.stdout.contains(&says), "{} {}", ran.stdout, ran.stderr);
 }
 
-/// The hook that the experiment's README shows, as it is there. What it calls is found elsewhere: `nsupdate` is the test,
-/// and the domain's servers are its own.
+/// The hook that the experiment's README shows, as it is there. What it calls is found elsewhere: `nsupdate` is the
+/// test, and the domain's servers are its own.
 #[test]
 fn the_readmes_hook_waits_for_what_it_adds() {
     let state = tempfile::tempdir().unwrap();

@@ -47,9 +47,9 @@ pub enum Error {
     },
     /// Questions that can't be asked.
     #[cfg(feature = "dns")]
-    #[error("questions, a name and a type a line{}: {why}", if *line > 0 { format!(", line {line}") } else { String::new() })]
+    #[error("questions, line {line}: {why}")]
     Mix {
-        /// The line, from 1; 0 of all of them.
+        /// The line, from 1; 0 where there is none.
         line: usize,
         /// What is wrong there.
         why: String,

@@ -41,7 +41,8 @@ pub trait Experiment {
         names.map(|variant| Arm { variant, point: point.clone() }).collect()
     }
 
-    /// Whether what this arm measures happens once, so that a table of such arms has one trial unless somebody says more.
+    /// Whether what this arm measures happens once, so that a table of such arms has one trial unless somebody says
+    /// more.
     fn happens_once(&self, _arm: &Arm) -> bool {
         false
     }

@@ -23,7 +23,8 @@ const HEAD_BYTES: usize = 12;
 pub struct Mix(Vec<Vec<u8>>);
 
 impl Mix {
-    /// Reads what dnsperf reads: a name and a type a line. Empty lines, and those that begin with `;` or `#`, say nothing.
+    /// Reads what dnsperf reads: a name and a type a line. Empty lines, and those that begin with `;` or `#`, say
+    /// nothing.
     ///
     /// ```
     /// use ascertain_netlab::dns::Mix;
@@ -121,11 +122,12 @@ pub struct Posing {
     pub strange: u64,
 }
 
-/// Asks at a pace, unless it is told to end, and waits for the answers to what was asked by then. Numbers are drawn from
-/// the seed.
+/// Asks at a pace, unless it is told to end, and waits for the answers to what was asked by then. Numbers are drawn
+/// from the seed.
 ///
 /// # Errors
-/// As the kernel says; `UnexpectedEof` where a connection is at its end before that, `InvalidInput` where there is none.
+/// As the kernel says; `UnexpectedEof` where a connection is at its end before that, `InvalidInput` where there is
+/// none.
 pub fn load(mix: &Mix, pace: Pace, way: Way, seed: u64, is_over: impl Fn() -> bool) -> io::Result<Posing> {
     let mut lines = Lines::new(way)?;
     if lines.count() == 0 {

@@ -3,7 +3,8 @@
 //!
 //! [`Simulation`] is pure code on whatever clock its caller has; [`Zone`] is what one server knows; [`Served`] puts a
 //! simulation behind sockets. [`Probing`] decides what is asked when and keeps what was answered, also without a clock;
-//! [`probe`] does it by sockets. [`load`] asks one server a [`Mix`] of questions at a rate. No question is ever repeated: what is lost is counted.
+//! [`probe`] does it by sockets. [`load`] asks one server a [`Mix`] of questions at a rate. No question is ever
+//! repeated: what is lost is counted.
 
 mod exchange;
 mod key;

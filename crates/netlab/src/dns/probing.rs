@@ -114,8 +114,8 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// Nothing has been asked yet. An answer that takes longer than the limit is lost. Of an answer that is as one before
-    /// it is not asked again whether it `is_new`.
+    /// Nothing has been asked yet. An answer that takes longer than the limit is lost. Of an answer that is as one
+    /// before it is not asked again whether it `is_new`.
     #[must_use]
     pub fn new(
         servers: Vec<SocketAddr>,
