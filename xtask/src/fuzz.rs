@@ -18,6 +18,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("rows", "crates/engine/tests/parsers/rows"),
     ("headers", "crates/engine/tests/parsers/headers"),
     ("messages", "crates/netlab/tests/messages/corpus"),
+    ("answers", "crates/netlab/tests/dns/corpus"),
 ];
 
 /// What cargo-fuzz asks of the compiler too; none of it needs a nightly one.

@@ -133,7 +133,7 @@ impl Target {
                 (1..asked).contains(&truncated)
             };
             if !(0..self.rhythm.servers).any(is_limited) || self.rhythm.interval >= MOST_INTERVAL {
-                return self.check(probing.asked());
+                return self.check(&probing);
             }
             self.rhythm.interval *= 2;
         }
@@ -187,13 +187,11 @@ impl Target {
         if stop.is_asked() {
             return Err(TargetError::Interrupted);
         }
-        self.check(probing.asked())?;
+        self.check(&probing)?;
         if by_us.is_none() && probing.is_new_since_ns().is_none() {
-            return Err(failed(format!(
-                "after {:?} {} still not as expected",
-                self.limit,
-                self.behind(probing.asked())
-            )));
+            let alias = probing.alias().map(|alias| format!(": the name is another name of {alias}"));
+            let (behind, alias) = (self.behind(probing.asked()), alias.unwrap_or_default());
+            return Err(failed(format!("after {:?} {behind} still not as expected{alias}", self.limit)));
         }
         Ok(Seen { asked: probing.asked().to_vec(), call_ns, done_ns, strange: probing.strange() })
     }
@@ -222,14 +220,15 @@ impl Target {
     }
 
     /// Whether these are servers of the zone that tell something.
-    fn check(&self, asked: &[Asked]) -> Result<(), TargetError> {
+    fn check(&self, probing: &Probing) -> Result<(), TargetError> {
         for (number, (name, address)) in self.place.servers.iter().enumerate() {
-            let of_server = asked.iter().filter(|asked| asked.server == number);
+            let of_server = probing.asked().iter().filter(|asked| asked.server == number);
             let says: Vec<Says> = of_server.filter_map(|asked| Some(asked.answer?.says)).collect();
             let tells = says.iter().find(|says| [Says::New, Says::Old].contains(says));
             let why = match tells.or(says.first()) {
                 Some(Says::New | Says::Old) => continue,
-                None => "does not answer".to_string(),
+                None if probing.strange() == 0 => "does not answer".to_string(),
+                None => "does not answer; messages came that were no answers to what was asked".into(),
                 Some(Says::Remembers) => "asks others and remembers what they said: it is no server of the zone".into(),
                 Some(Says::NotItsZone) => "does not have the zone".into(),
                 Some(Says::Truncated) => "has no room for its answer in a datagram".into(),
