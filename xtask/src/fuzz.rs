@@ -20,6 +20,7 @@ const TARGETS: &[(&str, &str)] = &[
     ("messages", "crates/netlab/tests/messages/corpus"),
     ("journals", "crates/transfer/tests/parsers/journals"),
     ("answers", "crates/transfer/tests/parsers/answers"),
+    ("dns", "crates/netlab/tests/dns/corpus"),
 ];
 
 /// What cargo-fuzz asks of the compiler too; none of it needs a nightly one.

@@ -16,6 +16,9 @@ pub mod core_latency;
 #[path = "decimal/experiment.rs"]
 pub mod decimal;
 #[cfg(feature = "networks")]
+#[path = "dns-load/experiment.rs"]
+pub mod dns_load;
+#[cfg(feature = "networks")]
 #[path = "dns-propagation/experiment.rs"]
 pub mod dns_propagation;
 #[cfg(feature = "sync")]
@@ -88,6 +91,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &link_truth::LinkTruth,
         #[cfg(feature = "networks")]
         &dns_propagation::DnsPropagation,
+        #[cfg(feature = "networks")]
+        &dns_load::DnsLoad,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]

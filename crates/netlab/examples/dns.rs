@@ -3,11 +3,11 @@
 //! `cargo run --release -p ascertain-netlab --example dns [QUESTIONS_A_SECOND [SECONDS]]`
 #![allow(clippy::print_stdout)]
 
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 use std::{env, error::Error};
 
-use ascertain_netlab::dns::{Name, Plan, Probing, Question, RecordType, Rhythm, Served, probe};
+use ascertain_netlab::dns::{Mix, Name, Pace, Plan, Probing, Question, RecordType, Rhythm, Served, Way, load, probe};
 use ascertain_netlab::now_ns;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -30,19 +30,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     let before_ns = cpu_ns();
     probe(&mut probing, rhythm, &sockets, |_, now_ns| now_ns > end_ns)?;
     let cpu_s = (cpu_ns() - before_ns) as f64 / 1e9;
-    let mut took_ns: Vec<u64> =
-        probing.asked().iter().filter_map(|asked| Some(asked.answer?.received_ns - asked.sent_ns)).collect();
+    let answers = probing.asked().iter().map(|asked| Some(asked.answer?.received_ns - asked.sent_ns));
+    say("a zone's servers", cpu_s, seconds, answers.collect());
+
+    let pace = Pace { rate_per_s, time: Duration::from_secs(seconds), limit };
+    let connect = || (0..4).map(|_| TcpStream::connect(served.primary())).collect::<Result<_, _>>();
+    let ways = [("one server by UDP", Way::Udp(sockets, served.servers()[0])), ("and by TCP", Way::Tcp(connect()?))];
+    for (what, way) in ways {
+        let before_ns = cpu_ns();
+        let posing = load(&Mix::parse("example. NS\nmissing.example. A")?, pace, way, 1, || false)?;
+        let cpu_s = (cpu_ns() - before_ns) as f64 / 1e9;
+        say(what, cpu_s, seconds, posing.posed.iter().map(|posed| Some(posed.answer?.took_ns)).collect());
+    }
+    Ok(())
+}
+
+fn say(what: &str, cpu_s: f64, seconds: u64, answers: Vec<Option<u64>>) {
+    let mut took_ns: Vec<u64> = answers.iter().copied().flatten().collect();
     took_ns.sort_unstable();
     let quantile_us = |part: f64| took_ns.get((took_ns.len() as f64 * part) as usize).map_or(0, |ns| ns / 1_000);
+    let (asked, lost) = (answers.len(), answers.len() - took_ns.len());
     println!(
-        "{} questions in {seconds} s, {} of them lost; {:.1} % of a CPU for asking; answers took {} µs, p99 {} µs",
-        probing.asked().len(),
-        probing.asked().len() - took_ns.len(),
+        "{what}: {asked} questions in {seconds} s, {lost} of them lost; {:.1} % of a CPU for asking; answers took {} µs, \
+         p99 {} µs",
         100.0 * cpu_s / seconds as f64,
         quantile_us(0.5),
         quantile_us(0.99)
     );
-    Ok(())
 }
 
 /// Of this thread.

@@ -45,6 +45,15 @@ pub enum Error {
         /// Why not, without the secret.
         why: String,
     },
+    /// Questions that can't be asked.
+    #[cfg(feature = "dns")]
+    #[error("questions, line {line}: {why}")]
+    Mix {
+        /// The line, from 1; 0 where there is none.
+        line: usize,
+        /// What is wrong there.
+        why: String,
+    },
     /// A message of the DNS that can't be written, or not be understood.
     #[cfg(feature = "dns")]
     #[error("a message of the DNS: {source}")]

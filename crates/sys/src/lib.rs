@@ -16,6 +16,7 @@
 //! - [`futex`]: sleeping until a word in memory changes
 //! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
 //! - [`tcp`]: what the kernel knows of a connection; [`tether`]: children that do not outlive us (Linux)
+//! - [`datagrams`]: received many at a time, with when the kernel had them
 //! - [`namespace`], [`netlink`], [`tun`], [`packet`]: what an emulated network is made of (Linux)
 //! - [`compiled`]: C and C++ of ours, compiled when it is needed
 //!
@@ -30,6 +31,8 @@ pub mod clock;
 #[cfg(feature = "measuring")]
 pub mod compiled;
 pub mod cpus;
+#[cfg(feature = "network")]
+pub mod datagrams;
 #[cfg(feature = "measuring")]
 mod error;
 pub mod fork;

@@ -38,10 +38,9 @@ pub struct Args {
     /// Only these variants; claims that need others are not judged
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Trials of each table
-    #[arg(short, long, value_name = "N", default_value_t = TABLE_TRIALS, value_parser = count,
-          help_heading = "Judging")]
-    trials: u64,
+    /// Trials of each table [default: 100, and 1 of what happens once]
+    #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Judging")]
+    trials: Option<u64>,
     /// Do not judge the shipped claims
     #[arg(long, help_heading = "Judging")]
     no_claims: bool,
@@ -60,7 +59,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let chosen = args.experiments.iter().map(|id| find(id)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
     check_names(&chosen, args)?;
-    check_sizes(&chosen, &tables, args)?;
+    let machine = machine::describe();
+    check_sizes(&chosen, &tables, args, &machine)?;
+    let happen_once = all_happen_once(&chosen, &tables, &machine);
     let mut claims = ascertain_experiments::shipped_claims()?.claims;
     claims.retain(|claim| !args.no_claims && args.experiments.contains(&claim.experiment));
     let mut said = args.leave_out(&mut tables, &mut claims);
@@ -70,7 +71,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     }
     let experiments = Experiments {
         tables,
-        trials: args.trials,
+        trials: args.trials.unwrap_or(if happen_once { 1 } else { TABLE_TRIALS }),
         claims,
         fail_on: fail_on(&args.fail_on),
         terms: session::terms(&args.common),
@@ -215,13 +216,25 @@ fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
     }
 }
 
+/// The arms, each with its experiment.
+fn arms_of<'a>(
+    chosen: &'a [&dyn Experiment],
+    tables: &'a [Table],
+) -> impl Iterator<Item = (&'a dyn Experiment, &'a Arm)> {
+    chosen.iter().zip(tables).flat_map(|(experiment, table)| table.arms.iter().map(move |arm| (*experiment, arm)))
+}
+
 /// A size that does not fit in memory is a mistake too, where it was asked for.
-fn check_sizes(chosen: &[&dyn Experiment], tables: &[Table], args: &Args) -> anyhow::Result<()> {
-    let machine = machine::describe();
+fn check_sizes(chosen: &[&dyn Experiment], tables: &[Table], args: &Args, machine: &Machine) -> anyhow::Result<()> {
     let given: Vec<&str> = args.at.iter().filter_map(|at| Some(at.split_once('=')?.0)).collect();
-    let arms =
-        chosen.iter().zip(tables).flat_map(|(experiment, table)| table.arms.iter().map(move |arm| (experiment, arm)));
-    arms.into_iter().try_for_each(|(experiment, arm)| check_size(*experiment, arm, &given, &machine))
+    arms_of(chosen, tables).try_for_each(|(experiment, arm)| check_size(experiment, arm, &given, machine))
+}
+
+/// Whether there is nothing that this machine can measure again and again.
+fn all_happen_once(chosen: &[&dyn Experiment], tables: &[Table], machine: &Machine) -> bool {
+    let mut arms = arms_of(chosen, tables).filter(|(experiment, arm)| experiment.available(arm, machine).is_ok());
+    let is_once = |(experiment, arm): (&dyn Experiment, &Arm)| experiment.happens_once(arm);
+    arms.next().is_some_and(is_once) && arms.all(is_once)
 }
 
 /// Refuses an arm that the levels in `given`, which are factors' names, make too large for the machine.

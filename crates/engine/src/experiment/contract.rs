@@ -41,6 +41,12 @@ pub trait Experiment {
         names.map(|variant| Arm { variant, point: point.clone() }).collect()
     }
 
+    /// Whether what this arm measures happens once, so that a table of such arms has one trial unless somebody says
+    /// more.
+    fn happens_once(&self, _arm: &Arm) -> bool {
+        false
+    }
+
     /// The memory that a session of these arms takes for its data. More than half of what there is is refused before
     /// anything is measured: see [`memory`](crate::memory). Zero where it does not grow with a factor.
     fn memory_bytes(&self, _arms: &[Arm]) -> u64 {

@@ -1,10 +1,11 @@
 //! Whose a name is: the zone that it is in, and the zone's servers, as a resolver says.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use ascertain_netlab::dns::{Answer, Name, Question, RData, RecordType, ResponseCode};
+use ascertain_netlab::dns::{Answer, Name, Question, RData, RecordType, ResponseCode, exchange};
 
 /// How long a resolver may take, and how often it is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -87,7 +88,7 @@ fn ask(resolver: SocketAddr, name: &Name, kind: RecordType) -> Result<Answer, St
     let mut question = Question::new(name.clone(), kind).map_err(|error| failed(error.to_string()))?.for_resolver();
     let any: IpAddr = if resolver.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     for _ in 0..TRIES {
-        let mut answer = || -> std::io::Result<_> {
+        let mut answer = || -> io::Result<Option<Answer>> {
             // Another port for each, and no answers but the resolver's.
             let socket = UdpSocket::bind((any, 0))?;
             socket.connect(resolver)?;
@@ -96,21 +97,33 @@ fn ask(resolver: SocketAddr, name: &Name, kind: RecordType) -> Result<Answer, St
             socket.send(question.numbered(number))?;
             let mut bytes = [0; 4096];
             let length = socket.recv(&mut bytes)?;
-            Ok(question.answer(&bytes[..length]).filter(|(of, _)| *of == number))
+            match question.answer(&bytes[..length]).filter(|(of, _)| *of == number) {
+                Some((_, answer)) if answer.is_truncated => by_tcp(resolver, &mut question, number).map(Some),
+                answer => Ok(answer.map(|(_, answer)| answer)),
+            }
         };
         match answer() {
-            Ok(Some((_, answer))) => {
+            Ok(Some(answer)) => {
                 return match answer.code {
                     ResponseCode::NoError | ResponseCode::NXDomain => Ok(answer),
                     code => Err(failed(format!("it answers {}", code.to_str()))),
                 };
             }
             Ok(None) => {}
-            Err(error) if [std::io::ErrorKind::WouldBlock, std::io::ErrorKind::TimedOut].contains(&error.kind()) => {}
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {}
             Err(error) => return Err(failed(error.to_string())),
         }
     }
     Err(failed("it does not answer".into()))
+}
+
+/// All of an answer that has no room in a datagram.
+fn by_tcp(server: SocketAddr, question: &mut Question, number: u16) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let bytes = exchange(&mut stream, question.numbered(number)).map_err(io::Error::other)?;
+    let answer = question.answer(&bytes).filter(|(of, answer)| *of == number && !answer.is_truncated);
+    answer.map(|(_, answer)| answer).ok_or_else(|| io::Error::other("by TCP, too, its answer is not whole"))
 }
 
 /// This system's resolver.
@@ -128,6 +141,8 @@ pub fn resolver_here() -> Result<SocketAddr, String> {
 #[cfg(test)]
 pub mod tests {
     use std::collections::BTreeMap;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
     use std::thread;
 
     use super::*;
@@ -202,6 +217,42 @@ pub mod tests {
         let at = |host: u8| SocketAddr::from(([192, 0, 2, host], PORT));
         let servers = [("ns1.example.net", 1), ("ns2.example.com 192.0.2.2", 2), ("ns2.example.com 192.0.2.3", 3)];
         assert_eq!(found.servers, servers.map(|(name, host)| (name.into(), at(host))));
+    }
+
+    /// A resolver whose answers have no room in datagrams.
+    #[test]
+    fn an_answer_that_is_truncated_is_asked_for_by_tcp() {
+        let known = BTreeMap::from([
+            (("example.".to_string(), RecordType::NS), vec!["ns.example.".to_string()]),
+            (("ns.example.".to_string(), RecordType::A), vec!["192.0.2.1".to_string()]),
+        ]);
+        let (udp, tcp) = loop {
+            let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()) {
+                break (udp, tcp);
+            }
+        };
+        let resolver = udp.local_addr().unwrap();
+        thread::spawn(move || {
+            let mut bytes = [0; 512];
+            while let Ok((length, from)) = udp.recv_from(&mut bytes) {
+                let mut truncated = answer(&bytes[..length], &BTreeMap::new());
+                truncated[2] |= 2;
+                _ = udp.send_to(&truncated, from);
+            }
+        });
+        thread::spawn(move || {
+            for stream in tcp.incoming() {
+                let (mut stream, mut bytes) = (stream.unwrap(), [0; 512]);
+                stream.read_exact(&mut bytes[..2]).unwrap();
+                let length = usize::from(u16::from_be_bytes([bytes[0], bytes[1]]));
+                stream.read_exact(&mut bytes[..length]).unwrap();
+                let answer = answer(&bytes[..length], &known);
+                stream.write_all(&[&(answer.len() as u16).to_be_bytes()[..], &answer].concat()).unwrap();
+            }
+        });
+        let found = authorities(&name("example."), false, resolver).unwrap();
+        assert_eq!(found.servers, [("ns.example".to_string(), SocketAddr::from(([192, 0, 2, 1], PORT)))]);
     }
 
     #[test]

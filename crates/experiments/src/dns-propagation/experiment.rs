@@ -180,6 +180,11 @@ impl Experiment for DnsPropagation {
         is_available(arm)
     }
 
+    /// What others do is seen when they do it.
+    fn happens_once(&self, arm: &Arm) -> bool {
+        arm.variant == WATCH
+    }
+
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
         open(arms, setup)
     }

@@ -8,7 +8,7 @@ use ascertain_transfer::{Environment, Failure as Unsent, Kind, Options, Reply, S
 use tokio::runtime::{Builder, Runtime};
 
 use super::providers::{Failure, Provider, Record};
-use super::updates::wait;
+use crate::links::wait;
 
 /// How often it is asked whether a change is done: Route 53 takes five requests a second of a whole account.
 const ASK: Duration = Duration::from_millis(400);

@@ -8,8 +8,8 @@ use ascertain_netlab::dns::Key;
 use ascertain_netlab::installed::{Program, Running, bind, knot, nsd};
 use ascertain_sys::testing::left_out;
 
-use super::super::RFC2136;
 use super::super::primary::Primary;
+use super::super::{RFC2136, WATCH};
 use super::tests::told;
 use super::*;
 
@@ -150,15 +150,34 @@ fn knot_is_told_and_holds_its_notify_back() {
 #[test]
 fn bind_is_told() {
     let [first, second, third] = free_addresses();
-    let Some(bind) = started(bind_primary(first, &[second, third])) else { return };
+    let mut primary = bind_primary(first, &[second, third]);
+    // Any name is there, and says something else.
+    primary.files[1].1 += "* 1 TXT always\n";
+    let Some(bind) = started(primary) else { return };
     let Some(knot) = started(knot_secondary(second, first)) else { return };
     let Some(nsd) = started(nsd_secondary(third, first)) else { return };
     let out = measured(&mut updates(&[&bind, &knot, &nsd], SECRET));
     assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 3);
-    assert!(value(&out, ALL) > 0.0);
+    let shares: Vec<f64> = out.iter().filter(|sample| sample.metric == SHARE).map(|sample| sample.value).collect();
+    assert!(value(&out, ALL) > 0.0 && value(&out, FIRST) > 0.0 && shares.contains(&1.0));
     let error = updates(&[&bind], "b3RoZXI=").measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("BADSIG"), "{error}");
+}
+
+/// What is waited for is asked of the servers that were named: they know nothing of what it is another name of.
+#[test]
+fn a_name_that_is_another_name_is_said() {
+    let [at] = free_addresses();
+    let mut program = knot(at);
+    program.files[1].1 += "alias 1 CNAME elsewhere.example.net.\n";
+    let Some(knot) = started(program) else { return };
+    let address = knot.address().to_string();
+    let arm = told(WATCH, &[("record", "alias.example."), ("expect", "x"), ("addresses", &address)]);
+    let arm = Arm { point: arm.point.with("limit_s", 1), ..arm };
+    let mut updates = Updates::open(&[arm], &Setup::default()).unwrap();
+    let error = updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
+    assert!(error.ends_with("not as expected: the name is another name of elsewhere.example.net."), "{error}");
 }
 
 /// It can't be told, and has a limit for its answers: who is asked too often is asked less often.

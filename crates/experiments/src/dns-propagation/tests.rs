@@ -15,6 +15,9 @@ use super::super::providers::clean;
 use super::super::{APART, DnsPropagation, EXEC, RFC2136, TOGETHER, WATCH};
 use super::*;
 
+/// How often it is looked whether something has come to be.
+const LOOK: Duration = Duration::from_millis(20);
+
 fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
     let point = DnsPropagation.spec().default_point();
     let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, Level::Integer(*level)));
@@ -58,6 +61,7 @@ fn each_change_has_its_metrics() {
     }
     let mut updates = Updates::open(&arms, &Setup::default()).unwrap();
     for of in 0..2 {
+        assert_eq!(updates.facts(of).unwrap().get("initial_window"), Some(&10.into()));
         let mut out = Samples::default();
         updates.measure(of, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
         let of_metric = |metric| out.iter().filter(move |sample| sample.metric == metric);
@@ -178,6 +182,39 @@ fn what_can_not_be_is_said() {
     ] {
         let error = measured(&told(variant, &levels)).unwrap_err().to_string();
         assert!(error.contains(says), "{levels:?}: {error}");
+    }
+}
+
+/// Whoever answers like this, with these bits of a message's head, tells nothing.
+#[test]
+fn servers_that_are_none_are_refused() {
+    for (bits, says) in [
+        ([0x80, 0], "does not have the zone"),
+        ([0x80, 0x80], "asks others and remembers what they said: it is no server of the zone"),
+        ([0x84, 2], "answers Server Failure"),
+        ([0x86, 0], "has no room for its answer in a datagram"),
+        // No answer at all.
+        ([4, 0], "does not answer; messages came that were no answers"),
+    ] {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = socket.local_addr().unwrap().to_string();
+        let is_over = AtomicBool::new(false);
+        let error = thread::scope(|scope| {
+            scope.spawn(|| {
+                socket.set_read_timeout(Some(LOOK)).unwrap();
+                let mut bytes = [0; 512];
+                while !is_over.load(Ordering::Relaxed) {
+                    if let Ok((length, from)) = socket.recv_from(&mut bytes) {
+                        bytes[2..4].copy_from_slice(&bits);
+                        socket.send_to(&bytes[..length], from).unwrap();
+                    }
+                }
+            });
+            let error = measured(&told(WATCH, &[("record", "a.example."), ("expect", "x"), ("addresses", &address)]));
+            is_over.store(true, Ordering::Relaxed);
+            error.unwrap_err().to_string()
+        });
+        assert!(error.contains(says), "{bits:?}: {error}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, ArmId, Sample, Samples, Session, Setup, Status, TargetError, Trial};
+use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 use ascertain_netlab::dns::{Answer, Asked, Probing, Question, RData, RecordType, Rhythm, Says, probe};
 use ascertain_netlab::now_ns;
 use ascertain_sys::interrupt::Stop;
@@ -16,10 +16,8 @@ use super::providers::{Failure, Note, Record};
 use super::{
     ALL, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE,
 };
-use crate::links::{failed, watched};
+use crate::links::{facts, failed, wait, watched};
 
-/// How often what takes long looks whether somebody asked for the end.
-const LOOK: Duration = Duration::from_millis(20);
 /// Who does not answer as often as this has something else.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -135,7 +133,7 @@ impl Target {
                 (1..asked).contains(&truncated)
             };
             if !(0..self.rhythm.servers).any(is_limited) || self.rhythm.interval >= MOST_INTERVAL {
-                return self.check(probing.asked());
+                return self.check(&probing);
             }
             self.rhythm.interval *= 2;
         }
@@ -192,13 +190,11 @@ impl Target {
         if stop.is_asked() {
             return Err(TargetError::Interrupted);
         }
-        self.check(probing.asked())?;
+        self.check(&probing)?;
         if by_us.is_none() && probing.is_new_since_ns().is_none() {
-            return Err(failed(format!(
-                "after {:?} {} still not as expected",
-                self.limit,
-                self.behind(probing.asked())
-            )));
+            let alias = probing.alias().map(|alias| format!(": the name is another name of {alias}"));
+            let (behind, alias) = (self.behind(probing.asked()), alias.unwrap_or_default());
+            return Err(failed(format!("after {:?} {behind} still not as expected{alias}", self.limit)));
         }
         Ok(Seen { asked: probing.asked().to_vec(), call_ns, done_ns, strange: probing.strange() })
     }
@@ -227,14 +223,15 @@ impl Target {
     }
 
     /// Whether these are servers of the zone that tell something.
-    fn check(&self, asked: &[Asked]) -> Result<(), TargetError> {
+    fn check(&self, probing: &Probing) -> Result<(), TargetError> {
         for (number, (name, address)) in self.place.servers.iter().enumerate() {
-            let of_server = asked.iter().filter(|asked| asked.server == number);
+            let of_server = probing.asked().iter().filter(|asked| asked.server == number);
             let says: Vec<Says> = of_server.filter_map(|asked| Some(asked.answer?.says)).collect();
             let tells = says.iter().find(|says| [Says::New, Says::Old].contains(says));
             let why = match tells.or(says.first()) {
                 Some(Says::New | Says::Old) => continue,
-                None => "does not answer".to_string(),
+                None if probing.strange() == 0 => "does not answer".to_string(),
+                None => "does not answer; messages came that were no answers to what was asked".into(),
                 Some(Says::Remembers) => "asks others and remembers what they said: it is no server of the zone".into(),
                 Some(Says::NotItsZone) => "does not have the zone".into(),
                 Some(Says::Truncated) => "has no room for its answer in a datagram".into(),
@@ -303,21 +300,14 @@ fn sample(metric: usize, key: &str, offset_ns: u64, value: f64, status: Status) 
     Sample { metric, key: key.to_string().into(), offset_ns, value, status }
 }
 
-pub fn wait(time: Duration, stop: &Stop) -> Result<(), TargetError> {
-    let end_ns = now_ns() + time.as_nanos() as u64;
-    while now_ns() < end_ns {
-        if stop.is_asked() {
-            return Err(TargetError::Interrupted);
-        }
-        thread::sleep(Duration::from_nanos(end_ns.saturating_sub(now_ns())).min(LOOK));
-    }
-    Ok(())
-}
-
 impl Session for Updates {
     /// Whether somebody answers, and how often.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.targets[arm].pace(&self.stop)
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        self.targets[arm].place.link.as_deref().map_or_else(|| Ok(Point::default()), facts)
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {

@@ -3,10 +3,12 @@
 //!
 //! [`Simulation`] is pure code on whatever clock its caller has; [`Zone`] is what one server knows; [`Served`] puts a
 //! simulation behind sockets. [`Probing`] decides what is asked when and keeps what was answered, also without a clock;
-//! [`probe`] does it by sockets. No question is ever repeated: what is lost is counted.
+//! [`probe`] does it by sockets. [`load`] asks one server a [`Mix`] of questions at a rate. No question is ever
+//! repeated: what is lost is counted.
 
 mod exchange;
 mod key;
+mod load;
 mod message;
 mod probe;
 mod probing;
@@ -18,6 +20,7 @@ pub use exchange::{Change, Request, exchange, update};
 pub use hickory_proto::op::ResponseCode;
 pub use hickory_proto::rr::{Name, RData, RecordType};
 pub use key::Key;
+pub use load::{Mix, Pace, Posed, Posing, Reply, Way, load};
 pub use message::{Answer, Question};
 pub use probe::probe;
 pub use probing::{Answered, Asked, Probing, Rhythm, Says};

@@ -1,21 +1,26 @@
 //! Asking by sockets.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
+use std::thread;
 use std::time::Duration;
 
 use ascertain_sys::clock::now_ns;
+use ascertain_sys::datagrams::{AT_ONCE, Inbox, note_times};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Probing, Rhythm};
 
 /// How often it is looked whether it is to end, at least.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// So much is sent, or received at a port, before something else has its turn: a flood is not to keep us from asking,
-/// nor a rate that is beyond this machine from ending.
-const AT_ONCE: usize = 64;
+/// What is due within this time is sent together, and what has come by then is read together: to wake up takes more
+/// than either. The kernel writes down when it came.
+pub(super) const ROUND_NS: u64 = 500_000;
+
+/// More than is asked for ([`UDP_BYTES`](super::message::UDP_BYTES)).
+pub(super) const MOST_BYTES: usize = 4096;
 
 /// Asks in a rhythm until it is told to end, and waits for the answers to what was asked by then; by sockets that are
 /// bound and not connected, one a flow. What the kernel refuses to send is lost. A question that is late is sent late:
@@ -29,12 +34,17 @@ pub fn probe(
     sockets: &[UdpSocket],
     mut is_over: impl FnMut(&Probing, u64) -> bool,
 ) -> io::Result<()> {
-    sockets.iter().try_for_each(|socket| socket.set_nonblocking(true))?;
+    for socket in sockets {
+        socket.set_nonblocking(true)?;
+        note_times(socket)?;
+    }
     let start_ns = now_ns();
-    let (mut number, mut bytes) = (0, vec![0; 1 << 16]);
+    let (mut number, mut inbox) = (0, Inbox::new(MOST_BYTES));
     let mut is_asking = true;
     while is_asking || probing.is_waiting(now_ns()) {
+        let round_ns = now_ns();
         let mut due_ns = start_ns + rhythm.due_ns(number);
+        // Others have their turn, too, where this machine can't keep up.
         for _ in 0..AT_ONCE {
             if !is_asking || due_ns > now_ns() {
                 break;
@@ -48,16 +58,14 @@ pub fn probe(
         is_asking = is_asking && !is_over(probing, now_ns());
         let wait_ns = if is_asking { due_ns.saturating_sub(now_ns()) } else { u64::MAX };
         let wait = Duration::from_nanos(wait_ns).min(LOOK);
-        let ready = ready(sockets, wait)?;
-        for flow in ready {
-            for _ in 0..AT_ONCE {
-                match sockets[flow].recv_from(&mut bytes) {
-                    Ok((length, from)) => probing.arrived(now_ns(), flow, from, &bytes[..length]),
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    // What the network says of something that was sent before.
-                    Err(_) => {}
-                }
-            }
+        for flow in ready(sockets, wait)? {
+            let arrived = |at_ns, from, bytes: &[u8]| probing.arrived(at_ns, flow, from, bytes);
+            // An error is what the network says of something that was sent before.
+            _ = inbox.receive(&sockets[flow], arrived);
+        }
+        let rest_ns = (round_ns + ROUND_NS).saturating_sub(now_ns());
+        if due_ns > now_ns() {
+            thread::sleep(Duration::from_nanos(rest_ns));
         }
     }
     Ok(())

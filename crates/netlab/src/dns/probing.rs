@@ -81,6 +81,17 @@ pub enum Says {
     Truncated,
 }
 
+/// What a message says, its number aside.
+#[derive(Clone, Copy)]
+struct Read {
+    says: Says,
+    serial: Option<u32>,
+    nsid: Option<usize>,
+}
+
+/// Servers say few things, again and again. Who says ever new ones is not to fill this memory.
+const MOST_READ: usize = 1024;
+
 /// Questions to servers, and their answers.
 pub struct Probing {
     servers: Vec<SocketAddr>,
@@ -89,6 +100,8 @@ pub struct Probing {
     limit: Duration,
     asked: Vec<Asked>,
     pending: HashMap<(usize, u16), usize>,
+    /// What was understood so far: that is not parsed again.
+    read: HashMap<Vec<u8>, Read>,
     nsids: Vec<Vec<u8>>,
     strange: u64,
     late: u64,
@@ -101,7 +114,8 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// Nothing has been asked yet. An answer that takes longer than the limit is lost.
+    /// Nothing has been asked yet. An answer that takes longer than the limit is lost. Of an answer that is as one
+    /// before it is not asked again whether it `is_new`.
     #[must_use]
     pub fn new(
         servers: Vec<SocketAddr>,
@@ -119,6 +133,7 @@ impl Probing {
             limit,
             asked: Vec::new(),
             pending: HashMap::new(),
+            read: HashMap::new(),
             nsids: Vec::new(),
             strange: 0,
             late: 0,
@@ -151,11 +166,14 @@ impl Probing {
     /// Something arrived at a flow's port. What has another number than what was asked, is from somewhere else, or no
     /// answer to the question, is strange: somebody may try to be believed.
     pub fn arrived(&mut self, now_ns: u64, flow: usize, from: SocketAddr, bytes: &[u8]) {
-        let found = self.question.answer(bytes).and_then(|(number, answer)| {
+        let index = bytes.first_chunk().and_then(|number| {
+            let number = u16::from_be_bytes(*number);
             let index = *self.pending.get(&(flow, number))?;
-            (self.servers[self.asked[index].server] == from).then_some((number, index, answer))
+            (self.servers[self.asked[index].server] == from).then_some((number, index))
         });
-        let Some((number, index, answer)) = found else {
+        let Some(((number, index), Read { says, serial, nsid })) =
+            index.and_then(|index| Some((index, self.read(bytes)?)))
+        else {
             self.strange += 1;
             return;
         };
@@ -164,6 +182,21 @@ impl Probing {
             self.late += 1;
             return;
         }
+        let asked = &mut self.asked[index];
+        asked.answer = Some(Answered { received_ns: now_ns.max(asked.sent_ns), says, serial, nsid });
+        self.is_new_at[asked.server * self.flows + flow] = says == Says::New;
+        if says != Says::New {
+            self.latest_old_ns = self.latest_old_ns.max(asked.sent_ns);
+        }
+    }
+
+    /// What a message says that is an answer to the question.
+    fn read(&mut self, bytes: &[u8]) -> Option<Read> {
+        let content = bytes.get(2..)?;
+        if let Some(read) = self.read.get(content) {
+            return Some(*read);
+        }
+        let (_, answer) = self.question.answer(bytes)?;
         let says = self.says(&answer);
         let nsid = answer.nsid.map(|nsid| {
             self.nsids.iter().position(|known| *known == nsid).unwrap_or_else(|| {
@@ -171,13 +204,13 @@ impl Probing {
                 self.nsids.len() - 1
             })
         });
-        let asked = &mut self.asked[index];
-        asked.answer = Some(Answered { received_ns: now_ns, says, serial: answer.serial, nsid });
-        self.is_new_at[asked.server * self.flows + flow] = says == Says::New;
-        if says != Says::New {
-            self.latest_old_ns = self.latest_old_ns.max(asked.sent_ns);
-        }
         self.alias = answer.alias.or(self.alias.take());
+        let read = Read { says, serial: answer.serial, nsid };
+        if self.read.len() == MOST_READ {
+            self.read.clear();
+        }
+        self.read.insert(content.to_vec(), read);
+        Some(read)
     }
 
     fn says(&self, answer: &Answer) -> Says {

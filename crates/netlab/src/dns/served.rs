@@ -1,12 +1,12 @@
 //! A simulation behind sockets.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ascertain_sys::clock::now_ns;
 
@@ -17,8 +17,9 @@ use crate::Error;
 
 /// How often it is looked whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a connection may say nothing.
+/// How long a message may take to be whole, and how long a connection may say nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(60);
 
 /// A zone that is served: its primary by TCP, its servers by UDP. It is gone when this is dropped.
 pub struct Served {
@@ -104,20 +105,35 @@ fn answer(sockets: &[UdpSocket], simulation: &Mutex<Simulation>, is_over: &Atomi
     }
 }
 
-/// One connection after the other: whoever holds one open without a word is sent away.
 fn take_updates(listener: &TcpListener, simulation: &Mutex<Simulation>, is_over: &AtomicBool) {
-    while !is_over.load(Ordering::Relaxed) {
-        if !ready(slice::from_ref(listener), LOOK).is_ok_and(|ready| !ready.is_empty()) {
+    thread::scope(|scope| {
+        while !is_over.load(Ordering::Relaxed) {
+            if !ready(slice::from_ref(listener), LOOK).is_ok_and(|ready| !ready.is_empty()) {
+                continue;
+            }
+            let Ok((stream, from)) = listener.accept() else { continue };
+            let connection = move || serve(stream, from, simulation, is_over);
+            // Without room for another thread it is closed.
+            _ = thread::Builder::new().name("dns-connection".into()).spawn_scoped(scope, connection);
+        }
+    });
+}
+
+/// Whoever begins a message and does not end it is sent away, and who says nothing for long.
+fn serve(mut stream: TcpStream, from: SocketAddr, simulation: &Mutex<Simulation>, is_over: &AtomicBool) {
+    _ = stream.set_nonblocking(false);
+    _ = stream.set_nodelay(true);
+    _ = stream.set_read_timeout(Some(PATIENCE));
+    let mut last = Instant::now();
+    while !is_over.load(Ordering::Relaxed) && last.elapsed() < LONG {
+        if !ready(slice::from_ref(&stream), LOOK).is_ok_and(|ready| !ready.is_empty()) {
             continue;
         }
-        let Ok((mut stream, from)) = listener.accept() else { continue };
-        _ = stream.set_nonblocking(false);
-        _ = stream.set_read_timeout(Some(PATIENCE));
-        while let Ok(message) = read_message(&mut stream) {
-            let answer = lock(simulation).request(now_ns(), To::Primary, from, &message);
-            if answer.is_none_or(|answer| write_message(&mut stream, &answer).is_err()) {
-                break;
-            }
+        let Ok(message) = read_message(&mut stream) else { break };
+        let answer = lock(simulation).request(now_ns(), To::Primary, from, &message);
+        if answer.is_none_or(|answer| write_message(&mut stream, &answer).is_err()) {
+            break;
         }
+        last = Instant::now();
     }
 }

@@ -3,6 +3,8 @@
 #![allow(missing_docs)]
 
 mod asked;
+mod loaded;
+mod targets;
 mod zones;
 
 use std::net::SocketAddr;
@@ -11,6 +13,11 @@ use std::time::Duration;
 use ascertain_netlab::dns::{Change, Key, Name, Plan, RData, Request, Simulation, To, update};
 use ascertain_netlab::{Error, dns};
 use hickory_proto::rr::rdata::TXT;
+
+#[test]
+fn corpus_of_answers() {
+    ascertain_sys::testing::replay(&format!("{}/tests/dns/corpus", env!("CARGO_MANIFEST_DIR")), targets::answers);
+}
 
 const SECRET: &str = "hmac-sha256:mine:c2VjcmV0";
 const UNIX_S: u64 = 1_800_000_000;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range as Span;
 
-use ascertain_engine::experiment::{Arm, Metric, Spec};
+use ascertain_engine::experiment::{self, Arm, Metric, Spec};
 use ascertain_engine::recorded::{RecordedRun, Series};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::Values;
@@ -44,6 +44,16 @@ pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) 
         }
     }
     pictures
+}
+
+/// Whether a metric is a curve that goes somewhere, though all of its trials may end with one value.
+pub(super) fn moves(run: &RecordedRun, spec: &Spec, metric: &Metric) -> bool {
+    let is_drawn =
+        |plot: &experiment::Plot| matches!(plot, experiment::Plot::Curve { metric: of } if *of == metric.name);
+    let by_arm = by_arm(run, spec, metric);
+    let mut values = by_arm.iter().flat_map(|(_, of_arm)| of_arm.iter().flat_map(|series| series.values.iter()));
+    let first = values.next();
+    spec.plots.iter().any(is_drawn) && values.any(|value| Some(value) != first)
 }
 
 /// A metric's series by arm, with the arm's name.

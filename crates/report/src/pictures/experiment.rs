@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ascertain_engine::experiment::{Metric, Plot, Point, Spec};
 use ascertain_engine::recorded::RecordedRun;
 
-use super::curve::curves;
+use super::curve::{curves, moves};
 use super::forest::{MANY, medians};
 use super::matrix::matrices;
 use super::measured::Measured;
@@ -41,7 +41,8 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
 fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id: &str) -> Vec<Picture> {
     let measured = Measured::recorded(run, spec, metric, None);
     // An exit code that is always 0 needs no picture: a sentence says it.
-    if measured.rows.is_empty() || measured.everywhere().or(measured.but_for_stopped()).is_some() {
+    let is_constant = || measured.everywhere().or(measured.but_for_stopped()).is_some() && !moves(run, spec, metric);
+    if measured.rows.is_empty() || is_constant() {
         return Vec::new();
     }
     let is_series = |plot: &&Plot| metric_of(plot) == metric.name && !matches!(plot, Plot::Sweep { .. });
@@ -152,6 +153,9 @@ pub(crate) fn constants(run: &RecordedRun, experiment: &str) -> Vec<String> {
 }
 
 fn constants_of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric) -> Vec<String> {
+    if moves(run, spec, metric) {
+        return Vec::new();
+    }
     let all = Measured::recorded(run, spec, metric, None);
     if let Some(sentence) = in_words(&all) {
         return vec![sentence];

@@ -267,6 +267,19 @@ fn a_waterfall_of_parts() {
     assert_eq!(table.rows[1], ["large", "11", "10.00 ms", "5.000 ms", "15.00 ms", "40.00 ms"]);
 }
 
+/// A share that goes up to 1 does so in each trial, and yet there is something to be seen.
+#[test]
+fn curves_that_end_alike() {
+    let pictures_of = |see| {
+        let mut shape = Shape::of_functions("shares", &["a"], 3, see);
+        shape.spec.plots = vec![experiment::Plot::Curve { metric: "time".into() }];
+        all(&read(&shape))
+    };
+    let step = |_, _: &Arm, _: &mut Random| (0..9).map(|at| keyed("", at, f64::from(u8::from(at > 4)))).collect();
+    assert_eq!(ids(&pictures_of(step)), ["example-time-curve"]);
+    assert_eq!(pictures_of(|_, _, _| (0..9).map(|at| keyed("", at, 1.0)).collect()).len(), 0);
+}
+
 /// Trials that look at their own times are brought together; names are in the order that people expect.
 #[test]
 fn curves_and_matrices_of_several_arms() {

@@ -1,0 +1,166 @@
+//! Name servers, as somebody sees them who waits for a record.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use ascertain_netlab::Error;
+use ascertain_netlab::dns::{Change, Name, Plan, RData, RecordType, Request, Served, Simulation, To, exchange, update};
+use ascertain_netlab::installed::{bind, knot, nsd};
+use ascertain_sys::testing::left_out;
+use common::{Ran, ascertain, ran};
+
+const NAME: &str = "_acme-challenge.example.";
+
+/// A zone whose servers have what is new so many milliseconds later.
+fn served(delays_ms: &[u64]) -> Served {
+    let plan = Plan::new(delays_ms.iter().map(|ms| vec![Duration::from_millis(*ms)]).collect());
+    let sockets = delays_ms.iter().map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
+    Served::start(plan, TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), sockets).unwrap()
+}
+
+fn request(text: &str) -> Request {
+    let value = RData::try_from_str(RecordType::TXT, text).unwrap();
+    let change = Change::Add { name: Name::from_ascii(NAME).unwrap(), ttl_s: 1, value };
+    update(&Name::from_ascii("example.").unwrap(), &change, None, 1, 0).unwrap()
+}
+
+/// What an ACME client's hook does first.
+fn add(primary: SocketAddr, text: &str) {
+    let mut request = request(text);
+    let answer = exchange(&mut TcpStream::connect(primary).unwrap(), &request.bytes).unwrap();
+    request.accept(&answer).unwrap();
+}
+
+fn waited(state: &Path, servers: &[SocketAddr], more: &[&str]) -> Ran {
+    let addresses: Vec<String> = servers.iter().map(ToString::to_string).collect();
+    let levels = [format!("record={NAME}"), "expect=token".into(), format!("addresses={}", addresses.join("+"))];
+    let levels = levels.iter().flat_map(|level| ["--at", level]);
+    let arguments = ["run", "dns-propagation", "--at", "interval_ms=100"];
+    ascertain(state, &arguments.into_iter().chain(levels).chain(more.iter().copied()).collect::<Vec<_>>())
+}
+
+/// A server that has the record when it has been asked so often: its clock goes by questions.
+fn serve(socket: &UdpSocket, questions: u64, is_over: &AtomicBool) {
+    let mut zone = Simulation::new(Plan::new(vec![vec![Duration::from_millis(questions)]]), 0);
+    zone.request(0, To::Primary, socket.local_addr().unwrap(), &request("token").bytes).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let (mut count, mut bytes) = (0, [0; 512]);
+    while !is_over.load(Ordering::Relaxed) {
+        let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
+        count += 1;
+        let answer = zone.request(count * 1_000_000, To::Server(0), from, &bytes[..length]).unwrap();
+        socket.send_to(&answer, from).unwrap();
+    }
+}
+
+/// Nobody says that it is to be seen once, or which variant that is.
+#[test]
+fn a_record_is_waited_for_once() {
+    let state = tempfile::tempdir().unwrap();
+    // Before the record is waited for, it is seen for a second who answers.
+    let servers = [1, 1_000].map(|questions| (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), questions));
+    let addresses = servers.each_ref().map(|(socket, _)| socket.local_addr().unwrap());
+    let is_over = AtomicBool::new(false);
+    let ran = thread::scope(|scope| {
+        for (socket, questions) in &servers {
+            scope.spawn(|| serve(socket, *questions, &is_over));
+        }
+        let ran = waited(state.path(), &addresses, &["--format", "json", "--at", "ports=64"]);
+        is_over.store(true, Ordering::Relaxed);
+        ran
+    });
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let points = ran.json()["points"].as_array().unwrap().clone();
+    let all = points.iter().find(|point| point["metric"] == "all" && point["variant"] == "watch").unwrap();
+    assert_eq!(all["n"], 1, "{all}");
+    // The curve is there to be seen.
+    let curve = ascertain(state.path(), &["report", "--svg", "dns-propagation-share-curve"]);
+    assert_eq!(curve.code, Some(0), "{}", curve.stderr);
+    assert!(addresses.iter().all(|server| curve.stdout.contains(&server.to_string())), "{}", curve.stdout);
+}
+
+#[test]
+fn what_does_not_come_in_time_is_said() {
+    let state = tempfile::tempdir().unwrap();
+    let zone = served(&[1, 1]);
+    let ran = waited(state.path(), zone.servers(), &["--at", "limit_s=1"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.stdout);
+    let servers = zone.servers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let says = format!("Failed (after 1s {servers} are still not as expected): `watch`.");
+    assert!(ran.stdout.contains(&says), "{} {}", ran.stdout, ran.stderr);
+}
+
+/// The hook that the experiment's README shows, as it is there. What it calls is found elsewhere: `nsupdate` is the
+/// test, and the domain's servers are its own.
+#[test]
+fn the_readmes_hook_waits_for_what_it_adds() {
+    let state = tempfile::tempdir().unwrap();
+    let zone = served(&[1, 300]);
+    let readme = ascertain_experiments::registry().iter().find(|one| one.spec().id == "dns-propagation").unwrap();
+    let readme = readme.spec().readme.lines().map(str::trim_start);
+    let hook = readme.skip_while(|line| *line != "#!/bin/sh").take_while(|line| !line.is_empty());
+    let addresses: Vec<String> = zone.servers().iter().map(ToString::to_string).collect();
+    let ascertain = format!(
+        "#!/bin/sh\nexec {} \"$@\" --at interval_ms=100 --at addresses={}\n",
+        env!("CARGO_BIN_EXE_ascertain"),
+        addresses.join("+")
+    );
+    let at = |name: &str| state.path().join(name);
+    let nsupdate = format!("#!/bin/sh\ncat > {0}.new\nmv {0}.new {0}\n", at("told").display());
+    for (name, text) in
+        [("hook.sh", hook.collect::<Vec<_>>().join("\n")), ("ascertain", ascertain), ("nsupdate", nsupdate)]
+    {
+        fs::write(at(name), text).unwrap();
+        fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", state.path().display(), std::env::var("PATH").unwrap());
+    let mut hook = Command::new(at("hook.sh"));
+    hook.env("XDG_STATE_HOME", state.path()).env("PATH", path);
+    hook.env("CERTBOT_DOMAIN", "example").env("CERTBOT_VALIDATION", "token");
+    let ran = thread::scope(|scope| {
+        let hook = scope.spawn(|| ran(hook.output().unwrap()));
+        let told = loop {
+            match fs::read_to_string(at("told")) {
+                Ok(told) => break told,
+                Err(_) => thread::sleep(Duration::from_millis(20)),
+            }
+            assert!(!hook.is_finished(), "{}", hook.join().unwrap().stderr);
+        };
+        assert_eq!(told, format!("update add {NAME} 60 TXT \"token\"\nsend\n"));
+        add(zone.primary(), "token");
+        hook.join().unwrap()
+    });
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn servers_that_are_installed_are_asked() {
+    let state = tempfile::tempdir().unwrap();
+    let mut running = Vec::new();
+    for program in [knot, bind, nsd] {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let mut program = program(address);
+        program.files[1].1 += &format!("{NAME} 1 TXT token\n");
+        match program.start() {
+            Ok(server) => running.push(server),
+            Err(error @ Error::NotInstalled { .. }) => left_out(error),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    if running.is_empty() {
+        return;
+    }
+    let addresses: Vec<SocketAddr> = running.iter().map(|server| server.address()).collect();
+    let ran = waited(state.path(), &addresses, &["--at", "ports=2"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+}

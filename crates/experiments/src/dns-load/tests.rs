@@ -1,0 +1,137 @@
+//! Servers that answer, and others.
+
+use std::thread;
+
+use ascertain_engine::experiment::Experiment;
+use ascertain_netlab::Error;
+use ascertain_netlab::dns::{Posed, Reply, ResponseCode};
+use ascertain_netlab::installed::{bind, knot, nsd};
+use ascertain_sys::testing::left_out;
+
+use super::super::{DnsLoad, UDP};
+use super::*;
+
+fn arm(variant: &str, levels: &[(&str, &str)]) -> Arm {
+    let point = levels
+        .iter()
+        .fold(DnsLoad.spec().default_point(), |point, (factor, level)| point.with(factor, Level::parse(level)));
+    Arm { variant: variant.into(), point }
+}
+
+fn measured(arm: Arm) -> Result<Samples, TargetError> {
+    let mut asking = Asking::open(&[arm], &Setup::default())?;
+    let mut out = Samples::default();
+    asking.verify(0)?;
+    asking.measure(0, &Trial { number: 0, seed: 1 }, &mut out)?;
+    Ok(out)
+}
+
+fn values(out: &Samples, metric: usize) -> Vec<(String, f64, Status)> {
+    let of_metric = out.iter().filter(|sample| sample.metric == metric);
+    of_metric.map(|sample| (sample.key.to_string(), sample.value, sample.status)).collect()
+}
+
+/// A name that is there and one that is not, by each way.
+#[test]
+fn answers_are_told_apart_by_their_codes() {
+    for variant in [UDP, TCP] {
+        let out = measured(arm(variant, &[("rate_per_s", "200"), ("limit_ms", "60000")])).unwrap();
+        let halves = ["NOERROR", "NXDOMAIN"].map(|code| (code.to_string(), 0.5, Status::Ok));
+        assert_eq!(values(&out, ANSWERS), halves);
+        for metric in [P99, P50, P90, WORST, LOST, TRUNCATED, STRANGE, BEHIND, CPU] {
+            assert_eq!(values(&out, metric).len(), 1, "{metric}");
+        }
+        assert_eq!((values(&out, CODE_P50).len(), values(&out, CODE_P99).len()), (2, 2));
+        let of = |metric| values(&out, metric)[0].1;
+        assert!(of(P50) <= of(P90) && of(P90) <= of(P99) && of(P99) <= of(WORST) && of(CPU) > 0.0);
+        assert_eq!((of(LOST), of(STRANGE), of(TRUNCATED)), (0.0, 0.0, 0.0));
+    }
+}
+
+/// What is lost took longer than anything else, and is in no quantile of a code.
+#[test]
+fn what_is_lost_is_above_the_limit() {
+    let answered = |number: u64, code| {
+        let answer = (code != ResponseCode::Refused).then_some(Reply {
+            took_ns: number + 1,
+            code,
+            is_truncated: number.is_multiple_of(10),
+        });
+        Posed { due_ns: 0, sent_ns: number, answer }
+    };
+    let code = |number| match number {
+        0..60 => ResponseCode::NoError,
+        60..95 => ResponseCode::ServFail,
+        // Lost.
+        _ => ResponseCode::Refused,
+    };
+    let posing = Posing { posed: (0..100).map(|number| answered(number, code(number))).collect(), strange: 3 };
+    let mut out = Samples::default();
+    samples(&posing, Duration::from_secs(1), &mut out);
+    let ok = |value| vec![(String::new(), value, Status::Ok)];
+    assert_eq!((values(&out, P50), values(&out, P90)), (ok(50.0), ok(90.0)));
+    assert_eq!(values(&out, P99), [(String::new(), 1e9, Status::Censored)]);
+    assert_eq!((values(&out, LOST), values(&out, STRANGE), values(&out, TRUNCATED)), (ok(0.05), ok(3.0), ok(0.1)));
+    let by_code = |noerror, servfail| {
+        vec![("NOERROR".to_string(), noerror, Status::Ok), ("SERVFAIL".to_string(), servfail, Status::Ok)]
+    };
+    assert_eq!(values(&out, CODE_P50), by_code(30.0, 78.0));
+    assert_eq!(values(&out, CODE_P99), by_code(60.0, 95.0));
+    assert_eq!(values(&out, ANSWERS), by_code(0.6, 0.35));
+    assert_eq!(values(&out, BEHIND), ok(98.0));
+}
+
+#[test]
+fn servers_that_are_installed_are_asked_what_a_file_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("queries").display().to_string();
+    fs::write(&path, "; of dnsperf\nexample. SOA\nmissing.example. A\nother. A\nexample. NS\n").unwrap();
+    for program in [knot, bind, nsd] {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let running = match program(address).start() {
+            Ok(running) => running,
+            Err(error @ Error::NotInstalled { .. }) => {
+                left_out(error);
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        for variant in [UDP, TCP] {
+            let server = running.address().to_string();
+            let levels = [("server", &*server), ("queries", &path), ("rate_per_s", "100"), ("limit_ms", "60000")];
+            let answers = values(&measured(arm(variant, &levels)).unwrap(), ANSWERS);
+            let expected = [("NOERROR", 0.5), ("NXDOMAIN", 0.25), ("REFUSED", 0.25)];
+            assert_eq!(answers, expected.map(|(code, share)| (code.to_string(), share, Status::Ok)), "{server}");
+        }
+    }
+}
+
+#[test]
+fn what_can_not_be_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("queries").display().to_string();
+    fs::write(&path, "example. A\nexample.\n").unwrap();
+    let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let strange = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let at = |socket: &UdpSocket| socket.local_addr().unwrap().to_string();
+    let (silent_at, strange_at) = (at(&silent), at(&strange));
+    let echo = thread::spawn(move || {
+        let mut bytes = [0; 512];
+        for _ in 0..FIRST_QUESTIONS {
+            let (length, from) = strange.recv_from(&mut bytes).unwrap();
+            strange.send_to(&bytes[..length], from).unwrap();
+        }
+    });
+    for (variant, levels, says) in [
+        (UDP, vec![("server", "nowhere")], "`nowhere` is no address with a port"),
+        (UDP, vec![("queries", "/nowhere/at/all")], "/nowhere/at/all: No such file"),
+        (UDP, vec![("queries", &*path)], "line 2: `example.` is not a name and a type"),
+        (UDP, vec![("server", &silent_at), ("limit_ms", "100")], "it does not answer"),
+        (UDP, vec![("server", &strange_at), ("limit_ms", "100")], "no answers to what it is asked"),
+        (TCP, vec![("server", &silent_at)], "there is no connection to it"),
+    ] {
+        let error = measured(arm(variant, &levels)).unwrap_err().to_string();
+        assert!(error.contains(says), "{levels:?}: {error}");
+    }
+    echo.join().unwrap();
+}

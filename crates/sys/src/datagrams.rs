@@ -1,0 +1,236 @@
+//! Datagrams as they come: many by one call, each with when the kernel had it, so that who looks seldom knows no less.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+/// So many are taken at once, at most.
+pub const AT_ONCE: usize = 32;
+
+/// Where datagrams are received.
+pub struct Inbox {
+    bytes: Vec<u8>,
+    bytes_each: usize,
+}
+
+impl Inbox {
+    /// For datagrams of so many bytes: of a longer one the rest is lost.
+    #[must_use]
+    pub fn new(bytes_each: usize) -> Self {
+        Self { bytes: vec![0; AT_ONCE * bytes_each], bytes_each }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod here {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::os::fd::AsRawFd;
+    use std::{array, ptr};
+
+    use super::{AT_ONCE, Inbox, SocketAddr, UdpSocket, io};
+    use crate::clock::{now_ns, unix_ns};
+
+    /// Room for one time beside a datagram, aligned as the kernel's header is.
+    const CONTROL_WORDS: usize = 8;
+
+    /// Has the kernel write down when each datagram comes.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    pub fn note_times(socket: &UdpSocket) -> io::Result<()> {
+        let on: libc::c_int = 1;
+        let (value, bytes) = ((&raw const on).cast(), size_of_val(&on) as libc::socklen_t);
+        // SAFETY: the kernel reads so many bytes of it.
+        let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, value, bytes) };
+        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    impl Inbox {
+        /// What has come to a socket, each datagram with its time on the clock of [`now_ns`], whom it is from and what
+        /// it says, without waiting: how many. Fewer than [`AT_ONCE`] were all. The time is that of this call where the
+        /// kernel did not [write it down](note_times).
+        ///
+        /// # Errors
+        /// As the kernel says, also of what was sent before by this socket; where nothing has come there is none.
+        pub fn receive(
+            &mut self,
+            socket: &UdpSocket,
+            mut each: impl FnMut(u64, SocketAddr, &[u8]),
+        ) -> io::Result<usize> {
+            // SAFETY: structures for which zeros are valid.
+            let mut addresses: [libc::sockaddr_storage; AT_ONCE] = unsafe { std::mem::zeroed() };
+            let mut controls = [[0_u64; CONTROL_WORDS]; AT_ONCE];
+            let mut parts: [libc::iovec; AT_ONCE] =
+                array::from_fn(|_| libc::iovec { iov_base: ptr::null_mut(), iov_len: self.bytes_each });
+            for (part, bytes) in parts.iter_mut().zip(self.bytes.chunks_exact_mut(self.bytes_each.max(1))) {
+                part.iov_base = bytes.as_mut_ptr().cast();
+            }
+            // SAFETY: as above; pointers may be null where there is nothing of what they lead to.
+            let mut headers: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
+            for (number, header) in headers.iter_mut().enumerate() {
+                header.msg_hdr.msg_name = (&raw mut addresses[number]).cast();
+                header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+                header.msg_hdr.msg_iov = &raw mut parts[number];
+                header.msg_hdr.msg_iovlen = 1;
+                header.msg_hdr.msg_control = controls[number].as_mut_ptr().cast();
+                header.msg_hdr.msg_controllen = size_of_val(&controls[number]) as _;
+            }
+            let (flags, no_limit) = (libc::MSG_DONTWAIT, ptr::null_mut());
+            // SAFETY: each header leads to an address, a part and a control buffer of the lengths it says, which are
+            // all here until the end of this function.
+            let count = unsafe {
+                libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), AT_ONCE as u32, flags as _, no_limit)
+            };
+            let Ok(count) = usize::try_from(count) else {
+                let error = io::Error::last_os_error();
+                return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
+            };
+            // As long ago as it was by the clock that the kernel takes; later rather than too early, if we are held up
+            // between the two.
+            let (now_unix_ns, now_ns) = (unix_ns(), now_ns());
+            let received = headers.iter().zip(&addresses).zip(self.bytes.chunks_exact(self.bytes_each.max(1)));
+            for ((header, address), bytes) in received.take(count) {
+                let Some(from) = address_of(address) else { continue };
+                let ago_ns = time_ns(&header.msg_hdr).map_or(0, |at_ns| now_unix_ns.saturating_sub(at_ns));
+                let length = (header.msg_len as usize).min(bytes.len());
+                each(now_ns.saturating_sub(ago_ns), from, &bytes[..length]);
+            }
+            Ok(count)
+        }
+    }
+
+    fn address_of(address: &libc::sockaddr_storage) -> Option<SocketAddr> {
+        match libc::c_int::from(address.ss_family) {
+            libc::AF_INET => {
+                // SAFETY: what is of this family is such a structure, which is no longer and no stricter aligned.
+                let address = unsafe { &*ptr::from_ref(address).cast::<libc::sockaddr_in>() };
+                let ip = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
+                Some((ip, u16::from_be(address.sin_port)).into())
+            }
+            libc::AF_INET6 => {
+                // SAFETY: as above.
+                let address = unsafe { &*ptr::from_ref(address).cast::<libc::sockaddr_in6>() };
+                let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
+                let port = u16::from_be(address.sin6_port);
+                Some(std::net::SocketAddrV6::new(ip, port, address.sin6_flowinfo, address.sin6_scope_id).into())
+            }
+            _ => None,
+        }
+    }
+
+    /// When the kernel says that it had a datagram, since 1970.
+    fn time_ns(header: &libc::msghdr) -> Option<u64> {
+        // SAFETY: the kernel has written the control buffer, which the header leads to, and its length.
+        let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() }?;
+        if (control.cmsg_level, control.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+            return None;
+        }
+        // SAFETY: what is of this type is a `timespec`, behind its header.
+        let time = unsafe { libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned() };
+        Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub use here::note_times;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use super::{AT_ONCE, Inbox, SocketAddr, UdpSocket, io};
+    use crate::clock::now_ns;
+
+    /// Does nothing: a datagram's time is when it is received.
+    ///
+    /// # Errors
+    /// None.
+    pub fn note_times(_: &UdpSocket) -> io::Result<()> {
+        Ok(())
+    }
+
+    impl Inbox {
+        /// What has come to a socket that does not wait, each datagram with the time of this call, whom it is from and
+        /// what it says: how many. Fewer than [`AT_ONCE`] were all.
+        ///
+        /// # Errors
+        /// As the kernel says; where nothing has come there is none.
+        pub fn receive(
+            &mut self,
+            socket: &UdpSocket,
+            mut each: impl FnMut(u64, SocketAddr, &[u8]),
+        ) -> io::Result<usize> {
+            for count in 0..AT_ONCE {
+                match socket.recv_from(&mut self.bytes[..self.bytes_each]) {
+                    Ok((length, from)) => each(now_ns(), from, &self.bytes[..length]),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(count),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(AT_ONCE)
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::note_times;
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::now_ns;
+
+    fn all(inbox: &mut Inbox, socket: &UdpSocket) -> Vec<(u64, SocketAddr, Vec<u8>)> {
+        let mut all = Vec::new();
+        inbox.receive(socket, |at_ns, from, bytes| all.push((at_ns, from, bytes.to_vec()))).unwrap();
+        all
+    }
+
+    fn pair(ip: IpAddr) -> Option<[UdpSocket; 2]> {
+        let pair = UdpSocket::bind((ip, 0)).and_then(|one| Ok([one, UdpSocket::bind((ip, 0))?]));
+        let pair = crate::testing::or_left_out(pair)?;
+        pair[0].set_nonblocking(true).unwrap();
+        note_times(&pair[0]).unwrap();
+        Some(pair)
+    }
+
+    #[test]
+    fn each_datagram_has_its_sender_and_what_there_is_room_for() {
+        for ip in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            let Some([socket, other]) = pair(ip) else { continue };
+            let (to, from) = (socket.local_addr().unwrap(), other.local_addr().unwrap());
+            let mut inbox = Inbox::new(4);
+            assert_eq!(all(&mut inbox, &socket), []);
+            let before_ns = now_ns();
+            for number in 0..AT_ONCE as u8 + 3 {
+                other.send_to(&[number; 4], to).unwrap();
+            }
+            other.send_to(b"longer", to).unwrap();
+            let mut received = Vec::new();
+            while received.len() < AT_ONCE + 4 {
+                received.extend(all(&mut inbox, &socket));
+            }
+            let expected = (0..AT_ONCE as u8 + 3).map(|number| vec![number; 4]).chain([b"long".to_vec()]);
+            for ((at_ns, sender, bytes), expected) in received.into_iter().zip(expected) {
+                assert_eq!((sender, bytes), (from, expected));
+                // The two clocks may differ a little in how fast they go.
+                assert!(at_ns + 1_000_000 > before_ns && at_ns <= now_ns());
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn its_time_is_when_it_came_and_not_when_it_was_looked_for() {
+        let Some([socket, other]) = pair(Ipv4Addr::LOCALHOST.into()) else { return };
+        let is_noted = || {
+            other.send_to(b"a", socket.local_addr().unwrap()).unwrap();
+            let sent_ns = now_ns();
+            thread::sleep(Duration::from_millis(20));
+            all(&mut Inbox::new(4), &socket)[0].0 < sent_ns + 10_000_000
+        };
+        // Once, unless we are held up each time.
+        assert!((0..50).any(|_| is_noted()));
+    }
+}

@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../../crates/netlab/tests/dns/targets.rs"]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::answers(bytes));
