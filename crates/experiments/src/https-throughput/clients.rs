@@ -69,12 +69,12 @@ fn official(name: &str) -> String {
     name.replace("TLS13_", "TLS_")
 }
 
-pub fn tls_of(arm: &Arm) -> Result<Option<Tls>, TargetError> {
+fn tls_of(arm: &Arm) -> Result<Option<Tls>, TargetError> {
     let name = cipher_of(arm).map(|name| name.replace("TLS_", "TLS13_"));
     name.map(|name| trusting_ours(&[TlsVersion::V1_3])?.with_cipher(&name)).transpose().map_err(failed)
 }
 
-pub fn limit(bytes: u64) -> Duration {
+fn limit(bytes: u64) -> Duration {
     PATIENCE + Duration::from_secs(bytes / FEWEST_BYTES_PER_S)
 }
 
@@ -91,7 +91,7 @@ impl Client {
             CURL => Self::Curl(Curl::new(arm, serving, path, stop)?),
             GO => {
                 let is_secure = arm.variant == TLS;
-                Self::Go(go::built(built)?.client(is_secure)?, if is_secure { "https" } else { "http" })
+                Self::Go(go::built(built, stop)?.client(is_secure)?, if is_secure { "https" } else { "http" })
             }
             _ => Self::Own(Offer { tls: tls_of(arm)?, ..Offer::plain("localhost", PATIENCE) }),
         })

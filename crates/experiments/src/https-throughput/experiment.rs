@@ -15,7 +15,7 @@ mod transfers;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -131,10 +131,15 @@ impl Experiment for HttpsThroughput {
     /// Each way by one stream and by several, of which the source speaks.
     fn table_arms(&self) -> Vec<Arm> {
         let point = |streams: u64| SPEC.default_point().with("streams", streams);
-        let arms = |variant: &ascertain_engine::experiment::Variant| {
-            [1, 4].map(|streams| Arm { variant: variant.name.clone(), point: point(streams) })
-        };
+        let arms =
+            |variant: &Variant| [1, 4].map(|streams| Arm { variant: variant.name.clone(), point: point(streams) });
         SPEC.variants.iter().flat_map(arms).collect()
+    }
+
+    /// What nginx and Caddy serve is a file for each arm, which is to stay in memory; the rest is in no memory at all.
+    fn memory_bytes(&self, arms: &[Arm]) -> u64 {
+        let has_file = |arm: &&Arm| [NGINX, CADDY].iter().any(|name| arm.point.get("server") == Some(&(*name).into()));
+        arms.iter().filter(has_file).filter_map(|arm| arm.integer("mb").ok()).sum::<u64>() * 1_000_000
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

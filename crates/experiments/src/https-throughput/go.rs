@@ -13,11 +13,14 @@ use ascertain_netlab::installed::{Folder, find};
 use ascertain_netlab::{Error, now_ns};
 use ascertain_sys::clock::process_cpu_ns;
 use ascertain_sys::interrupt::Stop;
+use ascertain_sys::process::{self, Exit, Output, Prepared};
 use ascertain_sys::tether::tether;
 
 use super::clients::{PATIENCE, attended};
 use crate::links::failed;
 
+/// Longer than Go takes to build the libraries beside them, however busy the machine is.
+const BUILD: Duration = Duration::from_secs(600);
 const SOURCE: &str = include_str!("ends.go");
 
 /// Whether there is a Go that could build them.
@@ -29,25 +32,28 @@ pub fn is_installed() -> Result<PathBuf, Error> {
 pub struct Built(Folder);
 
 impl Built {
-    /// Builds them, without fetching anything.
-    pub fn new() -> Result<Self, TargetError> {
-        let go = is_installed().map_err(failed)?;
-        let folder = Folder::new().map_err(failed)?;
+    /// Builds them, without fetching anything, and whatever module the working directory is in.
+    fn new(stop: &Stop) -> Result<Self, TargetError> {
+        let (go, folder) = (is_installed().map_err(failed)?, Folder::new().map_err(failed)?);
+        let path = |name| folder.path().join(name);
         for (name, text) in [("ends.go", SOURCE), ("certificate.pem", CERTIFICATE_PEM), ("key.pem", KEY_PEM)] {
-            fs::write(folder.path().join(name), text).map_err(failed)?;
+            fs::write(path(name), text).map_err(failed)?;
         }
-        let mut command = Command::new(go);
-        command.args(["build", "-o", "ends", "ends.go"]).current_dir(folder.path()).stdin(Stdio::null());
-        for (name, value) in [("GOTOOLCHAIN", "local"), ("GOPROXY", "off"), ("GOWORK", "off"), ("GOFLAGS", "")] {
-            command.env(name, value);
+        let args = ["build".into(), "-o".into(), path("ends").into(), path("ends.go").into()].into();
+        let env = [("GO111MODULE", "off"), ("GOTOOLCHAIN", "local"), ("GOFLAGS", "")];
+        let env = env.map(|(name, value)| (name.into(), value.into())).into();
+        let (stdout, stderr) = (Output::Memory, Output::Memory);
+        let command = process::Command { program: go.into(), args, env, stdout, stderr, ..Default::default() };
+        let build = Prepared::new(&command).map_err(failed)?.stopping_with(stop);
+        let ended = build.run(Some(BUILD)).map_err(failed)?.exit;
+        match ended {
+            Exit::Code(0) => Ok(Self(folder)),
+            Exit::Interrupted => Err(TargetError::Interrupted),
+            Exit::TimedOut => Err(failed(format!("`go build` did not end within {BUILD:?}"))),
+            Exit::Code(_) | Exit::Signal(_) => {
+                Err(failed(format!("`go build` failed, and says:\n{}", String::from_utf8_lossy(&build.said()))))
+            }
         }
-        tether(&mut command);
-        let built = command.output().map_err(|error| failed(format!("go could not be started: {error}")))?;
-        if built.status.success() {
-            return Ok(Self(folder));
-        }
-        let said = String::from_utf8_lossy(&built.stderr);
-        Err(failed(format!("`go build` failed ({}), and says:\n{}", built.status, said.trim_end())))
     }
 
     #[cfg(test)]
@@ -71,11 +77,11 @@ impl Built {
 }
 
 /// What was built, or what is now.
-pub fn built(built: &mut Option<Built>) -> Result<&Built, TargetError> {
-    if built.is_none() {
-        *built = Some(Built::new()?);
+pub fn built<'a>(built: &'a mut Option<Built>, stop: &Stop) -> Result<&'a Built, TargetError> {
+    match built {
+        Some(built) => Ok(built),
+        None => Ok(built.insert(Built::new(stop)?)),
     }
-    built.as_ref().ok_or_else(|| failed("nothing was built"))
 }
 
 /// One of them, which ends with us.

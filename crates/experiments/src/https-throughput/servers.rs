@@ -96,7 +96,7 @@ impl Serving {
             }
             CADDY => Self::Installed(vec![start_anywhere(|address| caddy(address, version)).map_err(failed)?]),
             GO => {
-                let (end, address) = go::built(built)?.serve(version.is_some(), stop)?;
+                let (end, address) = go::built(built, stop)?.serve(version.is_some(), stop)?;
                 Self::Go(end, address)
             }
             _ => Self::Own((0..streams).map(|_| own()).collect::<Result<_, _>>()?),

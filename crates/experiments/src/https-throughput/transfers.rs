@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
-use ascertain_netlab::http::Offer;
 use ascertain_sys::interrupt::Stop;
 
-use super::clients::{Client, Download, Seen, cipher_of, tls_of};
+use super::clients::{Client, Download, Seen, cipher_of};
 use super::go::Built;
 use super::requests::Schedule;
 use super::servers::{Serving, word};
@@ -30,7 +29,7 @@ struct Target {
     bytes_each: u64,
     cipher: Option<String>,
     /// Small requests, instead of large transfers.
-    schedule: Option<(Schedule, Offer)>,
+    schedule: Option<Schedule>,
     /// Who asks whom, for errors.
     between: String,
 }
@@ -65,15 +64,9 @@ impl Target {
     /// The arm's, whoever answers.
     fn new(arm: &Arm, serving: Rc<Serving>, built: &mut Option<Built>, stop: &Stop) -> Result<Self, TargetError> {
         let streams = arm.integer("streams")?;
-        let schedule = match Schedule::of(arm)? {
-            Some(schedule) => {
-                let offer = Offer { tls: tls_of(arm)?, ..Offer::plain("localhost", super::clients::PATIENCE) };
-                Some((schedule, offer))
-            }
-            None => None,
-        };
-        let bytes_each = match &schedule {
-            Some((schedule, _)) => schedule.answer_bytes,
+        let schedule = Schedule::of(arm)?;
+        let bytes_each = match schedule {
+            Some(schedule) => schedule.answer_bytes,
             None => arm.integer("mb")? * 1_000_000 / streams,
         };
         let path = serving.path(bytes_each)?;
@@ -91,6 +84,23 @@ impl Target {
             TargetError::WrongAnswer(said) => TargetError::WrongAnswer(told(said)),
             other => other,
         }
+    }
+
+    fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<(), TargetError> {
+        if let (Some(schedule), Client::Own(offer)) = (self.schedule, &self.client) {
+            let before_ns = self.serving.cpu_ns()?;
+            let asked = schedule.ask(offer, &self.addresses, &self.path, stop)?;
+            asked.push(schedule, self.serving.cpu_ns()? - before_ns, out);
+            return Ok(());
+        }
+        let (download, server_cpu_ns) = self.download(stop)?;
+        let bytes = self.bytes_each as f64 * self.addresses.len() as f64;
+        let per_gigabyte = |ns: u64| ns as f64 * 1e9 / bytes;
+        out.push(CPU, per_gigabyte(download.cpu_ns + server_cpu_ns));
+        out.push(THROUGHPUT, bytes * 1e9 / download.took_ns.max(1) as f64);
+        out.push(CLIENT_CPU, per_gigabyte(download.cpu_ns));
+        out.push(SERVER_CPU, per_gigabyte(server_cpu_ns));
+        Ok(())
     }
 
     /// All of it, and the CPU time of the server. What is not what was asked for, or was agreed upon otherwise, is an
@@ -148,25 +158,6 @@ impl Session for Transfers {
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &mut self.targets[arm];
         target.measure(&self.stop, out).map_err(|error| target.told(error))
-    }
-}
-
-impl Target {
-    fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<(), TargetError> {
-        if let Some((schedule, offer)) = &self.schedule {
-            let before_ns = self.serving.cpu_ns()?;
-            let asked = schedule.ask(offer, &self.addresses, &self.path, stop)?;
-            asked.push(*schedule, self.serving.cpu_ns()? - before_ns, out);
-            return Ok(());
-        }
-        let (download, server_cpu_ns) = self.download(stop)?;
-        let bytes = self.bytes_each as f64 * self.addresses.len() as f64;
-        let per_gigabyte = |ns: u64| ns as f64 * 1e9 / bytes;
-        out.push(CPU, per_gigabyte(download.cpu_ns + server_cpu_ns));
-        out.push(THROUGHPUT, bytes * 1e9 / download.took_ns.max(1) as f64);
-        out.push(CLIENT_CPU, per_gigabyte(download.cpu_ns));
-        out.push(SERVER_CPU, per_gigabyte(server_cpu_ns));
-        Ok(())
     }
 }
 
