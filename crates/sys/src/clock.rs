@@ -67,8 +67,9 @@ pub fn process_cpu_ns(pid: u32) -> std::io::Result<u64> {
 pub fn cpu_ns_of<T>(thread: &std::thread::JoinHandle<T>) -> std::io::Result<u64> {
     use std::os::unix::thread::JoinHandleExt;
     let mut clock = 0;
-    // SAFETY: the pointer is to a local, and who can still join a thread has a number of it that is valid.
-    match unsafe { libc::pthread_getcpuclockid(thread.as_pthread_t(), &raw mut clock) } {
+    // SAFETY: the pointer is to a local, and who can still join a thread has a valid handle of it, which the
+    // standard library has as a number on every libc.
+    match unsafe { libc::pthread_getcpuclockid(thread.as_pthread_t() as libc::pthread_t, &raw mut clock) } {
         0 => checked_ns(clock),
         error => Err(std::io::Error::from_raw_os_error(error)),
     }

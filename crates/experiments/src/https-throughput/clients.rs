@@ -110,7 +110,7 @@ impl Client {
             Self::Own(offer) => own(&Offer { limit, ..offer.clone() }, addresses, path, stop),
             Self::Curl(curl) => curl.download(limit, stop),
             Self::Go(end, scheme) => {
-                let urls = addresses.iter().map(|address| format!("{scheme}://localhost:{}{path}", address.port()));
+                let urls = addresses.iter().map(|address| format!("{scheme}://{address}{path}"));
                 by_go(end, &urls.collect::<Vec<_>>(), limit, stop)
             }
         }
@@ -158,13 +158,11 @@ impl Curl {
         fs::write(&certificate, CERTIFICATE_PEM).map_err(failed)?;
         let cipher = cipher_of(arm);
         let command = |stream: usize, options: &[&str]| {
-            let address = serving.address(stream);
             let scheme = if cipher.is_some() { "https" } else { "http" };
-            let url = format!("{scheme}://localhost:{}{path}", address.port());
+            let url = format!("{scheme}://{}{path}", serving.address(stream));
             let certificate = certificate.to_string_lossy();
             // First of all nothing that its user has set.
-            let mut words =
-                vec!["--disable", "--noproxy", "*", "--http1.1", "--ipv4", "--show-error", "--cacert", &certificate];
+            let mut words = vec!["--disable", "--noproxy", "*", "--http1.1", "--show-error", "--cacert", &certificate];
             if let Some(cipher) = &cipher {
                 words.extend(["--tlsv1.3", "--tls13-ciphers", cipher]);
             }
