@@ -26,6 +26,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "numeric": "format-scaling",
     "numeric": "strength-reduction",
     "networks": "first-flight",
+    "networks": "https-throughput",
     "networks": "favouritism",
     "networks": "link-throughput",
     "networks": "emulated-links",

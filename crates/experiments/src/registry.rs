@@ -37,6 +37,9 @@ pub mod first_flight;
 #[path = "format-scaling/experiment.rs"]
 pub mod format_scaling;
 #[cfg(feature = "networks")]
+#[path = "https-throughput/experiment.rs"]
+pub mod https_throughput;
+#[cfg(feature = "networks")]
 #[path = "link-throughput/experiment.rs"]
 pub mod link_throughput;
 #[cfg(feature = "networks")]
@@ -89,6 +92,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &link_throughput::LinkThroughput,
         #[cfg(feature = "networks")]
         &link_truth::LinkTruth,
+        #[cfg(feature = "networks")]
+        &https_throughput::HttpsThroughput,
         #[cfg(feature = "networks")]
         &dns_propagation::DnsPropagation,
         #[cfg(feature = "networks")]

@@ -207,3 +207,26 @@ fn curl_agrees() {
         assert_eq!(said, format!("{says} 123456"), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+#[test]
+fn what_encrypts_can_be_chosen_and_each_end_has_its_cpu_time() {
+    for name in ["TLS13_AES_128_GCM_SHA256", "TLS13_CHACHA20_POLY1305_SHA256"] {
+        let server = Server::start(listener(), Some(&[V1_3])).unwrap();
+        let tls = trusting_ours(&[V1_3]).unwrap().with_cipher(name).unwrap();
+        let offer = Offer { tls: Some(tls), ..Offer::plain("localhost", PATIENCE) };
+        let mut connection = open(server.address(), &offer).0.unwrap();
+        assert_eq!(connection.session().unwrap().cipher, name);
+        #[cfg(target_os = "linux")]
+        {
+            let before_ns = server.cpu_ns().unwrap();
+            connection.send(&Request::get("/bytes/1000000"), &mut Phases::begin(0)).unwrap();
+            // Nothing is encrypted as fast.
+            assert!(server.cpu_ns().unwrap() > before_ns + 10_000);
+        }
+        connection.send(&Request::get("/bytes/1"), &mut Phases::begin(0)).unwrap();
+    }
+    for (versions, name) in [(V1_3, "TLS13_NULL"), (V1_2, "TLS13_AES_128_GCM_SHA256")] {
+        let error = trusting_ours(&[versions]).unwrap().with_cipher(name).unwrap_err().to_string();
+        assert!(error.starts_with("TLS: "), "{error}");
+    }
+}

@@ -5,13 +5,12 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use ascertain_netlab::http::{
     CERTIFICATE_PEM, Connection, KEY_PEM, Offer, Protocol, Request, TlsVersion, trusting_ours,
 };
-use ascertain_netlab::installed::{Program, Running, bind, caddy, iperf3, knot, nginx, nsd};
+use ascertain_netlab::installed::{Program, Running, bind, caddy, iperf3, knot, nginx, nsd, start_anywhere};
 use ascertain_netlab::{Error, Phases};
 use ascertain_sys::testing::left_out;
 
@@ -20,25 +19,14 @@ use TlsVersion::{V1_2, V1_3};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Starts a server at a port that nobody else uses. Below those that the kernel gives away, for another test could be
-/// given one between our having found it free and the server's having it.
 fn started(program: impl Fn(SocketAddr) -> Program) -> Option<Running> {
-    static PORT: AtomicU16 = AtomicU16::new(0);
-    loop {
-        let port = 10_000 + (std::process::id() as u16 % 1_000) * 20 + PORT.fetch_add(1, Ordering::Relaxed) % 2_000;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        if TcpListener::bind(address).is_err() {
-            continue;
+    match start_anywhere(program) {
+        Ok(running) => Some(running),
+        Err(error @ Error::NotInstalled { .. }) => {
+            left_out(error);
+            None
         }
-        match program(address).start() {
-            Ok(running) => return Some(running),
-            Err(error @ Error::NotInstalled { .. }) => {
-                left_out(error);
-                return None;
-            }
-            Err(error) if error.to_string().to_lowercase().contains("address already in use") => {}
-            Err(error) => panic!("{error}"),
-        }
+        Err(error) => panic!("{error}"),
     }
 }
 

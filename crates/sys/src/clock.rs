@@ -40,6 +40,52 @@ pub fn thread_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// The CPU time that a process has used, in nanoseconds: that of all its threads, also of those that have ended, and in
+/// full until somebody has waited for it. That of its children is theirs.
+///
+/// # Errors
+/// As the kernel says: `ESRCH` where there is no such process.
+#[cfg(target_os = "linux")]
+pub fn process_cpu_ns(pid: u32) -> std::io::Result<u64> {
+    // Zero is ourselves, and of larger ones a clock's number does not have all bits.
+    if !(1..=1 << 22).contains(&pid) {
+        return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    let mut clock = 0;
+    // SAFETY: the pointer is to a local.
+    match unsafe { libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) } {
+        0 => checked_ns(clock),
+        error => Err(std::io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// The CPU time that a thread of ours has used, in nanoseconds.
+///
+/// # Errors
+/// As the kernel says: for a thread that has ended its clock may be gone.
+#[cfg(target_os = "linux")]
+pub fn cpu_ns_of<T>(thread: &std::thread::JoinHandle<T>) -> std::io::Result<u64> {
+    use std::os::unix::thread::JoinHandleExt;
+    let mut clock = 0;
+    // SAFETY: the pointer is to a local, and who can still join a thread has a valid handle of it, which the
+    // standard library has as a number on every libc.
+    match unsafe { libc::pthread_getcpuclockid(thread.as_pthread_t() as libc::pthread_t, &raw mut clock) } {
+        0 => checked_ns(clock),
+        error => Err(std::io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// What a clock says that may be gone.
+#[cfg(target_os = "linux")]
+fn checked_ns(clock: libc::clockid_t) -> std::io::Result<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec to write to.
+    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
+        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// What one of the two clocks says, which every Unix that this crate compiles for has.
 ///
 /// The C library's call, for it may be called at any time: in a signal's handler, and in the copy of a process with
@@ -174,5 +220,48 @@ mod tests {
         let (a, b) = (now_ns(), now_ns());
         assert!(a <= b);
         assert!(unix_ns() > 1_700_000_000_000_000_000);
+    }
+
+    #[cfg(target_os = "linux")]
+    fn busy() -> u64 {
+        let start_ns = thread_cpu_ns();
+        while thread_cpu_ns() < start_ns + 5_000_000 {}
+        thread_cpu_ns()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_time_of_a_thread_is_read_from_another() {
+        let (done, is_done) = std::sync::mpsc::channel();
+        let (end, may_end) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            done.send(busy()).unwrap();
+            let _ = may_end.recv();
+        });
+        let its_ns = is_done.recv().unwrap();
+        let seen_ns = cpu_ns_of(&thread).unwrap();
+        // What it does until it sleeps comes on top.
+        assert!((its_ns..its_ns + 1_000_000_000).contains(&seen_ns), "{seen_ns} instead of {its_ns}");
+        assert!(process_cpu_ns(std::process::id()).unwrap() >= seen_ns);
+        drop(end);
+        thread.join().unwrap();
+    }
+
+    #[cfg(all(target_os = "linux", feature = "measuring"))]
+    #[test]
+    fn the_time_of_a_process_is_there_until_it_is_waited_for() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"])
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(rustix::process::Pid::from_child(&child)), options)
+            .unwrap();
+        let seen_ns = process_cpu_ns(pid).unwrap();
+        assert!(seen_ns > 100_000, "{seen_ns}");
+        assert_eq!(process_cpu_ns(pid).unwrap(), seen_ns);
+        child.wait().unwrap();
+        assert!([0, i32::MAX as u32, u32::MAX].iter().all(|pid| process_cpu_ns(*pid).is_err()));
     }
 }

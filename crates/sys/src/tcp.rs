@@ -1,4 +1,4 @@
-//! What the kernel knows of a TCP connection (`TCP_INFO`). Linux only.
+//! What the kernel knows of a TCP connection (`TCP_INFO`), and what it can do with one. Linux only.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -83,6 +83,34 @@ pub fn info(socket: impl AsFd) -> io::Result<Info> {
     said.info(tcp_congestion(socket)?).ok_or_else(too_old)
 }
 
+/// Has the kernel put its own TLS above a connection (`TCP_ULP`), which needs keys before it does anything. Root has the
+/// module loaded by that, where there is one.
+///
+/// # Errors
+/// As the kernel says. `ENOENT` says that it has none, but it says so to any name: [`above`] lists those it knows.
+pub fn put_tls_above(socket: impl AsFd) -> io::Result<()> {
+    const TLS: &[u8] = b"tls";
+    // SAFETY: the kernel reads as many bytes as the slice has.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_ULP,
+            TLS.as_ptr().cast(),
+            TLS.len() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What the kernel can put above a connection, as far as it is loaded.
+///
+/// # Errors
+/// Where it does not say (before Linux 4.13).
+pub fn above() -> io::Result<String> {
+    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_ulp").map(|names| names.trim().into())
+}
+
 /// The kernel's answer, whose fields have kept their places since Linux 2.6 while others were added behind them
 /// (`struct tcp_info` in `linux/tcp.h`). It is as long as the kernel is new.
 struct Said<'a>(&'a [u8]);
@@ -164,6 +192,19 @@ mod tests {
         assert_eq!(received.received_segments, received.received_segments.and(Some(1)));
         assert_eq!(sent.received_segments, sent.received_segments.and(Some(1)));
         assert!(sent.rtt_us > 0 && sent.retransmission_timeout_us >= sent.rtt_us);
+    }
+
+    #[test]
+    fn the_kernel_has_tls_or_says_so() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (put, names) = (put_tls_above(&near), above().unwrap());
+        let has_tls = names.split(' ').any(|name| name == "tls");
+        match put {
+            Ok(()) => assert!(has_tls, "{names}"),
+            Err(error) => assert!(!has_tls && error.raw_os_error() == Some(libc::ENOENT), "{names}: {error}"),
+        }
+        assert!(put_tls_above(UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
     }
 
     #[test]

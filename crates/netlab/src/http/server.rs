@@ -117,6 +117,16 @@ impl Server {
             [connections, requests, uploaded_bytes].map(|counter| counter.load(Ordering::Relaxed));
         Served { connections, requests, uploaded_bytes }
     }
+
+    /// The CPU time that its thread has used, with what the kernel did in it.
+    ///
+    /// # Errors
+    /// As the kernel says.
+    #[cfg(target_os = "linux")]
+    pub fn cpu_ns(&self) -> std::io::Result<u64> {
+        let ended = || std::io::Error::other("the server has ended");
+        ascertain_sys::clock::cpu_ns_of(self.thread.as_ref().ok_or_else(ended)?)
+    }
 }
 
 impl Drop for Server {

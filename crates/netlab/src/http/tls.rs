@@ -6,7 +6,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{
-    ClientConfig, CommonState, ProtocolVersion, RootCertStore, ServerConfig, SupportedProtocolVersion, crypto::ring,
+    CipherSuite, ClientConfig, CommonState, ProtocolVersion, RootCertStore, ServerConfig, SupportedProtocolVersion,
+    crypto::ring,
 };
 
 use super::Protocol;
@@ -40,6 +41,8 @@ pub struct Session {
 /// Whom a client trusts, and which versions of TLS it speaks.
 #[derive(Clone, Debug)]
 pub struct Tls {
+    roots: Arc<RootCertStore>,
+    versions: Vec<TlsVersion>,
     config: Arc<ClientConfig>,
 }
 
@@ -59,17 +62,40 @@ impl Session {
             ProtocolVersion::TLSv1_3 => TlsVersion::V1_3,
             _ => return None,
         };
-        Some(Self { version, cipher: format!("{:?}", state.negotiated_cipher_suite()?.suite()) })
+        Some(Self { version, cipher: name(state.negotiated_cipher_suite()?.suite()) })
     }
 }
 
 impl Tls {
+    fn new(roots: Arc<RootCertStore>, versions: Vec<TlsVersion>, cipher: Option<&str>) -> Result<Self, Error> {
+        let mut provider = ring::default_provider();
+        provider.cipher_suites.retain(|suite| cipher.is_none_or(|cipher| name(suite.suite()) == cipher));
+        let config = ClientConfig::builder_with_provider(provider.into())
+            .with_protocol_versions(&supported(&versions))
+            .map_err(Error::tls)?
+            .with_root_certificates(roots.clone())
+            .with_no_client_auth();
+        Ok(Self { roots, versions, config: config.into() })
+    }
+
+    /// The same, but with this cipher alone, by its name in a [`Session`].
+    ///
+    /// # Errors
+    /// [`Error::Tls`] where there is none of that name in these versions.
+    pub fn with_cipher(self, cipher: &str) -> Result<Self, Error> {
+        Self::new(self.roots, self.versions, Some(cipher))
+    }
+
     /// What a client says that wants this protocol and no other.
     pub(super) fn asking_for(&self, protocol: Protocol) -> Arc<ClientConfig> {
         let mut config = ClientConfig::clone(&self.config);
         config.alpn_protocols = vec![protocol.id().to_vec()];
         config.into()
     }
+}
+
+fn name(cipher: CipherSuite) -> String {
+    format!("{cipher:?}")
 }
 
 /// A client that trusts our servers.
@@ -89,12 +115,7 @@ pub fn trusting(certificates_pem: &[u8], versions: &[TlsVersion]) -> Result<Tls,
     for certificate in CertificateDer::pem_slice_iter(certificates_pem) {
         roots.add(certificate.map_err(Error::tls)?).map_err(Error::tls)?;
     }
-    let config = ClientConfig::builder_with_provider(ring::default_provider().into())
-        .with_protocol_versions(&supported(versions))
-        .map_err(Error::tls)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Tls { config: config.into() })
+    Tls::new(roots.into(), versions.into(), None)
 }
 
 /// Our servers' side: HTTP/2 and HTTP/1.1, as the client likes.

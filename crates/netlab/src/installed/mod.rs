@@ -26,4 +26,4 @@ mod programs;
 mod running;
 
 pub use programs::{azurite, bind, caddy, iperf3, knot, minio, nginx, nsd};
-pub use running::{Program, Running};
+pub use running::{Folder, Program, Running, find, start_anywhere};

@@ -1,7 +1,7 @@
 //! A program that runs for as long as it is needed.
 
 use std::fs::{self, DirBuilder, File};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,31 @@ pub struct Running {
     folder: Folder,
 }
 
+/// Starts a server at a port of 127.0.0.1 that nobody listens at, from 10,000 on: below those that the kernel gives
+/// away, for another could be given one between its having been found free and the server's having it.
+///
+/// # Errors
+/// As for [`Program::start`].
+pub fn start_anywhere(program: impl Fn(SocketAddr) -> Program) -> Result<Running, Error> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    const TRIES: u32 = 10;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let port = 10_000 + (process::id() % 1_000) * 20 + NUMBER.fetch_add(1, Ordering::Relaxed) % 2_000;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port as u16));
+        let started = match TcpListener::bind(address).map(drop) {
+            Ok(()) => program(address).start(),
+            Err(error) => Err(Error::Server(error)),
+        };
+        match started {
+            // Its own words for it differ by the case.
+            Err(error) if tries < TRIES && error.to_string().to_lowercase().contains("address already in use") => {}
+            started => return started,
+        }
+    }
+}
+
 impl Program {
     /// Whether the program is there; nothing is started.
     ///
@@ -66,7 +91,7 @@ impl Program {
     }
 
     fn path(&self) -> Result<PathBuf, Error> {
-        found(self.name).ok_or(Error::NotInstalled { program: self.name, install: self.install })
+        find(self.name, self.install)
     }
 
     /// Starts it, and waits until it is ready.
@@ -192,21 +217,33 @@ impl Drop for Running {
     }
 }
 
-fn found(program: &str) -> Option<PathBuf> {
+/// Where a program is: in `PATH`, or where only root's programs are.
+///
+/// # Errors
+/// [`Error::NotInstalled`], which says what would install it.
+pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf, Error> {
     let path = env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
-    env::split_paths(&path).chain(usual).map(|folder| folder.join(program)).find(|path| path.is_file())
+    env::split_paths(&path)
+        .chain(usual)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+        .ok_or(Error::NotInstalled { program, install })
 }
 
 /// The file with what a program said.
 const SAID: &str = "said";
 
-/// A folder for nobody else, gone when dropped.
+/// A folder for nobody else, among those for temporary files, and gone when dropped.
 #[derive(Debug)]
-struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> io::Result<Self> {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn new() -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -217,6 +254,12 @@ impl Folder {
                 made => return made.map(|()| Self(path)),
             }
         }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 
     fn said(&self) -> String {

@@ -1,0 +1,233 @@
+//! Small requests that are sent when they are due, whatever comes of those before them.
+
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use ascertain_engine::experiment::{Arm, Samples, Status, TargetError};
+use ascertain_netlab::http::{Connection, Offer, Request};
+use ascertain_netlab::{Phase, Phases, now_ns};
+use ascertain_sys::clock::thread_cpu_ns;
+use ascertain_sys::interrupt::Stop;
+
+use super::clients::{PATIENCE, attended};
+use super::{ANSWERED, AS_MUCH, LATE, LATENCY, OVERLOADED, QUANTILES, REQUEST_CPU};
+use crate::links::failed;
+
+/// For so long the last ones are waited for, beside as long as they were sent.
+const GRACE: Duration = Duration::from_secs(1);
+/// Fewer answers in a second than this share of the requests are an overload.
+const KEPT_UP: f64 = 0.95;
+
+/// When they are due.
+#[derive(Clone, Copy)]
+pub struct Schedule {
+    rate_per_s: u64,
+    time: Duration,
+    pub answer_bytes: u64,
+}
+
+/// What came of them.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// From when each was due to its answer; of those without one, to when it was given up. In order.
+    pub latencies_ns: Vec<u64>,
+    /// From when each was due to when it was sent, likewise.
+    pub late_ns: Vec<u64>,
+    pub answered: u64,
+    pub took_ns: u64,
+    /// The client's.
+    pub cpu_ns: u64,
+}
+
+/// A stream's.
+#[derive(Default)]
+struct Stream {
+    /// When each was due, sent and answered.
+    requests_ns: Vec<[u64; 3]>,
+    cpu_ns: u64,
+}
+
+impl Schedule {
+    /// The arm's; none where it has large transfers.
+    pub fn of(arm: &Arm) -> Result<Option<Self>, TargetError> {
+        let (rate_per_s, time) = (arm.integer("rate")?, Duration::from_millis(arm.integer("measured_ms")?));
+        let schedule = Self { rate_per_s, time, answer_bytes: arm.integer("answer_bytes")? };
+        Ok((rate_per_s != AS_MUCH).then_some(schedule))
+    }
+
+    /// How many there are.
+    fn count(self) -> u64 {
+        (self.time.as_nanos() * u128::from(self.rate_per_s) / 1_000_000_000).max(1) as u64
+    }
+
+    /// When one is due, after the first.
+    fn due_ns(self, number: u64) -> u64 {
+        (u128::from(number) * 1_000_000_000 / u128::from(self.rate_per_s)) as u64
+    }
+
+    /// Sends them over one connection for each address, by whichever is free first.
+    pub fn ask(self, offer: &Offer, addresses: &[SocketAddr], path: &str, stop: &Stop) -> Result<Asked, TargetError> {
+        let open = |address: &SocketAddr| {
+            let stream =
+                TcpStream::connect(address).map_err(|error| failed(format!("no connection to {address}: {error}")))?;
+            Connection::open(stream, offer, &mut Phases::begin(0)).map_err(failed)
+        };
+        let connections = addresses.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let shared = connections.iter().map(|connection| connection.socket().try_clone());
+        let shared = shared.collect::<Result<Vec<TcpStream>, _>>().map_err(failed)?;
+        let (next, start_ns) = (AtomicU64::new(0), now_ns());
+        let end_ns = start_ns + (2 * self.time + GRACE).as_nanos() as u64;
+        let (next, request) = (&next, &Request::get(path));
+        let send = |mut connection: Connection| {
+            move || {
+                let before_ns = thread_cpu_ns();
+                let mut stream = Stream::default();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let due_ns = start_ns + self.due_ns(number);
+                    if number >= self.count() || now_ns() >= end_ns {
+                        break;
+                    }
+                    sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
+                    let sent_ns = now_ns();
+                    let mut phases = Phases::begin(sent_ns);
+                    let answer = connection.send(request, &mut phases).map_err(failed)?;
+                    if (answer.status, answer.body_bytes) != (200, self.answer_bytes) {
+                        let (status, bytes) = (answer.status, answer.body_bytes);
+                        let instead = self.answer_bytes;
+                        let said = format!("status {status} and {bytes} bytes instead of 200 and {instead}");
+                        return Err(TargetError::WrongAnswer(said));
+                    }
+                    let answered_ns = phases.end_ns(Phase::LastByte).unwrap_or_else(now_ns);
+                    stream.requests_ns.push([due_ns, sent_ns, answered_ns]);
+                }
+                stream.cpu_ns = thread_cpu_ns() - before_ns;
+                Ok(stream)
+            }
+        };
+        let cut = || shared.iter().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
+        let limit = 2 * self.time + GRACE + PATIENCE;
+        let streams = attended(connections.into_iter().map(send).collect(), limit, stop, cut)?;
+        let streams = streams.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(self.asked(&streams, start_ns, end_ns))
+    }
+
+    fn asked(self, streams: &[Stream], start_ns: u64, end_ns: u64) -> Asked {
+        let requests = || streams.iter().flat_map(|stream| &stream.requests_ns);
+        let mut asked = Asked {
+            latencies_ns: requests().map(|[due_ns, _, answered_ns]| answered_ns - due_ns).collect(),
+            late_ns: requests().map(|[due_ns, sent_ns, _]| sent_ns - due_ns).collect(),
+            answered: requests().count() as u64,
+            took_ns: requests().map(|[.., answered_ns]| answered_ns - start_ns).max().unwrap_or(0),
+            cpu_ns: streams.iter().map(|stream| stream.cpu_ns).sum(),
+        };
+        // They are taken in order, so that those which nobody came to are the last.
+        for number in asked.answered..self.count() {
+            let waited_ns = end_ns.saturating_sub(start_ns + self.due_ns(number));
+            asked.latencies_ns.push(waited_ns);
+            asked.late_ns.push(waited_ns);
+        }
+        asked.latencies_ns.sort_unstable();
+        asked.late_ns.sort_unstable();
+        asked
+    }
+}
+
+impl Asked {
+    /// With the CPU time of the server.
+    pub fn push(&self, schedule: Schedule, server_cpu_ns: u64, out: &mut Samples) {
+        // Of some it is only known that they took longer, and by how much they would have been above others is not.
+        let status = if self.answered < schedule.count() { Status::Censored } else { Status::Ok };
+        let metrics = QUANTILES.iter().enumerate().map(|(index, (_, quantile))| (LATENCY + index, *quantile));
+        for (metric, quantile) in metrics {
+            if let Some(value) = at(&self.latencies_ns, quantile) {
+                out.push_with(metric, value as f64, status);
+            }
+        }
+        if let Some(value) = at(&self.late_ns, 0.99) {
+            out.push_with(LATE, value as f64, status);
+        }
+        // The last one is due an interval before the end of its second.
+        let took_ns = self.took_ns.max(schedule.time.as_nanos() as u64).max(1);
+        let answered_per_s = self.answered as f64 * 1e9 / took_ns as f64;
+        out.push(ANSWERED, answered_per_s);
+        let due_per_s = schedule.count() as f64 * 1e9 / schedule.time.as_nanos().max(1) as f64;
+        out.push(OVERLOADED, f64::from(u8::from(answered_per_s < KEPT_UP * due_per_s)));
+        if self.answered > 0 {
+            out.push(REQUEST_CPU, (self.cpu_ns + server_cpu_ns) as f64 / self.answered as f64);
+        }
+    }
+}
+
+/// The quantile of what is in order (nearest rank); none where it would be the longest.
+fn at(sorted: &[u64], quantile: f64) -> Option<u64> {
+    let rank = (sorted.len() as f64 * quantile).ceil() as usize;
+    if rank < sorted.len() { sorted.get(rank.saturating_sub(1)).copied() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn schedule(rate_per_s: u64, time_ms: u64) -> Schedule {
+        Schedule { rate_per_s, time: Duration::from_millis(time_ms), answer_bytes: 1 }
+    }
+
+    /// One answer takes ten milliseconds. Those due meanwhile wait for it, and that is counted as theirs.
+    #[test]
+    fn who_waits_is_counted_from_when_it_was_due() {
+        let schedule = schedule(1_000, 20);
+        assert_eq!((schedule.count(), schedule.due_ns(19)), (20, 19 * MS));
+        let mut free_ns = 0;
+        let requests_ns = (0..20).map(|number| {
+            let due_ns = schedule.due_ns(number);
+            let sent_ns = due_ns.max(free_ns);
+            free_ns = sent_ns + if number == 0 { 10 * MS } else { MS / 10 };
+            [due_ns, sent_ns, free_ns]
+        });
+        let stream = Stream { requests_ns: requests_ns.collect(), cpu_ns: 40 };
+        let asked = schedule.asked(&[stream, Stream::default()], 0, 1_000 * MS);
+        assert_eq!((asked.answered, asked.cpu_ns, asked.took_ns), (20, 40, 19 * MS + MS / 10));
+        // The second is due at 1 ms, sent at 10 ms, and so on: half of them are late by nearly a millisecond and more.
+        assert_eq!(asked.latencies_ns[19], 10 * MS);
+        assert_eq!(asked.latencies_ns[18], 9 * MS + MS / 10);
+        assert_eq!(asked.late_ns[19], 9 * MS);
+        let late = asked.latencies_ns.iter().filter(|latency_ns| **latency_ns > MS / 10).count();
+        assert_eq!(late, 11);
+    }
+
+    #[test]
+    fn what_was_not_answered_is_cut_off_and_not_left_out() {
+        let schedule = schedule(1_000, 100);
+        let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 500 * MS]], cpu_ns: 6 };
+        let asked = schedule.asked(&[stream], 0, 1_000 * MS);
+        assert_eq!((asked.answered, asked.latencies_ns.len()), (2, 100));
+        assert_eq!(asked.latencies_ns[99], 998 * MS, "the third, which is the first without an answer");
+        let mut out = Samples::default();
+        asked.push(schedule, 4, &mut out);
+        let of = |metric| out.iter().find(|sample| sample.metric == metric).map(|sample| (sample.value, sample.status));
+        assert_eq!(of(LATENCY), Some((948e6, Status::Censored)));
+        assert_eq!(of(ANSWERED), Some((4.0, Status::Ok)));
+        assert_eq!(of(OVERLOADED), Some((1.0, Status::Ok)));
+        assert_eq!(of(REQUEST_CPU), Some((5.0, Status::Ok)));
+    }
+
+    #[test]
+    fn quantiles_need_something_beyond_them() {
+        let sorted: Vec<u64> = (1..=100).collect();
+        assert_eq!([0.5, 0.9, 0.99].map(|quantile| at(&sorted, quantile)), [Some(50), Some(90), Some(99)]);
+        assert_eq!([at(&sorted, 0.999), at(&sorted[..99], 0.99), at(&[], 0.5), at(&[1], 0.5)], [None; 4]);
+        assert_eq!(at(&[1, 2], 0.5), Some(1));
+    }
+
+    #[test]
+    fn the_shortest_has_one_and_the_longest_does_not_overflow() {
+        assert_eq!(schedule(1, 1).count(), 1);
+        let longest = schedule(1_000_000, 3_600_000);
+        assert_eq!(longest.due_ns(longest.count()), 3_600_000 * MS);
+    }
+}

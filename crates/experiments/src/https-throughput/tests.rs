@@ -1,0 +1,284 @@
+//! Transfers, end to end.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ascertain_engine::experiment::{Experiment, Level, Status};
+use ascertain_netlab::http::{Misbehaviour, Server};
+use ascertain_sys::clock::process_cpu_ns;
+use ascertain_sys::testing::or_left_out;
+
+use super::super::servers::is_available;
+use super::super::{
+    ANSWERED, CADDY, CIPHERS, CURL, GO, HttpsThroughput, KERNEL_TLS, LATE, LATENCY, NGINX, OVERLOADED, OWN, PLAIN,
+    REQUEST_CPU, TLS,
+};
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
+    let point = HttpsThroughput.spec().default_point().with("mb", 1);
+    let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, level.clone()));
+    Arm { variant: variant.into(), point }
+}
+
+fn between(client: &str, server: &str) -> [(&'static str, Level); 2] {
+    [("client", client.into()), ("server", server.into())]
+}
+
+fn open(arms: &[Arm]) -> Transfers {
+    Transfers::open(arms, &Stop::new().unwrap()).unwrap()
+}
+
+fn measured(transfers: &mut Transfers, arm: ArmId) -> Result<Samples, TargetError> {
+    let mut out = Samples::default();
+    transfers.measure(arm, &Trial { number: 0, seed: 7 }, &mut out).map(|()| out)
+}
+
+fn value(out: &Samples, metric: usize) -> Option<f64> {
+    out.iter().find(|sample| sample.metric == metric).map(|sample| sample.value)
+}
+
+#[test]
+fn each_pair_is_measured_or_says_what_it_needs() {
+    for (client, server) in
+        [OWN, CURL, GO].iter().flat_map(|client| [OWN, NGINX, CADDY, GO].map(|server| (client, server)))
+    {
+        let levels = [&between(client, server)[..], &[("streams", 3.into())]].concat();
+        let arms = [PLAIN, TLS].map(|variant| arm(variant, &levels));
+        if or_left_out(is_available(&arms[0])).is_none() {
+            continue;
+        }
+        let mut transfers = open(&arms);
+        for (index, arm) in arms.iter().enumerate() {
+            transfers.verify(index).unwrap();
+            let facts = transfers.facts(index).unwrap();
+            let cipher = (arm.variant == TLS).then(|| Level::from("TLS_AES_128_GCM_SHA256"));
+            assert_eq!(facts.get("cipher"), cipher.as_ref(), "{arm}");
+            let out = measured(&mut transfers, index).unwrap();
+            let [cpu, throughput, client, server] =
+                [CPU, THROUGHPUT, CLIENT_CPU, SERVER_CPU].map(|metric| value(&out, metric).unwrap());
+            assert!(client > 0.0 && server > 0.0 && throughput > 0.0, "{arm}: {out:?}");
+            assert!((client + server - cpu).abs() < 1e-6 * cpu, "{arm}: {out:?}");
+            assert_eq!(out.iter().count(), 4, "{arm}");
+        }
+    }
+}
+
+#[test]
+fn what_encrypts_is_chosen_and_looked_at() {
+    for client in [OWN, CURL] {
+        for (cipher, name) in CIPHERS {
+            let arm = arm(TLS, &[("cipher", cipher.into()), ("client", client.into())]);
+            if or_left_out(is_available(&arm)).is_none() {
+                continue;
+            }
+            let mut transfers = open(&[arm]);
+            transfers.verify(0).unwrap();
+            assert_eq!(transfers.facts(0).unwrap().get("cipher"), Some(&name.replace("TLS13", "TLS").as_str().into()));
+            for other in [Some("TLS_NULL".to_string()), None] {
+                transfers.targets[0].cipher = other;
+                // curl does not say it each time.
+                let measured = (client == OWN).then(|| measured(&mut transfers, 0).map(drop));
+                for error in [Some(transfers.verify(0)), measured].into_iter().flatten() {
+                    let error = error.unwrap_err().to_string();
+                    assert!(error.contains("was agreed upon instead of") && error.contains("tls1.3: "), "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn arms_that_are_served_alike_have_one_server() {
+    let arms = [arm(PLAIN, &[]), arm(PLAIN, &[("mb", 2.into())]), arm(TLS, &[])];
+    let transfers = open(&arms);
+    let [first, second, other] = [0, 1, 2].map(|index| &transfers.targets[index].serving);
+    assert!(Rc::ptr_eq(first, second) && !Rc::ptr_eq(first, other));
+}
+
+#[test]
+fn what_can_not_be_measured_is_said_to_be_so() {
+    for (variant, levels, says) in [
+        (PLAIN, vec![("rate", 5.into()), ("client", CURL.into())], "`rate` is for our own client"),
+        (TLS, vec![("cipher", CIPHERS[1].0.into()), ("client", GO.into())], "can't be told a cipher"),
+    ] {
+        let why = is_available(&arm(variant, &levels)).unwrap_err().to_string();
+        assert!(why.contains(says), "{why}");
+    }
+    let names = ascertain_netlab::tcp::above().unwrap();
+    let why = is_available(&arm(KERNEL_TLS, &[])).unwrap_err().to_string();
+    let has_tls = names.split(' ').any(|name| name == "tls");
+    assert!(has_tls || why.contains("(os error 2)") && why.contains(&format!("has `{names}`, and not")), "{why}");
+}
+
+#[test]
+fn bad_servers_are_errors_in_time() {
+    let hows = [
+        (Misbehaviour::Closes, ["before there was an answer", "Empty reply", "EOF"]),
+        (Misbehaviour::NotHttp, ["before there was an answer", "HTTP/0.9", "malformed"]),
+        (Misbehaviour::SendsLess, ["in the middle of the answer", "500 bytes remaining", "after 500 bytes"]),
+        (Misbehaviour::Resets, ["broke", "reset", "reset"]),
+        (Misbehaviour::SendsMore, ["500 bytes instead of 200 and 1000000"; 3]),
+    ];
+    for (index, client) in [OWN, CURL, GO].into_iter().enumerate() {
+        let arm = arm(PLAIN, &[("client", client.into())]);
+        if or_left_out(is_available(&arm)).is_none() {
+            continue;
+        }
+        let stop = Stop::new().unwrap();
+        let mut built = None;
+        for (how, says) in hows {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, how).unwrap()]));
+            let mut target = Target::new(&arm, serving, &mut built, &stop).unwrap();
+            let error = target.measure(&stop, &mut Samples::default()).unwrap_err().to_string();
+            assert!(error.contains(says[index]), "{client}, {how:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn others_certificates_are_refused() {
+    let mut transfers = open(&[arm(TLS, &[])]);
+    let Client::Own(offer) = &mut transfers.targets[0].client else { panic!("not ours") };
+    offer.host = "example.com".into();
+    let error = measured(&mut transfers, 0).unwrap_err().to_string();
+    assert!(error.starts_with("own from own, tls1.3: TLS: ") && error.contains("certificate"), "{error}");
+
+    let other = arm(TLS, &between(CURL, OWN));
+    if or_left_out(is_available(&other)).is_some() {
+        let mut transfers = open(&[other]);
+        // Whom it trusts is gone.
+        let Client::Curl(curl) = &transfers.targets[0].client else { panic!("not curl") };
+        std::fs::remove_file(curl.folder().join("certificate.pem")).unwrap();
+        let error = measured(&mut transfers, 0).unwrap_err().to_string();
+        assert!(error.contains("curl: (77)") || error.contains("curl: (60)"), "{error}");
+    }
+}
+
+/// Waits until something is so.
+fn until(mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "it never is");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A terabyte is never through.
+#[test]
+fn it_ends_when_it_is_told_to() {
+    for client in [OWN, CURL, GO] {
+        let arm = arm(PLAIN, &[("client", client.into()), ("mb", 1_000_000.into()), ("streams", 2.into())]);
+        if or_left_out(is_available(&arm)).is_none() {
+            continue;
+        }
+        let mut transfers = open(&[arm]);
+        let (stop, serving) = (transfers.stop.clone(), transfers.targets[0].serving.clone());
+        let Serving::Own(servers) = &*serving else { panic!("not ours") };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                until(|| servers.iter().all(|server| server.served().requests > 0));
+                stop.ask();
+            });
+            assert_eq!(measured(&mut transfers, 0).err(), Some(TargetError::Interrupted), "{client}");
+        });
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_is_an_error_and_leaves_nothing_behind() {
+    let arm = arm(TLS, &[("server", GO.into()), ("mb", 1_000_000.into())]);
+    if or_left_out(is_available(&arm)).is_none() {
+        return;
+    }
+    let mut transfers = open(&[arm]);
+    let Serving::Go(end, _) = &*transfers.targets[0].serving else { panic!("not Go's") };
+    let (pid, busy_ns) = (end.pid(), end.cpu_ns().unwrap() + 100_000_000);
+    let killing = thread::spawn(move || {
+        until(|| process_cpu_ns(pid).unwrap() > busy_ns);
+        assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+    });
+    let error = measured(&mut transfers, 0).unwrap_err().to_string();
+    killing.join().unwrap();
+    assert!(error.starts_with("own from go, tls1.3: the connection broke in the middle of the answer"), "{error}");
+    let folder = transfers._built.as_ref().unwrap().folder().to_owned();
+    assert!(folder.exists());
+    drop(transfers);
+    assert!(!folder.exists() && !Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn a_server_that_is_gone_is_an_error_and_leaves_nothing_behind() {
+    for client in [OWN, CURL, GO] {
+        let arm = arm(PLAIN, &between(client, NGINX));
+        if or_left_out(is_available(&arm)).is_none() {
+            continue;
+        }
+        let mut transfers = open(&[arm]);
+        transfers.verify(0).unwrap();
+        let Serving::Installed(servers) = &*transfers.targets[0].serving else { panic!("not installed") };
+        let (pid, folder) = (servers[0].pid(), servers[0].folder().to_owned());
+        assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+        until(|| std::net::TcpStream::connect(servers[0].address()).is_err());
+        let error = measured(&mut transfers, 0).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{client} from nginx, plain: ")), "{error}");
+        let says = ["refused", "Failed to connect", "couldn't connect", "Could not connect"];
+        assert!(says.iter().any(|says| error.contains(says)), "{error}");
+        drop(transfers);
+        assert!(!folder.exists() && !Path::new(&format!("/proc/{pid}")).exists());
+    }
+}
+
+#[test]
+fn requests_are_asked_at_a_rate() {
+    for (variant, server) in [(PLAIN, OWN), (TLS, OWN), (PLAIN, NGINX), (TLS, CADDY)] {
+        let levels =
+            [("rate", 200.into()), ("measured_ms", 500.into()), ("server", server.into()), ("streams", 2.into())];
+        let arm = arm(variant, &levels);
+        if or_left_out(is_available(&arm)).is_none() {
+            continue;
+        }
+        let mut transfers = open(&[arm]);
+        transfers.verify(0).unwrap();
+        let out = measured(&mut transfers, 0).unwrap();
+        // Of a hundred there is no 99.9th percentile.
+        let metrics: Vec<usize> = out.iter().map(|sample| sample.metric).collect();
+        assert_eq!(metrics, [LATENCY, LATENCY + 1, LATENCY + 2, LATE, ANSWERED, OVERLOADED, REQUEST_CPU], "{out:?}");
+        assert!(out.iter().all(|sample| sample.status == Status::Ok), "{out:?}");
+        assert!(value(&out, LATENCY) <= value(&out, LATENCY + 2) && value(&out, ANSWERED) <= Some(200.0), "{out:?}");
+    }
+}
+
+#[test]
+fn more_requests_than_there_are_answers_to_are_an_overload() {
+    let levels = [("rate", 1_000_000.into()), ("measured_ms", 100.into())];
+    let mut transfers = open(&[arm(PLAIN, &levels)]);
+    let out = measured(&mut transfers, 0).unwrap();
+    assert_eq!(value(&out, OVERLOADED), Some(1.0), "{out:?}");
+    // They wait, from when they were due on, whether they were sent or not: half of them for more than half as long as
+    // it takes to send them all.
+    assert!(value(&out, LATENCY) > Some(50e6) && value(&out, LATE) > Some(50e6), "{out:?}");
+}
+
+#[test]
+fn bad_servers_of_requests_are_errors() {
+    let arm = arm(PLAIN, &[("rate", 100.into())]);
+    let stop = Stop::new().unwrap();
+    for (how, says) in [
+        (Misbehaviour::Closes, "before there was an answer"),
+        (Misbehaviour::SendsLess, "in the middle of the answer"),
+        (Misbehaviour::SendsMore, "500 bytes instead of 200 and 1000"),
+    ] {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, how).unwrap()]));
+        let mut target = Target::new(&arm, serving, &mut None, &stop).unwrap();
+        let error = target.measure(&stop, &mut Samples::default()).unwrap_err().to_string();
+        assert!(error.contains(says), "{how:?}: {error}");
+    }
+}

@@ -1,0 +1,166 @@
+//! Transfers, measured.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
+use ascertain_sys::interrupt::Stop;
+
+use super::clients::{Client, Download, Seen, cipher_of};
+use super::go::Built;
+use super::requests::Schedule;
+use super::servers::{Serving, word};
+use super::{CLIENT_CPU, CPU, SERVER_CPU, THROUGHPUT};
+use crate::links::failed;
+
+struct Transfers {
+    targets: Vec<Target>,
+    stop: Stop,
+    /// What Go's ends are run from.
+    _built: Option<Built>,
+}
+
+struct Target {
+    client: Client,
+    serving: Rc<Serving>,
+    addresses: Vec<SocketAddr>,
+    path: String,
+    bytes_each: u64,
+    cipher: Option<String>,
+    /// Small requests, instead of large transfers.
+    schedule: Option<Schedule>,
+    /// Who asks whom, for errors.
+    between: String,
+}
+
+pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+    Ok(Box::new(Transfers::open(arms, &setup.stop)?))
+}
+
+impl Transfers {
+    /// Arms that are served alike have one server.
+    fn open(arms: &[Arm], stop: &Stop) -> Result<Self, TargetError> {
+        let mut built = None;
+        let mut servers: Vec<(&Arm, Rc<Serving>)> = Vec::new();
+        let mut targets = Vec::new();
+        for arm in arms {
+            let is_alike = |other: &Arm| {
+                other.variant == arm.variant
+                    && ["server", "streams"].iter().all(|factor| other.point.get(factor) == arm.point.get(factor))
+            };
+            let serving = match servers.iter().find(|(other, _)| is_alike(other)) {
+                Some((_, serving)) => serving.clone(),
+                None => Rc::new(Serving::start(arm, &mut built, stop)?),
+            };
+            servers.push((arm, serving.clone()));
+            targets.push(Target::new(arm, serving, &mut built, stop)?);
+        }
+        Ok(Self { targets, stop: stop.clone(), _built: built })
+    }
+}
+
+impl Target {
+    /// The arm's, whoever answers.
+    fn new(arm: &Arm, serving: Rc<Serving>, built: &mut Option<Built>, stop: &Stop) -> Result<Self, TargetError> {
+        let streams = arm.integer("streams")?;
+        let schedule = Schedule::of(arm)?;
+        let bytes_each = match schedule {
+            Some(schedule) => schedule.answer_bytes,
+            None => arm.integer("mb")? * 1_000_000 / streams,
+        };
+        let path = serving.path(bytes_each)?;
+        let client = Client::start(arm, &serving, &path, built, stop)?;
+        let addresses = (0..streams as usize).map(|stream| serving.address(stream)).collect();
+        let between = format!("{} from {}, {}", word(arm, "client"), word(arm, "server"), arm.variant);
+        Ok(Self { client, serving, addresses, path, bytes_each, cipher: cipher_of(arm), schedule, between })
+    }
+
+    /// An error with who it is of, and with what the server says of it.
+    fn told(&self, error: TargetError) -> TargetError {
+        let told = |said: String| format!("{}: {said}{}", self.between, self.serving.said());
+        match error {
+            TargetError::Failed(said) => TargetError::Failed(told(said)),
+            TargetError::WrongAnswer(said) => TargetError::WrongAnswer(told(said)),
+            other => other,
+        }
+    }
+
+    fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<(), TargetError> {
+        if let (Some(schedule), Client::Own(offer)) = (self.schedule, &self.client) {
+            let before_ns = self.serving.cpu_ns()?;
+            let asked = schedule.ask(offer, &self.addresses, &self.path, stop)?;
+            asked.push(schedule, self.serving.cpu_ns()? - before_ns, out);
+            return Ok(());
+        }
+        let (download, server_cpu_ns) = self.download(stop)?;
+        let bytes = self.bytes_each as f64 * self.addresses.len() as f64;
+        let per_gigabyte = |ns: u64| ns as f64 * 1e9 / bytes;
+        out.push(CPU, per_gigabyte(download.cpu_ns + server_cpu_ns));
+        out.push(THROUGHPUT, bytes * 1e9 / download.took_ns.max(1) as f64);
+        out.push(CLIENT_CPU, per_gigabyte(download.cpu_ns));
+        out.push(SERVER_CPU, per_gigabyte(server_cpu_ns));
+        Ok(())
+    }
+
+    /// All of it, and the CPU time of the server. What is not what was asked for, or was agreed upon otherwise, is an
+    /// error.
+    fn download(&mut self, stop: &Stop) -> Result<(Download, u64), TargetError> {
+        let before_ns = self.serving.cpu_ns()?;
+        let download = self.client.download(&self.addresses, &self.path, self.bytes_each, stop)?;
+        let server_cpu_ns = self.serving.cpu_ns()? - before_ns;
+        download.seen.iter().try_for_each(|seen| self.check(seen))?;
+        Ok((download, server_cpu_ns))
+    }
+
+    fn check(&self, seen: &Seen) -> Result<(), TargetError> {
+        if (seen.status, seen.bytes) != (200, self.bytes_each) {
+            let (status, bytes, instead) = (seen.status, seen.bytes, self.bytes_each);
+            let said = format!("status {status} and {bytes} bytes instead of 200 and {instead}");
+            return Err(TargetError::WrongAnswer(said));
+        }
+        if seen.protocol != "HTTP/1.1" {
+            return Err(failed(format!("{} was spoken instead of HTTP/1.1", seen.protocol)));
+        }
+        match &seen.cipher {
+            Some(cipher) => self.check_cipher(Some(cipher)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_cipher(&self, seen: Option<&str>) -> Result<(), TargetError> {
+        let [seen, instead] = [seen, self.cipher.as_deref()].map(|cipher| cipher.unwrap_or("no TLS"));
+        if seen == instead { Ok(()) } else { Err(failed(format!("{seen} was agreed upon instead of {instead}"))) }
+    }
+}
+
+impl Session for Transfers {
+    /// Who does not say what encrypts with each download is asked once.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let target = &mut self.targets[arm];
+        let stop = &self.stop;
+        let mut verify = || {
+            let (download, _) = target.download(stop)?;
+            let seen = download.seen.iter().find_map(|seen| seen.cipher.clone());
+            let seen = if seen.is_some() { seen } else { target.client.cipher()? };
+            target.check_cipher(seen.as_deref())
+        };
+        verify().map_err(|error| target.told(error))
+    }
+
+    fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
+        let congestion = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").map_err(failed)?;
+        let point = Point::default().with("protocol", "HTTP/1.1").with("congestion", congestion.trim());
+        let cipher = &self.targets[arm].cipher;
+        Ok(cipher.iter().fold(point, |point, cipher| point.with("cipher", cipher.as_str())))
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &mut self.targets[arm];
+        target.measure(&self.stop, out).map_err(|error| target.told(error))
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
