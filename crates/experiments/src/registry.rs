@@ -6,6 +6,9 @@ use ascertain_engine::experiment::Experiment;
 #[cfg(feature = "sync")]
 #[path = "barrier/experiment.rs"]
 pub mod barrier;
+#[cfg(feature = "storage")]
+#[path = "cache-race/experiment.rs"]
+pub mod cache_race;
 #[cfg(feature = "numeric")]
 #[path = "cbrt/experiment.rs"]
 pub mod cbrt;
@@ -98,6 +101,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &dns_propagation::DnsPropagation,
         #[cfg(feature = "networks")]
         &dns_load::DnsLoad,
+        #[cfg(feature = "storage")]
+        &cache_race::CacheRace,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]
@@ -106,8 +111,13 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
 }
 
 /// The families, each with the first of its experiments: the registry has the others behind it.
-const FAMILIES: [(&str, &str); 4] =
-    [("Numbers", "sum"), ("Threads", "core-latency"), ("Networks", "first-flight"), ("Chance", "fill-rate")];
+const FAMILIES: [(&str, &str); 5] = [
+    ("Numbers", "sum"),
+    ("Threads", "core-latency"),
+    ("Networks", "first-flight"),
+    ("Storage", "cache-race"),
+    ("Chance", "fill-rate"),
+];
 
 /// The experiments by family: what each is about, and those of it.
 pub fn families() -> Vec<(&'static str, &'static [&'static dyn Experiment])> {

@@ -12,6 +12,7 @@
 //! - [`rseq`]: restartable sequences on a CPU's own data
 //! - [`affinity`]: which CPUs this thread may use
 //! - [`perf`]: what the processor and the kernel count of a command
+//! - [`page_cache`]: what the kernel has in memory of a file (Linux)
 //! - [`fork`]: telling a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes
 //! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
@@ -50,6 +51,8 @@ pub mod namespace;
 pub mod netlink;
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub mod packet;
+#[cfg(target_os = "linux")]
+pub mod page_cache;
 #[cfg(feature = "measuring")]
 pub mod perf;
 #[cfg(all(feature = "daemon", target_os = "linux"))]

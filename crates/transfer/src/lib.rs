@@ -7,6 +7,7 @@ mod local;
 pub mod model;
 mod moving;
 mod names;
+pub mod race;
 mod remote;
 mod store;
 

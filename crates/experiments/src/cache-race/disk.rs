@@ -1,0 +1,110 @@
+//! A folder of objects on a real disk, each of which the kernel has in memory, or has not.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ascertain_engine::experiment::{Arm, Unavailable};
+use ascertain_sys::page_cache::{forget, resident_share};
+
+use super::{COLD, OURS, text};
+
+/// Many more than requests under way, so that two rarely read the same one.
+const FILES: usize = 256;
+/// All of them together, where objects are large.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// A cache. It goes away when dropped.
+pub struct Disk {
+    folder: PathBuf,
+    files: usize,
+    is_cold: bool,
+}
+
+/// The folder that an arm names.
+pub fn folder_of(arm: &Arm) -> PathBuf {
+    match &*text(arm, "folder") {
+        OURS => "/var/tmp".into(),
+        folder => folder.into(),
+    }
+}
+
+impl Disk {
+    /// So many objects with this content.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn new(arm: &Arm, content: &[u8]) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = folder_of(arm).join(format!("ascertain-cache-{}-{number}", std::process::id()));
+        fs::create_dir(&folder)?;
+        let files = FILES.min((MOST_BYTES / content.len().max(1) as u64).max(1) as usize);
+        let disk = Self { folder, files, is_cold: text(arm, "page_cache") == COLD };
+        for index in 0..files {
+            let path = disk.path(index);
+            fs::write(&path, content)?;
+            if disk.is_cold {
+                // What is not on the disk yet can't be forgotten.
+                File::open(&path)?.sync_all()?;
+            }
+        }
+        Ok(disk)
+    }
+
+    fn path(&self, index: usize) -> PathBuf {
+        self.folder.join((index % self.files).to_string())
+    }
+
+    /// An object is about to be read, cold or warm: where it is, and the share of it that is in memory.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn prepare(&self, index: usize) -> io::Result<(PathBuf, f64)> {
+        let path = self.path(index);
+        let file = File::open(&path)?;
+        if self.is_cold {
+            forget(&file)?;
+        } else if resident_share(&file)? < 1.0 {
+            fs::read(&path)?;
+        }
+        let resident = resident_share(&file)?;
+        Ok((path, resident))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether a folder's file system forgets what was read, which cold reads need: a file is made to see that, once.
+pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
+    static TRIED: Mutex<Vec<(PathBuf, Result<(), String>)>> = Mutex::new(Vec::new());
+    let folder = folder_of(arm);
+    if text(arm, "page_cache") != COLD {
+        return Ok(());
+    }
+    let mut tried = TRIED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let before = tried.iter().find(|(of, _)| *of == folder).map(|(_, before)| before.clone());
+    let seen = before.unwrap_or_else(|| {
+        let seen = forgets(arm, &folder);
+        tried.push((folder, seen.clone()));
+        seen
+    });
+    seen.map_err(Unavailable::other)
+}
+
+fn forgets(arm: &Arm, folder: &Path) -> Result<(), String> {
+    let named = |error: io::Error| format!("{}: {error}", folder.display());
+    let disk = Disk::new(arm, &[7; 1 << 16]).map_err(named)?;
+    let shares = (0..4).map(|index| Ok(disk.prepare(index)?.1)).collect::<io::Result<Vec<_>>>().map_err(named)?;
+    // Another process may look at new files.
+    if shares.contains(&0.0) {
+        return Ok(());
+    }
+    Err(format!("{} keeps files in memory that it is asked to forget: name another folder", folder.display()))
+}

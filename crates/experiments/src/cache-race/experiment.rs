@@ -1,0 +1,155 @@
+//! A disk cache before a server: what is gained by asking the server too where the disk is slow, and what that costs.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
+
+#[cfg(target_os = "linux")]
+mod disk;
+#[cfg(target_os = "linux")]
+mod live;
+#[cfg(target_os = "linux")]
+mod origin;
+#[cfg(target_os = "linux")]
+mod races;
+mod traces;
+
+use std::sync::LazyLock;
+
+use ascertain_engine::experiment::{
+    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+};
+use ascertain_engine::unit::Unit;
+use ascertain_sys::machine::Machine;
+
+#[cfg(not(target_os = "linux"))]
+use crate::links::elsewhere::{is_available, open};
+use crate::links::{self, OURS};
+#[cfg(target_os = "linux")]
+use races::{is_available, open};
+
+/// A cache before an origin, and the origin asked too.
+pub struct CacheRace;
+
+const NEVER: &str = "never";
+const ALWAYS: &str = "always";
+const AFTER: &str = "after";
+const PERCENTILE: &str = "percentile";
+const THROTTLED: &str = "throttled";
+
+/// Levels of `trace` that are no files.
+const LIVE: &str = "live";
+const FIREFOX: &str = "firefox";
+const STALLS: &str = "stalls";
+
+const COLD: &str = "cold";
+const WARM: &str = "warm";
+
+const SERVERS: [&str; 3] = ["own", "nginx", "caddy"];
+
+const TIME: usize = 0;
+const RACED: usize = 1;
+const NETWORK_WON: usize = 2;
+const EXTRA: usize = 3;
+const WITHHELD: usize = 4;
+const GAIN: usize = 5;
+const RESIDENT: usize = 6;
+const LATE: usize = 7;
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    id: "cache-race".into(),
+    title: "A cache that is at times slow: the origin asked too, by policy, live and on recorded requests".into(),
+    readme: include_str!("README.md").into(),
+    variants: vec![
+        (NEVER, "the origin is asked when the cache has failed").into(),
+        (ALWAYS, "both are asked at once").into(),
+        (AFTER, "the origin is asked too after `delay_us`").into(),
+        (PERCENTILE, "the origin is asked too when the cache takes longer than `percentile` did, within the budget")
+            .into(),
+        (THROTTLED, "no race; no more than `at_once` requests read the cache").into(),
+    ],
+    factors: factors(),
+    metrics: metrics(),
+    plots: vec![Plot::Sweep { metric: "time".into(), factor: "quantile_permille".into(), footprints: Vec::new() }],
+});
+
+fn factors() -> Vec<Factor> {
+    let integer =
+        |name, about, default: u64, min, max| Factor::new(name, about, default, Accepts::Integers { min, max });
+    let one_of = |name, about, levels: &[&str]| {
+        Factor::new(name, about, levels[0], Accepts::OneOf(levels.iter().map(|level| (*level).into()).collect()))
+    };
+    vec![
+        Factor::new(
+            "trace",
+            "live is a disk and a link; firefox and stalls are made up, see `explain`; else a file of recorded times",
+            LIVE,
+            Accepts::Anything,
+        ),
+        integer("quantile_permille", "the quantile of a trial's requests that `time` is", 990, 1, 999),
+        integer("delay_us", "`after`: when the origin is asked too", 2_000, 0, 60_000_000),
+        integer("percentile", "`percentile`: of how many requests in a hundred the cache is waited for", 95, 1, 99),
+        integer("budget_permille", "`percentile`: of a thousand requests so many may be asked in vain", 50, 0, 1_000),
+        integer("at_once", "`throttled`: how many may read the cache", 4, 1, 1_000),
+        integer("requests", "live: in a trial", 300, 1, 1_000_000),
+        integer("concurrency", "live: how many are under way", 32, 1, 1_000),
+        integer("bytes", "live: of each object", 65_536, 1, 1 << 30),
+        one_of("page_cache", "live: whether the kernel has the cache's files in memory", &[COLD, WARM]),
+        Factor::new("folder", "live: where they are; none is /var/tmp", OURS, Accepts::Anything),
+        integer("rtt_ms", "live: the round trip of the link to the server", 20, 1, 10_000),
+        one_of("server", "live: who answers there", &SERVERS),
+        Factor::new(
+            "record",
+            "live, `never`: a file that both sides' times of each request are added to",
+            OURS,
+            Accepts::Anything,
+        ),
+    ]
+}
+
+fn metrics() -> Vec<Metric> {
+    let share = |name, about, better| Metric::new(name, about, Unit::One, better);
+    [
+        Metric::time("time", "of a trial's requests, at the quantile"),
+        share("raced", "share of requests for which the origin was asked while the cache might answer", Better::Lower),
+        share("network_won", "share of those that the origin answered first; 0 of none", Better::Higher),
+        share("extra", "share of requests for which the origin was asked in vain, as far as is known", Better::Lower),
+        share("withheld", "share of requests that were late, and had no budget left", Better::Lower),
+        share("gain", "of a trace: how much of what always racing gains at the quantile", Better::Higher),
+        share("resident", "share of the files' pages that were in memory when they were asked for", Better::Lower),
+    ]
+    .into_iter()
+    .chain(links::metrics())
+    .collect()
+}
+
+fn text<'a>(arm: &'a Arm, factor: &str) -> std::borrow::Cow<'a, str> {
+    match arm.point.get(factor) {
+        Some(Level::Text(text)) => text.as_str().into(),
+        Some(level) => level.to_string().into(),
+        None => "".into(),
+    }
+}
+
+impl Experiment for CacheRace {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    /// Each policy on the disk, and the quantiles of those that can be replayed.
+    fn table_arms(&self) -> Vec<Arm> {
+        let point = SPEC.default_point();
+        let arm = |variant: &str, point| Arm { variant: variant.into(), point };
+        let live = SPEC.variants.iter().map(|variant| arm(&variant.name, point.clone()));
+        let replayed = [500_u64, 900, 990, 999].into_iter().flat_map(|quantile| {
+            let point = point.clone().with("trace", STALLS).with("quantile_permille", quantile);
+            [NEVER, ALWAYS, AFTER, PERCENTILE].map(|variant| arm(variant, point.clone()))
+        });
+        live.chain(replayed).collect()
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        is_available(arm)
+    }
+
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        open(arms, setup)
+    }
+}

@@ -1,0 +1,200 @@
+//! Races that are replayed, and races on the disk and through a link, end to end.
+
+use std::fs;
+
+use ascertain_engine::experiment::{Experiment, Level};
+use ascertain_netlab::http::{Misbehaviour, Server};
+use ascertain_sys::testing::or_left_out;
+use ascertain_transfer::race::Side;
+
+use super::super::origin::{Origin, Serving};
+use super::super::{CacheRace, RESIDENT, SERVERS, WARM};
+use super::*;
+
+const POLICIES: [&str; 5] = [NEVER, ALWAYS, AFTER, PERCENTILE, THROTTLED];
+
+fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
+    let few: [(&str, Level); 4] =
+        [("rtt_ms", 2.into()), ("requests", 40.into()), ("concurrency", 4.into()), ("bytes", 20_000.into())];
+    let point = CacheRace.spec().default_point();
+    let point = few.iter().chain(levels).fold(point, |point, (factor, level)| point.with(factor, level.clone()));
+    Arm { variant: variant.into(), point }
+}
+
+fn measure(arm: Arm, seed: u64) -> Result<[Option<f64>; 9], TargetError> {
+    let mut races = Races::open(&[arm], &Setup::default())?;
+    let mut out = Samples::default();
+    races.verify(0)?;
+    races.measure(0, &Trial { number: 0, seed }, &mut out)?;
+    let mut seen = [None; 9];
+    out.iter().for_each(|sample| seen[sample.metric] = Some(sample.value));
+    Ok(seen)
+}
+
+/// 5,574 requests of which 951 race, and the network wins 13.
+#[test]
+fn the_made_up_requests_have_the_sources_counts() {
+    let Replayed { counts, .. } = replay(Policy::After(Duration::from_millis(2)), &traces::firefox()).unwrap();
+    let [requests, cache_won, network_won] = traces::FIREFOX.map(|count| count as u64);
+    assert_eq!((counts.requests, counts.cache_won, counts.network_won), (requests, cache_won, network_won));
+    assert_eq!(counts.raced, 951);
+}
+
+/// Policies are compared on the same requests: by what nobody, and by what everybody gains.
+#[test]
+fn replays_of_a_trial_have_the_same_requests() {
+    let seen = |variant, trace, seed| {
+        let seen = measure(arm(variant, &[("trace", Level::from(trace))]), seed).unwrap();
+        assert!(seen[RESIDENT].is_none(), "there is no disk in it");
+        [TIME, RACED, EXTRA, GAIN].map(|metric| seen[metric])
+    };
+    for seed in 0..3 {
+        let [never, always] = [NEVER, ALWAYS].map(|variant| seen(variant, STALLS, seed));
+        assert_eq!(never[1..], [Some(0.0), Some(0.0), Some(0.0)]);
+        assert_eq!(always[1..], [Some(1.0), Some(1.0), Some(1.0)]);
+        assert_eq!(seen(PERCENTILE, STALLS, seed), seen(PERCENTILE, STALLS, seed));
+        assert_ne!(seen(NEVER, STALLS, seed), seen(NEVER, STALLS, seed + 1));
+        let [time, _, extra, gain] = seen(PERCENTILE, STALLS, seed);
+        assert!(always[0] <= time && time <= never[0] && gain > Some(0.5) && extra <= Some(0.05), "{seed}: {gain:?}");
+        // 17 % race, and the network wins one in seventy: at p99 there is nothing to gain.
+        let [_, raced, _, gain] = seen(AFTER, FIREFOX, seed);
+        assert!((0.14..0.2).contains(&raced.unwrap()) && gain.is_none(), "{raced:?}");
+    }
+}
+
+#[test]
+fn each_policy_is_measured_on_the_disk_and_with_each_server() {
+    let mut cases = Vec::new();
+    cases.extend(POLICIES.map(|variant| (variant, "own", "cold")));
+    cases.extend(POLICIES.map(|variant| (variant, "own", WARM)));
+    cases.extend(SERVERS.map(|server| (ALWAYS, server, "cold")));
+    for (variant, server, page_cache) in cases {
+        let arm = arm(variant, &[("server", server.into()), ("page_cache", page_cache.into())]);
+        if or_left_out(is_available(&arm)).is_none() {
+            continue;
+        }
+        let seen = measure(arm, 0).unwrap();
+        let named = format!("{variant} {server} {page_cache}: {seen:?}");
+        assert!(seen[TIME] > Some(0.0) && seen[GAIN].is_none() && seen[8].is_some(), "{named}");
+        // What somebody else reads of our files meanwhile is little.
+        let resident = seen[RESIDENT].unwrap();
+        assert!(if page_cache == WARM { resident > 0.9 } else { resident < 0.1 }, "{named}");
+        match variant {
+            ALWAYS if page_cache == WARM => assert!(seen[RACED] <= Some(1.0), "{named}"),
+            ALWAYS => assert!(seen[RACED] > Some(0.5), "{named}"),
+            NEVER | THROTTLED => assert_eq!(seen[RACED], Some(0.0), "{named}"),
+            _ => assert!(seen[EXTRA] <= seen[RACED], "{named}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_recorded_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    let path_level = || Level::from(path.to_str().unwrap());
+    let recording = arm(NEVER, &[("record", path_level())]);
+    if or_left_out(is_available(&recording)).is_none() {
+        return;
+    }
+    for trials in [1, 2] {
+        measure(recording.clone(), 0).unwrap();
+        let times = traces::read(&path).unwrap();
+        assert_eq!(times.len(), trials * 40);
+        assert!(times.iter().all(|times| times.cache > Duration::ZERO && times.origin >= Duration::from_millis(2)));
+    }
+    let seen = measure(arm(ALWAYS, &[("trace", path_level())]), 0).unwrap();
+    assert!(seen[TIME] > Some(0.0) && seen[RACED] == Some(1.0), "{seen:?}");
+}
+
+#[test]
+fn files_that_are_no_traces_say_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    for (text, says) in [
+        ("", "first line"),
+        ("a,b\n1,2\n", "first line"),
+        ("cache_ns,origin_ns\n", "no requests"),
+        ("cache_ns,origin_ns\n1,2\n3\n", "line 3"),
+        ("cache_ns,origin_ns\n1,2,3\n", "line 2"),
+        ("cache_ns,origin_ns\n1,-2\n", "line 2"),
+        ("cache_ns,origin_ns\n1,2\n\n", "line 3"),
+        ("cache_ns,origin_ns\n18446744073709551616,2\n", "line 2"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = measure(arm(NEVER, &[("trace", path.to_str().unwrap().into())]), 0).unwrap_err().to_string();
+        assert!(error.contains(says) && error.contains("trace.csv"), "{text:?}: {error}");
+    }
+    let missing = measure(arm(NEVER, &[("trace", "/nowhere/at all".into())]), 0).unwrap_err().to_string();
+    assert!(missing.contains("/nowhere/at all"), "{missing}");
+    fs::write(&path, "cache_ns,origin_ns\r\n18446744073709551615,18446744073709551615\r\n").unwrap();
+    let longest = measure(arm(PERCENTILE, &[("trace", path.to_str().unwrap().into())]), 0).unwrap();
+    assert_eq!(longest[TIME], Some(u64::MAX as f64));
+}
+
+#[test]
+fn what_cannot_be_is_unavailable_and_says_why() {
+    let says = |variant, levels: &[(&str, Level)], why: &str| {
+        let error = is_available(&arm(variant, levels)).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    };
+    says(THROTTLED, &[("trace", STALLS.into())], "less to do at once");
+    says(NEVER, &[("trace", STALLS.into()), ("record", "x".into())], "not recorded");
+    says(ALWAYS, &[("record", "x".into())], "only `never`");
+    says(NEVER, &[("folder", "/nowhere".into())], "/nowhere");
+    // A file system in memory.
+    let in_memory = "/dev/shm";
+    let is_there = fs::metadata(in_memory).map_err(|error| format!("{in_memory}: {error}"));
+    if or_left_out(is_there).is_some() {
+        says(NEVER, &[("folder", in_memory.into())], "keeps files in memory");
+        assert!(fs::read_dir(in_memory).unwrap().all(|file| {
+            !file.unwrap().file_name().to_string_lossy().contains(&format!("cache-{}", std::process::id()))
+        }));
+    }
+}
+
+/// The origin is down, slow or mad while the cache answers; the cache has nothing, or something else, while the origin
+/// answers; and both fail.
+#[test]
+fn one_side_is_enough_and_both_are_told_of() {
+    let arm = arm(ALWAYS, &[]);
+    if or_left_out(is_available(&arm)).is_none() {
+        return;
+    }
+    let mut races = Races::open(&[arm], &Setup::default()).unwrap();
+    let Target::Live(live) = races.targets.remove(0) else { panic!("it is live") };
+    let mut live = Rc::into_inner(live).unwrap();
+    let path = live.disk.prepare(3).unwrap().0;
+    let right = fs::read(&path).unwrap();
+    let won =
+        |live: &Live| within(&races.place, live.request(3)).map(|seen| seen.side).map_err(|error| error.to_string());
+
+    let failed = |live: &Live| live.racer.counts().cache_failed;
+    fs::write(&path, vec![b'?'; right.len()]).unwrap();
+    assert_eq!((won(&live), failed(&live)), (Ok(Side::Origin), 1), "a cache that lies");
+    fs::remove_file(&path).unwrap();
+    let gone = won(&live).unwrap_err();
+    assert!(gone.contains("No such file"), "the file is looked at before: {gone}");
+
+    let far = live.link.far();
+    let hows = [
+        (Misbehaviour::Closes, "end of file"),
+        (Misbehaviour::NotHttp, "end of file"),
+        (Misbehaviour::SendsLess, "early eof"),
+        (Misbehaviour::Resets, "reset"),
+        (Misbehaviour::SendsMore, "checksum"),
+    ];
+    for (port, (how, says)) in (1..).zip(hows) {
+        let listener = far.listen((far.address(), port)).unwrap();
+        let server = Server::misbehaving(listener, how).unwrap();
+        let address = server.address();
+        live.origin = Rc::new(Origin::of(Serving::Own { _server: server }, live.link.clone(), address, "/".into(), 2));
+        fs::write(&path, &right).unwrap();
+        fs::File::open(&path).unwrap().sync_all().unwrap();
+        assert_eq!(won(&live), Ok(Side::Cache), "{how:?}");
+        fs::write(&path, b"lies").unwrap();
+        let both = won(&live).unwrap_err();
+        assert!(both.contains(says) || both.contains("longer"), "{how:?}: {both}");
+        assert!(both.contains("neither the cache (its checksum"), "{how:?}: {both}");
+    }
+}

@@ -1,0 +1,46 @@
+//! A folder as the cache of what an HTTP server has: `cargo run -p ascertain-transfer --example cached -- URL FOLDER`.
+//! Without arguments the server is one of ours, and the folder goes away at the end.
+#![allow(clippy::print_stdout)]
+
+use std::net::TcpListener;
+
+use ascertain_netlab::http::Server;
+use ascertain_transfer::race::{Policy, Racer, Won, checked};
+use ascertain_transfer::{Attempt, Block, Failure, Kind, Local, Options, PutOptions, Store, crc64, open};
+
+const TIMES: usize = 200;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let server = Server::start(TcpListener::bind("127.0.0.1:0")?, None)?;
+    let temporary = tempfile::tempdir()?;
+    let url = arguments.next().unwrap_or_else(|| format!("http://{}/bytes/100000", server.address()));
+    let folder = arguments.next().map_or_else(|| temporary.path().to_path_buf(), Into::into);
+    let (origin, cache) = (open(&url, &Options::default())?, Local::new(folder));
+
+    // What is kept beside the cache: of how many bytes the object is, and their checksum.
+    let seen = &mut Attempt::default();
+    let meta = origin.store.head(&origin.name, seen).await?.ok_or("the server has no such thing")?;
+    let bytes = origin.store.get(&meta, 0..meta.bytes, seen).await?;
+    let sum = crc64(&bytes);
+    cache.put("object", Block { crc64: sum, bytes }, &PutOptions::default(), seen).await?;
+
+    // One for all requests: nineteen of twenty wait for the disk alone, and no more than one in twenty is asked twice.
+    let racer = Racer::new(Policy::Percentile { quantile: 0.95, budget: 0.05 })?;
+    for _ in 0..TIMES {
+        let from_cache = async {
+            let seen = &mut Attempt::default();
+            let missing = || Failure { kind: Kind::Missing, said: "it is not in the cache".into() };
+            let kept = cache.head("object", seen).await?.ok_or_else(missing)?;
+            cache.get(&kept, 0..kept.bytes, seen).await
+        };
+        let from_origin = async { origin.store.get(&meta, 0..meta.bytes, &mut Attempt::default()).await };
+        // A folder may have been changed by anybody: what has another checksum is fetched instead.
+        let Won { value, side, .. } = racer.race(checked(from_cache, sum, |bytes| crc64(bytes)), from_origin).await?;
+        assert_eq!(value.len() as u64, meta.bytes, "by the {side:?}");
+    }
+    println!("{:#?}", racer.counts());
+    println!("a request would race after {:?}", racer.delay());
+    Ok(())
+}
