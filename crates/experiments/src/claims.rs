@@ -30,6 +30,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "link-throughput",
     "networks": "emulated-links",
     "networks": "dns-propagation",
+    "storage": "moving-files",
 };
 
 /// The shipped claims, resolved.

@@ -54,6 +54,9 @@ pub mod reshuffle;
 #[cfg(feature = "numeric")]
 #[path = "sum/experiment.rs"]
 pub mod sum;
+#[cfg(feature = "storage")]
+#[path = "transfer/experiment.rs"]
+pub mod transfer;
 
 /// Every experiment that ships, those of a family together.
 pub fn registry() -> &'static [&'static dyn Experiment] {
@@ -88,6 +91,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &link_truth::LinkTruth,
         #[cfg(feature = "networks")]
         &dns_propagation::DnsPropagation,
+        #[cfg(feature = "storage")]
+        &transfer::Transfer,
         #[cfg(feature = "chance")]
         &fill_rate::FillRate,
         #[cfg(feature = "chance")]
@@ -96,8 +101,13 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
 }
 
 /// The families, each with the first of its experiments: the registry has the others behind it.
-const FAMILIES: [(&str, &str); 4] =
-    [("Numbers", "sum"), ("Threads", "core-latency"), ("Networks", "first-flight"), ("Chance", "fill-rate")];
+const FAMILIES: [(&str, &str); 5] = [
+    ("Numbers", "sum"),
+    ("Threads", "core-latency"),
+    ("Networks", "first-flight"),
+    ("Storage", "transfer"),
+    ("Chance", "fill-rate"),
+];
 
 /// The experiments by family: what each is about, and those of it.
 pub fn families() -> Vec<(&'static str, &'static [&'static dyn Experiment])> {

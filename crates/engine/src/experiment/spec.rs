@@ -241,6 +241,14 @@ pub enum Accepts {
     OneOf(Vec<Level>),
     /// Anything: parameters of a command.
     Anything,
+    /// This word, or an address that begins like one of these. Levels are written down: an address in which a user or a
+    /// signature could stand is refused.
+    Address {
+        /// What stands for none.
+        none: String,
+        /// As `s3://`.
+        schemes: Vec<String>,
+    },
 }
 
 impl Accepts {
@@ -250,6 +258,11 @@ impl Accepts {
             Accepts::Integers { min, max } => level.integer().is_some_and(|value| (*min..=*max).contains(&value)),
             Accepts::OneOf(levels) => levels.contains(level),
             Accepts::Anything => true,
+            Accepts::Address { none, schemes } => {
+                let text = level.to_string();
+                let is_one = schemes.iter().any(|scheme| text.starts_with(scheme.as_str()));
+                text == *none || is_one && !text.contains(['@', '?', '#'])
+            }
         }
     }
 }
@@ -261,6 +274,9 @@ impl fmt::Display for Accepts {
             Accepts::Integers { min, max } => write!(f, "whole numbers from {min} to {max}"),
             Accepts::OneOf(levels) => f.write_str(&levels.iter().map(Level::to_string).collect::<Vec<_>>().join(", ")),
             Accepts::Anything => f.write_str("whole numbers and strings"),
+            Accepts::Address { none, schemes } => {
+                write!(f, "{none}, or what begins with {}, without a user or a signature", schemes.join(" or "))
+            }
         }
     }
 }

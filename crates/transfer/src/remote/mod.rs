@@ -16,4 +16,4 @@ mod s3;
 mod site;
 
 pub use environment::Environment;
-pub use open::{Options, open};
+pub use open::{Options, Sockets, open};
