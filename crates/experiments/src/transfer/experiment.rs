@@ -23,7 +23,10 @@ use ascertain_sys::machine::Machine;
 use crate::links::elsewhere::{is_available, open};
 use crate::links::{self, OURS};
 #[cfg(target_os = "linux")]
-use {moves::open, places::is_available};
+use {
+    moves::open,
+    places::{is_available, scaled},
+};
 
 /// Moving a file into a store.
 pub struct Transfer;
@@ -47,9 +50,9 @@ const OFF: usize = 6;
 const PROBED: usize = 7;
 const LATE: usize = 8;
 
-/// What a table has where nobody asks for others: the least, the middle and the greatest take 1.5 s as one stream.
-const TABLE_SIZES: [u64; 3] = [64_000, 500_000, 2_000_000];
-const TABLE_BLOCKS: [u64; 3] = [64_000, 256_000, 1_000_000];
+/// What a table has where nobody asks for others; the claims are about these.
+const TABLE_SIZES: [u64; 3] = [500_000, 5_000_000, 20_000_000];
+const TABLE_BLOCKS: [u64; 3] = [256_000, 1_000_000, 4_000_000];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "transfer".into(),
@@ -78,10 +81,17 @@ fn factors() -> Vec<Factor> {
         |name, about, default: u64, min, max| Factor::new(name, about, default, Accepts::Integers { min, max });
     let schemes = SCHEMES.map(String::from).to_vec();
     vec![
-        integer("size", "of the file [B]", 2_000_000, 0, 1 << 40),
+        integer("size", "of the file [B]", 20_000_000, 0, 1 << 40),
         integer("block", "the blocks' size [B]", 1_000_000, 1, 1 << 40),
-        integer("connections", "as many blocks are under way at once", 16, 1, 256),
-        integer("rtt_us", "the round trip of the link to the store", 50_000, 0, 10_000_000),
+        integer("connections", "as many blocks are under way at once", 32, 1, 256),
+        integer(
+            "scale",
+            "through it files, blocks and the round trip are smaller by this factor, and so are times; 1 takes its time",
+            20,
+            1,
+            1_000,
+        ),
+        integer("rtt_ms", "the round trip of the link to our store", 50, 0, 10_000),
         integer("rate_kb_s", "how fast each connection is, in 1000 bytes a second; 0 has no limit", 2_000, 0, 10_000_000),
         integer("sum_mbit_s", "how fast all of them are together; 0 has no limit", 0, 0, 100_000),
         integer("loss_percent", "of the segments, each way", 0, 0, 50),
@@ -145,7 +155,7 @@ impl Experiment for Transfer {
 
     /// What is sent at once, and what our store has of it and gives back to be compared.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
-        let sizes = arms.iter().filter_map(|arm| arm.integer("size").ok());
+        let sizes = arms.iter().filter_map(|arm| scaled(arm, "size").ok());
         sizes.max().unwrap_or(0).saturating_mul(3)
     }
 

@@ -15,7 +15,7 @@ use ascertain_transfer::{
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
-use super::places::{Place, place_of};
+use super::places::{Place, place_of, scaled};
 use super::source::Source;
 use super::{BLOCK, BLOCKS, CONNECTIONS, EXPECTED, LATE, MODEL, OFF, PROBED, RATE, REQUESTS, TIME, blocks};
 use crate::links::{failed, watched};
@@ -58,6 +58,16 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
     Ok(Box::new(Moves::open(arms, setup)?))
 }
 
+fn way_of(arm: &Arm) -> Result<Way, TargetError> {
+    Ok(match arm.variant.as_str() {
+        BLOCKS => {
+            Way::Blocks { block_bytes: scaled(arm, "block")?, connections: arm.integer("connections")? as usize }
+        }
+        MODEL => Way::Model,
+        _ => Way::OneStream,
+    })
+}
+
 impl Moves {
     /// Arms share what they can: places, and files of one size.
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
@@ -70,20 +80,13 @@ impl Moves {
                 None => Rc::new(Place::of(arm)?),
             };
             places.insert(key, place.clone());
-            let bytes = arm.integer("size")?;
+            let bytes = scaled(arm, "size")?;
             let source = match sources.get(&bytes) {
                 Some(source) => Arc::clone(source),
                 None => Arc::new(Source::new(bytes, setup.seed).map_err(failed)?),
             };
             sources.insert(bytes, source.clone());
-            let way = match arm.variant.as_str() {
-                BLOCKS => Way::Blocks {
-                    block_bytes: arm.integer("block")?,
-                    connections: arm.integer("connections")? as usize,
-                },
-                MODEL => Way::Model,
-                _ => Way::OneStream,
-            };
+            let way = way_of(arm)?;
             let name = format!("ascertain-{:016x}", rand::random::<u64>());
             targets.push(Target { place, source, way, name });
         }
@@ -91,28 +94,33 @@ impl Moves {
         Ok(Self { targets, runtime, stop: setup.stop.clone(), seed: setup.seed })
     }
 
-    /// Moves the file, looks at what came of it, and takes it away again, whatever happens.
+    /// Moves the file, and looks at what came of it. From a store that is not ours it is taken away again, whatever
+    /// happens.
     fn moved(&self, target: &Target, reads_back: bool) -> Result<Seen, TargetError> {
         let found = || target.place.open(&target.name).map_err(failed);
-        let (moving, after) = (found()?, found()?);
-        let (after, name): (Arc<dyn Store>, String) = (after.store.into(), after.name);
+        let to = found()?;
+        let after: Option<(Arc<dyn Store>, String)> = match target.place.store {
+            Some(_) => None,
+            None => Some(found().map(|found| (found.store.into(), found.name))?),
+        };
         self.runtime.block_on(async {
             let began = Instant::now();
-            let moved = target.put(moving, &self.stop, self.seed).await;
+            let moved = target.put(to, &self.stop, self.seed).await;
             let elapsed = began.elapsed();
-            let seen = match moved {
-                Ok((requests, plan)) => {
-                    let same = target.compare(&*after, &name, reads_back).await;
-                    same.map(|()| Seen { elapsed, requests, plan })
-                }
-                Err(error) => Err(error),
+            let seen = moved.map(|(requests, plan)| Seen { elapsed, requests, plan });
+            let Some((store, name)) = after else {
+                return seen.and_then(|seen| target.compare().map(|()| seen));
+            };
+            let seen = match seen {
+                Ok(seen) => target.compare_elsewhere(&*store, &name, reads_back).await.map(|()| seen),
+                error => error,
             };
             if seen.is_err() {
                 // What Azure has of an object's blocks is forgotten when that is written.
                 let empty = Block { bytes: Default::default(), crc64: crc64(&[]) };
-                let _ = after.put(&name, empty, &PutOptions::default(), &mut Attempt::default()).await;
+                let _ = store.put(&name, empty, &PutOptions::default(), &mut Attempt::default()).await;
             }
-            let removed = after.remove(&name, &mut Attempt::default()).await;
+            let removed = store.remove(&name, &mut Attempt::default()).await;
             let seen = seen?;
             removed.map(|()| seen).map_err(failed)
         })
@@ -158,32 +166,35 @@ impl Target {
         }
     }
 
-    /// Whether what the store has is what was sent: bytes of ours; of others what they say of it, or what is read back.
-    async fn compare(&self, store: &dyn Store, name: &str, reads_back: bool) -> Result<(), TargetError> {
-        let Source { bytes, crc64: sum, .. } = *self.source;
-        let wrong = |what: &str| Err(TargetError::WrongAnswer(format!("{what} is not what was sent")));
-        if self.place.store.is_some() {
-            let is_same = self.place.object(name).is_some_and(|object| crc64(&object) == sum);
-            return if is_same { Ok(()) } else { wrong("what our store has") };
-        }
-        let mut seen = Attempt::default();
-        let Some(meta) = store.head(name, &mut seen).await.map_err(failed)? else { return wrong("nothing") };
-        if meta.bytes != bytes || meta.crc64.is_some_and(|said| said != sum) {
-            return wrong("what the store says that it has");
-        }
-        if reads_back {
-            let mut sums = Vec::new();
-            for from in (0..bytes).step_by(PIECE_BYTES as usize) {
-                let range = from..bytes.min(from + PIECE_BYTES);
-                let piece = store.get(&meta, range, &mut seen).await.map_err(failed)?;
-                sums.push((piece.len() as u64, crc64(&piece)));
-            }
-            if crc64_of_blocks(sums) != sum {
-                return wrong("what was read back");
-            }
-        }
-        Ok(())
+    /// Whether what our store has is what was sent.
+    fn compare(&self) -> Result<(), TargetError> {
+        let is_same = self.place.object(&self.name).is_some_and(|object| crc64(&object) == self.source.crc64);
+        if is_same { Ok(()) } else { Err(wrong("what our store has")) }
     }
+
+    /// The same of another one, by what it says, or by what it gives back.
+    async fn compare_elsewhere(&self, store: &dyn Store, name: &str, reads_back: bool) -> Result<(), TargetError> {
+        let Source { bytes, crc64: sum, .. } = *self.source;
+        let mut seen = Attempt::default();
+        let meta = store.head(name, &mut seen).await.map_err(failed)?.ok_or_else(|| wrong("nothing"))?;
+        if meta.bytes != bytes || meta.crc64.is_some_and(|said| said != sum) {
+            return Err(wrong("what the store says that it has"));
+        }
+        if !reads_back {
+            return Ok(());
+        }
+        let mut sums = Vec::new();
+        for from in (0..bytes).step_by(PIECE_BYTES as usize) {
+            let range = from..bytes.min(from + PIECE_BYTES);
+            let piece = store.get(&meta, range, &mut seen).await.map_err(failed)?;
+            sums.push((piece.len() as u64, crc64(&piece)));
+        }
+        if crc64_of_blocks(sums) == sum { Ok(()) } else { Err(wrong("what was read back")) }
+    }
+}
+
+fn wrong(what: &str) -> TargetError {
+    TargetError::WrongAnswer(format!("{what} is not what was sent"))
 }
 
 /// Waits until somebody asks for the end.

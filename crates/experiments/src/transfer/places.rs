@@ -20,7 +20,7 @@ const FEWEST_BYTES: u64 = 30_000;
 /// S3 and GCS take no smaller blocks but the last.
 const LEAST_PART_BYTES: u64 = 5 << 20;
 /// What tells places apart.
-const FACTORS: [&str; 6] = ["rtt_us", "rate_kb_s", "sum_mbit_s", "loss_percent", "speaks", "url"];
+const FACTORS: [&str; 7] = ["scale", "rtt_ms", "rate_kb_s", "sum_mbit_s", "loss_percent", "speaks", "url"];
 
 /// Those of an arm's levels that tell where it moves its file to.
 pub fn place_of(arm: &Arm) -> Point {
@@ -29,6 +29,16 @@ pub fn place_of(arm: &Arm) -> Point {
 
 fn url_of(arm: &Arm) -> Option<String> {
     arm.point.get("url").map(Level::to_string).filter(|url| url != OURS)
+}
+
+/// By how much everything is smaller through a link of ours.
+fn scale_of(arm: &Arm) -> Result<u64, TargetError> {
+    if url_of(arm).is_some() { Ok(1) } else { arm.integer("scale") }
+}
+
+/// How many bytes stand for the arm's `size` or `block`.
+pub fn scaled(arm: &Arm, factor: &str) -> Result<u64, TargetError> {
+    Ok(arm.integer(factor)?.div_ceil(scale_of(arm)?))
 }
 
 fn dialect_of(arm: &Arm) -> Dialect {
@@ -44,8 +54,9 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let url = url_of(arm);
     let is_azure = url.as_ref().map_or(dialect_of(arm) == Dialect::Azure, |url| url.starts_with("az://"));
     let integer = |factor| arm.integer(factor).map_err(Unavailable::other);
-    let block_bytes = integer("block")?;
-    if arm.variant == BLOCKS && !is_azure && block_bytes < LEAST_PART_BYTES && block_bytes < integer("size")? {
+    let [size_bytes, block_bytes] = ["size", "block"].map(|factor| scaled(arm, factor).map_err(Unavailable::other));
+    let (size_bytes, block_bytes) = (size_bytes?, block_bytes?);
+    if arm.variant == BLOCKS && !is_azure && block_bytes < LEAST_PART_BYTES && block_bytes < size_bytes {
         return Err(Unavailable::other("S3 and GCS take no blocks below 5 MiB but the last: Azure does"));
     }
     let needs_link = integer("sum_mbit_s")? > 0 || integer("loss_percent")? > 0;
@@ -63,12 +74,23 @@ pub struct Place {
 }
 
 impl Place {
+    /// The arm's.
     pub fn of(arm: &Arm) -> Result<Self, TargetError> {
         if let Some(url) = url_of(arm) {
             let options = Options { environment: Environment::of_process(), ..Options::default() };
-            return Ok(Self { url, options, store: None, link: None });
+            return Ok(Self::elsewhere(url, options));
         }
-        let rtt = Duration::from_micros(arm.integer("rtt_us")?);
+        Self::ours(arm, links::is_available(&Link::default()).is_ok())
+    }
+
+    /// Somebody's.
+    pub fn elsewhere(url: String, options: Options) -> Self {
+        Self { url, options, store: None, link: None }
+    }
+
+    /// Our store, behind a link, or as far away as if it were.
+    pub fn ours(arm: &Arm, has_link: bool) -> Result<Self, TargetError> {
+        let rtt = Duration::from_millis(arm.integer("rtt_ms")?) / scale_of(arm)? as u32;
         let bytes_per_s = Some(arm.integer("rate_kb_s")? * 1_000).filter(|rate| *rate > 0);
         let dialect = dialect_of(arm);
         let like = match dialect {
@@ -77,8 +99,8 @@ impl Place {
             Dialect::Gcs => Serving::gcs(),
         };
         let serving = Serving { bytes_per_s, buckets: vec![BUCKET.into()], ..like };
-        let link = links::is_available(&Link::default()).ok().map(|()| link_of(arm, rtt)?.start().map_err(failed));
-        let link = link.transpose()?.map(Arc::new);
+        let start = || link_of(arm, rtt)?.start().map_err(failed);
+        let link = has_link.then(start).transpose()?.map(Arc::new);
         let (listener, serving) = match &link {
             Some(link) => (link.far().listen((link.far().address(), PORT)), serving),
             None => (TcpListener::bind("127.0.0.1:0"), Serving { latency: rtt, ..serving }),
