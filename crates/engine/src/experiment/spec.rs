@@ -81,6 +81,16 @@ pub enum Plot {
         /// that fits counts, and where none does nothing is marked.
         footprints: Vec<Footprint>,
     },
+    /// In the sweep of a metric over a factor: at which level an arm that has no levels of it was, by a metric of its
+    /// own.
+    Choice {
+        /// The swept metric's name.
+        metric: String,
+        /// The factor's name.
+        factor: String,
+        /// The name of the metric that says the level.
+        chosen: String,
+    },
     /// A metric with keys such as `0-3`: a cell each, coloured by the median.
     Matrix {
         /// The metric's name.

@@ -66,15 +66,20 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ],
     factors: factors(),
     metrics: metrics(),
-    plots: [(TIME, "size"), (TIME, "block"), (RATE, "size"), (RATE, "block")]
-        .into_iter()
-        .map(|(metric, factor)| Plot::Sweep {
-            metric: metrics()[metric].name.clone(),
-            factor: factor.into(),
-            footprints: Vec::new(),
-        })
-        .collect(),
+    plots: plots(),
 });
+
+/// The source's charts: its improvement is the distance to one stream's line.
+fn plots() -> Vec<Plot> {
+    let sweep = |metric: &str, factor: &str| {
+        Plot::Sweep { metric: metric.into(), factor: factor.into(), footprints: Vec::new() }
+    };
+    let choice = |metric: &str| {
+        Plot::Choice { metric: metric.into(), factor: "block".into(), chosen: "chosen_block".into() }
+    };
+    let of_metric = |metric| [sweep(metric, "size"), sweep(metric, "block"), choice(metric)];
+    ["time", "rate"].into_iter().flat_map(of_metric).collect()
+}
 
 fn factors() -> Vec<Factor> {
     let integer =
@@ -116,7 +121,7 @@ fn metrics() -> Vec<Metric> {
         Metric::time("time", "from the first request to the last answer"),
         Metric::new("rate", "the file's bytes over that", Unit::BytePerSecond, Better::Higher),
         Metric::new("requests", "how many carried the file", Unit::One, Better::Lower),
-        Metric::new("chosen_block", "the size that the model chose first", Unit::Byte, Better::Higher),
+        Metric::new("chosen_block", "the size that the model chose first, as `block` counts", Unit::Byte, Better::Higher),
         Metric::new("chosen_connections", "how many at once it chose", Unit::One, Better::Higher),
         Metric::time("expected", "the time that it then expected"),
         Metric::new("off", "by which share of the time that was wrong", Unit::One, Better::Lower),

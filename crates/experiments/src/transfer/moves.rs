@@ -15,7 +15,7 @@ use ascertain_transfer::{
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
-use super::places::{Place, place_of, scaled};
+use super::places::{Place, place_of, scale_of, scaled};
 use super::source::Source;
 use super::{BLOCK, BLOCKS, CONNECTIONS, EXPECTED, LATE, MODEL, OFF, PROBED, RATE, REQUESTS, TIME, blocks};
 use crate::links::{failed, watched};
@@ -36,6 +36,8 @@ struct Target {
     place: Rc<Place>,
     source: Arc<Source>,
     way: Way,
+    /// What a byte of the file stands for.
+    scale: f64,
     /// Nobody else's in the store.
     name: String,
 }
@@ -88,7 +90,7 @@ impl Moves {
             sources.insert(bytes, source.clone());
             let way = way_of(arm)?;
             let name = format!("ascertain-{:016x}", rand::random::<u64>());
-            targets.push(Target { place, source, way, name });
+            targets.push(Target { place, source, way, scale: scale_of(arm)? as f64, name });
         }
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(failed)?;
         Ok(Self { targets, runtime, stop: setup.stop.clone(), seed: setup.seed })
@@ -242,7 +244,7 @@ impl Session for Moves {
             out.push(RATE, bytes / seconds);
             out.push(REQUESTS, requests as f64);
             if let Some((plan, probed_bytes)) = plan {
-                out.push(BLOCK, plan.shape.block_bytes as f64);
+                out.push(BLOCK, plan.shape.block_bytes as f64 * target.scale);
                 out.push(CONNECTIONS, plan.shape.concurrency as f64);
                 out.push(EXPECTED, plan.expected_s * 1e9);
                 out.push(OFF, (plan.expected_s / seconds - 1.0).abs());

@@ -32,7 +32,7 @@ fn url_of(arm: &Arm) -> Option<String> {
 }
 
 /// By how much everything is smaller through a link of ours.
-fn scale_of(arm: &Arm) -> Result<u64, TargetError> {
+pub fn scale_of(arm: &Arm) -> Result<u64, TargetError> {
     if url_of(arm).is_some() { Ok(1) } else { arm.integer("scale") }
 }
 

@@ -23,7 +23,7 @@ fn moves(arm: &Arm, place: Place, stop: Stop) -> Moves {
     // At its own place, which is as far as it is: nothing is asked of it.
     let mut moves = Moves::open(&[], &Setup { stop, ..Setup::default() }).unwrap();
     let source = Arc::new(Source::new(scaled(arm, "size").unwrap(), 1).unwrap());
-    moves.targets.push(Target { place: Rc::new(place), source, way: way_of(arm).unwrap(), name: "mine/1".into() });
+    moves.targets.push(Target { place: Rc::new(place), source, way: way_of(arm).unwrap(), scale: 1.0, name: "mine/1".into() });
     moves
 }
 
