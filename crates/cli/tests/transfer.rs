@@ -38,8 +38,10 @@ fn text_below(folder: &Path) -> String {
 #[test]
 fn it_needs_nothing_installed() {
     let state = tempfile::tempdir().unwrap();
-    let arguments = ["run", "transfer", "--no-claims", "-t", "2", "--at", "size=1M,4M", "--at", "block=500k", "--at"];
-    let ran = ascertain(state.path(), &[&arguments[..], &["connections=4,8", "--format", "json"]].concat());
+    let mut arguments = vec!["run", "transfer", "--no-claims", "-t", "2", "--format", "json"];
+    let levels = ["size=2M,4M", "block=250k,500k", "connections=8", "scale=1", "rtt_ms=10", "rate_kb_s=20000"];
+    arguments.extend(levels.iter().flat_map(|level| ["--at", *level]));
+    let ran = ascertain(state.path(), &arguments);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let json = ran.json();
     let points = json["points"].as_array().unwrap().iter().filter(|point| point["metric"] == "time");
@@ -53,11 +55,16 @@ fn it_needs_nothing_installed() {
     assert!(evidence.contains("\"carrier\""), "{evidence}");
     let Store { secret, .. } = Store::azure();
     assert!(!evidence.contains(&secret));
-    let report = state.path().join("report.html");
-    let written = ascertain(state.path(), &["report", "latest", "-o", report.to_str().unwrap()]);
-    assert_eq!(written.code, Some(0), "{}", written.stderr);
-    let report = fs::read_to_string(report).unwrap();
-    assert!(report.contains("Time by size") && report.contains("Time by block"));
+    for metric in ["time", "rate"] {
+        let plot = |factor| {
+            let plot = format!("transfer-{metric}-{factor}-sweep");
+            let drawn = ascertain(state.path(), &["report", "latest", "--svg", &plot]);
+            assert_eq!(drawn.code, Some(0), "{}", drawn.stderr);
+            drawn.stdout
+        };
+        assert!(plot("size").contains("blocks (block=250000)"));
+        assert!(plot("block").contains("where model was by its own choice"));
+    }
 }
 
 #[test]
