@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ascertain-permute",
             "ascertain-sync",
             "ascertain-sys",
+            "ascertain-transfer",
         ],
     ),
     (

@@ -62,7 +62,7 @@ fn it_needs_nothing_installed() {
             assert_eq!(drawn.code, Some(0), "{}", drawn.stderr);
             drawn.stdout
         };
-        assert!(plot("size").contains("blocks (block=250000)"));
+        assert!(plot("size").contains(">model"));
         assert!(plot("block").contains("where model was by its own choice"));
     }
 }

@@ -101,13 +101,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
 }
 
 /// The families, each with the first of its experiments: the registry has the others behind it.
-const FAMILIES: [(&str, &str); 5] = [
-    ("Numbers", "sum"),
-    ("Threads", "core-latency"),
-    ("Networks", "first-flight"),
-    ("Storage", "transfer"),
-    ("Chance", "fill-rate"),
-];
+const FAMILIES: [(&str, &str); 4] =
+    [("Numbers", "sum"), ("Threads", "core-latency"), ("Networks", "first-flight"), ("Chance", "fill-rate")];
 
 /// The experiments by family: what each is about, and those of it.
 pub fn families() -> Vec<(&'static str, &'static [&'static dyn Experiment])> {
