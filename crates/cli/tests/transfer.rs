@@ -30,7 +30,8 @@ fn text_below(folder: &Path) -> String {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         text += &path.to_string_lossy();
-        text += &if path.is_dir() { text_below(&path) } else { String::from_utf8_lossy(&fs::read(path).unwrap()).into() };
+        text +=
+            &if path.is_dir() { text_below(&path) } else { String::from_utf8_lossy(&fs::read(path).unwrap()).into() };
     }
     text
 }
@@ -91,7 +92,8 @@ fn nothing_is_left_there_after_ctrl_c() {
         let state = tempfile::tempdir().unwrap();
         // It would take minutes.
         let store = started(Store { bytes_per_s: Some(100_000), ..Store::s3() });
-        let arguments = ["run", "transfer", "--no-claims", "--variants", variant, "--at", "size=24M", "--at", "block=6M"];
+        let arguments =
+            ["run", "transfer", "--no-claims", "--variants", variant, "--at", "size=24M", "--at", "block=6M"];
         let arguments = [&arguments[..], &["--at", "url=s3://bucket/mine"]].concat();
         let mut command = command_for(state.path(), &store, &arguments);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

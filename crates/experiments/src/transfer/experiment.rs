@@ -71,12 +71,13 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 
 /// The source's charts: its improvement is the distance to one stream's line.
 fn plots() -> Vec<Plot> {
-    let sweep = |metric: &str, factor: &str| {
-        Plot::Sweep { metric: metric.into(), factor: factor.into(), footprints: Vec::new() }
+    let sweep = |metric: &str, factor: &str| Plot::Sweep {
+        metric: metric.into(),
+        factor: factor.into(),
+        footprints: Vec::new(),
     };
-    let choice = |metric: &str| {
-        Plot::Choice { metric: metric.into(), factor: "block".into(), chosen: "chosen_block".into() }
-    };
+    let choice =
+        |metric: &str| Plot::Choice { metric: metric.into(), factor: "block".into(), chosen: "chosen_block".into() };
     let of_metric = |metric| [sweep(metric, "size"), sweep(metric, "block"), choice(metric)];
     ["time", "rate"].into_iter().flat_map(of_metric).collect()
 }
@@ -97,7 +98,13 @@ fn factors() -> Vec<Factor> {
             1_000,
         ),
         integer("rtt_ms", "the round trip of the link to our store", 50, 0, 10_000),
-        integer("rate_kb_s", "how fast each connection is, in 1000 bytes a second; 0 has no limit", 2_000, 0, 10_000_000),
+        integer(
+            "rate_kb_s",
+            "how fast each connection is, in 1000 bytes a second; 0 has no limit",
+            2_000,
+            0,
+            10_000_000,
+        ),
         integer("sum_mbit_s", "how fast all of them are together; 0 has no limit", 0, 0, 100_000),
         integer("loss_percent", "of the segments, each way", 0, 0, 50),
         Factor::new(
@@ -121,7 +128,12 @@ fn metrics() -> Vec<Metric> {
         Metric::time("time", "from the first request to the last answer"),
         Metric::new("rate", "the file's bytes over that", Unit::BytePerSecond, Better::Higher),
         Metric::new("requests", "how many carried the file", Unit::One, Better::Lower),
-        Metric::new("chosen_block", "the size that the model chose first, as `block` counts", Unit::Byte, Better::Higher),
+        Metric::new(
+            "chosen_block",
+            "the size that the model chose first, as `block` counts",
+            Unit::Byte,
+            Better::Higher,
+        ),
         Metric::new("chosen_connections", "how many at once it chose", Unit::One, Better::Higher),
         Metric::time("expected", "the time that it then expected"),
         Metric::new("off", "by which share of the time that was wrong", Unit::One, Better::Lower),

@@ -62,9 +62,7 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
 
 fn way_of(arm: &Arm) -> Result<Way, TargetError> {
     Ok(match arm.variant.as_str() {
-        BLOCKS => {
-            Way::Blocks { block_bytes: scaled(arm, "block")?, connections: arm.integer("connections")? as usize }
-        }
+        BLOCKS => Way::Blocks { block_bytes: scaled(arm, "block")?, connections: arm.integer("connections")? as usize },
         MODEL => Way::Model,
         _ => Way::OneStream,
     })

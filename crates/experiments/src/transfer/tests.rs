@@ -23,7 +23,13 @@ fn moves(arm: &Arm, place: Place, stop: Stop) -> Moves {
     // At its own place, which is as far as it is: nothing is asked of it.
     let mut moves = Moves::open(&[], &Setup { stop, ..Setup::default() }).unwrap();
     let source = Arc::new(Source::new(scaled(arm, "size").unwrap(), 1).unwrap());
-    moves.targets.push(Target { place: Rc::new(place), source, way: way_of(arm).unwrap(), scale: 1.0, name: "mine/1".into() });
+    moves.targets.push(Target {
+        place: Rc::new(place),
+        source,
+        way: way_of(arm).unwrap(),
+        scale: 1.0,
+        name: "mine/1".into(),
+    });
     moves
 }
 
@@ -116,7 +122,8 @@ fn of_somebodys_store_nothing_is_left() {
             measured(&mut moves(&arm, place, Stop::default())).unwrap();
             let seen = running.seen();
             let is_left = || {
-                let names: std::collections::BTreeSet<String> = running.seen().into_iter().map(|seen| seen.key).collect();
+                let names: std::collections::BTreeSet<String> =
+                    running.seen().into_iter().map(|seen| seen.key).collect();
                 names.iter().any(|name| running.object("bucket", name).is_some()) || running.uploads("bucket") > 0
             };
             assert!(seen.iter().any(|seen| seen.kind == Kind::GetObject), "{dialect:?}: what was put is read back");

@@ -44,9 +44,8 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     if measured.rows.is_empty() || measured.everywhere().or(measured.but_for_stopped()).is_some() {
         return Vec::new();
     }
-    let is_series = |plot: &&Plot| {
-        metric_of(plot) == metric.name && !matches!(plot, Plot::Sweep { .. } | Plot::Choice { .. })
-    };
+    let is_series =
+        |plot: &&Plot| metric_of(plot) == metric.name && !matches!(plot, Plot::Sweep { .. } | Plot::Choice { .. });
     let mut series = spec.plots.iter().filter(is_series).peekable();
     if series.peek().is_some() {
         let pictures = series.flat_map(|plot| match plot {

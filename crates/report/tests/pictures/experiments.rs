@@ -74,12 +74,15 @@ fn a_choice_is_marked_in_a_sweep() {
         if arm.variant == "model" { vec![time, Sample { metric: 1, ..scalar(24.0) }] } else { vec![time] }
     };
     let mut shape = Shape::of_functions("choice", &["blocks", "model"], 12, see);
-    shape.spec.metrics.push(Metric { name: "chosen".into(), unit: ascertain_engine::unit::Unit::One, ..shape.spec.metrics[0].clone() });
+    shape.spec.metrics.push(Metric {
+        name: "chosen".into(),
+        unit: ascertain_engine::unit::Unit::One,
+        ..shape.spec.metrics[0].clone()
+    });
     let at = |variant: usize, n: u64| Arm { point: Point::default().with("n", n), ..shape.arms[variant].clone() };
     shape.arms = vec![at(0, 8), at(0, 64), at(1, 8)];
     let (metric, factor, chosen) = ("time".to_string(), "n".to_string(), "chosen".to_string());
-    let sweep =
-        experiment::Plot::Sweep { metric: metric.clone(), factor: factor.clone(), footprints: Vec::new() };
+    let sweep = experiment::Plot::Sweep { metric: metric.clone(), factor: factor.clone(), footprints: Vec::new() };
     shape.spec.plots = vec![sweep, experiment::Plot::Choice { metric, factor, chosen }];
     let run = read(&shape);
     let pictures = all(&run);

@@ -85,7 +85,11 @@ impl Connector {
             .with_no_client_auth();
         // A connection a request: what HTTP/2 would share, blocks want for themselves.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { tls: TlsConnector::from(Arc::new(config)), environment: environment.clone(), sockets: options.sockets.clone() })
+        Ok(Self {
+            tls: TlsConnector::from(Arc::new(config)),
+            environment: environment.clone(),
+            sockets: options.sockets.clone(),
+        })
     }
 
     /// The proxy on the way there.
