@@ -37,6 +37,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-experiments", "chance"),
     ("ascertain-experiments", "networks"),
     ("ascertain-experiments", "numeric"),
+    ("ascertain-experiments", "storage"),
     ("ascertain-experiments", "sync"),
     ("ascertain-report", ""),
     ("ascertain-report", "exports"),

@@ -31,6 +31,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "link-throughput",
     "networks": "emulated-links",
     "networks": "dns-propagation",
+    "storage": "moving-files",
     "storage": "cache-race",
 };
 

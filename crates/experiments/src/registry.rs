@@ -63,6 +63,9 @@ pub mod reshuffle;
 #[cfg(feature = "numeric")]
 #[path = "sum/experiment.rs"]
 pub mod sum;
+#[cfg(feature = "storage")]
+#[path = "transfer/experiment.rs"]
+pub mod transfer;
 
 /// Every experiment that ships, those of a family together.
 pub fn registry() -> &'static [&'static dyn Experiment] {
@@ -101,6 +104,8 @@ pub fn registry() -> &'static [&'static dyn Experiment] {
         &dns_propagation::DnsPropagation,
         #[cfg(feature = "networks")]
         &dns_load::DnsLoad,
+        #[cfg(feature = "storage")]
+        &transfer::Transfer,
         #[cfg(feature = "storage")]
         &cache_race::CacheRace,
         #[cfg(feature = "chance")]

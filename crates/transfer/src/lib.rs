@@ -16,5 +16,5 @@ pub use error::Error;
 pub use local::Local;
 pub use moving::{Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Skipped, Stop, Terms};
 pub use names::{Filter, content_type, matches};
-pub use remote::{Environment, Options, Reply, Service, open};
+pub use remote::{Environment, Options, Reply, Service, Sockets, open};
 pub use store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};

@@ -322,6 +322,15 @@ impl Store for Local {
         .await
     }
 
+    async fn remove(&self, name: &str, seen: &mut Attempt) -> Result<(), Failure> {
+        let path = self.path(name)?;
+        apart(seen, move || match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failure("can't remove", &path, &error)),
+            _ => Ok(()),
+        })
+        .await
+    }
+
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure> {
         let (local, prefix) = (self.clone(), prefix.to_string());
         apart(seen, move || local.find(&prefix)).await

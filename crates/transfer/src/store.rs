@@ -53,6 +53,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Gives up an object that was begun, so that its blocks cost nothing. What can't be given up expires by itself.
     async fn abort(&self, upload: &Upload, seen: &mut Attempt) -> Result<(), Failure>;
 
+    /// Removes an object; what is not there is as it was to be.
+    async fn remove(&self, name: &str, _seen: &mut Attempt) -> Result<(), Failure> {
+        Err(Failure { kind: Kind::Fatal, said: format!("{name}: nothing can be removed here") })
+    }
+
     /// Everything whose name begins like this, in the order of names; a page at a time behind the scenes.
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure>;
 }

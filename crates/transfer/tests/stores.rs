@@ -3,9 +3,11 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ascertain_netlab::store::{Dialect, Kind as Asked, Store as Served};
-use ascertain_transfer::{Attempt, Integrity, Kind, Options, PutOptions, Upload, open};
+use ascertain_transfer::{Attempt, Integrity, Kind, Local, Options, PutOptions, Sockets, Store, Upload, open};
 use common::{address, block, bytes, one_of_each, opened, options_for, run, start};
 
 #[test]
@@ -217,4 +219,56 @@ fn addresses_that_name_no_store_are_refused_with_the_way_out() {
     let failure = run(found.store.head(&found.name, &mut seen)).unwrap_err();
     assert_eq!(failure.kind, Kind::Fatal);
     assert!(running.seen().is_empty());
+}
+
+#[test]
+fn what_is_removed_is_gone_and_may_be_removed_again() {
+    for served in one_of_each() {
+        let dialect = served.dialect;
+        let running = start(served);
+        let store = opened(&running).store;
+        let mut seen = Attempt::default();
+        run(async {
+            for name in ["mine", "others"] {
+                store.put(name, block("x"), &PutOptions::default(), &mut seen).await.unwrap();
+            }
+            for _ in 0..2 {
+                store.remove("mine", &mut seen).await.unwrap();
+            }
+        });
+        let left = ["mine", "others"].map(|name| running.object("bucket", name).is_some());
+        assert_eq!(left, [false, true], "{dialect:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let store = Local::new(folder.path());
+    std::fs::write(folder.path().join("mine"), "x").unwrap();
+    run(async {
+        for _ in 0..2 {
+            store.remove("mine", &mut Attempt::default()).await.unwrap();
+        }
+        let web = open("http://127.0.0.1:9/mine", &Options::default()).unwrap();
+        let error = web.store.remove("mine", &mut Attempt::default()).await.unwrap_err();
+        assert_eq!((error.kind, &*error.said), (Kind::Fatal, "mine: nothing can be removed here"));
+    });
+    assert!(!folder.path().join("mine").exists());
+}
+
+#[test]
+fn sockets_come_from_where_they_are_to_be_made() {
+    let running = start(Served::s3());
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = made.clone();
+    let sockets: Sockets = Arc::new(move |like| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        assert!(like.is_ipv4());
+        Ok(rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None)?)
+    });
+    let options = Options { sockets: Some(sockets), ..options_for(&running) };
+    let store = open(&address(&running, ""), &options).unwrap().store;
+    assert_eq!(run(store.head("nothing", &mut Attempt::default())).unwrap(), None);
+    assert_eq!(made.load(Ordering::Relaxed), 1);
+    let none: Sockets = Arc::new(|_| Err(std::io::Error::other("there are none")));
+    let store = open(&address(&running, ""), &Options { sockets: Some(none), ..options }).unwrap().store;
+    let error = run(store.head("nothing", &mut Attempt::default())).unwrap_err();
+    assert!(error.said.contains("there are none"), "{error}");
 }

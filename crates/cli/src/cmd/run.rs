@@ -189,15 +189,17 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
         }
     }
     for (factor, levels) in asked {
-        arms = widen(&arms, &factor.name, &levels);
+        arms = widen(&arms, &factor.name, &levels, experiment);
     }
     arms.retain(|arm| args.variants.is_empty() || args.variants.contains(&arm.variant));
     Ok(Table { experiment: spec.id.clone(), arms })
 }
 
-fn widen(arms: &[Arm], factor: &str, levels: &[Level]) -> Vec<Arm> {
+fn widen(arms: &[Arm], factor: &str, levels: &[Level], experiment: &dyn Experiment) -> Vec<Arm> {
     let mut seen = BTreeSet::new();
     let widened = arms.iter().flat_map(|arm| {
+        let own = arm.point.get(factor).map(slice::from_ref).unwrap_or_default();
+        let levels = if experiment.has(&arm.variant, factor) { levels } else { own };
         levels.iter().map(|level| Arm { point: arm.point.clone().with(factor, level.clone()), ..arm.clone() })
     });
     widened.filter(|arm| seen.insert(arm.clone())).collect()
@@ -209,6 +211,8 @@ fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
     match accepts {
         accepts if accepts.admits(&level) => Ok(level),
         Accepts::OneOf(_) => bail!("--at {name}={text}: it takes one of {accepts}"),
+        // What is refused may have a secret in it, which nobody repeats.
+        Accepts::Address { .. } => bail!("--at {name}: it takes {accepts}"),
         _ => {
             let suffixes = "1k, 1M and 1G are powers of 1,000, and 1Ki, 1Mi and 1Gi powers of 1,024";
             bail!("--at {name}={text}: it takes {accepts}; {suffixes}")

@@ -107,5 +107,6 @@ fn level(accepts: &Accepts) -> Value {
         }
         Accepts::OneOf(levels) => json!({"enum": levels}),
         Accepts::Anything => json!({"type": ["integer", "string"]}),
+        Accepts::Address { .. } => json!({"type": "string"}),
     }
 }

@@ -33,6 +33,11 @@ pub trait Experiment {
         Ok(())
     }
 
+    /// Whether a factor means anything to a variant: to one that it means nothing to, its default is the only level.
+    fn has(&self, _variant: &str, _factor: &str) -> bool {
+        true
+    }
+
     /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says
     /// so, the points besides that its source and the claims speak of.
     fn table_arms(&self) -> Vec<Arm> {

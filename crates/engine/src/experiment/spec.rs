@@ -81,6 +81,16 @@ pub enum Plot {
         /// that fits counts, and where none does nothing is marked.
         footprints: Vec<Footprint>,
     },
+    /// In the sweep of a metric over a factor: at which level an arm that has no levels of it was, by a metric of its
+    /// own.
+    Choice {
+        /// The swept metric's name.
+        metric: String,
+        /// The factor's name.
+        factor: String,
+        /// The name of the metric that says the level.
+        chosen: String,
+    },
     /// A metric with keys such as `0-3`: a cell each, coloured by the median.
     Matrix {
         /// The metric's name.
@@ -241,6 +251,14 @@ pub enum Accepts {
     OneOf(Vec<Level>),
     /// Anything: parameters of a command.
     Anything,
+    /// This word, or an address that begins like one of these. Levels are written down: an address in which a user or a
+    /// signature could stand is refused.
+    Address {
+        /// What stands for none.
+        none: String,
+        /// As `s3://`.
+        schemes: Vec<String>,
+    },
 }
 
 impl Accepts {
@@ -250,6 +268,11 @@ impl Accepts {
             Accepts::Integers { min, max } => level.integer().is_some_and(|value| (*min..=*max).contains(&value)),
             Accepts::OneOf(levels) => levels.contains(level),
             Accepts::Anything => true,
+            Accepts::Address { none, schemes } => {
+                let text = level.to_string();
+                let is_one = schemes.iter().any(|scheme| text.starts_with(scheme.as_str()));
+                text == *none || is_one && !text.contains(['@', '?', '#'])
+            }
         }
     }
 }
@@ -261,6 +284,9 @@ impl fmt::Display for Accepts {
             Accepts::Integers { min, max } => write!(f, "whole numbers from {min} to {max}"),
             Accepts::OneOf(levels) => f.write_str(&levels.iter().map(Level::to_string).collect::<Vec<_>>().join(", ")),
             Accepts::Anything => f.write_str("whole numbers and strings"),
+            Accepts::Address { none, schemes } => {
+                write!(f, "{none}, or what begins with {}, without a user or a signature", schemes.join(" or "))
+            }
         }
     }
 }

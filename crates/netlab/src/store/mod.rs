@@ -33,6 +33,8 @@ pub(crate) mod sigv4;
 mod upload;
 mod xml;
 
+use std::time::Duration;
+
 #[cfg(feature = "providers")]
 pub(crate) use answer::{Answer, Content, Refusal};
 pub use fault::{Fault, Kind, Misdeed, Seen};
@@ -74,6 +76,8 @@ pub struct Store {
     pub ahead_s: i32,
     /// How fast each connection is, each way; without, as fast as it can.
     pub bytes_per_s: Option<u64>,
+    /// How long it takes to connect, and how long an answer is held back: what a far store is like, without a link.
+    pub latency: Duration,
     /// What goes wrong.
     pub faults: Vec<Fault>,
 }
@@ -92,6 +96,7 @@ impl Store {
             smallest_part_bytes: 5 << 20,
             ahead_s: 0,
             bytes_per_s: None,
+            latency: Duration::ZERO,
             faults: Vec::new(),
         }
     }

@@ -15,11 +15,13 @@ const BURST: Duration = Duration::from_millis(10);
 struct Pace {
     bytes_per_s: u64,
     due: Pin<Box<Sleep>>,
+    /// Whether there was nothing to be moved since: then nothing is paid for in advance.
+    is_idle: bool,
 }
 
 impl Pace {
     fn new(bytes_per_s: u64) -> Self {
-        Self { bytes_per_s: bytes_per_s.max(1), due: Box::pin(sleep_until(Instant::now())) }
+        Self { bytes_per_s: bytes_per_s.max(1), due: Box::pin(sleep_until(Instant::now())), is_idle: true }
     }
 
     /// How much may go now.
@@ -30,7 +32,8 @@ impl Pace {
 
     fn went(&mut self, bytes: usize) {
         // A timer that was late is made up for, but what nobody used is lost.
-        let start = self.due.deadline().max(Instant::now() - BURST);
+        let late = if std::mem::take(&mut self.is_idle) { Duration::ZERO } else { BURST };
+        let start = self.due.deadline().max(Instant::now() - late);
         self.due.as_mut().reset(start + Duration::from_secs_f64(bytes as f64 / self.bytes_per_s as f64));
     }
 }
@@ -58,7 +61,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
         let Some(pace) = received else { return Pin::new(stream).poll_read(context, buffer) };
         let most = ready!(pace.poll_bytes(context)).min(buffer.remaining());
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
-        ready!(Pin::new(stream).poll_read(context, &mut part))?;
+        let read = Pin::new(stream).poll_read(context, &mut part);
+        pace.is_idle |= read.is_pending();
+        ready!(read)?;
         let bytes = part.filled().len();
         buffer.advance(bytes);
         pace.went(bytes);
@@ -68,7 +73,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
 
 impl<T: AsyncWrite + Unpin> AsyncWrite for Paced<T> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let Self { stream, sent, .. } = &mut *self;
+        let Self { stream, received, sent } = &mut *self;
+        // An answer comes when what it answers is paid for.
+        if let Some(received) = received {
+            ready!(received.due.as_mut().poll(context));
+        }
         let Some(pace) = sent else { return Pin::new(stream).poll_write(context, bytes) };
         let most = ready!(pace.poll_bytes(context)).min(bytes.len());
         let written = ready!(Pin::new(stream).poll_write(context, &bytes[..most]))?;

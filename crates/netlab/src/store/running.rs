@@ -63,6 +63,7 @@ impl Store {
             let (state, acceptor) = (of_server.clone(), acceptor.clone());
             async move {
                 let _ = stream.set_nodelay(true);
+                held_back(&state.store).await;
                 let stream = Paced::new(stream, state.store.bytes_per_s);
                 serve_requests(stream, acceptor, move |request| respond(request, state.clone())).await
             }
@@ -139,6 +140,13 @@ impl State {
     }
 }
 
+/// Waits for as long as a link would take there and back.
+async fn held_back(store: &Store) {
+    if !store.latency.is_zero() {
+        tokio::time::sleep(store.latency).await;
+    }
+}
+
 /// By the store's clock, which was not there before 1970.
 fn now(store: &Store) -> SystemTime {
     let ahead = Duration::from_secs(store.ahead_s.unsigned_abs().into());
@@ -169,6 +177,7 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
         state.lock().seen[index].body_bytes = bytes;
     });
     let content = received.await?;
+    held_back(store).await;
     let answered = allowed.and_then(|signer| {
         let mut request = Request { head, kind, content, digests };
         if is_chunked(&request.head) {

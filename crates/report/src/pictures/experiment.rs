@@ -45,7 +45,8 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     if measured.rows.is_empty() || is_constant() {
         return Vec::new();
     }
-    let is_series = |plot: &&Plot| metric_of(plot) == metric.name && !matches!(plot, Plot::Sweep { .. });
+    let is_series =
+        |plot: &&Plot| metric_of(plot) == metric.name && !matches!(plot, Plot::Sweep { .. } | Plot::Choice { .. });
     let mut series = spec.plots.iter().filter(is_series).peekable();
     if series.peek().is_some() {
         let pictures = series.flat_map(|plot| match plot {
@@ -65,7 +66,7 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
 pub(super) fn apart<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<Measured<'a>> {
     let footprints = spec.plots.iter().flat_map(|plot| match plot {
         Plot::Sweep { footprints, .. } => footprints.as_slice(),
-        Plot::Matrix { .. } | Plot::Curve { .. } | Plot::Waterfall { .. } => &[],
+        _ => &[],
     });
     let factors: BTreeSet<&str> = footprints.flat_map(|footprint| footprint.at.0.keys().map(String::as_str)).collect();
     measured.by_levels(&factors.into_iter().collect::<Vec<_>>())
@@ -85,7 +86,8 @@ fn of_part(run: &RecordedRun, spec: &Spec, measured: &Measured, is_first: bool, 
     for plot in spec.plots.iter().filter(|plot| metric_of(plot) == measured.metric) {
         let Plot::Sweep { factor, footprints, .. } = plot else { continue };
         let caches = &run.outcome.machine.caches;
-        let sweep = Sweep { measured, factor, footprints, caches };
+        let chosen = chosen(spec, measured.metric, factor).map(|metric| Measured::recorded(run, spec, metric, None));
+        let sweep = Sweep { measured, factor, footprints, caches, chosen: chosen.as_ref() };
         pictures.extend(sweep.pictures(id, &about("by level", &spec.id, measured)));
     }
     let many = measured.rows.len() > MANY;
@@ -137,11 +139,19 @@ fn is_swept(spec: &Spec, measured: &Measured) -> bool {
     spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if are_most(factor)))
 }
 
+/// The metric that says at which of the factor's levels an arm was that chose it by itself.
+fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
+    let name = spec.plots.iter().find_map(|plot| match plot {
+        Plot::Choice { metric, factor, chosen } if metric == swept && factor == by => Some(chosen),
+        _ => None,
+    })?;
+    spec.metrics.iter().find(|metric| metric.name == *name)
+}
+
 fn metric_of(plot: &Plot) -> &str {
     match plot {
-        Plot::Sweep { metric, .. } | Plot::Matrix { metric } | Plot::Curve { metric } | Plot::Waterfall { metric } => {
-            metric
-        }
+        Plot::Sweep { metric, .. } | Plot::Choice { metric, .. } => metric,
+        Plot::Matrix { metric } | Plot::Curve { metric } | Plot::Waterfall { metric } => metric,
     }
 }
 
@@ -192,7 +202,7 @@ fn of_sweeps(run: &RecordedRun, spec: &Spec, measured: &Measured) -> Vec<String>
     let caches = &run.outcome.machine.caches;
     let sweeps = spec.plots.iter().filter_map(|plot| match plot {
         Plot::Sweep { metric, factor, footprints } if metric == measured.metric => {
-            Some(Sweep { measured, factor, footprints, caches })
+            Some(Sweep { measured, factor, footprints, caches, chosen: None })
         }
         _ => None,
     });

@@ -20,6 +20,8 @@ pub(super) struct Sweep<'a> {
     /// The memory that a level touches; the first that fits counts.
     pub footprints: &'a [Footprint],
     pub caches: &'a [Cache],
+    /// The levels that arms chose by themselves.
+    pub chosen: Option<&'a Measured<'a>>,
 }
 
 /// A variant with its other levels, over the swept ones.
@@ -107,10 +109,16 @@ impl<'a> Sweep<'a> {
         let factor = names::spoken(self.factor);
         let names = names::of_rows(&lines.iter().map(|line| (&line.arm, "")).collect::<Vec<_>>());
         let rows: Vec<(&Arm, String)> = lines.iter().map(|line| &line.arm).zip(names.iter().cloned()).collect();
-        let (places, series) = names::series(self.measured.variants, &rows);
+        let (places, mut series) = names::series(self.measured.variants, &rows);
         let mut layers: Vec<Layer> = places.iter().zip(lines).map(|(index, line)| line.band(*index)).collect();
         layers.extend(places.iter().zip(lines).flat_map(|(index, line)| line.line(*index)));
         layers.extend(self.cache_ends(lines, least as f64..=most as f64));
+        let chosen = self.choices();
+        if let (Some((row, _)), true) = (chosen.first(), series.len() < MOST_LINES) {
+            let points = chosen.iter().map(|(row, level)| [*level, row.median.value]).collect();
+            layers.push(Layer::Dots { series: Some(series.len()), points, hollow: true });
+            series.push(choice_of(row));
+        }
         let plot = Plot {
             id,
             title: format!("{} by {factor}{which}{banded}{hidden}", self.measured.title()),
@@ -120,7 +128,16 @@ impl<'a> Sweep<'a> {
             layers,
             series,
         };
-        Some(Picture { kind: PictureKind::Sweep, plot, table: self.table(lines, &names) })
+        Some(Picture { kind: PictureKind::Sweep, plot, table: self.table(lines, &names, &chosen) })
+    }
+
+    /// The arms that chose a level by themselves, and which.
+    fn choices(&self) -> Vec<(&'a ArmRow<'a>, f64)> {
+        let chose = |row: &'a ArmRow<'a>| {
+            let level = self.chosen?.rows.iter().find(|chosen| chosen.arm == row.arm)?.median.value;
+            Some((row, level))
+        };
+        self.measured.rows.iter().filter_map(chose).collect()
     }
 
     /// The ends of the caches that data is kept in, where all lines touch as much memory.
@@ -146,7 +163,7 @@ impl<'a> Sweep<'a> {
         format!("{}.", said.join("; "))
     }
 
-    fn table(&self, lines: &[&Line], names: &[String]) -> Table {
+    fn table(&self, lines: &[&Line], names: &[String], chosen: &[(&ArmRow, f64)]) -> Table {
         let mut table = Table::new(&["", &names::spoken(self.factor), "Trials", "Median", "95 % interval"]);
         for (line, name) in lines.iter().zip(names) {
             for (level, row, estimate) in &line.at {
@@ -154,6 +171,11 @@ impl<'a> Sweep<'a> {
                 let (level, n) = (level.to_string(), row.n().to_string());
                 table.rows.push(vec![name.clone(), level, n, figure.value, figure.range]);
             }
+        }
+        for (row, level) in chosen {
+            let figure = row.median.figure(self.measured.unit);
+            let (level, n) = (Unit::One.exact(level.round()), row.n().to_string());
+            table.rows.push(vec![choice_of(row), level, n, figure.value, figure.range]);
         }
         table
     }
@@ -174,6 +196,10 @@ impl Line<'_> {
         let dots = Layer::Dots { series: Some(series), points: points.clone(), hollow: false };
         [Layer::Line { series: Some(series), points, steps: false, dashed: false }, dots]
     }
+}
+
+fn choice_of(row: &ArmRow) -> String {
+    format!("where {} was by its own choice", row.arm.variant)
 }
 
 /// What a title says of medians that have no place on a logarithmic axis.

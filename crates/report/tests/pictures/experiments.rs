@@ -66,6 +66,35 @@ fn a_sweep_marks_where_the_caches_end() {
     }
 }
 
+/// What finds its level by itself has no line, and is where it chose to be.
+#[test]
+fn a_choice_is_marked_in_a_sweep() {
+    let see = |_, arm: &Arm, random: &mut Random| {
+        let time = scalar(random.time_ns(50.0, 0.2));
+        if arm.variant == "model" { vec![time, Sample { metric: 1, ..scalar(24.0) }] } else { vec![time] }
+    };
+    let mut shape = Shape::of_functions("choice", &["blocks", "model"], 12, see);
+    shape.spec.metrics.push(Metric {
+        name: "chosen".into(),
+        unit: ascertain_engine::unit::Unit::One,
+        ..shape.spec.metrics[0].clone()
+    });
+    let at = |variant: usize, n: u64| Arm { point: Point::default().with("n", n), ..shape.arms[variant].clone() };
+    shape.arms = vec![at(0, 8), at(0, 64), at(1, 8)];
+    let (metric, factor, chosen) = ("time".to_string(), "n".to_string(), "chosen".to_string());
+    let sweep = experiment::Plot::Sweep { metric: metric.clone(), factor: factor.clone(), footprints: Vec::new() };
+    shape.spec.plots = vec![sweep, experiment::Plot::Choice { metric, factor, chosen }];
+    let run = read(&shape);
+    let pictures = all(&run);
+    check(&pictures);
+    let Picture { plot, table, .. } = with_id(&pictures, "example-time-n-sweep");
+    let name = "where model was by its own choice";
+    assert_eq!(plot.series, ["blocks", name]);
+    let model = run.outcome.points.iter().find(|point| point.variant == "model" && point.metric == "time").unwrap();
+    assert_eq!(dots(plot).last().unwrap(), &[[24.0, model.median.unwrap()]]);
+    assert!(table.rows.iter().any(|row| row[0] == name && row[1] == "24"), "{:?}", table.rows);
+}
+
 /// Twelve lines of which four touch more memory: no plot has more lines than there are colours.
 #[test]
 fn many_lines_are_drawn_in_several_plots() {

@@ -168,6 +168,10 @@ impl Store for Container {
         Ok(())
     }
 
+    async fn remove(&self, name: &str, seen: &mut Attempt) -> Result<(), Failure> {
+        self.site.delete(name, &[], headers(), seen).await
+    }
+
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure> {
         let (mut found, mut markers) = (Vec::new(), Vec::<String>::new());
         loop {

@@ -24,7 +24,7 @@ use object_store::client::{
 };
 
 use super::connect::{Connector, Place, Proxy, fatal, transient};
-use super::environment::Environment;
+use super::open::Options;
 use crate::{Attempt, Failure, Kind};
 
 /// Servers close what nobody uses; a connection is left alone before most of them do.
@@ -62,9 +62,9 @@ pub struct Answer {
 }
 
 impl Client {
-    pub fn new(environment: &Environment, patience: Duration) -> Result<Self, Failure> {
-        let connector = Connector::new(environment)?;
-        Ok(Self(Arc::new(Shared { connector, idle: Mutex::default(), patience })))
+    pub fn new(options: &Options) -> Result<Self, Failure> {
+        let connector = Connector::new(options)?;
+        Ok(Self(Arc::new(Shared { connector, idle: Mutex::default(), patience: options.patience })))
     }
 
     /// Sends a request and waits for the head of its answer. What is lost on the way is [`Kind::Transient`], but

@@ -12,13 +12,14 @@ use hyper::Uri;
 use hyper::header::HeaderValue;
 use percent_encoding::percent_decode_str;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use super::environment::Environment;
+use super::open::{Options, Sockets};
 use super::refusal::shown;
 use crate::{Attempt, Failure, Kind};
 
@@ -42,6 +43,7 @@ pub struct Place {
 pub struct Connector {
     tls: TlsConnector,
     environment: Environment,
+    sockets: Option<Sockets>,
 }
 
 /// A proxy, and what it wants to be told.
@@ -74,7 +76,8 @@ impl Place {
 
 impl Connector {
     /// Trusts the system's certificates, or those of the file or folder that the environment names.
-    pub fn new(environment: &Environment) -> Result<Self, Failure> {
+    pub fn new(options: &Options) -> Result<Self, Failure> {
+        let environment = &options.environment;
         let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
             .with_safe_default_protocol_versions()
             .map_err(|error| fatal(format!("TLS: {error}")))?
@@ -82,7 +85,11 @@ impl Connector {
             .with_no_client_auth();
         // A connection a request: what HTTP/2 would share, blocks want for themselves.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { tls: TlsConnector::from(Arc::new(config)), environment: environment.clone() })
+        Ok(Self {
+            tls: TlsConnector::from(Arc::new(config)),
+            environment: environment.clone(),
+            sockets: options.sockets.clone(),
+        })
     }
 
     /// The proxy on the way there.
@@ -116,7 +123,7 @@ impl Connector {
 
     async fn open(&self, place: &Place, proxy: Option<&Proxy>, seen: &mut Attempt) -> Result<Box<dyn Stream>, Failure> {
         let (host, port) = proxy.map_or((&place.host, place.port), |proxy| (&proxy.host, proxy.port));
-        let mut tcp = TcpStream::connect((&**host, port)).await.map_err(|error| unreachable(host, port, &error))?;
+        let mut tcp = self.reach(host, port).await.map_err(|error| unreachable(host, port, &error))?;
         tcp.set_nodelay(true).map_err(|error| unreachable(host, port, &error))?;
         if !place.secure {
             seen.connected = Some(Instant::now());
@@ -131,6 +138,21 @@ impl Connector {
         let stream = self.tls.connect(name, tcp).await.map_err(|error| insecure(&place.host, &error))?;
         seen.secured = Some(Instant::now());
         Ok(Box::new(stream))
+    }
+
+    /// A connection to the first of a host's addresses that takes one.
+    async fn reach(&self, host: &str, port: u16) -> io::Result<TcpStream> {
+        let Some(sockets) = &self.sockets else { return TcpStream::connect((host, port)).await };
+        let mut refused = io::Error::other("its name has no address");
+        for address in tokio::net::lookup_host((host, port)).await? {
+            let socket = std::net::TcpStream::from(sockets(&address)?);
+            socket.set_nonblocking(true)?;
+            match TcpSocket::from_std_stream(socket).connect(address).await {
+                Err(error) => refused = error,
+                connected => return connected,
+            }
+        }
+        Err(refused)
     }
 }
 

@@ -18,5 +18,5 @@ mod service;
 mod site;
 
 pub use environment::Environment;
-pub use open::{Options, open};
+pub use open::{Options, Sockets, open};
 pub use service::{Reply, Service};

@@ -1,6 +1,10 @@
 //! From an address to the store that it names.
 
 use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -17,6 +21,9 @@ use super::ini::Profile;
 use super::s3::Bucket;
 use super::site::Site;
 use crate::{Failure, Found};
+
+/// Makes sockets for TCP to addresses like the one that it is given.
+pub type Sockets = Arc<dyn Fn(&SocketAddr) -> io::Result<OwnedFd> + Send + Sync>;
 
 /// What is known of stores beside an address.
 #[derive(Clone)]
@@ -39,6 +46,8 @@ pub struct Options {
     pub requester_pays: bool,
     /// How long nothing may move before a request is given up.
     pub patience: Duration,
+    /// Where sockets come from, if they are not simply made: those of another network namespace, or bound to a device.
+    pub sockets: Option<Sockets>,
 }
 
 impl Default for Options {
@@ -54,6 +63,7 @@ impl Default for Options {
             metadata: false,
             requester_pays: false,
             patience: Duration::from_secs(60),
+            sockets: None,
         }
     }
 }
@@ -70,7 +80,7 @@ impl fmt::Debug for Options {
             .field("metadata", &self.metadata)
             .field("requester_pays", &self.requester_pays)
             .field("patience", &self.patience)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -88,7 +98,7 @@ pub fn open(url: &str, options: &Options) -> Result<Found, Failure> {
 }
 
 fn opened(url: &str, shown: &str, options: &Options) -> Result<Found, Failure> {
-    let client = Client::new(&options.environment, options.patience)?;
+    let client = Client::new(options)?;
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let (first, name) = rest.split_once('/').unwrap_or((rest, ""));
     let found = |store, name: &str| Ok(Found { store, name: name.into(), shown: shown.into() });

@@ -170,14 +170,11 @@ impl Store for Bucket {
     }
 
     async fn abort(&self, upload: &Upload, seen: &mut Attempt) -> Result<(), Failure> {
-        let query = &[("uploadId", &*upload.id)];
-        let headers = self.headers.clone();
-        let ask = Ask { method: Method::DELETE, name: &upload.name, query, headers, ..Ask::default() };
-        match self.site.text(ask, seen).await {
-            // Gone is what it was to be.
-            Err(failure) if failure.kind != Kind::Missing => Err(failure),
-            _ => Ok(()),
-        }
+        self.site.delete(&upload.name, &[("uploadId", &*upload.id)], self.headers.clone(), seen).await
+    }
+
+    async fn remove(&self, name: &str, seen: &mut Attempt) -> Result<(), Failure> {
+        self.site.delete(name, &[], self.headers.clone(), seen).await
     }
 
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure> {

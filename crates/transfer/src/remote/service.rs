@@ -49,7 +49,7 @@ impl Service {
     /// # Errors
     /// [`Kind::Denied`](crate::Kind::Denied) where credentials are missing or can't be used.
     pub fn aws_global(name: &'static str, variable: &str, options: &Options) -> Result<Self, Failure> {
-        let client = Client::new(&options.environment, options.patience)?;
+        let client = Client::new(options)?;
         let profile = Profile::read(options.profile.as_deref(), &options.environment)?;
         let (region, domain) = match aws_region(options, &profile) {
             region if region.starts_with("cn-") => ("cn-northwest-1", "amazonaws.com.cn"),
@@ -69,7 +69,7 @@ impl Service {
     /// # Errors
     /// As for [`Self::aws_global`].
     pub fn google(endpoint: &str, scope: &'static str, options: &Options) -> Result<Self, Failure> {
-        let client = Client::new(&options.environment, options.patience)?;
+        let client = Client::new(options)?;
         let base = Address::parse(options.endpoint_url.as_deref().unwrap_or(endpoint))?.trimmed().into();
         let named = options.environment.first(&["GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"]).map(String::from);
         if let Some(keys) = google_token(&options.environment) {

@@ -119,6 +119,21 @@ impl Site {
         Ok((answer, text))
     }
 
+    /// Takes something away; gone is what it was to be.
+    pub async fn delete(
+        &self,
+        name: &str,
+        query: &[(&str, &str)],
+        headers: Headers,
+        seen: &mut Attempt,
+    ) -> Result<(), Failure> {
+        let ask = Ask { method: Method::DELETE, name, query, headers, ..Ask::default() };
+        match self.text(ask, seen).await {
+            Err(failure) if failure.kind != Kind::Missing => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
     /// What HEAD says of an object; none if there is nothing.
     pub async fn head(&self, ask: Ask<'_>, seen: &mut Attempt) -> Result<Option<(Answer, Meta)>, Failure> {
         let (name, shown) = (ask.name, self.shown(ask.name));
