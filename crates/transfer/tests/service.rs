@@ -98,7 +98,8 @@ fn what_is_sent_for_a_token_is_not_passed_on_and_a_token_is_kept() {
     let login = |uri: &str| {
         format!(
             "{{\"type\": \"authorized_user\", \"client_id\": \"id\", \"client_secret\": \"PLANTEDSECRET0123456789\", \
-             \"refresh_token\": \"1//PLANTEDREFRESH0123456789\", \"quota_project_id\": \"mine\", \"token_uri\": \"{uri}\"}}"
+             \"refresh_token\": \"1//PLANTEDREFRESH0123456789\", \"quota_project_id\": \"mine\", \
+             \"token_uri\": \"{uri}\"}}"
         )
     };
     let found = |login: &str, endpoint: Option<String>| {

@@ -200,8 +200,8 @@ impl Interface for Route53 {
         let (name, text) = (record.name.to_ascii(), record.quoted());
         let (name, text) = (escape(&*name), escape(&*text));
         let set = format!(
-            "<Name>{name}</Name><Type>TXT</Type><TTL>{TTL_S}</TTL><ResourceRecords><ResourceRecord><Value>{text}</Value>\
-             </ResourceRecord></ResourceRecords>"
+            "<Name>{name}</Name><Type>TXT</Type><TTL>{TTL_S}</TTL><ResourceRecords><ResourceRecord>\
+             <Value>{text}</Value></ResourceRecord></ResourceRecords>"
         );
         let change = format!("<Change><Action>{action}</Action><ResourceRecordSet>{set}</ResourceRecordSet></Change>");
         let body = format!(

@@ -284,8 +284,9 @@ mod tests {
             service: "iam",
             region: "us-east-1",
         };
-        let authorization = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, SignedHeaders=\
-            content-type;host;x-amz-date, Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7";
+        let authorization = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, \
+            SignedHeaders=content-type;host;x-amz-date, \
+            Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7";
         let headers = [
             ("content-type", "application/x-www-form-urlencoded; charset=utf-8"),
             ("host", "iam.amazonaws.com"),

@@ -261,8 +261,8 @@ pub fn google(options: &Options, client: &Client) -> Result<Keys, Failure> {
 }
 
 /// What is to be done where Google's credentials are missing.
-pub const NO_GOOGLE: &str = "there are no credentials: name a service account's file in GOOGLE_APPLICATION_CREDENTIALS, \
-                             log in with `gcloud auth application-default login`";
+pub const NO_GOOGLE: &str = "there are no credentials: name a service account's file in \
+                             GOOGLE_APPLICATION_CREDENTIALS, log in with `gcloud auth application-default login`";
 
 /// A token that the environment has.
 pub fn google_token(environment: &Environment) -> Option<Keys> {
