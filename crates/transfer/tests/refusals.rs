@@ -203,6 +203,19 @@ fn a_wrong_clock_is_called_that() {
     }
 }
 
+/// A move asks by HEAD first, which has no words.
+#[test]
+fn a_region_that_head_has_wrong_is_asked_about() {
+    for (headers, words) in
+        [("", "are the region and the endpoint right"), ("x-amz-bucket-region: a-b-1\r\n", "region a-b-1")]
+    {
+        let web = Web::start(move |_, _| answer("400 Bad Request", headers, b""));
+        let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+        let failure = get(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
+        assert!(failure.kind == Kind::Fatal && failure.said.contains(words), "{failure}");
+    }
+}
+
 /// By the clock of who asks for it: ours may be another.
 #[test]
 fn a_time_to_come_back_is_counted_by_the_clock_that_names_it() {
