@@ -84,11 +84,10 @@ impl Journal {
         let mut file = locked(&path)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(Error::journal("read", &path))?;
-        let (recorded, whole_bytes) = match read(&text) {
-            Ok(read) => read,
-            Err((recorded, _)) if fresh => (recorded, text.len()),
-            Err((_, why)) => return Err(Error::CantResume { what: format!("{}: {why}", path.display()) }),
-        };
+        let (recorded, whole_bytes, nonsense) = read(&text);
+        if let Some(why) = nonsense.filter(|_| !fresh) {
+            return Err(Error::CantResume { what: format!("{}: {why}", path.display()) });
+        }
         if whole_bytes < text.len() {
             file.set_len(whole_bytes as u64).map_err(Error::journal("shortened", &path))?;
         }
@@ -198,8 +197,8 @@ fn fits(piece: Piece, begun: &Begun, pieces: &BTreeMap<usize, (Piece, Option<Par
     }
 }
 
-/// What the lines say, and how long the whole ones are; or what was said until one made no sense, and why that didn't.
-pub(crate) fn read(text: &[u8]) -> Result<(Recorded, usize), (Recorded, String)> {
+/// What the lines say until one makes no sense, how long they are, and why that one doesn't.
+fn read(text: &[u8]) -> (Recorded, usize, Option<String>) {
     let mut recorded = Recorded::default();
     let mut whole_bytes = 0;
     for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -218,11 +217,11 @@ pub(crate) fn read(text: &[u8]) -> Result<(Recorded, usize), (Recorded, String)>
             }
             // A crash of the machine may leave zeros where the last lines were.
             _ if text[whole_bytes..].iter().all(|byte| *byte == 0) => break,
-            _ => return Err((recorded, senseless(index + 1, line))),
+            _ => return (recorded, whole_bytes, Some(senseless(index + 1, line))),
         }
         whole_bytes += line.len();
     }
-    Ok((recorded, whole_bytes))
+    (recorded, whole_bytes, None)
 }
 
 /// Why a line makes no sense.

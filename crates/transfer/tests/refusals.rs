@@ -195,8 +195,60 @@ fn a_wrong_clock_is_called_that() {
             let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
             let failure = put(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
             assert!(failure.kind == Kind::Denied && failure.said.contains(words), "{failure}");
+            // Both clocks are said.
+            let theirs =
+                if words == "behind" { "2100-01-01 00:00:00 UTC there" } else { "2001-01-01 00:00:00 UTC there" };
+            assert!(failure.said.contains(theirs) && failure.said.contains(" UTC here"), "{failure}");
         }
     }
+}
+
+/// A move asks by HEAD first, which has no words.
+#[test]
+fn a_region_that_head_has_wrong_is_asked_about() {
+    for (headers, words) in
+        [("", "are the region and the endpoint right"), ("x-amz-bucket-region: a-b-1\r\n", "region a-b-1")]
+    {
+        let web = Web::start(move |_, _| answer("400 Bad Request", headers, b""));
+        let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+        let failure = get(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
+        assert!(failure.kind == Kind::Fatal && failure.said.contains(words), "{failure}");
+    }
+}
+
+/// By the clock of who asks for it: ours may be another.
+#[test]
+fn a_time_to_come_back_is_counted_by_the_clock_that_names_it() {
+    for (date, wait_s) in [
+        ("Date: Fri, 01 Jan 2100 00:00:00 GMT\r\n", 90),
+        ("Date: Mon, 01 Jan 2001 00:00:00 GMT\r\n", 24 * 60 * 60),
+        ("Date: Sat, 02 Jan 2100 00:00:00 GMT\r\n", 0),
+    ] {
+        let headers = format!("{date}Retry-After: Fri, 01 Jan 2100 00:01:30 GMT\r\n");
+        let web = Web::start(move |_, _| answer("503 Service Unavailable", &headers, b""));
+        let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+        let failure = put(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
+        assert_eq!(failure.kind, Kind::Transient(Some(Duration::from_secs(wait_s))), "{failure}");
+    }
+}
+
+/// Half of it would be taken for all, and going round has no end.
+#[test]
+fn a_list_that_leads_round_is_refused() {
+    let web = Web::start(|head, _| {
+        let next = if head.contains("=one") { "two" } else { "one" };
+        let token = format!("<IsTruncated>true</IsTruncated><NextContinuationToken>{next}</NextContinuationToken>");
+        let body = format!("<List>{token}<Blobs></Blobs><NextMarker>{next}</NextMarker></List>");
+        answer("200 OK", "", body.as_bytes())
+    });
+    let environment: Environment = [("AZURE_STORAGE_ACCOUNT", "any")].into_iter().collect();
+    let options = Options { environment, endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+    for url in ["s3://bucket/", "az://bucket/", "gs://bucket/"] {
+        let found = open(url, &options).unwrap();
+        let failure = run(found.store.list("", &mut Attempt::default())).unwrap_err();
+        assert!(failure.kind == Kind::Fatal && failure.said.contains("round"), "{failure}");
+    }
+    assert_eq!(web.heads().len(), 9);
 }
 
 #[test]

@@ -215,7 +215,7 @@ fn no_secret_is_in_what_a_move_leaves_behind() {
     let [key, token, azure, sig, bearer, password, query, ..] = PLANTED;
     let folder = tempfile::tempdir().unwrap();
     let content = bytes(800_000);
-    std::fs::write(folder.path().join("source"), bytes(18_000_000)).unwrap();
+    std::fs::write(folder.path().join("source"), bytes(6_000_000)).unwrap();
     let told = Told::default();
     // Blocks go well, and what is made of them does not; ranges until something has been told of.
     let web = || {
