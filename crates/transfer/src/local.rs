@@ -3,16 +3,16 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use rustix::fs::statvfs;
 use rustix::process::{Resource, geteuid, getrlimit};
 
+use crate::buffers::Buffers;
 use crate::error::failure;
 use crate::names::{beneath, beside};
 use crate::store::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
@@ -23,6 +23,7 @@ use crate::store::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOp
 #[derive(Clone, Debug)]
 pub struct Local {
     folder: PathBuf,
+    buffers: Buffers,
 }
 
 /// What the names of unfinished uploads end with.
@@ -34,7 +35,7 @@ impl Local {
     /// The files below this folder. It need not be there yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), buffers: Buffers::default() }
     }
 
     fn path(&self, name: &str) -> Result<PathBuf, Failure> {
@@ -89,18 +90,16 @@ impl Local {
         }
     }
 
-    fn read(&self, of: &Meta, range: Range<u64>) -> Result<Bytes, Failure> {
+    fn read(&self, of: &Meta, range: Range<u64>) -> Result<Block, Failure> {
         let path = self.path(&of.name)?;
         let cant = |error: io::Error| failure("can't read", &path, &error);
         let file = File::open(&path).map_err(cant)?;
-        let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(usize::MAX)];
-        let is_read = file.read_exact_at(&mut bytes, range.start);
+        let read = self.buffers.read(&file, range.start, range.end - range.start);
         let now = meta_of(&of.name, &file.metadata().map_err(cant)?);
         if (now.bytes, &now.etag) != (of.bytes, &of.etag) {
             return Err(Failure { kind: Kind::Changed, said: format!("{} has changed", path.display()) });
         }
-        is_read.map_err(cant)?;
-        Ok(bytes.into())
+        read.map_err(cant)
     }
 
     fn find(&self, prefix: &str) -> Result<Vec<Meta>, Failure> {
@@ -256,7 +255,7 @@ impl Store for Local {
         apart(seen, move || local.meta(&name)).await
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
         let (local, of) = (self.clone(), of.clone());
         apart(seen, move || local.read(&of, range)).await
     }
@@ -339,6 +338,8 @@ impl Store for Local {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     #[test]
