@@ -112,7 +112,7 @@ pub fn all(
                 version,
                 put: put.into_iter().collect::<Result<_, _>>()?,
                 get: get.into_iter().collect::<Result<_, _>>()?,
-                checks: ["store, each block and the whole: CRC-64", "client, the whole: CRC-64"],
+                checks: ["store, each block: CRC-64; it keeps the whole's", "client, the whole: CRC-64"],
             });
         }
         Err(error) => missing.push(("awscli", error.to_string())),
@@ -135,7 +135,7 @@ pub fn all(
                 version,
                 put: put.into(),
                 get: get.into(),
-                checks: ["store, each block: MD5; the whole's is kept", "client, the whole: MD5"],
+                checks: ["store, each block: MD5; it keeps the whole's", "client, the whole: MD5"],
             });
         }
         Err(error) => missing.push(("rclone", error.to_string())),

@@ -76,7 +76,7 @@ const LEAST_BYTES: u64 = 64 << 10;
 /// ends something that times don't show, and up to here a block that has to be sent again costs little.
 const ENOUGH_BYTES: u64 = 4 << 20;
 /// A link is near if a block has no more latency.
-const NEAR_S: f64 = 0.005;
+const NEAR_S: f64 = 0.002;
 /// Under a ceiling a few more connections than would fill it, for they are never all busy.
 const SPARE: f64 = 1.25;
 
