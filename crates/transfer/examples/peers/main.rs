@@ -1,9 +1,10 @@
 //! `ascertain put` and `get` of 1 GB beside awscli and rclone, against MinIO on loopback, as a table in Markdown.
 //!
-//! `cargo xtask bench transfer` installs what it needs and runs it. First each peer's settings are tried, once each, in at most
-//! a third of the time: the fastest is compared. Then all take their turns in an order that is random in each round, until the time is up.
-//! Times of a client are the kernel's, of its process and those it waited for; the server's are what its process took
-//! meanwhile. Only what is checked is compared: each block on its way up, and the whole on its way down.
+//! `cargo xtask bench transfer` installs what it needs and runs it. First each peer's settings are tried, once each, in
+//! at most a third of the time: the fastest is compared. Then all take their turns in an order that is random in each
+//! round, until the time is up. Times of a client are the kernel's, of its process and those it waited for; the
+//! server's are what its process took meanwhile. Only what is checked is compared: each block on its way up, and the
+//! whole on its way down.
 //!
 //! `peers ASCERTAIN [SECONDS]`: the program, and how long all of it may take (270).
 #![allow(clippy::print_stdout)]

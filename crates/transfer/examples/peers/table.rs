@@ -23,9 +23,10 @@ pub fn of(arms: &[Arm], missing: &[(&str, String)], seed: u64) -> String {
     let busy = |took: &Took| (took.client_s + took.server_s) / (took.wall_s * cpus as f64) * 100.0;
     let rounds = arms[0].took.len();
     let mut text = format!(
-        "1 GB over loopback to MinIO on {cpus} CPUs ({}), files in {}; medians of {rounds} rounds in random order \
-         (seed {seed}), each end of an interval wrong at most once in {:.0}.\n\n\
-         | | settings | MB/s | client, CPU s | server, CPU s | CPUs busy | checked by |\n|---|---|---|---|---|---|---|\n",
+        "1 GB over loopback to MinIO on {cpus} CPUs ({}), files in {}; medians of {rounds}\n\
+         rounds in random order (seed {seed}), each end of an interval wrong at most once in {:.0}.\n\n\
+         | | settings | MB/s | client, CPU s | server, CPU s | CPUs busy | checked by |\n\
+         |---|---|---|---|---|---|---|\n",
         processor(),
         if std::env::temp_dir().starts_with("/dev/shm") { "memory" } else { "a file system" },
         1.0 / ERROR,
@@ -64,15 +65,16 @@ pub fn of(arms: &[Arm], missing: &[(&str, String)], seed: u64) -> String {
             let _ = writeln!(text, "- {}: {rate} × {}'s rate, {client} × its CPU time", verb(way), peer.client.name);
         }
     }
-    let several = arms.iter().filter(|arm| arm.tried.len() > 1);
-    let tried = several.map(|arm| {
-        let settings = arm.client.settings(arm.way).iter().zip(&arm.tried);
-        let each = settings.map(|(setting, took)| format!("{} ({:.0} MB/s)", setting.said, RATE(took)));
-        format!("{} {}: {}", verb(arm.way), arm.client.name, each.collect::<Vec<_>>().join(", "))
-    });
-    let _ = writeln!(text, "\nTried once each, and the fastest taken: {}.", tried.collect::<Vec<_>>().join("; "));
-    let versions = arms.iter().filter(|arm| arm.way == Way::Put).skip(1).map(|arm| &*arm.client.version);
-    let _ = writeln!(text, "\nVersions: {}.", versions.collect::<Vec<_>>().join("; "));
+    text.push_str("\n| tried once each | MB/s |\n|---|---|\n");
+    for arm in arms.iter().filter(|arm| arm.tried.len() > 1) {
+        for (setting, took) in arm.client.settings(arm.way).iter().zip(&arm.tried) {
+            let _ = writeln!(text, "| {} {}: {} | {:.0} |", verb(arm.way), arm.client.name, setting.said, RATE(took));
+        }
+    }
+    text.push('\n');
+    for arm in arms.iter().filter(|arm| arm.way == Way::Put) {
+        let _ = writeln!(text, "- {}: {}", arm.client.name, arm.client.version);
+    }
     text
 }
 
