@@ -11,8 +11,6 @@ mod pilot;
 pub use fit::{Observation, fit};
 pub use pilot::{Pilot, Ticket};
 
-use std::cmp::Reverse;
-
 use crate::store::Limits;
 
 /// What a link does to blocks.
@@ -72,11 +70,6 @@ const STEPS: [usize; 17] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 1
 const AS_GOOD: f64 = 1.02;
 /// Smaller blocks cost more than they gain, in requests and at this end.
 const LEAST_BYTES: u64 = 64 << 10;
-/// On a near link, where any size is as good, blocks of that size are taken before smaller ones: each request costs both
-/// ends something that times don't show, and up to here a block that has to be sent again costs little.
-const ENOUGH_BYTES: u64 = 4 << 20;
-/// A link is near if a block has no more latency.
-const NEAR_S: f64 = 0.002;
 /// Under a ceiling a few more connections than would fill it, for they are never all busy.
 const SPARE: f64 = 1.25;
 
@@ -106,10 +99,7 @@ impl Link {
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
         let memory = |shape: &Shape| shape.block_bytes * shape.concurrency as u64;
-        let enough = if self.latency_s <= NEAR_S { ENOUGH_BYTES } else { 0 };
-        let requests = |shape: &Shape| Reverse(shape.block_bytes.min(enough));
-        good.min_by_key(|shape| (requests(shape), memory(shape), shape.concurrency))
-            .unwrap_or_else(|| room.fitting(bytes, 1))
+        good.min_by_key(|shape| (memory(shape), shape.concurrency)).unwrap_or_else(|| room.fitting(bytes, 1))
     }
 }
 

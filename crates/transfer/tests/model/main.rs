@@ -148,22 +148,6 @@ fn when_a_quarter_is_moved_the_end_is_foretold_within_a_tenth() {
 }
 
 /// S3 has no block small enough to probe with: there, as many as latency asks for are under way from the beginning.
-/// Where nothing but the sum of all connections is a limit any size is as good, and each request costs something.
-#[test]
-fn on_a_near_link_blocks_are_not_small() {
-    let near = ascertain_transfer::model::Link {
-        fixed_s: 0.01,
-        fresh_s: 0.001,
-        latency_s: 0.0005,
-        bytes_per_s: 400.0 * MB,
-        ceiling_bytes_per_s: Some(400.0 * MB),
-    };
-    for bytes in [30_000_000, 1_000_000_000] {
-        let shape = near.choose(bytes, &room());
-        assert!(shape.block_bytes >= 900 << 10, "{shape:?}");
-    }
-}
-
 #[test]
 fn blocks_that_must_be_large_are_as_many_as_it_takes() {
     let limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..room().limits };
