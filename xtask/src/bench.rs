@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::load::{Load, spin};
 use crate::tools::{self, Need};
-use crate::{hyperfine, packages, permutation, test};
+use crate::{hyperfine, packages, permutation, test, transfer};
 
 type Bench = (&'static str, &'static str, fn() -> anyhow::Result<()>);
 
@@ -23,6 +23,7 @@ const BENCHES: &[Bench] = &[
     ("history", "listing and following 2,000 runs", || example("ascertain-cli", "history_cost")),
     ("page", "the report's page: to write it, until it is seen, until it is whole", page),
     ("permutation", "reshuffles of two samples of 10,000, beside SciPy", permutation::bench),
+    ("transfer", "`put` and `get` of 1 GB beside awscli and rclone, in five minutes", transfer::bench),
     ("size", "the release binary's size", test::size),
     ("build", "a cold release build, and what each dependency adds; a cold build of a bench", build),
     ("first", "from a clone to the first answer, with nothing downloaded or built before", first),

@@ -16,6 +16,7 @@ mod statistics;
 mod test;
 mod tools;
 mod trace;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -24,7 +25,7 @@ cargo xtask test [WORD …]     every test, or the parts with a word in their na
 cargo xtask calibrate [N] [steady] [bursts]
                               N comparisons (300) of a command with itself under each load: 17 minutes
 cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence,
-                              history, page, permutation, size, build, first
+                              history, page, permutation, transfer, size, build, first
 cargo xtask mutants [WORD …]  orderings, fences, checks and instructions of sync and rseq made wrong, one by one:
                               who notices; all, or those with each word in their files' names and descriptions;
                               with --list, only which there are

@@ -49,7 +49,7 @@ const SERVERS: &[Need] = &[
 ];
 
 /// Stores, and clients of others, that netlab's are held against.
-const STORES: &[Need] = &[
+pub const STORES: &[Need] = &[
     Need::Go("github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c"),
     Need::NpmProgram("azurite-blob", "azurite@3.37.0"),
     Need::Debian("rclone", "rclone"),

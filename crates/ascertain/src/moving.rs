@@ -91,7 +91,7 @@ impl Move {
                 return Ok(vec![outcome(to, &from, moved)]);
             }
             if is_folder(&from.name) {
-                return mover.get_many(&from, to, &self.many).await;
+                return Ok(addressed(mover.get_many(&from, to, &self.many).await?, &from));
             }
             let last = from.name.rsplit('/').next().unwrap_or_default();
             let path = if to.is_dir() || self.to.ends_with('/') { to.join(last) } else { to.to_path_buf() };

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 
 use ascertain_netlab::http::Server;
 use ascertain_transfer::race::{Policy, Racer, Won, checked};
-use ascertain_transfer::{Attempt, Block, Failure, Kind, Local, Options, PutOptions, Store, crc64, open};
+use ascertain_transfer::{Attempt, Failure, Kind, Local, Options, PutOptions, Store, open};
 
 const TIMES: usize = 200;
 
@@ -22,9 +22,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // What is kept beside the cache: of how many bytes the object is, and their checksum.
     let seen = &mut Attempt::default();
     let meta = origin.store.head(&origin.name, seen).await?.ok_or("the server has no such thing")?;
-    let bytes = origin.store.get(&meta, 0..meta.bytes, seen).await?;
-    let sum = crc64(&bytes);
-    cache.put("object", Block { crc64: sum, bytes }, &PutOptions::default(), seen).await?;
+    let block = origin.store.get(&meta, 0..meta.bytes, seen).await?;
+    let sum = block.crc64;
+    cache.put("object", block, &PutOptions::default(), seen).await?;
 
     // One for all requests: nineteen of twenty wait for the disk alone, and no more than one in twenty is asked twice.
     let racer = Racer::new(Policy::Percentile { quantile: 0.95, budget: 0.05 })?;
@@ -37,8 +37,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let from_origin = async { origin.store.get(&meta, 0..meta.bytes, &mut Attempt::default()).await };
         // A folder may have been changed by anybody: what has another checksum is fetched instead.
-        let Won { value, side, .. } = racer.race(checked(from_cache, sum, |bytes| crc64(bytes)), from_origin).await?;
-        assert_eq!(value.len() as u64, meta.bytes, "by the {side:?}");
+        let Won { value, side, .. } = racer.race(checked(from_cache, sum, |block| block.crc64), from_origin).await?;
+        assert_eq!(value.bytes.len() as u64, meta.bytes, "by the {side:?}");
     }
     println!("{:#?}", racer.counts());
     println!("a request would race after {:?}", racer.delay());

@@ -1,6 +1,7 @@
 //! CRC-64/NVME: of a block, and of a whole from those of its blocks.
 
 use crc_fast::CrcAlgorithm::Crc64Nvme;
+use crc_fast::Digest;
 
 /// The sum of these bytes.
 ///
@@ -10,6 +11,11 @@ use crc_fast::CrcAlgorithm::Crc64Nvme;
 #[must_use]
 pub fn crc64(bytes: &[u8]) -> u64 {
     crc_fast::checksum(Crc64Nvme, bytes)
+}
+
+/// A sum of what comes piece by piece.
+pub(crate) fn digest() -> Digest {
+    Digest::new(Crc64Nvme)
 }
 
 /// The sum of a whole, from the sizes and sums of its blocks in their order.

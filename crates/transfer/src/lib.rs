@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod buffers;
 mod crc64;
 mod error;
 mod journal;

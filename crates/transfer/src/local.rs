@@ -3,16 +3,17 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use rustix::fs::statvfs;
 use rustix::process::{Resource, geteuid, getrlimit};
 
+use crate::buffers::Buffers;
+use crate::crc64::crc64_of_blocks;
 use crate::error::failure;
 use crate::names::{beneath, beside};
 use crate::store::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
@@ -23,6 +24,7 @@ use crate::store::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOp
 #[derive(Clone, Debug)]
 pub struct Local {
     folder: PathBuf,
+    buffers: Buffers,
 }
 
 /// What the names of unfinished uploads end with.
@@ -34,7 +36,7 @@ impl Local {
     /// The files below this folder. It need not be there yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), buffers: Buffers::default() }
     }
 
     fn path(&self, name: &str) -> Result<PathBuf, Failure> {
@@ -56,8 +58,8 @@ impl Local {
         Ok((upload, folder))
     }
 
-    /// Makes the object of its blocks: copied into one file, which then gets the name.
-    fn assemble(&self, upload: &Upload, blocks: &[String], options: &PutOptions) -> Result<Meta, Failure> {
+    /// Makes the object of its blocks: copied into one file, which gets the name if what was copied is what was sent.
+    fn assemble(&self, upload: &Upload, blocks: &[String], crc64: u64, options: &PutOptions) -> Result<Meta, Failure> {
         let folder = self.blocks(upload)?;
         let path = self.path(&upload.name)?;
         if !folder.is_dir() {
@@ -66,13 +68,21 @@ impl Local {
         // One for each attempt: one that was given up may still be writing, and would leave a hole in another's file.
         let whole = folder.join(format!("whole-{:x}", UPLOADS.fetch_add(1, Ordering::Relaxed)));
         let joined = || {
-            let mut file = File::create(&whole)?;
+            let (mut file, mut sums) = (File::create(&whole)?, Vec::new());
             for block in blocks {
-                io::copy(&mut File::open(folder.join(block_name(block)?))?, &mut file)?;
+                let part = File::open(folder.join(block_name(block)?))?;
+                let part = self.buffers.read(&part, 0, part.metadata()?.len())?;
+                file.write_all(&part.bytes)?;
+                sums.push((part.bytes.len() as u64, part.crc64));
             }
-            file.sync_all()
+            file.sync_all()?;
+            Ok(crc64_of_blocks(sums))
         };
-        joined().map_err(|error| failure("can't put together", &whole, &error))?;
+        if joined().map_err(|error| failure("can't put together", &whole, &error))? != crc64 {
+            // The next attempt would read the same.
+            let said = format!("{}: its blocks are not what was sent; --fresh sends them again", path.display());
+            return Err(Failure { kind: Kind::Fatal, said });
+        }
         publish(&whole, &path, options.no_clobber).map_err(|error| failure("can't write", &path, &error))?;
         // What is left behind costs room, but nothing else.
         let _ = fs::remove_dir_all(&folder);
@@ -89,18 +99,16 @@ impl Local {
         }
     }
 
-    fn read(&self, of: &Meta, range: Range<u64>) -> Result<Bytes, Failure> {
+    fn read(&self, of: &Meta, range: Range<u64>) -> Result<Block, Failure> {
         let path = self.path(&of.name)?;
         let cant = |error: io::Error| failure("can't read", &path, &error);
         let file = File::open(&path).map_err(cant)?;
-        let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(usize::MAX)];
-        let is_read = file.read_exact_at(&mut bytes, range.start);
+        let read = self.buffers.read(&file, range.start, range.end - range.start);
         let now = meta_of(&of.name, &file.metadata().map_err(cant)?);
         if (now.bytes, &now.etag) != (of.bytes, &of.etag) {
             return Err(Failure { kind: Kind::Changed, said: format!("{} has changed", path.display()) });
         }
-        is_read.map_err(cant)?;
-        Ok(bytes.into())
+        read.map_err(cant)
     }
 
     fn find(&self, prefix: &str) -> Result<Vec<Meta>, Failure> {
@@ -247,7 +255,7 @@ impl Store for Local {
             max_block_bytes: 1 << 40,
             max_blocks: 100_000,
             max_put_bytes: 1 << 40,
-            integrity: Integrity::ReadBack,
+            integrity: Integrity::Whole,
         }
     }
 
@@ -256,7 +264,7 @@ impl Store for Local {
         apart(seen, move || local.meta(&name)).await
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
         let (local, of) = (self.clone(), of.clone());
         apart(seen, move || local.read(&of, range)).await
     }
@@ -267,7 +275,7 @@ impl Store for Local {
             let (upload, folder) = local.new_upload(&name)?;
             let path = folder.join("0");
             let written = fs::write(&path, &body.bytes).map_err(|error| failure("can't write", &path, &error));
-            let made = written.and_then(|()| local.assemble(&upload, &["0".into()], &options));
+            let made = written.and_then(|()| local.assemble(&upload, &["0".into()], body.crc64, &options));
             made.inspect_err(|_| drop(remove(&folder)))
         })
         .await
@@ -305,12 +313,12 @@ impl Store for Local {
         &self,
         upload: &Upload,
         blocks: &[String],
-        _crc64: u64,
+        crc64: u64,
         options: &PutOptions,
         seen: &mut Attempt,
     ) -> Result<Meta, Failure> {
         let (local, upload, blocks, options) = (self.clone(), upload.clone(), blocks.to_vec(), options.clone());
-        apart(seen, move || local.assemble(&upload, &blocks, &options)).await
+        apart(seen, move || local.assemble(&upload, &blocks, crc64, &options)).await
     }
 
     async fn abort(&self, upload: &Upload, seen: &mut Attempt) -> Result<(), Failure> {
@@ -339,7 +347,10 @@ impl Store for Local {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
+    use crate::crc64;
 
     #[test]
     fn only_our_own_unfinished_uploads_are_left_out() {
@@ -354,7 +365,7 @@ mod tests {
         let names = |found: Vec<Meta>| found.into_iter().map(|meta| meta.name).collect::<Vec<_>>();
         let found = names(local.find("").unwrap());
         assert_eq!(found, [".a.1-2.upload/x", ".cache.upload/x", ".upload/x", "new.upload/x"]);
-        local.assemble(&upload, &["0".into()], &PutOptions::default()).unwrap();
+        local.assemble(&upload, &["0".into()], crc64(b"x"), &PutOptions::default()).unwrap();
         assert_eq!(names(local.find("mine").unwrap()), ["mine/a.b"]);
     }
 
@@ -366,12 +377,30 @@ mod tests {
         let (upload, blocks) = local.new_upload("a").unwrap();
         fs::write(blocks.join("0"), b"right").unwrap();
         let before: Vec<_> = fs::read_dir(&blocks).unwrap().map(|entry| entry.unwrap().path()).collect();
-        local.assemble(&upload, &["1".into()], &PutOptions::default()).unwrap_err();
+        local.assemble(&upload, &["1".into()], 0, &PutOptions::default()).unwrap_err();
         let mut now = fs::read_dir(&blocks).unwrap().map(|entry| entry.unwrap().path());
         let begun = now.find(|path| !before.contains(path)).unwrap();
         let writing = fs::OpenOptions::new().write(true).open(begun).unwrap();
-        local.assemble(&upload, &["0".into()], &PutOptions::default()).unwrap();
+        local.assemble(&upload, &["0".into()], crc64(b"right"), &PutOptions::default()).unwrap();
         writing.write_all_at(b"wrong", 0).unwrap();
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"right");
+    }
+
+    #[test]
+    fn blocks_that_are_not_what_was_sent_get_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = Local::new(folder.path());
+        let (upload, blocks) = local.new_upload("a").unwrap();
+        for (block, bytes) in [("0", b"good"), ("1", b"gooD")] {
+            fs::write(blocks.join(block), bytes).unwrap();
+        }
+        let sum = crc64(b"goodgood");
+        let (tokens, options) = (["0".into(), "1".into()], PutOptions::default());
+        let failure = local.assemble(&upload, &tokens, sum, &options).unwrap_err();
+        assert!(failure.kind == Kind::Fatal && failure.said.contains("--fresh"), "{failure}");
+        assert!(!folder.path().join("a").exists());
+        fs::write(blocks.join("1"), b"good").unwrap();
+        local.assemble(&upload, &tokens, sum, &options).unwrap();
+        assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"goodgood");
     }
 }

@@ -17,7 +17,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure>;
 
     /// These bytes of the object that `of` describes, and of no other: if it has changed since, that is an error.
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure>;
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure>;
 
     /// Whether parts of this object can only be asked for in their order, one at a time: some servers of HTTP know no
     /// ranges. Another order works, but begins at the front each time.
@@ -88,7 +88,7 @@ pub enum Integrity {
     ReadBack,
 }
 
-/// A block's bytes with their checksum, which was computed when they were read and travels with them.
+/// A block's bytes with their checksum, which was computed when they were read or came, once, and travels with them.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// The bytes.

@@ -1,13 +1,16 @@
 //! What `put` and `get` share: options, progress, and what is said in the end.
 
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use ascertain::Ending;
 use ascertain::moving::{
     Done, Environment, Error, Filter, Kind, Many, Move, MoveContext, Moved, Observer, Options, Outcome, Plan, Progress,
-    STANDARD, Skipped, Terms,
+    STANDARD, Shape, Skipped, Terms,
 };
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
@@ -162,12 +165,13 @@ impl Moving {
             bail!("standard output has the object, and no room for --format json");
         }
         interrupt::install().context("Ctrl-C can't be caught")?;
-        let observer = Box::new(Drawn(Line::new(!self.display.quiet)));
+        let has_moved = Arc::new(AtomicBool::new(false));
+        let observer = Box::new(Drawn { line: Line::new(!self.display.quiet), has_moved: Arc::clone(&has_moved) });
         let context = MoveContext { stop: interrupt::Stop::default(), observer };
         let moved = if way == Way::Put { asked.put(context) } else { asked.get(context) };
         let outcomes = match moved {
             Ok(outcomes) => outcomes,
-            Err(error) => return self.failed(asked, error),
+            Err(error) => return self.failed(asked, error, has_moved.load(Relaxed)),
         };
         for outcome in &outcomes {
             if let Done::Failed(error) = &outcome.done {
@@ -193,10 +197,10 @@ impl Moving {
     }
 
     /// Says why nothing was moved, and how it goes on.
-    fn failed(&self, asked: &Move, error: Error) -> anyhow::Result<Ending> {
+    fn failed(&self, asked: &Move, error: Error, has_moved: bool) -> anyhow::Result<Ending> {
         // A stream can't be had again, and has no journal.
         let is_stream = asked.to == STANDARD || asked.from == [STANDARD];
-        let is_kept = asked.terms.journals.is_some() && !is_stream;
+        let is_kept = has_moved && asked.terms.journals.is_some() && !is_stream;
         let goes_on = if is_kept { "; the same command goes on with it" } else { "" };
         match error {
             Error::Stopped => {
@@ -210,18 +214,24 @@ impl Moving {
                 output::note(&format!("error: {error}{}", if is_kept { goes_on } else { "" }));
                 Ok(Ending::TargetFailed)
             }
-            _ => Err(error.into()),
+            // Its words have its cause in them.
+            _ => bail!("{error}"),
         }
     }
 }
 
 /// One line, with the plan in it.
-struct Drawn(Line);
+struct Drawn {
+    line: Line,
+    /// Whether there is anything to go on from.
+    has_moved: Arc<AtomicBool>,
+}
 
 impl Observer for Drawn {
     fn progress(&self, progress: &Progress<'_>) {
         let share = progress.bytes.map_or(0.0, |bytes| progress.done_bytes as f64 / bytes.max(1) as f64);
-        self.0.draw(share, || said(progress));
+        self.has_moved.store(true, Relaxed);
+        self.line.draw(share, || said(progress));
     }
 }
 
@@ -250,8 +260,10 @@ fn said(progress: &Progress<'_>) -> String {
     said
 }
 
+/// A line for each file; of one alone the plan and the sum too, and of several how many they were.
 fn text(way: Way, outcomes: &[Outcome]) -> String {
     let mut text = String::new();
+    let (mut files, mut bytes_moved) = (0, 0);
     for Outcome { path, name, bytes, done } in outcomes {
         let (from, to) = match way {
             Way::Put => (path.display().to_string(), name.clone()),
@@ -261,19 +273,29 @@ fn text(way: Way, outcomes: &[Outcome]) -> String {
         let (from, to) = (escape_controls(&from), escape_controls(&to));
         let _ = match done {
             Done::Said => writeln!(text, "{from} → {to}: {}", size(*bytes)),
-            Done::Moved(moved) => writeln!(text, "{from} → {to}: {}", sentence(moved)),
+            Done::Moved(moved) => {
+                if moved.skipped.is_none() {
+                    (files, bytes_moved) = (files + 1, bytes_moved + moved.bytes);
+                }
+                let lines = lines(moved);
+                let lines = if outcomes.len() == 1 { &lines[..] } else { &lines[..1] };
+                writeln!(text, "{from} → {to}: {}", lines.join("\n  "))
+            }
             // Said on standard error.
             Done::Failed(_) => Ok(()),
         };
     }
+    if outcomes.len() > 1 && files > 0 {
+        let _ = writeln!(text, "{files} of {} files moved, {}", outcomes.len(), size(bytes_moved));
+    }
     text
 }
 
-/// What came of one file, and how right the plan was.
-fn sentence(moved: &Moved) -> String {
+/// What came of one file; how right the plan was; and its sum.
+fn lines(moved: &Moved) -> Vec<String> {
     match moved.skipped {
-        Some(Skipped::Exists) => return "left alone, for it is there".into(),
-        Some(Skipped::Unchanged) => return "left alone, for it is there and the same".into(),
+        Some(Skipped::Exists) => return vec!["left alone, for it is there".into()],
+        Some(Skipped::Unchanged) => return vec!["left alone, for it is there and the same".into()],
         None => {}
     }
     let rest = moved.bytes - moved.resumed_bytes;
@@ -281,26 +303,24 @@ fn sentence(moved: &Moved) -> String {
     if moved.resumed_bytes > 0 {
         let _ = write!(said, ", {} of it were there", size(moved.resumed_bytes));
     }
+    let mut lines = vec![said];
     if let Some(Plan { shape, expected_s, low_s, high_s, .. }) = moved.plan {
-        let Moved { elapsed_s, .. } = moved;
-        let percent = (elapsed_s / expected_s - 1.0) * 100.0;
-        let than = if percent < 0.0 { "less" } else { "more" };
-        let _ = write!(
-            said,
-            "; planned {} × {} in {} ({} to {}), it took {:.0} % {than}",
-            shape.concurrency,
-            size(shape.block_bytes),
-            time(expected_s),
-            time(low_s),
-            time(high_s),
-            percent.abs(),
-        );
+        let times = moved.elapsed_s / expected_s;
+        let took = match (times - 1.0) * 100.0 {
+            _ if times > 2.0 => format!("{times:.1} times as long"),
+            percent if percent < 0.0 => format!("{:.0} % less", -percent),
+            percent => format!("{percent:.0} % more"),
+        };
+        let Shape { concurrency, block_bytes } = shape;
+        let (expected, low, high) = (time(expected_s), time(low_s), time(high_s));
+        let block = size(block_bytes);
+        lines.push(format!("planned {concurrency} × {block} in {expected} ({low} to {high}), it took {took}"));
     }
     if let Some(crc64) = moved.crc64 {
         let verified = if moved.verified { ", read back and the same" } else { "" };
-        let _ = write!(said, "; CRC-64/NVME {crc64:016x}{verified}");
+        lines.push(format!("CRC-64/NVME {crc64:016x}{verified}"));
     }
-    said
+    lines
 }
 
 fn json(way: Way, outcomes: &[Outcome]) -> Value {
@@ -346,7 +366,7 @@ fn json(way: Way, outcomes: &[Outcome]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use ascertain::moving::{Link, Shape};
+    use ascertain::moving::Link;
 
     use super::*;
 
@@ -368,18 +388,28 @@ mod tests {
             verified: true,
             skipped: None,
         };
-        let expected = "1.000 GB in 8.400 s (119.0 MB/s); planned 64 × 4.000 MB in 8.000 s (7.500 s to 8.500 s), it \
-                        took 5 % more; CRC-64/NVME 0000000000000abc, read back and the same";
-        assert_eq!(sentence(&moved), expected);
+        let expected = [
+            "1.000 GB in 8.400 s (119.0 MB/s)",
+            "planned 64 × 4.000 MB in 8.000 s (7.500 s to 8.500 s), it took 5 % more",
+            "CRC-64/NVME 0000000000000abc, read back and the same",
+        ];
+        assert_eq!(lines(&moved), expected);
+        assert!(expected.iter().all(|line| line.chars().count() <= 78));
+        for (elapsed_s, said) in [(7.2, "it took 10 % less"), (80.0, "it took 10.0 times as long")] {
+            assert!(lines(&Moved { elapsed_s, ..moved.clone() })[1].ends_with(said));
+        }
         let skipped = Moved { skipped: Some(Skipped::Unchanged), ..moved.clone() };
-        assert_eq!(sentence(&skipped), "left alone, for it is there and the same");
+        assert_eq!(lines(&skipped), ["left alone, for it is there and the same"]);
         let outcome = |done| Outcome { path: "a b".into(), name: "n".into(), bytes: 1, done };
         let outcomes = [outcome(Done::Said), outcome(Done::Moved(Box::new(moved)))];
         let json = json(Way::Put, &outcomes);
         assert_eq!((&json["files"][0]["done"], &json["files"][1]["done"]), (&json!("dry-run"), &json!("moved")));
         assert_eq!(json["files"][1]["plan"]["connections"], 64);
         assert!(json["files"][0]["crc64"].is_null());
-        assert!(text(Way::Put, &outcomes).starts_with("a b → n: 1 B\na b → n: 1.000 GB"));
+        let both = text(Way::Put, &outcomes);
+        assert_eq!(both, "a b → n: 1 B\na b → n: 1.000 GB in 8.400 s (119.0 MB/s)\n1 of 2 files moved, 1.000 GB\n");
+        let one = text(Way::Put, &outcomes[1..]);
+        assert!(one.starts_with("a b → n: 1.000 GB in 8.400 s (119.0 MB/s)\n  planned 64") && one.lines().count() == 3);
         let evil = Outcome { path: "\u{1b}[2J".into(), name: "a\nb".into(), bytes: 1, done: Done::Said };
         assert_eq!(text(Way::Get, &[evil]), "a\\nb → \\u{1b}[2J: 1 B\n");
     }

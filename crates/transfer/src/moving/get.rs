@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::flow::{Flow, Work};
@@ -21,7 +20,7 @@ use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
 use crate::local::{check_room, publish};
 use crate::model::Pilot;
 use crate::names::beside;
-use crate::store::{Attempt, Failure, Kind, Limits, Meta};
+use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta};
 
 /// What is compared, in words.
 const GET: [&str; 3] = ["what the store has", "what came", "what was read again"];
@@ -326,8 +325,7 @@ enum Sink<'a> {
 
 /// What came of a range, which has room as long as it is kept.
 pub(super) struct Kept {
-    bytes: Bytes,
-    crc64: u64,
+    block: Block,
     _room: OwnedSemaphorePermit,
 }
 
@@ -371,16 +369,12 @@ impl Work for Get<'_> {
                 let got = store.get(&meta, range.clone(), &mut seen).await;
                 (got.and_then(|got| of_length(got, piece)), seen)
             };
-            let (bytes, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
+            let (block, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
+            let kept = Kept { block, _room: room };
+            let Some((file, path)) = file else { return Ok((kept, went)) };
             let written = tokio::task::spawn_blocking(move || {
-                let kept = Kept { crc64: crc64(&bytes), bytes, _room: room };
-                match file {
-                    None => Ok(kept),
-                    Some((file, path)) => {
-                        let written = file.write_all_at(&kept.bytes, piece.offset).map(|()| kept);
-                        written.map_err(Error::file("can't write", &path))
-                    }
-                }
+                let written = file.write_all_at(&kept.block.bytes, piece.offset).map(|()| kept);
+                written.map_err(Error::file("can't write", &path))
             });
             let kept = written.await.map_err(|error| Error::Request(error.to_string()))??;
             Ok((kept, went))
@@ -388,7 +382,7 @@ impl Work for Get<'_> {
     }
 
     fn finish(&mut self, piece: Piece, kept: Kept) -> Result<(), Error> {
-        let part = Part { token: String::new(), crc64: kept.crc64 };
+        let part = Part { token: String::new(), crc64: kept.block.crc64 };
         if let Some(journal) = &mut self.journal {
             journal.done(piece.index, &part)?;
         }
@@ -396,7 +390,7 @@ impl Work for Get<'_> {
         if let Sink::InOrder { out, next, waiting } = &mut self.sink {
             waiting.insert(piece.index, kept);
             while let Some(kept) = waiting.remove(next) {
-                out.write_all(&kept.bytes).map_err(Error::file("can't write", Path::new("the output")))?;
+                out.write_all(&kept.block.bytes).map_err(Error::file("can't write", Path::new("the output")))?;
                 *next += 1;
             }
             if waiting.is_empty() {
@@ -408,10 +402,11 @@ impl Work for Get<'_> {
 }
 
 /// A store that gives more or less than it was asked for has not given that.
-fn of_length(got: Bytes, piece: Piece) -> Result<Bytes, Failure> {
-    if got.len() as u64 == piece.bytes {
+fn of_length(got: Block, piece: Piece) -> Result<Block, Failure> {
+    let came = got.bytes.len();
+    if came as u64 == piece.bytes {
         return Ok(got);
     }
-    let said = format!("{} bytes from {} on were asked for, and {} came", piece.bytes, piece.offset, got.len());
+    let said = format!("{} bytes from {} on were asked for, and {came} came", piece.bytes, piece.offset);
     Err(Failure { kind: Kind::Corrupted, said })
 }

@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub use many::{Done, Many, Outcome};
 pub use stop::Stop;
 
+use crate::buffers::Buffers;
 use crate::error::Error;
 use crate::model::{Plan, Room};
 use crate::store::{Attempt, Failure, Found, Kind, Limits, Meta, PutOptions, Store, Upload};
@@ -162,6 +163,7 @@ pub struct Mover {
     memory: Arc<Semaphore>,
     pace: Arc<Pace>,
     patience: Arc<Patience>,
+    buffers: Buffers,
 }
 
 impl fmt::Debug for Mover {
@@ -189,6 +191,7 @@ impl Mover {
             memory: Arc::new(Semaphore::new(units as usize)),
             pace: Arc::new(Pace::new(terms.limit_bytes_per_s)),
             patience: Arc::new(patience),
+            buffers: Buffers::default(),
             terms,
         }
     }
@@ -219,6 +222,7 @@ impl Mover {
             units: self.terms.memory_bytes.div_ceil(UNIT_BYTES).clamp(1, 1 << 30) as u32,
             pace: Arc::clone(&self.pace),
             patience: Arc::clone(&self.patience),
+            buffers: self.buffers.clone(),
         }
     }
 
@@ -286,6 +290,7 @@ struct Gate {
     units: u32,
     pace: Arc<Pace>,
     patience: Arc<Patience>,
+    buffers: Buffers,
 }
 
 impl Gate {

@@ -53,7 +53,7 @@ impl Mover {
         let single_bytes = limits.min_block_bytes.max(SINGLE_BYTES).min(limits.max_put_bytes);
         let (mut moved, meta) = if source.bytes <= single_bytes {
             let permit = self.gate().pass(source.bytes).await?;
-            let block = source.clone().block(0, source.bytes).await?;
+            let block = source.clone().block(0, source.bytes, &self.buffers).await?;
             source.check()?;
             let sum = Sum { bytes: source.bytes, crc64: block.crc64 };
             let meta = self.put_block(to, block, before.as_ref()).await?;
@@ -418,7 +418,7 @@ impl Work for Put {
         let upload = self.upload.clone();
         Ok(async move {
             let _room = gate.pass(piece.bytes).await?;
-            let block = source.block(piece.offset, piece.bytes).await?;
+            let block = source.block(piece.offset, piece.bytes, &gate.buffers).await?;
             let request = || async {
                 let mut seen = Attempt::default();
                 (store.put_block(&upload, piece.index, block.clone(), &mut seen).await, seen)

@@ -2,14 +2,15 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 
-use crate::crc64::{crc64, crc64_of_blocks};
+use crate::buffers::Buffers;
+use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
 use crate::journal::Side;
 use crate::store::Block;
@@ -49,15 +50,11 @@ impl Source {
     }
 
     /// A part of it, with its checksum.
-    pub async fn block(self, offset: u64, bytes: u64) -> Result<Block, Error> {
-        let path = self.path.clone();
-        let read = move || {
-            let mut block = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
-            match self.file.read_exact_at(&mut block, offset) {
-                Ok(()) => Ok(Block { crc64: crc64(&block), bytes: block.into() }),
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.changed("has become shorter"),
-                Err(error) => Err(Error::file("can't read", &self.path)(error)),
-            }
+    pub async fn block(self, offset: u64, bytes: u64, buffers: &Buffers) -> Result<Block, Error> {
+        let (path, buffers) = (self.path.clone(), buffers.clone());
+        let read = move || match buffers.read(&self.file, offset, bytes) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.changed("has become shorter"),
+            read => read.map_err(Error::file("can't read", &self.path)),
         };
         let read = tokio::task::spawn_blocking(read).await;
         read.unwrap_or_else(|error| Err(Error::file("can't read", &path)(io::Error::other(error))))
@@ -66,10 +63,10 @@ impl Source {
     /// The sum of all of it, a piece at a time.
     pub async fn sum(&self) -> Result<u64, Error> {
         const PIECE_BYTES: u64 = 4 << 20;
-        let mut sums = Vec::new();
+        let (mut sums, buffers) = (Vec::new(), Buffers::default());
         for offset in (0..self.bytes).step_by(PIECE_BYTES as usize) {
             let bytes = PIECE_BYTES.min(self.bytes - offset);
-            sums.push((bytes, self.clone().block(offset, bytes).await?.crc64));
+            sums.push((bytes, self.clone().block(offset, bytes, &buffers).await?.crc64));
         }
         Ok(crc64_of_blocks(sums))
     }

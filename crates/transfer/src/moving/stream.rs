@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::put::{PUT, Sum, crc64_of};
 use super::{Moved, Mover, Place, Progress, Skipped};
-use crate::crc64::crc64;
+use crate::buffers::STEP_BYTES;
 use crate::error::Error;
 use crate::journal::{Part, Piece};
 use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, Upload};
@@ -20,8 +20,6 @@ use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, Upload};
 const FIRST_BYTES: u64 = 1 << 20;
 /// Blocks double in size so many times until there may be no more of them.
 const DOUBLINGS: usize = 10;
-/// What is read at once.
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// How large the block of this index is: 5 MiB × 10,000 blocks that double ten times make 5 TB, the most that S3 has.
 fn block_bytes(index: usize, limits: &Limits) -> u64 {
@@ -144,16 +142,15 @@ impl Mover {
 
     /// As much as there is, up to so many bytes.
     async fn read(&self, stream: &mut (impl AsyncRead + Unpin + Send), most: u64) -> Result<Block, Error> {
-        let mut bytes = Vec::new();
-        while (bytes.len() as u64) < most {
-            let left = (most - bytes.len() as u64).min(CHUNK_BYTES as u64);
-            let mut part = (&mut *stream).take(left);
-            let read = self.or_stopped(part.read_buf(&mut bytes)).await?;
-            if read.map_err(Error::file("can't read", Path::new("the input")))? == 0 {
-                break;
+        let mut block = self.buffers.block(most);
+        while !block.room(STEP_BYTES).is_empty() {
+            let read = self.or_stopped(stream.read(block.room(STEP_BYTES))).await?;
+            match read.map_err(Error::file("can't read", Path::new("the input")))? {
+                0 => break,
+                bytes => block.filled(bytes),
             }
         }
-        Ok(Block { crc64: crc64(&bytes), bytes: bytes.into() })
+        Ok(block.done())
     }
 
     async fn or_stopped<T>(&self, what: impl Future<Output = T>) -> Result<T, Error> {

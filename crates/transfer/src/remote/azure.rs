@@ -7,7 +7,6 @@ use std::time::{Instant, SystemTime};
 use async_trait::async_trait;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bytes::Bytes;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -15,7 +14,7 @@ use serde::Deserialize;
 use super::client::Answer;
 use super::refusal::time;
 use super::site::{Ask, Headers, NO_STORE, ROUND, Site, meta};
-use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload, crc64};
+use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
 
 /// The same polynomial as S3's, its bytes the other way round.
 const CRC64: &str = "x-ms-content-crc64";
@@ -82,16 +81,14 @@ impl Store for Container {
         Ok(self.site.head(ask, seen).await?.map(|(_, meta)| meta))
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
         let mut headers = headers();
         if range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES {
             headers.push(("x-ms-range-get-content-crc64", "true".into()));
         }
-        let (answer, bytes) = self.site.range(of, range, headers, seen).await?;
-        if answer.header(CRC64).is_some() {
-            self.check(&of.name, crc64(&bytes), &answer)?;
-        }
-        Ok(bytes)
+        let (answer, block) = self.site.range(of, range, headers, seen).await?;
+        self.check(&of.name, block.crc64, &answer)?;
+        Ok(block)
     }
 
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {

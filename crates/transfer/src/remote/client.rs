@@ -25,7 +25,8 @@ use object_store::client::{
 
 use super::connect::{Connector, Place, Proxy, fatal, transient};
 use super::open::Options;
-use crate::{Attempt, Failure, Kind};
+use crate::buffers::Buffers;
+use crate::{Attempt, Block, Failure, Kind};
 
 /// Servers close what nobody uses; a connection is left alone before most of them do.
 const KEPT: Duration = Duration::from_secs(4);
@@ -41,6 +42,7 @@ pub struct Client(Arc<Shared>);
 struct Shared {
     connector: Connector,
     idle: Mutex<HashMap<Place, Vec<Idle>>>,
+    buffers: Buffers,
     patience: Duration,
 }
 
@@ -58,13 +60,20 @@ pub struct Answer {
     body: Incoming,
     way_back: Option<(Client, Place, SendRequest<Sending>)>,
     progress: Arc<Progress>,
+    buffers: Buffers,
     once: bool,
 }
 
 impl Client {
     pub fn new(options: &Options) -> Result<Self, Failure> {
         let connector = Connector::new(options)?;
-        Ok(Self(Arc::new(Shared { connector, idle: Mutex::default(), patience: options.patience })))
+        let (idle, buffers) = (Mutex::default(), Buffers::default());
+        Ok(Self(Arc::new(Shared { connector, idle, buffers, patience: options.patience })))
+    }
+
+    /// Where the memory of blocks comes from.
+    pub fn buffers(&self) -> &Buffers {
+        &self.0.buffers
     }
 
     /// Sends a request and waits for the head of its answer. What is lost on the way is [`Kind::Transient`], but
@@ -88,7 +97,8 @@ impl Client {
         let (head, body) = answer.into_parts();
         let host = place.to_string();
         let way_back = Some((self.clone(), place, sender));
-        Ok(Answer { status: head.status, headers: head.headers, host, body, way_back, progress, once })
+        let buffers = self.0.buffers.clone();
+        Ok(Answer { status: head.status, headers: head.headers, host, body, way_back, progress, buffers, once })
     }
 
     async fn sender(
@@ -154,11 +164,26 @@ impl Answer {
         let mut whole = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
         while let Some(bytes) = self.chunk(seen).await? {
             if (whole.len() + bytes.len()) as u64 > most {
-                return Err(fatal(format!("{} sends more than the {most} bytes that were asked for", self.host)));
+                return Err(self.too_much(most));
             }
             whole.extend_from_slice(&bytes);
         }
         Ok(whole.into())
+    }
+
+    /// So many of its bytes, or fewer if it has no more, with their sum.
+    pub async fn block(&mut self, bytes: u64, seen: &mut Attempt) -> Result<Block, Failure> {
+        let mut block = self.buffers.block(bytes);
+        while let Some(next) = self.chunk(seen).await? {
+            if !block.add(&next) {
+                return Err(self.too_much(bytes));
+            }
+        }
+        Ok(block.done())
+    }
+
+    fn too_much(&self, most: u64) -> Failure {
+        fatal(format!("{} sends more than the {most} bytes that were asked for", self.host))
     }
 
     /// A header, if it is there and made of letters.

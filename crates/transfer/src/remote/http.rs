@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hyper::header::{
     AUTHORIZATION, CONTENT_RANGE, HeaderName, HeaderValue, IF_MATCH, IF_UNMODIFIED_SINCE, LOCATION, RANGE,
 };
@@ -109,7 +109,7 @@ impl Web {
     }
 
     /// The bytes of a range from an answer that is read once, from front to back. One who asks in order loses nothing.
-    async fn in_turn(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
+    async fn in_turn(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
         let mut turn = self.open.lock().await;
         let mut open = match turn.take().filter(|open| open.at <= range.start) {
             Some(open) => open,
@@ -122,7 +122,7 @@ impl Web {
                 Open { answer, at: 0, rest: Bytes::new() }
             }
         };
-        let mut taken = BytesMut::new();
+        let mut taken = self.client.buffers().block(range.end - range.start);
         while open.at < range.end {
             if open.rest.is_empty() {
                 let next =
@@ -133,7 +133,8 @@ impl Web {
             let wanted = (range.end - open.at).min(open.rest.len() as u64);
             let piece = open.rest.split_to(usize::try_from(wanted).unwrap_or(open.rest.len()));
             open.at += piece.len() as u64;
-            taken.extend_from_slice(&piece[usize::try_from(skipped).unwrap_or(piece.len()).min(piece.len())..]);
+            // What is before the range is not wanted, and behind it nothing was taken: there is room.
+            taken.add(&piece[usize::try_from(skipped).unwrap_or(piece.len()).min(piece.len())..]);
         }
         if open.at < of.bytes {
             *turn = Some(open);
@@ -144,7 +145,7 @@ impl Web {
                 return Err(self.failure(Kind::Changed, "it is longer than the server said"));
             }
         }
-        Ok(taken.freeze())
+        Ok(taken.done())
     }
 }
 
@@ -200,7 +201,7 @@ impl Store for Web {
         Ok(Some(meta))
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
         if range.is_empty() || range.end > of.bytes {
             return Err(self.failure(Kind::Fatal, "there is no such range in it"));
         }
@@ -221,12 +222,12 @@ impl Store for Web {
                 if size_in(said).is_some_and(|bytes| bytes != of.bytes) {
                     return Err(self.failure(Kind::Changed, "its size has changed since it was looked at"));
                 }
-                let bytes =
-                    answer.bytes(length, seen).await.map_err(|failure| self.failure(failure.kind, &failure.said))?;
-                if bytes.len() as u64 != length {
+                let block =
+                    answer.block(length, seen).await.map_err(|failure| self.failure(failure.kind, &failure.said))?;
+                if block.bytes.len() as u64 != length {
                     return Err(self.failure(Kind::Corrupted, "the server sent fewer bytes than it was asked for"));
                 }
-                Ok(bytes)
+                Ok(block)
             }
             // It had ranges a moment ago, and has none for this: as some do behind several machines.
             200 => {

@@ -150,13 +150,19 @@ pub fn aws_region<'a>(options: &'a Options, profile: &'a Profile) -> &'a str {
     options.region.as_deref().or(named).or_else(|| profile.get("region")).unwrap_or("us-east-1")
 }
 
+/// Where a store is said to be.
+fn endpoint_at(text: &str) -> Result<Address, Failure> {
+    let form = "http[s]://HOST[:PORT][/PATH]";
+    Address::parse(text).map_err(|_| fatal(format!("the endpoint `{}` is not of the form {form}", shown(text))))
+}
+
 fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure> {
     let environment = &options.environment;
     let profile = Profile::read(options.profile.as_deref(), environment)?;
     let region = aws_region(options, &profile);
     let endpoint = options.endpoint_url.as_deref();
     let endpoint = endpoint.or_else(|| environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]));
-    let endpoint = endpoint.or_else(|| profile.get("endpoint_url")).map(Address::parse).transpose()?;
+    let endpoint = endpoint.or_else(|| profile.get("endpoint_url")).map(endpoint_at).transpose()?;
     let style = profile.get("addressing_style");
     let base = match endpoint {
         Some(endpoint) if options.virtual_hosted || style == Some("virtual") => {
@@ -180,7 +186,7 @@ fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure
 
 fn google(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure> {
     let endpoint = options.endpoint_url.as_deref().unwrap_or("https://storage.googleapis.com");
-    let base = format!("{}/{bucket}", Address::parse(endpoint)?.trimmed());
+    let base = format!("{}/{bucket}", endpoint_at(endpoint)?.trimmed());
     let keys = credentials::google(options, &client)?;
     let project = options.environment.first(&["GOOGLE_CLOUD_PROJECT"]).map(String::from);
     if options.requester_pays && project.is_none() {
@@ -196,7 +202,7 @@ fn google(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Fai
 
 fn azure(container: &str, hints: AzureHints, options: &Options, client: Client) -> Result<Container, Failure> {
     let account = credentials::azure(hints, options, &client)?;
-    let base = format!("{}/{container}", Address::parse(&account.endpoint)?.trimmed());
+    let base = format!("{}/{container}", endpoint_at(&account.endpoint)?.trimmed());
     let words = "AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or the connection string";
     Ok(Container::new(Site::new(client, &base, format!("az://{container}"), account.keys, words)?))
 }

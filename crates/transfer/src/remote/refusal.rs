@@ -65,7 +65,7 @@ impl Refusal<'_> {
         match self.code {
             "NoSuchBucket" | "ContainerNotFound" | "ContainerBeingDeleted" => (
                 Kind::Missing,
-                format!("there is no such bucket at {}: are its name and the endpoint right?", self.host),
+                format!("there is no such bucket or container at {}: are its name and the endpoint right?", self.host),
             ),
             "NoSuchUpload" => (Kind::Missing, "the store no longer has this upload: it must begin anew".into()),
             "InvalidPart" | "InvalidBlockList" | "InvalidBlobOrBlock" => {

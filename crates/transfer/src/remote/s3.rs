@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use chrono::Timelike;
 use hyper::Method;
 use percent_encoding::percent_decode_str;
@@ -84,8 +83,8 @@ impl Store for Bucket {
         }))
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
-        self.site.range(of, range, self.headers.clone(), seen).await.map(|(_, bytes)| bytes)
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
+        self.site.range(of, range, self.headers.clone(), seen).await.map(|(_, block)| block)
     }
 
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {

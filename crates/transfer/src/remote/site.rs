@@ -12,7 +12,7 @@ use super::client::{ANSWER_BYTES, Answer, Client};
 use super::connect::fatal;
 use super::keys::Keys;
 use super::refusal::{Asked, refused, time};
-use crate::{Attempt, Failure, Kind, Meta};
+use crate::{Attempt, Block, Failure, Kind, Meta};
 
 /// A bucket or a container.
 pub struct Site {
@@ -163,7 +163,7 @@ impl Site {
         range: std::ops::Range<u64>,
         headers: Headers,
         seen: &mut Attempt,
-    ) -> Result<(Answer, Bytes), Failure> {
+    ) -> Result<(Answer, Block), Failure> {
         if range.is_empty() {
             return Err(self.failure(&of.name, Kind::Fatal, "an empty range can't be asked for"));
         }
@@ -178,11 +178,11 @@ impl Site {
         same(of, &answer).map_err(|failure| about(failure.kind, &failure.said))?;
         check_range(&answer, &range, of.bytes).map_err(|said| about(Kind::Corrupted, said))?;
         let length = range.end - range.start;
-        let bytes = answer.bytes(length, seen).await.map_err(|failure| about(failure.kind, &failure.said))?;
-        if bytes.len() as u64 != length {
+        let block = answer.block(length, seen).await.map_err(|failure| about(failure.kind, &failure.said))?;
+        if block.bytes.len() as u64 != length {
             return Err(about(Kind::Corrupted, "the store sent fewer bytes than it was asked for"));
         }
-        Ok((answer, bytes))
+        Ok((answer, block))
     }
 }
 

@@ -221,11 +221,12 @@ impl Store for Memory {
         self.carry_out(Call::Head, seen, head).await
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Bytes, Failure> {
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
         let get = |_: &Self, state: &mut State, is_changed| match state.objects.get(&of.name) {
             Some(object) if of.etag.as_ref().is_none_or(|etag| *etag == object.version.to_string()) => {
                 let part = object.bytes.slice(range.start as usize..range.end as usize);
-                Ok(changed(part, is_changed))
+                let bytes = changed(part, is_changed);
+                Ok(Block { crc64: crc64(&bytes), bytes })
             }
             Some(_) => failure(Kind::Changed, "it has changed"),
             None => failure(Kind::Missing, "it is gone"),

@@ -43,8 +43,9 @@ impl Store for Kept {
         Ok(Some(Meta { name: name.into(), bytes, etag: Some("1".into()), modified: None, crc64 }))
     }
 
-    async fn get(&self, _: &Meta, range: Range<u64>, _: &mut Attempt) -> Result<Bytes, Failure> {
-        Ok(self.0.slice(range.start as usize..range.end as usize))
+    async fn get(&self, _: &Meta, range: Range<u64>, _: &mut Attempt) -> Result<Block, Failure> {
+        let bytes = self.0.slice(range.start as usize..range.end as usize);
+        Ok(Block { crc64: crc64(&bytes), bytes })
     }
 
     async fn put(&self, _: &str, _: Block, _: &PutOptions, _: &mut Attempt) -> Result<Meta, Failure> {

@@ -1,0 +1,107 @@
+//! What came of it, as Markdown.
+
+use std::fmt::Write;
+use std::fs;
+
+use ascertain_stats::{median_sorted, quantile_ranks};
+
+use crate::clients::Way;
+use crate::{Arm, BYTES, Took};
+
+/// The chance that an end of an interval is wrong.
+const ERROR: f64 = 0.05;
+
+/// A figure of each round.
+type Figure = fn(&Took) -> f64;
+
+const RATE: Figure = |took| BYTES as f64 / 1e6 / took.wall_s;
+const CLIENT: Figure = |took| took.client_s * 1e9 / BYTES as f64;
+const SERVER: Figure = |took| took.server_s * 1e9 / BYTES as f64;
+
+pub fn of(arms: &[Arm], missing: &[(&str, String)], seed: u64) -> String {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let busy = |took: &Took| (took.client_s + took.server_s) / (took.wall_s * cpus as f64) * 100.0;
+    let rounds = arms[0].took.len();
+    let mut text = format!(
+        "1 GB over loopback to MinIO on {cpus} CPUs ({}), files in {}; medians of {rounds}\n\
+         rounds in random order (seed {seed}), each end of an interval wrong at most once in {:.0}.\n\n\
+         | | settings | MB/s | client, CPU s | server, CPU s | CPUs busy | checked by |\n\
+         |---|---|---|---|---|---|---|\n",
+        processor(),
+        if std::env::temp_dir().starts_with("/dev/shm") { "memory" } else { "a file system" },
+        1.0 / ERROR,
+    );
+    for way in [Way::Put, Way::Get] {
+        for arm in arms.iter().filter(|arm| arm.way == way) {
+            let figure = |figure: Figure, digits: usize| between(arm.took.iter().map(figure).collect(), digits);
+            let _ = writeln!(
+                text,
+                "| {} {} | {} | {} | {} | {} | {:.0} % | {} |",
+                verb(way),
+                arm.client.name,
+                arm.client.settings(way)[arm.setting].said,
+                figure(RATE, 0),
+                figure(CLIENT, 2),
+                figure(SERVER, 2),
+                median(arm.took.iter().map(busy).collect()),
+                arm.client.checks[usize::from(way == Way::Get)],
+            );
+        }
+    }
+    for (name, why) in missing {
+        let _ = writeln!(text, "| {name} | | unavailable: {why} | | | | |");
+    }
+    text.push('\n');
+    for way in [Way::Put, Way::Get] {
+        let mut of_way = arms.iter().filter(|arm| arm.way == way);
+        let Some(ours) = of_way.next() else { continue };
+        for peer in of_way {
+            // Of the same round: what the machine did besides, it did to both.
+            let ratio = |figure: Figure| {
+                let pairs = ours.took.iter().zip(&peer.took);
+                between(pairs.map(|(ours, peer)| figure(ours) / figure(peer)).collect(), 2)
+            };
+            let (rate, client) = (ratio(RATE), ratio(CLIENT));
+            let _ = writeln!(text, "- {}: {rate} × {}'s rate, {client} × its CPU time", verb(way), peer.client.name);
+        }
+    }
+    text.push_str("\n| tried once each | MB/s |\n|---|---|\n");
+    for arm in arms.iter().filter(|arm| arm.tried.len() > 1) {
+        for (setting, took) in arm.client.settings(arm.way).iter().zip(&arm.tried) {
+            let _ = writeln!(text, "| {} {}: {} | {:.0} |", verb(arm.way), arm.client.name, setting.said, RATE(took));
+        }
+    }
+    text.push('\n');
+    for arm in arms.iter().filter(|arm| arm.way == Way::Put) {
+        let _ = writeln!(text, "- {}: {}", arm.client.name, arm.client.version);
+    }
+    text
+}
+
+fn verb(way: Way) -> &'static str {
+    if way == Way::Put { "put" } else { "get" }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    median_sorted(&values).unwrap_or(f64::NAN)
+}
+
+/// The median, and between what it lies if there are enough rounds to say so.
+fn between(mut values: Vec<f64>, digits: usize) -> String {
+    values.sort_by(f64::total_cmp);
+    let middle = median(values.clone());
+    let ranks = quantile_ranks(values.len() as u64, 0.5, ERROR, ERROR);
+    let (low, high) = ranks.map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| ranks.of(&values));
+    match low.is_finite() && high.is_finite() {
+        true => format!("{middle:.digits$} ({low:.digits$} to {high:.digits$})"),
+        false => format!("{middle:.digits$} (too few rounds)"),
+    }
+}
+
+/// What the processor is called.
+fn processor() -> String {
+    let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = known.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or("unknown".into(), |(_, name)| name.trim().into())
+}

@@ -1,0 +1,43 @@
+//! `put` and `get` of 1 GB beside awscli and rclone: the table in the README of `transfer`.
+
+use std::fs;
+
+use anyhow::Context;
+
+use crate::test::STORES;
+use crate::tools;
+
+/// What is between these in the README is written anew.
+const ENDS: [&str; 2] = ["<!-- cargo xtask bench transfer -->\n", "<!-- to here -->"];
+/// What the files take, of the bench's own and of the store.
+const NEEDED_KB: u64 = 10_000_000;
+
+pub fn bench() -> anyhow::Result<()> {
+    // Of who is missing the table says so.
+    for reason in STORES.iter().filter_map(|need| need.meet().err()) {
+        println!("  {reason}");
+    }
+    let ascertain = tools::release_binary()?;
+    // It measures others only, and need not be fast itself.
+    tools::run("cargo", &["build", "--quiet", "--package", "ascertain-transfer", "--example", "peers"])?;
+    let bench = tools::in_target("debug/examples/peers");
+    let folder = if memory_is_enough() { "/dev/shm".into() } else { std::env::temp_dir().display().to_string() };
+    let environment = ["-u", "AWS_CA_BUNDLE", "-u", "http_proxy", &tools::path(), &format!("TMPDIR={folder}")];
+    let table = tools::said("env", &[&environment[..], &[&bench, &ascertain.to_string_lossy()]].concat())?;
+    print!("{table}");
+    let readme = tools::in_root("crates/transfer/README.md");
+    let text = fs::read_to_string(&readme)?;
+    let (before, rest) = text.split_once(ENDS[0]).context("the README has no place for the table")?;
+    let (_, after) = rest.split_once(ENDS[1]).context("the README's table has no end")?;
+    Ok(fs::write(readme, [before, ENDS[0], &table, ENDS[1], after].concat())?)
+}
+
+/// Whether there is room in memory, where no disk is the limit.
+fn memory_is_enough() -> bool {
+    let number = |text: &str| text.split_whitespace().find_map(|word| word.parse::<u64>().ok());
+    let free = tools::said("df", &["-k", "--output=avail", "/dev/shm"]).ok();
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let memory = memory.lines().find(|line| line.starts_with("MemAvailable")).and_then(number);
+    let free = free.as_deref().and_then(number);
+    memory.zip(free).is_some_and(|(memory, free)| memory.min(free) >= NEEDED_KB)
+}
