@@ -11,8 +11,8 @@ use ascertain_sys::page_cache::{forget, resident_share};
 
 use super::{COLD, OURS, text};
 
-/// Many more than requests under way, so that two rarely read the same one.
-const FILES: usize = 256;
+/// Each is read once between two moments at which all are made cold, or warm.
+const FILES: usize = 128;
 /// All of them together, where objects are large.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -44,25 +44,28 @@ impl Disk {
         let files = FILES.min((MOST_BYTES / content.len().max(1) as u64).max(1) as usize);
         let disk = Self { folder, files, is_cold: text(arm, "page_cache") == COLD };
         for index in 0..files {
-            let path = disk.path(index);
-            fs::write(&path, content)?;
-            if disk.is_cold {
-                // What is not on the disk yet can't be forgotten.
-                File::open(&path)?.sync_all()?;
-            }
+            fs::write(disk.path(index), content)?;
         }
+        // What is not on the disk yet can't be forgotten.
+        (0..files).try_for_each(|index| File::open(disk.path(index))?.sync_all())?;
         Ok(disk)
     }
 
-    fn path(&self, index: usize) -> PathBuf {
+    /// Where an object is.
+    pub fn path(&self, index: usize) -> PathBuf {
         self.folder.join((index % self.files).to_string())
     }
 
-    /// An object is about to be read, cold or warm: where it is, and the share of it that is in memory.
+    /// How many there are.
+    pub fn files(&self) -> usize {
+        self.files
+    }
+
+    /// An object is going to be read, cold or warm: the share of it that is in memory now.
     ///
     /// # Errors
     /// As the system says.
-    pub fn prepare(&self, index: usize) -> io::Result<(PathBuf, f64)> {
+    pub fn prepare(&self, index: usize) -> io::Result<f64> {
         let path = self.path(index);
         let file = File::open(&path)?;
         if self.is_cold {
@@ -70,8 +73,7 @@ impl Disk {
         } else if resident_share(&file)? < 1.0 {
             fs::read(&path)?;
         }
-        let resident = resident_share(&file)?;
-        Ok((path, resident))
+        resident_share(&file)
     }
 }
 
@@ -101,7 +103,7 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
 fn forgets(arm: &Arm, folder: &Path) -> Result<(), String> {
     let named = |error: io::Error| format!("{}: {error}", folder.display());
     let disk = Disk::new(arm, &[7; 1 << 16]).map_err(named)?;
-    let shares = (0..4).map(|index| Ok(disk.prepare(index)?.1)).collect::<io::Result<Vec<_>>>().map_err(named)?;
+    let shares = (0..4).map(|index| disk.prepare(index)).collect::<io::Result<Vec<_>>>().map_err(named)?;
     // Another process may look at new files.
     if shares.contains(&0.0) {
         return Ok(());

@@ -2,6 +2,8 @@
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 #[cfg(target_os = "linux")]
+mod clock;
+#[cfg(target_os = "linux")]
 mod disk;
 #[cfg(target_os = "linux")]
 mod live;
@@ -67,8 +69,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ],
     factors: factors(),
     metrics: metrics(),
-    plots: vec![Plot::Sweep { metric: "time".into(), factor: "quantile_permille".into(), footprints: Vec::new() }],
+    plots: vec![sweep("time", "quantile_permille"), sweep("gain", "stalls_permille")],
 });
+
+fn sweep(metric: &str, factor: &str) -> Plot {
+    Plot::Sweep { metric: metric.into(), factor: factor.into(), footprints: Vec::new() }
+}
 
 fn factors() -> Vec<Factor> {
     let integer =
@@ -87,10 +93,11 @@ fn factors() -> Vec<Factor> {
         integer("delay_us", "`after`: when the origin is asked too", 2_000, 0, 60_000_000),
         integer("percentile", "`percentile`: of how many requests in a hundred the cache is waited for", 95, 1, 99),
         integer("budget_permille", "`percentile`: of a thousand requests so many may be asked in vain", 50, 0, 1_000),
-        integer("at_once", "`throttled`: how many may read the cache", 4, 1, 1_000),
-        integer("requests", "live: in a trial", 300, 1, 1_000_000),
-        integer("concurrency", "live: how many are under way", 32, 1, 1_000),
-        integer("bytes", "live: of each object", 65_536, 1, 1 << 30),
+        integer("at_once", "`throttled`: how many may read the cache", 2, 1, 1_000),
+        integer("stalls_permille", "`stalls`: of a thousand requests so many", 30, 0, 500),
+        integer("requests", "live: in a trial", 128, 1, 1_000_000),
+        integer("concurrency", "live: how many are under way", 8, 1, 1_000),
+        integer("bytes", "live: of each object", 262_144, 1, 1 << 30),
         one_of("page_cache", "live: whether the kernel has the cache's files in memory", &[COLD, WARM]),
         Factor::new("folder", "live: where they are; none is /var/tmp", OURS, Accepts::Anything),
         integer("rtt_ms", "live: the round trip of the link to the server", 20, 1, 10_000),

@@ -1,6 +1,6 @@
 //! Requests that read a real disk, and a server behind a link.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,38 +10,66 @@ use ascertain_engine::experiment::{Arm, Samples, TargetError};
 use ascertain_netlab::{Link, RunningLink, now_ns};
 use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::crc64;
-use ascertain_transfer::race::{Counts, Racer, Side, Times, checked};
+use ascertain_transfer::race::{Counts, Racer, Times, checked};
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, LocalSet, spawn_blocking};
 
+use super::clock::Fine;
 use super::disk::Disk;
 use super::origin::Origin;
 use super::races::{policy_of, push_counts};
 use super::{LATE, OURS, RESIDENT, TIME, text, traces};
 use crate::links::{failed, watched};
 
-/// An arm's cache and origin. Each is its own: what one leaves behind in memory is nothing of another's.
-pub struct Live {
-    pub racer: Racer,
+/// A cache and its origin, which arms share if nothing of it differs.
+pub struct Place {
     pub disk: Disk,
     pub origin: Rc<Origin>,
     pub link: Rc<RunningLink>,
-    /// Of what the origin has.
+    /// Of what both have.
     sum: u64,
+}
+
+impl Place {
+    pub async fn new(arm: &Arm, link: Rc<RunningLink>, port: u16) -> Result<Self, TargetError> {
+        let (bytes, most_idle) = (arm.integer("bytes")?, arm.integer("concurrency")? as usize);
+        let server = text(arm, "server");
+        let origin = Rc::new(Origin::start(&server, link.clone(), port, bytes, most_idle).map_err(failed)?);
+        let content = origin.clone().get().await.map_err(|error| failed(format!("{server}: {error}")))?;
+        if content.len() as u64 != bytes {
+            return Err(TargetError::WrongAnswer(format!("{} bytes instead of {bytes}", content.len())));
+        }
+        let disk = Disk::new(arm, &content).map_err(failed)?;
+        Ok(Self { disk, origin, link, sum: crc64(&content) })
+    }
+
+    /// Both sides have the same.
+    pub async fn verify(&self) -> Result<(), TargetError> {
+        let sides = [read(self.disk.path(0)).await, self.origin.clone().get().await.map(|body| crc64(&body))];
+        for (side, found) in ["the cache", "the origin"].iter().zip(sides) {
+            let found = found.map_err(|error| failed(format!("{side}: {error}")))?;
+            if found != self.sum {
+                return Err(TargetError::WrongAnswer(format!("{side} has {found:016x}, not {:016x}", self.sum)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An arm, and what it does there.
+pub struct Live {
+    pub racer: Racer<Fine>,
+    pub place: Rc<Place>,
     permille: u64,
     requests: usize,
     concurrency: usize,
     record: Option<PathBuf>,
-    /// How many were begun in all trials.
-    begun: Cell<usize>,
     stop: Stop,
 }
 
 /// What was seen of a request.
 pub struct Seen {
     time: Duration,
-    pub side: Side,
-    resident: f64,
     /// Where that is recorded.
     origin: Option<Duration>,
 }
@@ -51,9 +79,9 @@ pub fn link(arm: &Arm) -> Result<Link, TargetError> {
     Ok(Link { rtt: Duration::from_millis(arm.integer("rtt_ms")?), ..Link::default() })
 }
 
-/// A thread that reads goes on when nobody wants it any more: its time on the disk is taken.
-async fn read(path: PathBuf) -> io::Result<Vec<u8>> {
-    spawn_blocking(|| fs::read(path)).await.map_err(io::Error::from)?
+/// The checksum of an object. A thread that reads goes on when nobody wants it any more: its time on the disk is taken.
+async fn read(path: PathBuf) -> io::Result<u64> {
+    spawn_blocking(|| Ok(crc64(&fs::read(path)?))).await.map_err(io::Error::from)?
 }
 
 /// In a runtime of one thread, with what lives there.
@@ -62,84 +90,71 @@ pub fn within<T>((runtime, local): &(Runtime, LocalSet), work: impl Future<Outpu
 }
 
 impl Live {
-    pub async fn new(arm: &Arm, link: Rc<RunningLink>, port: u16, stop: Stop) -> Result<Self, TargetError> {
-        let (bytes, concurrency) = (arm.integer("bytes")?, arm.integer("concurrency")? as usize);
-        let server = text(arm, "server");
-        let origin = Rc::new(Origin::start(&server, link.clone(), port, bytes, concurrency).map_err(failed)?);
-        let content = origin.clone().get().await.map_err(|error| failed(format!("{server}: {error}")))?;
-        if content.len() as u64 != bytes {
-            return Err(TargetError::WrongAnswer(format!("{} bytes instead of {bytes}", content.len())));
-        }
-        let disk = Disk::new(arm, &content).map_err(failed)?;
+    pub fn new(arm: &Arm, place: Rc<Place>, stop: Stop) -> Result<Self, TargetError> {
         Ok(Self {
-            racer: Racer::new(policy_of(arm)?).map_err(failed)?,
-            disk,
-            origin,
-            link,
-            sum: crc64(&content),
+            racer: Racer::with_clock(policy_of(arm)?, Fine).map_err(failed)?,
+            place,
             permille: arm.integer("quantile_permille")?,
             requests: arm.integer("requests")? as usize,
-            concurrency,
+            concurrency: arm.integer("concurrency")? as usize,
             record: Some(text(arm, "record")).filter(|path| path != OURS).map(|path| PathBuf::from(&*path)),
-            begun: Cell::new(0),
             stop,
         })
     }
 
-    /// Both sides have the same, and it was read as it should be.
-    pub async fn verify(&self) -> Result<(), TargetError> {
-        let (path, _) = self.disk.prepare(0).map_err(failed)?;
-        let sides = [read(path).await, self.origin.clone().get().await];
-        for (side, body) in ["the cache", "the origin"].iter().zip(sides) {
-            let found = crc64(&body.map_err(|error| failed(format!("{side}: {error}")))?);
-            if found != self.sum {
-                return Err(TargetError::WrongAnswer(format!("{side} has {found:016x}, not {:016x}", self.sum)));
-            }
-        }
-        Ok(())
-    }
-
     pub async fn request(&self, index: usize) -> Result<Seen, TargetError> {
-        let (path, resident) = self.disk.prepare(index).map_err(failed)?;
-        let cache = checked(read(path), self.sum, |body| crc64(body));
-        let origin = checked(self.origin.clone().get(), self.sum, |body| crc64(body));
+        let Place { disk, origin, sum, .. } = &*self.place;
+        let from_disk = checked(read(disk.path(index)), *sum, |found| *found);
+        let fetched = async { origin.clone().get().await.map(|body| crc64(&body)) };
+        let from_origin = checked(fetched, *sum, |found| *found);
         let start_ns = now_ns();
-        let side = self.racer.race(cache, origin).await.map_err(failed)?.side;
+        self.racer.race(from_disk, from_origin).await.map_err(failed)?;
         let time = Duration::from_nanos(now_ns() - start_ns);
-        let origin = match &self.record {
-            None => None,
-            Some(_) => {
-                let start_ns = now_ns();
-                self.origin.clone().get().await.map_err(failed)?;
-                Some(Duration::from_nanos(now_ns() - start_ns))
-            }
-        };
-        Ok(Seen { time, side, resident, origin })
+        let mut seen = Seen { time, origin: None };
+        if self.record.is_some() {
+            let start_ns = now_ns();
+            origin.clone().get().await.map_err(failed)?;
+            seen.origin = Some(Duration::from_nanos(now_ns() - start_ns));
+        }
+        Ok(seen)
     }
 
     pub async fn measure(self: &Rc<Self>, out: &mut Samples) -> Result<(), TargetError> {
-        let before = self.racer.counts();
-        let seen = Rc::new(RefCell::new(Vec::with_capacity(self.requests)));
-        let end = self.begun.get() + self.requests;
-        self.origin.open_ahead();
+        let (before, disk) = (self.racer.counts(), &self.place.disk);
+        let (mut seen, mut resident) = (Vec::with_capacity(self.requests), 0.0);
+        self.place.origin.open_ahead();
+        while seen.len() < self.requests {
+            let files = disk.files().min(self.requests - seen.len());
+            for index in 0..files {
+                resident += disk.prepare(index).map_err(failed)? / self.requests as f64;
+            }
+            self.requests_of(files, &mut seen).await?;
+        }
+        out.push(RESIDENT, resident);
+        self.push(&seen, before, out)
+    }
+
+    /// Each of so many files once, several at a time.
+    async fn requests_of(self: &Rc<Self>, files: usize, seen: &mut Vec<Seen>) -> Result<(), TargetError> {
+        let next = Rc::new(Cell::new(0));
         let mut workers = JoinSet::new();
-        for _ in 0..self.concurrency {
-            let (live, seen) = (self.clone(), seen.clone());
+        for _ in 0..self.concurrency.min(files) {
+            let (live, next) = (self.clone(), next.clone());
             workers.spawn_local(async move {
-                while live.begun.get() < end {
+                let mut seen = Vec::new();
+                while next.get() < files {
                     if live.stop.is_asked() {
                         return Err(TargetError::Interrupted);
                     }
-                    let request = live.request(live.begun.replace(live.begun.get() + 1)).await?;
-                    seen.borrow_mut().push(request);
+                    seen.push(live.request(next.replace(next.get() + 1)).await?);
                 }
-                Ok(())
+                Ok(seen)
             });
         }
         while let Some(done) = workers.join_next().await {
-            done.map_err(failed)??;
+            seen.extend(done.map_err(failed)??);
         }
-        self.push(&seen.borrow(), before, out)
+        Ok(())
     }
 
     fn push(&self, seen: &[Seen], before: Counts, out: &mut Samples) -> Result<(), TargetError> {
@@ -149,7 +164,6 @@ impl Live {
         let mut times: Vec<_> = seen.iter().map(|seen| seen.time).collect();
         out.push(TIME, traces::quantile(&mut times, self.permille).as_nanos() as f64);
         push_counts(before, self.racer.counts(), out);
-        out.push(RESIDENT, seen.iter().map(|seen| seen.resident).sum::<f64>() / seen.len() as f64);
         Ok(())
     }
 }
@@ -161,6 +175,6 @@ fn record(path: &Path, seen: &[Seen]) -> Result<(), TargetError> {
 }
 
 /// Measures an arm, and how faithful its link was meanwhile.
-pub fn measure(live: &Rc<Live>, place: &(Runtime, LocalSet), out: &mut Samples) -> Result<(), TargetError> {
-    watched(Some(&live.link), LATE, out, |out| within(place, live.measure(out)))
+pub fn measure(live: &Rc<Live>, runtime: &(Runtime, LocalSet), out: &mut Samples) -> Result<(), TargetError> {
+    watched(Some(&live.place.link), LATE, out, |out| within(runtime, live.measure(out)))
 }

@@ -12,7 +12,7 @@ use ascertain_transfer::race::{Counts, Policy, Replayed, Times, replay};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
-use super::live::{self, Live, within};
+use super::live::{self, Live, Place, within};
 use super::{
     AFTER, ALWAYS, EXTRA, FIREFOX, GAIN, LIVE, NETWORK_WON, NEVER, OURS, PERCENTILE, RACED, STALLS, THROTTLED, TIME,
     WITHHELD, disk, origin, text, traces,
@@ -74,15 +74,15 @@ struct Replay {
 enum Trace {
     /// Drawn from these.
     Of(Rc<[Times]>),
-    /// Made up for each trial.
-    Stalls,
+    /// Made up for each trial; so many of a thousand stall.
+    Stalls(u64),
 }
 
 impl Replay {
     fn times(&self, seed: u64) -> Vec<Times> {
         match &self.trace {
             Trace::Of(times) => traces::drawn(times, seed),
-            Trace::Stalls => traces::stalls(seed),
+            Trace::Stalls(permille) => traces::stalls(*permille, seed),
         }
     }
 
@@ -129,6 +129,7 @@ pub fn push_counts(before: Counts, after: Counts, out: &mut Samples) {
 #[derive(Default)]
 struct Shared {
     links: BTreeMap<u64, Rc<RunningLink>>,
+    places: BTreeMap<Point, Rc<Place>>,
     traces: BTreeMap<String, Rc<[Times]>>,
 }
 
@@ -141,6 +142,18 @@ impl Shared {
         let link = Rc::new(live::link(arm)?.start().map_err(failed)?);
         self.links.insert(rtt_ms, link.clone());
         Ok(link)
+    }
+
+    async fn place(&mut self, arm: &Arm) -> Result<Rc<Place>, TargetError> {
+        const OF: [&str; 6] = ["bytes", "concurrency", "folder", "page_cache", "rtt_ms", "server"];
+        let key = arm.point.only(|factor, _| OF.contains(&factor.as_str()));
+        if let Some(place) = self.places.get(&key) {
+            return Ok(place.clone());
+        }
+        let port = FIRST_PORT + self.places.len() as u16;
+        let place = Rc::new(Place::new(arm, self.link(arm)?, port).await?);
+        self.places.insert(key, place.clone());
+        Ok(place)
     }
 
     fn times(&mut self, name: &str) -> Result<Rc<[Times]>, TargetError> {
@@ -157,7 +170,7 @@ impl Shared {
 struct Races {
     // They end before what they run in.
     targets: Vec<Target>,
-    place: (Runtime, LocalSet),
+    runtime: (Runtime, LocalSet),
 }
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
@@ -167,43 +180,43 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
 impl Races {
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let place = (runtime, LocalSet::new());
+        let runtime = (runtime, LocalSet::new());
         let mut shared = Shared::default();
-        let mut target = |(port, arm): (u16, &Arm)| {
+        let mut target = |arm: &Arm| {
             let trace = match &*text(arm, "trace") {
                 LIVE => {
-                    let live = Live::new(arm, shared.link(arm)?, port, setup.stop.clone());
-                    return within(&place, live).map(|live| Target::Live(Rc::new(live)));
+                    let place = within(&runtime, shared.place(arm))?;
+                    return Live::new(arm, place, setup.stop.clone()).map(|live| Target::Live(Rc::new(live)));
                 }
-                STALLS => Trace::Stalls,
+                STALLS => Trace::Stalls(arm.integer("stalls_permille")?),
                 named => Trace::Of(shared.times(named)?),
             };
             let (policy, permille) = (policy_of(arm)?, arm.integer("quantile_permille")?);
             Ok(Target::Replayed(Replay { trace, policy, permille }))
         };
-        let targets = (FIRST_PORT..).zip(arms).map(&mut target).collect::<Result<_, _>>()?;
-        Ok(Self { targets, place })
+        let targets = arms.iter().map(&mut target).collect::<Result<_, _>>()?;
+        Ok(Self { targets, runtime })
     }
 }
 
 impl Session for Races {
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         match &self.targets[arm] {
-            Target::Live(live) => within(&self.place, live.verify()),
+            Target::Live(live) => within(&self.runtime, live.place.verify()),
             Target::Replayed(replay) => replay.verify(),
         }
     }
 
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
         match &self.targets[arm] {
-            Target::Live(live) => facts(&live.link),
+            Target::Live(live) => facts(&live.place.link),
             Target::Replayed(_) => Ok(Point::default()),
         }
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         match &self.targets[arm] {
-            Target::Live(live) => live::measure(live, &self.place, out),
+            Target::Live(live) => live::measure(live, &self.runtime, out),
             Target::Replayed(replay) => replay.measure(trial.seed, out),
         }
     }

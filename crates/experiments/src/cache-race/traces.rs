@@ -88,17 +88,18 @@ pub fn firefox() -> Vec<Times> {
     times
 }
 
-/// A cache that takes about 1 ms, and for 4 % of the requests, some in a row, from 20 to 400 ms; an origin of about 40.
-pub fn stalls(seed: u64) -> Vec<Times> {
-    /// A stall is over after so many requests, on average, and begins so often that they are 4 %.
-    const LENGTH: f64 = 3.0;
-    const BEGINS: f64 = 0.04 / 0.96 / LENGTH;
+/// A cache that takes about 1 ms, and for so many requests, some in a row, from 20 to 400 ms; an origin of about 40 ms.
+pub fn stalls(permille: u64, seed: u64) -> Vec<Times> {
+    /// Of a stall, on average.
+    const REQUESTS: f64 = 3.0;
+    let share = permille as f64 / 1_000.0;
+    let begins = share / (1.0 - share) / REQUESTS;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let around = |ms: f64, spread: f64| LogNormal::new((ms / 1e3_f64).ln(), spread).expect("spreads are finite");
     let (fast, origin) = (around(1.0, 0.8), around(40.0, 0.3));
     let mut is_stalled = false;
     let one = |_| {
-        is_stalled = rng.random::<f64>() < if is_stalled { 1.0 - 1.0 / LENGTH } else { BEGINS };
+        is_stalled = rng.random::<f64>() < if is_stalled { 1.0 - 1.0 / REQUESTS } else { begins };
         let cache_s = if is_stalled { rng.random_range(0.02..0.4) } else { fast.sample(&mut rng) };
         let origin_s: f64 = origin.sample(&mut rng);
         Times { cache: Duration::from_secs_f64(cache_s), origin: Duration::from_secs_f64(origin_s) }

@@ -67,8 +67,8 @@ impl Record {
                 return Some(seen.time);
             }
         }
-        // It is above all that ended, and how far is not known while all that take as long lose. Were the longest taken for
-        // it, the next losers would be cut off there: it could fall by chance, and never rise again.
+        // It is above all that ended, and how far is not known while all that take as long lose. Were the longest taken
+        // for it, the next losers would be cut off there: it could fall by chance, and never rise again.
         window.last().map(|longest| longest.time.saturating_mul(2))
     }
 }
@@ -98,8 +98,8 @@ mod tests {
         }
     }
 
-    /// Their example: 0.8, 1.0+, 2.7+, 3.1, 5.4, 7.0+, 9.2, 12.1+ months, of which 0.525 live longer than 5.4, and 0.2625
-    /// longer than 9.2.
+    /// Their example: 0.8, 1.0+, 2.7+, 3.1, 5.4, 7.0+, 9.2, 12.1+ months, of which 0.525 live longer than 5.4, and
+    /// 0.2625 longer than 9.2.
     #[test]
     fn losers_count_for_as_long_as_they_were_seen() {
         let times =

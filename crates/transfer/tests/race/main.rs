@@ -244,8 +244,8 @@ fn a_throttled_cache_is_asked_in_turn() {
     assert_eq!((most.get(), racer.counts().raced), (3, 0));
 }
 
-/// What is wanted is that one in ten races, whatever becomes of those that do. Were the losers left out, or counted as if
-/// they had ended where they were dropped, it would be many more.
+/// What is wanted is that one in ten races, whatever becomes of those that do. Were the losers left out, or counted as
+/// if they had ended where they were dropped, it would be many more.
 #[test]
 fn losers_do_not_make_the_cache_look_fast() {
     for origin_ms in [1, 5, 20] {
