@@ -1,4 +1,4 @@
-//! From blocks that were seen to the link they went over, by medians: one bad block changes nothing.
+//! From blocks that were seen to the link they went over: what took longer among many than among few met a ceiling.
 
 use super::Link;
 
@@ -9,81 +9,153 @@ pub struct Observation {
     pub bytes: u64,
     /// How long it took, with everything but the making of its connection.
     pub seconds: f64,
-    /// How many blocks were under way meanwhile, itself among them, on average.
+    /// When its answer was complete.
+    pub ended_s: f64,
+    /// How many blocks like it were under way meanwhile, itself among them, on average.
     pub in_flight: f64,
     /// Whether it was the first of its connection.
     pub is_fresh: bool,
 }
 
 /// A block that takes this much longer among many than among few met a ceiling.
-const CROWDED: f64 = 1.25;
-/// The latest blocks say what the link is now.
-const LATEST: usize = 96;
-/// A block counts as at most this many times as long as was expected of it.
+pub(super) const CROWDED: f64 = 1.25;
+/// What has that many times as many beside it as there were at the least is among many.
+const FEW: f64 = 1.5;
+/// The latest blocks say what the link is now, …
+const LATEST: usize = 64;
+/// … and so many whether they are crowded.
+const CROWD: usize = 96;
+/// Less than this share of the rate in the middle is a pause.
+const BUSY: f64 = 0.75;
+/// A block counts as at most this many times as long as is usual.
 const LONGEST: f64 = 8.0;
 
-/// The link that these blocks went over; none if there are too few of them to tell.
+/// What blocks say of the link that they went over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fitted {
+    pub link: Link,
+    /// The rate of all together, of the very latest blocks, …
+    pub now_bytes_per_s: f64,
+    /// … and the highest that was seen of late: no ceiling is below it.
+    pub seen_bytes_per_s: f64,
+    /// How many blocks the rate of a connection, or of all, was told by.
+    pub rests_on: usize,
+}
+
+/// The link that these blocks went over, in the order in which they were done; none if there are too few to tell.
 ///
 /// `latency_s` is what a request without a block takes, for blocks that are all of one size can't tell latency from
 /// rate; `fixed_s` is what begin and commit take.
 #[must_use]
 pub fn fit(seen: &[Observation], latency_s: Option<f64>, fixed_s: f64) -> Option<Link> {
+    fit_all(seen, latency_s, fixed_s, true).map(|fitted| fitted.link)
+}
+
+/// The same, with what else there is to know. While it `is_moving` as planned, blocks are large, and like each other.
+pub(super) fn fit_all(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_moving: bool) -> Option<Fitted> {
     let mut warm: Vec<Observation> = seen.iter().filter(|one| !one.is_fresh).copied().collect();
     let is_warm = warm.len() >= 3;
     if !is_warm {
         warm = seen.to_vec();
     }
+    let least_s = warm.iter().map(|one| one.seconds).min_by(f64::total_cmp)?;
+    let latency_s = asked_s.unwrap_or(least_s).min(0.9 * least_s);
     let mut crowds: Vec<f64> = warm.iter().map(|one| one.in_flight).collect();
     crowds.sort_by(f64::total_cmp);
-    let (few, many) = (*crowds.get(crowds.len() / 10)?, *crowds.last()?);
-    let mut alone: Vec<Observation> = warm.iter().filter(|one| one.in_flight <= 2.0 * few).copied().collect();
+    let few = FEW * *crowds.get(2).or(crowds.last())?;
+    let mut alone: Vec<Observation> = warm.iter().filter(|one| one.in_flight <= few).copied().collect();
     if alone.len() < 3 {
         alone.clone_from(&warm);
     }
-    let (mut latency_s, mut pace) = line(&mut alone, latency_s)?;
-    let taken = |one: &Observation, latency_s: f64, pace: f64| one.seconds / (latency_s + one.bytes as f64 * pace);
-    let crowded: Vec<&Observation> = warm.iter().rev().filter(|one| one.in_flight >= many / 1.5).take(LATEST).collect();
-    // Where most bytes went counts most.
-    let weighed = |of: &dyn Fn(&Observation) -> f64| {
-        weighed_median(crowded.iter().map(|one| (of(one), one.bytes as f64)).collect())
+    // Connections are slow at first: of the large ones, the later half.
+    let large_bytes = alone.iter().map(|one| one.bytes).max()?;
+    let large: Vec<Observation> = alone.iter().filter(|one| one.bytes > large_bytes / 2).copied().collect();
+    let large = &large[large.len() / 2..];
+    let (mut pace, mut rests_on) = (pace(large, latency_s), large.len());
+
+    let mut latest = last(&warm, LATEST).to_vec();
+    if let Some(one) = latest.last().copied().filter(|_| is_moving) {
+        latest.retain(|other| other.bytes > one.bytes / 2);
+    }
+    let rate = |latest: &[Observation]| {
+        let alike = sum_rate(latest, latency_s);
+        if is_moving { Some(alike) } else { Some(flow_rate(seen, latest, latency_s)?.min(alike)) }
     };
-    let longer = weighed(&|one| taken(one, latency_s, pace))?;
-    // What is under way, divided by how long it takes, is what comes through (Little's law).
-    let ceiling_bytes_per_s = (many > 2.0 * few && longer > CROWDED)
-        .then(|| weighed(&|one| one.in_flight * one.bytes as f64 / one.seconds))
-        .flatten();
-    if ceiling_bytes_per_s.is_none() {
-        // The sum of many blocks goes by their mean: losses make some of them long.
-        let expected = |one: &&Observation| latency_s + one.bytes as f64 * pace;
-        let all_s: f64 = crowded.iter().map(|one| one.seconds.min(LONGEST * expected(one))).sum();
-        let mean = all_s / crowded.iter().map(expected).sum::<f64>();
-        (latency_s, pace) = (latency_s * mean, pace * mean);
+    let now_bytes_per_s = rate(if is_moving { &latest } else { last(&latest, LATEST / 2) })?;
+    let seen_bytes_per_s = rate(&latest)?.max(now_bytes_per_s);
+    let is_crowd = median(latest.iter().map(|one| one.in_flight).collect())? > few;
+    let crowd = if is_moving { &latest } else { last(&warm, CROWD) };
+    let is_crowded = is_crowd && longer(crowd, &alone, |bytes| latency_s + bytes as f64 * pace)? > CROWDED;
+    if is_crowded {
+        rests_on = latest.len();
+    } else if median(latest.iter().map(|one| one.bytes as f64).collect())? > large_bytes as f64 / 4.0 {
+        (pace, rests_on) = (self::pace(&latest, latency_s), latest.len());
     }
     let more = |one: &Observation| one.seconds - latency_s - one.bytes as f64 * pace;
     let fresh: Vec<f64> = seen.iter().filter(|one| is_warm && one.is_fresh).map(more).collect();
     let fresh_s = median(fresh).unwrap_or(0.0).max(0.0);
-    Some(Link { fixed_s, fresh_s, latency_s, bytes_per_s: 1.0 / pace, ceiling_bytes_per_s })
+    let ceiling_bytes_per_s = is_crowded.then_some(now_bytes_per_s);
+    let link = Link { fixed_s, fresh_s, latency_s, bytes_per_s: 1.0 / pace, ceiling_bytes_per_s };
+    Some(Fitted { link, now_bytes_per_s, seen_bytes_per_s, rests_on })
 }
 
-/// Latency, and seconds a byte, by the medians of the smaller blocks and of the larger ones.
-fn line(seen: &mut [Observation], latency_s: Option<f64>) -> Option<(f64, f64)> {
-    seen.sort_by_key(|one| one.bytes);
-    let (least, most) = (seen.first()?.bytes, seen.last()?.bytes);
-    let of = |some: &[Observation]| {
-        let bytes = median(some.iter().map(|one| one.bytes as f64).collect())?;
-        Some((bytes, median(some.iter().map(|one| one.seconds).collect())?))
+fn last(seen: &[Observation], most: usize) -> &[Observation] {
+    &seen[seen.len().saturating_sub(most)..]
+}
+
+/// How many times as long the blocks of a crowd take as those alone: as those of the same size, which went over
+/// connections as new, and where there are none, as is expected of them.
+fn longer(crowd: &[Observation], alone: &[Observation], expected_s: impl Fn(u64) -> f64) -> Option<f64> {
+    let alone_s = |bytes: u64| {
+        let alike = alone.iter().filter(|other| bytes.abs_diff(other.bytes) <= bytes / 10);
+        median(alike.map(|other| other.seconds).collect()).unwrap_or_else(|| expected_s(bytes))
     };
-    let small = &seen[..seen.partition_point(|one| one.bytes <= least.saturating_mul(2))];
-    let large = &seen[seen.partition_point(|one| one.bytes < most / 2)..];
-    let ((small_bytes, small_s), (large_bytes, large_s)) = (of(small)?, of(large)?);
-    // Below that the clock, and chance, are all that is seen.
-    let least_pace = large_s.max(1e-9) / large_bytes.max(1.0) / 50.0;
-    if large_bytes >= 3.0 * small_bytes && small.len() >= 2 {
-        let pace = ((large_s - small_s) / (large_bytes - small_bytes)).max(least_pace);
-        return Some(((small_s - small_bytes * pace).max(small_s / 100.0), pace));
+    // Most are of the same size as the one before.
+    let (mut bytes, mut usual_s) = (0, 1.0);
+    let times = crowd.iter().map(|one| {
+        if one.bytes != bytes {
+            (bytes, usual_s) = (one.bytes, alone_s(one.bytes));
+        }
+        one.seconds / usual_s
+    });
+    median(times.collect())
+}
+
+/// Seconds a byte, of all of these together: losses make some of them long.
+fn pace(seen: &[Observation], latency_s: f64) -> f64 {
+    let of = |one: &Observation| (one.seconds - latency_s).max(1e-9) / one.bytes.max(1) as f64;
+    let usual = median(seen.iter().map(of).collect()).unwrap_or(f64::INFINITY);
+    let bytes: u64 = seen.iter().map(|one| one.bytes.max(1)).sum();
+    seen.iter().map(|one| of(one).min(LONGEST * usual) * one.bytes.max(1) as f64).sum::<f64>() / bytes.max(1) as f64
+}
+
+/// The rate of all together, if those that were under way beside these were alike.
+fn sum_rate(seen: &[Observation], latency_s: f64) -> f64 {
+    let in_flight = seen.iter().map(|one| one.in_flight).sum::<f64>() / seen.len().max(1) as f64;
+    in_flight / pace(seen, latency_s)
+}
+
+/// The rate of all together while most of the latest ones came through, if each had one rate after its latency: blocks
+/// of different sizes, or that begin together and are over together.
+fn flow_rate(seen: &[Observation], latest: &[Observation], latency_s: f64) -> Option<f64> {
+    let flows_s = |one: &Observation| (one.seconds - latency_s).max(one.seconds / 10.0);
+    let since_s = median(latest.iter().map(|one| one.ended_s - flows_s(one)).collect())?;
+    let mut changes: Vec<(f64, f64)> = Vec::with_capacity(2 * seen.len());
+    for one in seen.iter().filter(|one| one.ended_s > since_s) {
+        let bytes_per_s = one.bytes as f64 / flows_s(one);
+        changes.extend([((one.ended_s - flows_s(one)).max(since_s), bytes_per_s), (one.ended_s, -bytes_per_s)]);
     }
-    let latency_s = latency_s.unwrap_or(0.0).min(0.9 * large_s);
-    Some((latency_s, ((large_s - latency_s) / large_bytes.max(1.0)).max(least_pace)))
+    changes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut rate = 0.0;
+    let steps = changes.windows(2).map(|two| {
+        rate += two[0].1;
+        (rate, two[1].0 - two[0].0)
+    });
+    let steps: Vec<(f64, f64)> = steps.collect();
+    let middle = weighed_median(steps.iter().map(|(rate, seconds)| (*rate, rate * seconds)).collect())?;
+    let busy = steps.iter().filter(|(rate, _)| *rate > BUSY * middle);
+    let (bytes, seconds) = busy.fold((0.0, 0.0), |sum, (rate, seconds)| (sum.0 + rate * seconds, sum.1 + seconds));
+    Some(if seconds > 0.0 { bytes / seconds } else { middle })
 }
 
 /// The value below which half of the weight is.
@@ -97,7 +169,7 @@ fn weighed_median(mut values: Vec<(f64, f64)>) -> Option<f64> {
     Some(value)
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }

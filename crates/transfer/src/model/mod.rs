@@ -1,12 +1,13 @@
 //! How long moving blocks takes, what that says of their best size and number, and who finds it out while moving.
 //!
-//! N blocks of b bytes over C connections take T = F + W + max(⌈N/C⌉·(L + b/B), L + N·b/S): a fixed cost F (begin and
+//! N blocks of b bytes over C connections take T = F + W + ⌈N/C⌉·(L + b·max(1/B, C/S)): a fixed cost F (begin and
 //! commit), the slow first block W of a connection (handshake, slow start), and for each round a latency L and b bytes
-//! at the rate B of one connection; together they are no faster than the ceiling S. Nothing here has a clock or does
+//! at the rate B of one connection, or at its share of the ceiling S of all of them. Nothing here has a clock or does
 //! input or output: times are seconds since the move began, passed in.
 
 mod fit;
 mod pilot;
+mod probe;
 
 pub use fit::{Observation, fit};
 pub use pilot::{Pilot, Ticket};
@@ -44,9 +45,10 @@ pub struct Plan {
     pub shape: Shape,
     /// How long all of it takes, from the first request to the last answer.
     pub expected_s: f64,
-    /// Nine times in ten not less than this, as far as what was seen goes on, …
+    /// Nine times in ten not less than this, as far as what was seen goes on (a throttle that begins later is in no
+    /// interval), …
     pub low_s: f64,
-    /// … and not more than this.
+    /// … and not more than this. It is far off where no ceiling was met: then `expected_s` is the least time.
     pub high_s: f64,
     /// What it rests on.
     pub link: Link,
@@ -67,35 +69,35 @@ pub struct Room {
 const STEPS: [usize; 17] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];
 /// What is as good as the best: of those, the one that needs the least memory is taken, for it loses the least when a
 /// block has to be sent again.
-const AS_GOOD: f64 = 1.02;
+const AS_GOOD: f64 = 1.04;
 /// Smaller blocks cost more than they gain, in requests and at this end.
 const LEAST_BYTES: u64 = 64 << 10;
-/// Under a ceiling a few more connections than would fill it, for they are never all busy.
-const SPARE: f64 = 1.25;
 
 impl Link {
     /// How long so many bytes take in such blocks.
     #[must_use]
     pub fn seconds(&self, bytes: u64, shape: Shape) -> f64 {
-        self.fixed_s + self.fresh_s + self.streaming_s(bytes, shape, 1.0)
+        self.fixed_s + self.fresh_s + self.streaming_s(bytes, shape)
     }
 
-    fn streaming_s(&self, bytes: u64, shape: Shape, spare: f64) -> f64 {
+    fn streaming_s(&self, bytes: u64, shape: Shape) -> f64 {
         let block_bytes = shape.block_bytes.min(bytes).max(1);
         let blocks = bytes.div_ceil(block_bytes);
         let rounds = blocks.div_ceil(shape.concurrency.max(1) as u64) as f64;
-        let by_connections = rounds * (self.latency_s + block_bytes as f64 / self.bytes_per_s);
-        match self.ceiling_bytes_per_s {
-            Some(ceiling) => (by_connections * spare).max(self.latency_s + bytes as f64 / ceiling),
-            None => by_connections,
-        }
+        rounds * self.block_s(block_bytes, shape.concurrency)
+    }
+
+    /// How long a block takes among so many.
+    fn block_s(&self, bytes: u64, concurrency: usize) -> f64 {
+        let share = self.ceiling_bytes_per_s.map_or(f64::INFINITY, |ceiling| ceiling / concurrency.max(1) as f64);
+        self.latency_s + bytes as f64 / self.bytes_per_s.min(share)
     }
 
     /// The shape that takes the shortest time, or nearly so with less memory.
     #[must_use]
     pub fn choose(&self, bytes: u64, room: &Room) -> Shape {
         let timed: Vec<(f64, Shape)> =
-            room.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape, SPARE), shape)).collect();
+            room.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape), shape)).collect();
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
         let memory = |shape: &Shape| shape.block_bytes * shape.concurrency as u64;

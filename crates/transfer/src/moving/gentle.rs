@@ -10,9 +10,11 @@ use super::{Mover, Place};
 use crate::store::Attempt;
 
 /// What it begins with.
-pub(super) const FIRST_BYTES_PER_S: f64 = 1e6;
+const FIRST_BYTES_PER_S: f64 = 1e6;
 /// Never slower than that: others would wait for ever to be left alone.
 const LEAST_BYTES_PER_S: f64 = 32e3;
+/// Smaller blocks would cost more in requests than they leave to others.
+const LEAST_BLOCK_BYTES: f64 = 65_536.0;
 /// How often the path is asked.
 const EVERY: Duration = Duration::from_millis(100);
 /// How much of the rate is left when the path is slower than it may be, …
@@ -22,6 +24,11 @@ const LESS: f64 = 0.9;
 /// How much faster it becomes on an empty path, and less so on a fuller one; twice as fast until there first was a
 /// queue.
 const MORE: f64 = 0.04;
+
+/// A block of that size fills the queue of a path of no more than the first rate by half of what may be added.
+pub(super) fn block_bytes(most_added: Duration) -> f64 {
+    (FIRST_BYTES_PER_S * most_added.as_secs_f64() / 2.0).max(LEAST_BLOCK_BYTES)
+}
 
 /// A rate, and what the path takes when it is at its best.
 #[derive(Debug)]

@@ -207,9 +207,10 @@ impl Mover {
         let mut room =
             Room { limits, memory_bytes: self.terms.memory_bytes, max_concurrency: self.terms.max_concurrency };
         // A block goes as fast as its connection does, whatever the limit is: so they are small, and few.
-        let limit = self.terms.limit_bytes_per_s.map(|limit| limit as f64);
-        if let Some(limit) = limit.or(self.terms.gentle.map(|_| gentle::FIRST_BYTES_PER_S * 4.0)) {
-            let most = ((limit * LIMITED_BLOCK_S) as u64).max(limits.min_block_bytes).max(1);
+        let limited = self.terms.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_BLOCK_S);
+        let gentle = self.terms.gentle.map(gentle::block_bytes);
+        if let Some(most) = limited.into_iter().chain(gentle).min_by(f64::total_cmp) {
+            let most = (most as u64).max(limits.min_block_bytes).max(1);
             room.limits.max_block_bytes = limits.max_block_bytes.min(most);
             room.max_concurrency = room.max_concurrency.min(4);
         }

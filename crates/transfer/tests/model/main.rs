@@ -129,21 +129,63 @@ fn the_choice_is_within_a_tenth_of_the_best_of_a_sweep_and_costs_three_percent()
     }
 }
 
-/// What three percent of the bytes can't show, as a ceiling that they do not reach, is seen by then.
+/// What was foretold, in times as long as it took.
+struct Foretold {
+    /// When there first was a plan, and when a quarter was handed out.
+    first: f64,
+    quarter: f64,
+    /// Whether what it took is in the first plan's interval.
+    is_covered: bool,
+}
+
+fn foretold(link: Link, bytes: u64, room: Room, seed: u64) -> Foretold {
+    let mut watched = Watched::new(link, bytes, room, seed);
+    let all_s = World::new(link, seed).moves(&mut watched);
+    let Plan { expected_s, low_s, high_s, .. } = *watched.pilot.first().unwrap();
+    let (first, quarter) = (expected_s / all_s, watched.quarter_s.unwrap() / all_s);
+    println!(
+        "{:14} {:.3} GB in {all_s:6.2} s, foretold {first:.3} ({:.2} to {:.2}) and {quarter:.3} times as long",
+        link.name,
+        bytes as f64 / 1e9,
+        low_s / all_s,
+        high_s / all_s,
+    );
+    Foretold { first, quarter, is_covered: (low_s..=high_s).contains(&all_s) }
+}
+
+/// Three percent are 60 MB: enough for windows to open and for all connections to be tried.
 #[test]
-fn when_a_quarter_is_moved_the_end_is_foretold_within_a_tenth() {
-    let bytes = 2_000_000_000;
+fn of_two_gigabytes_three_percent_foretell_the_end_and_a_quarter_does_better() {
     for link in LINKS {
-        for seed in 0..3 {
-            let mut watched = Watched::new(link, bytes, room(), seed);
-            let all_s = World::new(link, seed).moves(&mut watched);
-            let first = watched.pilot.first().unwrap().expected_s / all_s;
-            let quarter = watched.quarter_s.unwrap() / all_s;
-            println!("{:14} {all_s:.2} s, foretold {first:.3} and {quarter:.3} times as long", link.name);
-            assert!((0.9..1.1).contains(&quarter), "{}: {quarter}", link.name);
-            let hides = ["fast", "lossy", "long"].contains(&link.name);
-            assert!(hides || (0.9..1.1).contains(&first), "{}: {first}", link.name);
+        // Chance has next to no part in the others.
+        for seed in 0..if link.loss > 0.0 { 4 } else { 1 } {
+            let Foretold { first, quarter, is_covered } = foretold(link, 2_000_000_000, room(), seed);
+            // Losses are chance, of which so few bytes have met some hundred.
+            let near = if link.loss > 0.0 { 0.75..1.1 } else { 0.9..1.1 };
+            assert!(near.contains(&first) && is_covered, "{}: {first}", link.name);
+            assert!((0.95..1.05).contains(&quarter), "{}: {quarter}", link.name);
         }
+    }
+}
+
+/// Three percent are 7.68 MB, or 120 KB for each of 64 connections. On the fast link that is over while windows still
+/// open; of losses it meets some twenty on connections whose windows are open; and the throttle begins when most of it
+/// is moved. There the plan is for the least time, and the interval has the rest.
+#[test]
+fn of_a_quarter_of_a_gigabyte_three_percent_say_what_they_can() {
+    let seeds = 20;
+    for link in LINKS {
+        let all: Vec<Foretold> = (0..seeds).map(|seed| foretold(link, 256_000_000, room(), seed)).collect();
+        let covered = all.iter().filter(|one| one.is_covered).count();
+        let near = match link.name {
+            "fast" | "lossy" => 0.25..1.1,
+            "throttled" => 0.75..1.1,
+            _ => 0.9..1.1,
+        };
+        let are_near = all.iter().filter(|one| near.contains(&one.first)).count();
+        println!("{:14} {covered} of {seeds} intervals have it, {are_near} are near", link.name);
+        assert!(10 * covered >= 9 * all.len(), "{}: {covered}", link.name);
+        assert!(10 * are_near >= 9 * all.len(), "{}: {are_near}", link.name);
     }
 }
 
@@ -159,6 +201,21 @@ fn blocks_that_must_be_large_are_as_many_as_it_takes() {
         let best_s = shapes.map(|shape| fixed_s(link, bytes, shape)).into_iter().fold(f64::INFINITY, f64::min);
         println!("{:14} {:.3} times as long as the best", link.name, all_s / best_s);
         assert!(all_s <= 1.1 * best_s, "{}: {all_s} {best_s}", link.name);
+    }
+}
+
+/// There the first plan comes when most of a first round is back, and what comes then corrects it. The ceiling of the
+/// fast link is above what that round needs: the plan is for the least time again.
+#[test]
+fn blocks_that_must_be_large_foretell_the_end_too() {
+    let limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..room().limits };
+    for link in LINKS {
+        for seed in 0..2 {
+            let Foretold { first, quarter, is_covered } =
+                foretold(link, 2_000_000_000, Room { limits, ..room() }, seed);
+            let near = if link.name == "fast" { 0.5..1.1 } else { 0.85..1.2 };
+            assert!(near.contains(&first) && near.contains(&quarter) && is_covered, "{}", link.name);
+        }
     }
 }
 

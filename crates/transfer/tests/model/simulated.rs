@@ -52,14 +52,15 @@ pub struct World {
     link: Link,
     connections: Vec<Connection>,
     now_s: f64,
-    sent_bytes: f64,
+    /// What the sum may still have before it is held back.
+    burst_bytes: f64,
     random: Xoshiro256PlusPlus,
 }
 
 impl World {
     pub fn new(link: Link, seed: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { link, connections: Vec::new(), now_s: 0.0, sent_bytes: 0.0, random }
+        Self { link, connections: Vec::new(), now_s: 0.0, burst_bytes: link.burst_bytes, random }
     }
 
     /// Begin or commit.
@@ -123,8 +124,7 @@ impl World {
 
     /// Goes on to the next moment at which anything changes.
     fn step(&mut self, source: &mut dyn Source) {
-        let bucket_bytes = self.link.burst_bytes + self.now_s * self.link.sum_bytes_per_s - self.sent_bytes;
-        let has_burst = bucket_bytes > 1.0;
+        let has_burst = self.burst_bytes > 1.0;
         let sum = self.link.sum_bytes_per_s * if has_burst { 100.0 } else { 1.0 };
         let rates = self.rates(sum);
         let mut next_s = f64::INFINITY;
@@ -141,11 +141,12 @@ impl World {
         }
         let flowing: f64 = rates.iter().sum();
         if has_burst && flowing > self.link.sum_bytes_per_s {
-            next_s = next_s.min(self.now_s + bucket_bytes / (flowing - self.link.sum_bytes_per_s));
+            next_s = next_s.min(self.now_s + self.burst_bytes / (flowing - self.link.sum_bytes_per_s));
         }
         let (passed_s, now_s) = (next_s - self.now_s, next_s);
         self.now_s = now_s;
-        self.sent_bytes += flowing * passed_s;
+        self.burst_bytes += (self.link.sum_bytes_per_s - flowing) * passed_s;
+        self.burst_bytes = self.burst_bytes.min(self.link.burst_bytes);
         for (index, rate) in rates.into_iter().enumerate() {
             self.advance(index, rate, passed_s);
             let connection = &mut self.connections[index];

@@ -197,6 +197,11 @@ fn changed(bytes: Bytes, is_changed: bool) -> Bytes {
 }
 
 impl State {
+    fn carries(&mut self, bytes: u64) {
+        self.under_way.0 += bytes;
+        self.under_way.1 = self.under_way.1.max(self.under_way.0);
+    }
+
     fn insert(&mut self, store: &Memory, name: &str, bytes: Bytes, options: &PutOptions) -> Result<Meta, Failure> {
         if options.no_clobber && self.objects.contains_key(name) {
             return failure(Kind::Changed, "it is there");
@@ -231,7 +236,11 @@ impl Store for Memory {
             Some(_) => failure(Kind::Changed, "it has changed"),
             None => failure(Kind::Missing, "it is gone"),
         };
-        self.carry_out(Call::Get(range.start), seen, get).await
+        let bytes = range.end - range.start;
+        self.lock().carries(bytes);
+        let done = self.carry_out(Call::Get(range.start), seen, get).await;
+        self.lock().under_way.0 -= bytes;
+        done
     }
 
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {
@@ -260,11 +269,7 @@ impl Store for Memory {
         seen: &mut Attempt,
     ) -> Result<String, Failure> {
         let bytes = body.bytes.len() as u64;
-        {
-            let under_way = &mut self.lock().under_way;
-            under_way.0 += bytes;
-            under_way.1 = under_way.1.max(under_way.0);
-        }
+        self.lock().carries(bytes);
         let put = |_: &Self, state: &mut State, is_changed| {
             state.sent_bytes += bytes;
             assert_eq!(crc64(&body.bytes), body.crc64);

@@ -1,6 +1,6 @@
 //! What arrives is what was sent.
 
-use ascertain_transfer::{Limits, Local, Place, Skipped, Terms, crc64};
+use ascertain_transfer::{Limits, Local, Moved, Place, Skipped, Terms, crc64};
 
 use super::memory::{ANY, Call, Memory};
 use super::{file, mover, names, noise, run, terms};
@@ -40,6 +40,28 @@ fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
         let most = store.lock().under_way.1;
         assert!(most <= memory_bytes, "{most}");
         assert!(moved.blocks > 10 && moved.plan.is_some(), "{moved:?}");
+    }
+}
+
+/// Whichever way blocks go; and there are several at once, or it would say nothing.
+#[test]
+fn memory_caps_what_is_under_way_both_ways() {
+    let (folder, path, content) = file(30_000_000);
+    for memory_bytes in [3 << 20, 8 << 20] {
+        let store = Memory::new(ANY);
+        let mover = mover(Terms { memory_bytes, ..terms() });
+        let most = |moves: &dyn Fn() -> Moved| {
+            store.lock().under_way = (0, 0);
+            moves();
+            let (left, most) = store.lock().under_way;
+            assert_eq!(left, 0);
+            assert!((memory_bytes / 16..=memory_bytes).contains(&most), "{most} of {memory_bytes}");
+        };
+        let place = store.place("a");
+        most(&|| run(mover.put_stream(&content[..], &place)).unwrap());
+        most(&|| run(mover.put_file(&path, &place)).unwrap());
+        most(&|| run(mover.get_file(&place, &folder.path().join("target"))).unwrap());
+        most(&|| run(mover.get_stream(&place, std::io::sink())).unwrap());
     }
 }
 
