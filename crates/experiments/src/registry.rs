@@ -120,7 +120,7 @@ const FAMILIES: [(&str, &str); 5] = [
     ("Numbers", "sum"),
     ("Threads", "core-latency"),
     ("Networks", "first-flight"),
-    ("Storage", "cache-race"),
+    ("Storage", "transfer"),
     ("Chance", "fill-rate"),
 ];
 
