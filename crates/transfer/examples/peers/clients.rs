@@ -26,6 +26,9 @@ pub struct Client {
     pub checks: [&'static str; 2],
 }
 
+/// A name, and why it is not there.
+pub type Missing = (&'static str, String);
+
 /// Settings as they are said, and the command that has them.
 #[derive(Clone)]
 pub struct Setting {
@@ -40,11 +43,7 @@ impl Client {
 }
 
 /// Those that are there, each with its object put and named after it; and those that are not, with the reason.
-pub fn all(
-    program: &str,
-    folder: &Path,
-    server: SocketAddr,
-) -> Result<(Vec<Client>, Vec<(&'static str, String)>), Box<dyn Error>> {
+pub fn all(program: &str, folder: &Path, server: SocketAddr) -> Result<(Vec<Client>, Vec<Missing>), Box<dyn Error>> {
     let at = |name: &str| folder.join(name).display().to_string();
     let url = format!("http://{server}");
     let environment = [

@@ -5,7 +5,7 @@ use std::fs;
 
 use ascertain_stats::{median_sorted, quantile_ranks};
 
-use crate::clients::Way;
+use crate::clients::{Missing, Way};
 use crate::{Arm, BYTES, Took};
 
 /// The chance that an end of an interval is wrong.
@@ -18,7 +18,7 @@ const RATE: Figure = |took| BYTES as f64 / 1e6 / took.wall_s;
 const CLIENT: Figure = |took| took.client_s * 1e9 / BYTES as f64;
 const SERVER: Figure = |took| took.server_s * 1e9 / BYTES as f64;
 
-pub fn of(arms: &[Arm], missing: &[(&str, String)], seed: u64) -> String {
+pub fn of(arms: &[Arm], missing: &[Missing], seed: u64) -> String {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let busy = |took: &Took| (took.client_s + took.server_s) / (took.wall_s * cpus as f64) * 100.0;
     let rounds = arms[0].took.len();
