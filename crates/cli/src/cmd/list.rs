@@ -84,7 +84,7 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// What it answers, and how much of it there is here.
+    /// What it is about, and how much of it there is here.
     fn line(&self) -> String {
         let spec = self.experiment.spec();
         let missing = self.unavailable.iter().filter(|reason| reason.is_some()).count();
@@ -93,14 +93,13 @@ impl<'a> Listed<'a> {
             (_, 0) => String::new(),
             (variants, missing) => format!("{} of {variants} variants here, ", variants - missing),
         };
-        format!("{}: {} ({here}{})", spec.id, self.question(), self.claims_counted())
+        format!("{}: {} ({here}{})", spec.id, spec.title, self.claims_counted())
     }
 
     /// The question at the head of its README.
     fn question(&self) -> String {
-        let spec = self.experiment.spec();
-        let asked = spec.readme.split_once("**Question.**").map(|(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
-        asked.map_or_else(|| spec.title.clone(), |asked| asked.split_whitespace().collect::<Vec<_>>().join(" "))
+        let (_, asked) = self.experiment.spec().readme.split_once("**Question.**").unwrap_or_default();
+        asked.split("\n\n").next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     fn claims_counted(&self) -> String {
@@ -112,7 +111,7 @@ impl<'a> Listed<'a> {
 
     fn text(&self, style: &Style) -> String {
         let spec = self.experiment.spec();
-        let mut text = format!("{}: {}\n", spec.id, spec.title);
+        let mut text = format!("{}: {}\n{}", spec.id, spec.title, style.paragraph(&self.question()));
         let width = spec.variants.iter().map(|variant| variant.name.len()).max().unwrap_or(0);
         let indent = width + "    ".len();
         let beside_names = Style { width: style.width.saturating_sub(indent), ..*style };
