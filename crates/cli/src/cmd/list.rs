@@ -104,8 +104,8 @@ impl<'a> Listed<'a> {
 
     fn claims_counted(&self) -> String {
         match self.claims.len() {
-            1 => "1 shipped claim".into(),
-            n => format!("{n} shipped claims"),
+            1 => "1 claim".into(),
+            n => format!("{n} claims"),
         }
     }
 
