@@ -94,8 +94,8 @@ impl Moves {
         Ok(Self { targets, runtime, stop: setup.stop.clone(), seed: setup.seed })
     }
 
-    /// Moves the file, looks at what came of it, and takes it away again, whatever happens: the next move's would not be
-    /// told from this one's.
+    /// Moves the file, looks at what came of it, and takes it away again, whatever happens: what the next move leaves
+    /// would not be told from it.
     fn moved(&self, target: &Target, reads_back: bool) -> Result<Seen, TargetError> {
         let found = || target.place.open(&target.name).map_err(failed);
         let to = found()?;

@@ -15,8 +15,8 @@ pub enum Policy {
     /// When the cache takes longer than it mostly did of late.
     Percentile {
         /// Mostly: the share of requests that the cache answers within the delay, 0.95 for example. There is no delay,
-        /// and no race, before `1 / (1 - quantile)` requests have been answered. It is 0.999 at most, for 1,000 requests
-        /// are remembered.
+        /// and no race, before `1 / (1 - quantile)` requests have been answered. It is 0.999 at most, for
+        /// 1,000 requests are remembered.
         quantile: f64,
         /// Of all requests at most this share may cost the origin one that the cache could have spared it. What is not
         /// used is saved for later, up to 100 requests: a cache that stops is not to turn into a crowd at the origin.
