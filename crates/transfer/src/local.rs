@@ -78,12 +78,16 @@ impl Local {
             file.sync_all()?;
             Ok(crc64_of_blocks(sums))
         };
-        if joined().map_err(|error| failure("can't put together", &whole, &error))? != crc64 {
-            // The next attempt would read the same.
-            let said = format!("{}: its blocks are not what was sent; --fresh sends them again", path.display());
-            return Err(Failure { kind: Kind::Fatal, said });
-        }
-        publish(&whole, &path, options.no_clobber).map_err(|error| failure("can't write", &path, &error))?;
+        let published = || {
+            if joined().map_err(|error| failure("can't put together", &whole, &error))? != crc64 {
+                // The next attempt would read the same.
+                let said = format!("{}: its blocks are not what was sent; --fresh sends them again", path.display());
+                return Err(Failure { kind: Kind::Fatal, said });
+            }
+            publish(&whole, &path, options.no_clobber).map_err(|error| failure("can't write", &path, &error))
+        };
+        // With a journal the blocks stay for the next attempt, which makes a file of its own of them.
+        published().inspect_err(|_| drop(fs::remove_file(&whole)))?;
         // What is left behind costs room, but nothing else.
         let _ = fs::remove_dir_all(&folder);
         self.meta(&upload.name)?.ok_or_else(|| Failure { kind: Kind::Changed, said: "it was removed".into() })
@@ -214,11 +218,26 @@ pub(crate) fn check_room(path: &Path, bytes: u64) -> io::Result<()> {
     let free_blocks = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
     let free_bytes = free_blocks.saturating_mul(system.f_frsize);
     // Some don't know how large they are.
-    if system.f_blocks > 0 && free_bytes < needed_bytes {
+    if system.f_blocks > 0 && free_bytes < needed_bytes && !may_compress(folder)? {
         let said = format!("{needed_bytes} bytes are missing, and {} has room for {free_bytes}", folder.display());
         return Err(io::Error::new(io::ErrorKind::StorageFull, said));
     }
     Ok(())
+}
+
+/// Whether more may fit there than there is room for.
+fn may_compress(folder: &Path) -> io::Result<bool> {
+    #[cfg(target_os = "linux")]
+    {
+        // btrfs, ZFS and bcachefs.
+        const COMPRESSING: [u32; 3] = [0x9123_683e, 0x2fc1_2fc1, 0xca45_1a4e];
+        Ok(COMPRESSING.contains(&(rustix::fs::statfs(folder)?.f_type as u32)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        Ok(false)
+    }
 }
 
 /// Gives a file that is whole its name, and makes that last.
@@ -348,6 +367,8 @@ impl Store for Local {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt;
+    use std::process::Command;
+    use std::thread;
 
     use super::*;
     use crate::crc64;
@@ -376,13 +397,32 @@ mod tests {
         let local = Local::new(folder.path());
         let (upload, blocks) = local.new_upload("a").unwrap();
         fs::write(blocks.join("0"), b"right").unwrap();
-        let before: Vec<_> = fs::read_dir(&blocks).unwrap().map(|entry| entry.unwrap().path()).collect();
-        local.assemble(&upload, &["1".into()], 0, &PutOptions::default()).unwrap_err();
-        let mut now = fs::read_dir(&blocks).unwrap().map(|entry| entry.unwrap().path());
-        let begun = now.find(|path| !before.contains(path)).unwrap();
-        let writing = fs::OpenOptions::new().write(true).open(begun).unwrap();
-        local.assemble(&upload, &["0".into()], crc64(b"right"), &PutOptions::default()).unwrap();
+        // It waits for its second block until somebody opens the other end.
+        let (waits, opens) = (blocks.join("1"), folder.path().join("fifo"));
+        assert!(Command::new("mkfifo").arg(&waits).status().unwrap().success());
+        fs::hard_link(&waits, &opens).unwrap();
+        let begun = || {
+            let mut paths = fs::read_dir(&blocks).unwrap().map(|entry| entry.unwrap().path());
+            paths.find(|path| fs::metadata(path).unwrap().is_file() && !path.ends_with("0"))
+        };
+        let options = PutOptions::default();
+        let earlier = {
+            let (local, upload, options) = (local.clone(), upload.clone(), options.clone());
+            thread::spawn(move || local.assemble(&upload, &["0".into(), "1".into()], 0, &options))
+        };
+        let begun = loop {
+            assert!(!earlier.is_finished(), "it did not wait");
+            if let Some(begun) = begun() {
+                break begun;
+            }
+            thread::yield_now();
+        };
+        let writing = File::options().write(true).open(begun).unwrap();
+        local.assemble(&upload, &["0".into()], crc64(b"right"), &options).unwrap();
         writing.write_all_at(b"wrong", 0).unwrap();
+        // For reading too, which waits for nobody.
+        let _open = File::options().read(true).write(true).open(&opens).unwrap();
+        earlier.join().unwrap().unwrap_err();
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"right");
     }
 

@@ -9,7 +9,7 @@ use ascertain_netlab::http::{CERTIFICATE_PEM, TlsVersion};
 use ascertain_netlab::store::{Dialect, Fault, Kind as Asked, Misdeed, RunningStore, Store as Served};
 use ascertain_transfer::{Attempt, Block, Environment, Failure, Found, Kind, Options, PutOptions, open};
 use common::web::{Web, answer, header, tunnel};
-use common::{address, block, bytes, one_of_each, opened, options_for, run, start};
+use common::{address, block, bytes, environment_for, one_of_each, opened, options_for, run, start};
 
 /// A store of which every request of this kind has this fault.
 fn with_fault(served: Served, on: Asked, what: Misdeed) -> RunningStore {
@@ -216,6 +216,19 @@ fn a_region_that_head_has_wrong_is_asked_about() {
     }
 }
 
+/// What AWS answers to a token that has expired is the same as to a region that is wrong.
+#[test]
+fn a_head_that_is_refused_without_a_word_may_be_for_a_token() {
+    let web = Web::start(|_, _| answer("400 Bad Request", "", b""));
+    let environment = environment_for(&Served::s3()).into_iter().collect();
+    let options = Options { environment, endpoint_url: Some(web.url("")), ..Options::default() };
+    let failure = get(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
+    assert_eq!(failure.kind, Kind::Fatal, "{failure}");
+    for words in ["has a token expired", "or is the region or the endpoint wrong", "look at"] {
+        assert!(failure.said.contains(words), "{failure}");
+    }
+}
+
 /// By the clock of who asks for it: ours may be another.
 #[test]
 fn a_time_to_come_back_is_counted_by_the_clock_that_names_it() {
@@ -249,6 +262,18 @@ fn a_list_that_leads_round_is_refused() {
         assert!(failure.kind == Kind::Fatal && failure.said.contains("round"), "{failure}");
     }
     assert_eq!(web.heads().len(), 9);
+}
+
+#[test]
+fn a_list_that_breaks_off_is_refused() {
+    let entry = "<Contents><Key>a</Key><Size>1</Size></Contents>";
+    let body = format!("<List><IsTruncated>true</IsTruncated>{entry}</List>");
+    let web = Web::start(move |_, _| answer("200 OK", "", body.as_bytes()));
+    let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
+    for url in ["s3://bucket/", "gs://bucket/"] {
+        let failure = run(open(url, &options).unwrap().store.list("", &mut Attempt::default())).unwrap_err();
+        assert!(failure.kind == Kind::Fatal && failure.said.contains("breaks off"), "{failure}");
+    }
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ascertain_engine::experiment::{Arm, Unavailable};
 use ascertain_sys::page_cache::{forget, resident_share};
@@ -12,7 +11,7 @@ use ascertain_sys::page_cache::{forget, resident_share};
 use super::{COLD, OURS, text};
 
 /// Each is read once between two moments at which all are made cold, or warm.
-const FILES: usize = 128;
+pub const FILES: usize = 128;
 /// All of them together, where objects are large.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -32,22 +31,24 @@ pub fn folder_of(arm: &Arm) -> PathBuf {
 }
 
 impl Disk {
-    /// So many objects with this content.
+    /// So many objects with this content, or fewer where they are large.
     ///
     /// # Errors
-    /// As the system says.
-    pub fn new(arm: &Arm, content: &[u8]) -> io::Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = folder_of(arm).join(format!("ascertain-cache-{}-{number}", std::process::id()));
-        fs::create_dir(&folder)?;
-        let files = FILES.min((MOST_BYTES / content.len().max(1) as u64).max(1) as usize);
+    /// As the system says, and of what.
+    pub fn new(arm: &Arm, content: &[u8], files: usize) -> io::Result<Self> {
+        let named =
+            |path: &Path, error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        // What a killed one has left has another name.
+        let name = format!("ascertain-cache-{}-{:016x}", std::process::id(), rand::random::<u64>());
+        let folder = folder_of(arm).join(name);
+        fs::create_dir(&folder).map_err(|error| named(&folder, error))?;
+        let files = files.min((MOST_BYTES / content.len().max(1) as u64).max(1) as usize);
         let disk = Self { folder, files, is_cold: text(arm, "page_cache") == COLD };
-        for index in 0..files {
-            fs::write(disk.path(index), content)?;
-        }
+        let paths = || (0..files).map(|index| disk.path(index));
+        paths().try_for_each(|path| fs::write(&path, content).map_err(|error| named(&path, error)))?;
         // What is not on the disk yet can't be forgotten.
-        (0..files).try_for_each(|index| File::open(disk.path(index))?.sync_all())?;
+        let sync = |path: &Path| File::open(path)?.sync_all();
+        paths().try_for_each(|path| sync(&path).map_err(|error| named(&path, error)))?;
         Ok(disk)
     }
 
@@ -102,8 +103,8 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
 
 fn forgets(arm: &Arm, folder: &Path) -> Result<(), String> {
     let named = |error: io::Error| format!("{}: {error}", folder.display());
-    let disk = Disk::new(arm, &[7; 1 << 16]).map_err(named)?;
-    let shares = (0..4).map(|index| disk.prepare(index)).collect::<io::Result<Vec<_>>>().map_err(named)?;
+    let disk = Disk::new(arm, &[7; 1 << 16], 4).map_err(|error| error.to_string())?;
+    let shares = (0..disk.files()).map(|index| disk.prepare(index)).collect::<io::Result<Vec<_>>>().map_err(named)?;
     // Another process may look at new files.
     if shares.contains(&0.0) {
         return Ok(());

@@ -156,6 +156,14 @@ impl Experiment for CacheRace {
         is_available(arm)
     }
 
+    /// Live, what both sides have under way, and what the cache is made of.
+    fn memory_bytes(&self, arms: &[Arm]) -> u64 {
+        let live = arms.iter().filter(|arm| text(arm, "trace") == LIVE);
+        let of_arm =
+            |arm: &Arm| Some(arm.integer("bytes").ok()?.saturating_mul(2 * arm.integer("concurrency").ok()? + 1));
+        live.filter_map(of_arm).max().unwrap_or(0)
+    }
+
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
         open(arms, setup)
     }

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, LocalSet, spawn_blocking};
 
 use super::clock::Fine;
-use super::disk::Disk;
+use super::disk::{Disk, FILES};
 use super::origin::Origin;
 use super::races::{policy_of, push_counts};
 use super::{LATE, OURS, RESIDENT, TIME, text, traces};
@@ -39,7 +39,7 @@ impl Place {
         if content.len() as u64 != bytes {
             return Err(TargetError::WrongAnswer(format!("{} bytes instead of {bytes}", content.len())));
         }
-        let disk = Disk::new(arm, &content).map_err(failed)?;
+        let disk = Disk::new(arm, &content, FILES).map_err(failed)?;
         Ok(Self { disk, origin, link, sum: crc64(&content) })
     }
 
@@ -130,6 +130,13 @@ impl Live {
             }
             self.requests_of(files, &mut seen).await?;
         }
+        // A race is answered by the other side where one fails, and the time would be that of no race.
+        let after = self.racer.counts();
+        if (after.cache_failed, after.origin_failed) != (before.cache_failed, before.origin_failed) {
+            return Err(failed("the cache or the server failed meanwhile"));
+        }
+        // A server that is down is not noticed where the cache is always first.
+        self.place.verify().await?;
         out.push(RESIDENT, resident);
         self.push(&seen, before, out)
     }

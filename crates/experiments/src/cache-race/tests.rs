@@ -179,7 +179,7 @@ fn one_side_is_enough_and_both_are_told_of() {
     fs::remove_file(&path).unwrap();
     assert_eq!(won(&live), Ok(Side::Origin), "a cache that has nothing");
 
-    let link = live.place.link.clone();
+    let (link, origin) = (live.place.link.clone(), live.place.origin.clone());
     let hows = [
         (Misbehaviour::Closes, "end of file"),
         (Misbehaviour::NotHttp, "end of file"),
@@ -201,4 +201,15 @@ fn one_side_is_enough_and_both_are_told_of() {
         assert!(both.contains(says) || both.contains("longer"), "{how:?}: {both}");
         assert!(both.contains("neither the cache (its checksum"), "{how:?}: {both}");
     }
+
+    // A trial is of nothing then: with either side down, and the other one there.
+    let trial = |live: &Rc<Live>| within(&races.runtime, live.measure(&mut Samples::default()));
+    fs::write(&path, &right).unwrap();
+    let mut live = Rc::new(live);
+    assert!(trial(&live).is_err(), "the server is mad");
+    Rc::get_mut(&mut Rc::get_mut(&mut live).unwrap().place).unwrap().origin = origin;
+    assert_eq!(trial(&live), Ok(()));
+    fs::write(&path, b"lies").unwrap();
+    let said = trial(&live).unwrap_err().to_string();
+    assert!(said.contains("failed meanwhile"), "the cache lies: {said}");
 }

@@ -94,24 +94,20 @@ impl Moves {
         Ok(Self { targets, runtime, stop: setup.stop.clone(), seed: setup.seed })
     }
 
-    /// Moves the file, and looks at what came of it. From a store that is not ours it is taken away again, whatever
-    /// happens.
+    /// Moves the file, looks at what came of it, and takes it away again, whatever happens: what the next move leaves
+    /// would not be told from it.
     fn moved(&self, target: &Target, reads_back: bool) -> Result<Seen, TargetError> {
         let found = || target.place.open(&target.name).map_err(failed);
         let to = found()?;
-        let after: Option<(Arc<dyn Store>, String)> = match target.place.store {
-            Some(_) => None,
-            None => Some(found().map(|found| (found.store.into(), found.name))?),
-        };
+        let after = found()?;
+        let (store, name): (Arc<dyn Store>, String) = (after.store.into(), after.name);
         self.runtime.block_on(async {
             let began = Instant::now();
             let moved = target.put(to, &self.stop, self.seed).await;
             let elapsed = began.elapsed();
             let seen = moved.map(|(requests, plan)| Seen { elapsed, requests, plan });
-            let Some((store, name)) = after else {
-                return seen.and_then(|seen| target.compare().map(|()| seen));
-            };
             let seen = match seen {
+                Ok(seen) if target.place.store.is_some() => target.compare().map(|()| seen),
                 Ok(seen) => target.compare_elsewhere(&*store, &name, reads_back).await.map(|()| seen),
                 error => error,
             };

@@ -172,8 +172,8 @@ impl Mover {
     ) -> Result<(Moved, Meta), Error> {
         let options = self.put_options(&to.name);
         let begin = Instant::now();
-        let (mut work, again, next) = match self.open_put(source, to, before, &options).await? {
-            Opened::Going { put, again, next } => (*put, again, next),
+        let (mut work, again, next, is_resumed) = match self.open_put(source, to, before, &options).await? {
+            Opened::Going { put, again, next, is_resumed } => (*put, again, next, is_resumed),
             Opened::Stored(meta, crc64) => {
                 let (bytes, resumed_bytes, crc64) = (source.bytes, source.bytes, Some(crc64));
                 return Ok((Moved { bytes, resumed_bytes, crc64, ..Moved::default() }, meta));
@@ -214,7 +214,7 @@ impl Mover {
                 let (bytes, blocks) = (source.bytes, flow.blocks);
                 Ok((Moved { bytes, resumed_bytes, blocks, plan, crc64: Some(crc64), ..Moved::default() }, meta))
             }
-            Err(Error::Store(Failure { kind: Kind::Missing, said })) if resumed_bytes > 0 => {
+            Err(Error::Store(Failure { kind: Kind::Missing, said })) if is_resumed => {
                 Err(Error::CantResume { what: format!("{said}: the store may have given up what was begun") })
             }
             Err(error) => {
@@ -269,7 +269,8 @@ impl Mover {
                 }
             }
             resumable(&begun, &from, &destination)?;
-            return Ok(Opened::Going { put: Box::new(put(named(begun.upload), Some(journal), done)), again, next });
+            let put = Box::new(put(named(begun.upload), Some(journal), done));
+            return Ok(Opened::Going { put, again, next, is_resumed: true });
         }
         let upload = self.begin(to, options).await?;
         let mut journal = opened.map(|(journal, _)| journal);
@@ -283,7 +284,8 @@ impl Mover {
             }
         }
         let (again, next) = (VecDeque::new(), Piece { index: 0, offset: 0, bytes: 0 });
-        Ok(Opened::Going { put: Box::new(put(upload, journal, BTreeMap::new())), again, next })
+        let put = Box::new(put(upload, journal, BTreeMap::new()));
+        Ok(Opened::Going { put, again, next, is_resumed: false })
     }
 
     pub(super) async fn begin(&self, to: &Place, options: &PutOptions) -> Result<Upload, Error> {
@@ -388,8 +390,8 @@ pub(super) fn crc64_of(parts: &BTreeMap<usize, (Piece, Part)>) -> u64 {
 
 /// How a put in blocks begins.
 enum Opened {
-    /// With an upload, pieces to send again, and where the next one begins.
-    Going { put: Box<Put>, again: VecDeque<Piece>, next: Piece },
+    /// With an upload, pieces to send again, where the next one begins, and whether an earlier attempt has begun it.
+    Going { put: Box<Put>, again: VecDeque<Piece>, next: Piece, is_resumed: bool },
     /// It was stored, by somebody who did not live to hear of it.
     Stored(Meta, u64),
 }

@@ -161,7 +161,7 @@ impl<K: Clock> Racer<K> {
     ) -> Result<Won<T, C, O>, BothFailed<C, O>> {
         let (mut cache, mut origin) = (pin!(cache), pin!(origin));
         let (mut request, delay) = Request::begin(self);
-        let _turn = match &self.room {
+        let turn = match &self.room {
             // It is never closed.
             Some(room) => room.acquire().await.ok(),
             None => None,
@@ -193,6 +193,8 @@ impl<K: Clock> Racer<K> {
             Either::First(Ok(value)) => Ok(request.cache_answers(value, None)),
             Either::First(Err(cache_error)) => {
                 request.cache_fails();
+                // The next one may ask the cache while the origin takes its time.
+                drop(turn);
                 match origin.await {
                     Ok(value) => Ok(request.origin_answers(value, Some(cache_error))),
                     Err(origin_error) => {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How many requests are remembered: of these, ten are above the 99th percentile.
-const WINDOW: usize = 1_000;
+pub(super) const WINDOW: usize = 1_000;
 /// The quantile is told anew after so many: sorting the window then costs each request little.
 const EVERY: usize = 32;
 
@@ -74,7 +74,7 @@ impl Record {
 }
 
 /// A thousand factors are wrong by less.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {

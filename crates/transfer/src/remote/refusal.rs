@@ -60,6 +60,9 @@ pub fn failure(answer: &Answer, body: &str, asked: &Asked<'_>) -> Failure {
     Failure { kind, said: format!("{}: {words} ({status}{code})", asked.shown) }
 }
 
+/// What may be wrong with a request that is refused without a word.
+const UNSAID: &str = "the store doesn't say why: has a token expired, or is the region or the endpoint wrong?";
+
 impl Refusal<'_> {
     fn meaning(&self) -> (Kind, String) {
         match self.code {
@@ -117,8 +120,12 @@ impl Refusal<'_> {
             412 => (Kind::Changed, "there is something under this name already".into()),
             416 => (Kind::Changed, "it is shorter than it was".into()),
             301..=308 => (Kind::Fatal, self.elsewhere()),
-            // An answer to HEAD has no room for a code: as a rule it is the region that such a request has wrong.
-            400 if self.region.is_some() || self.asked.method == Method::HEAD => (Kind::Fatal, self.elsewhere()),
+            400 if self.region.is_some() => (Kind::Fatal, self.elsewhere()),
+            // An answer to HEAD has no room for a code. Without credentials no token has expired.
+            400 if self.asked.method == Method::HEAD => match self.asked.credentials {
+                Some(_) => (Kind::Fatal, self.look(UNSAID)),
+                None => (Kind::Fatal, self.elsewhere()),
+            },
             507 => (Kind::Full, "the store has no room left".into()),
             408 | 425 | 429 | 503 => self.later(),
             500..=599 if self.status != StatusCode::NOT_IMPLEMENTED => self.in_trouble(),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::dialect::{CRC64, Dialect, Token, decoded};
 use super::refusal;
-use super::site::{Ask, Headers, NO_STORE, ROUND, Site, meta};
+use super::site::{Ask, BROKEN_OFF, Headers, NO_STORE, ROUND, Site, meta};
 use crate::{Attempt, Block, Failure, Kind, Limits, Meta, PutOptions, Store, Upload};
 
 /// A bucket.
@@ -193,10 +193,11 @@ impl Store for Bucket {
                 }
                 found.push(Meta::from(entry));
             }
-            match page.next.filter(|_| page.truncated) {
+            match page.next {
+                _ if !page.truncated => return Ok(found),
                 Some(next) if !tokens.contains(&next) => tokens.push(next),
                 Some(_) => return Err(self.site.failure("", Kind::Fatal, ROUND)),
-                None => return Ok(found),
+                None => return Err(self.site.failure("", Kind::Fatal, BROKEN_OFF)),
             }
         }
     }

@@ -28,6 +28,8 @@ pub const NO_STORE: &str = "what answers is no such store: is the endpoint right
 
 /// A list whose pages lead round would have no end.
 pub const ROUND: &str = "the pages of its list lead round in a circle";
+/// What is said of a list that is not whole and has no next page.
+pub const BROKEN_OFF: &str = "its list breaks off and does not say where it goes on";
 
 /// Names in lower case, and what each says.
 pub type Headers = Vec<(&'static str, String)>;

@@ -1,10 +1,11 @@
 //! What was broken off is gone on with, and nothing is sent twice that had arrived.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ascertain_transfer::{Error, Kind, Mover, Stop, Terms};
+use ascertain_transfer::{Error, Kind, Local, Mover, Observer, Place, Progress, Stop, Terms};
 
 use super::memory::{ANY, Call, Fault, Memory};
 use super::{file, mover, names, run, terms};
@@ -202,6 +203,49 @@ fn a_failure_is_gone_on_with_like_a_stop() {
     let moved = run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
     assert!(moved.resumed_bytes > 0);
     assert_eq!(store.bytes("a").unwrap(), content);
+}
+
+/// Nothing of it had arrived, and the store has given it up: the way out is said.
+#[test]
+fn an_upload_that_is_gone_before_anything_arrived_is_begun_anew_if_asked() {
+    let (folder, path, content) = file(3_000_000);
+    let store = Memory::new(ANY);
+    store.script(|call, _| matches!(call, Call::Block(_)).then_some(Fault::Fails(Kind::Full)));
+    run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap_err();
+    store.script(|_, _| None);
+    store.lock().uploads.clear();
+    let error = run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap_err();
+    assert!(matches!(error, Error::CantResume { .. }) && error.to_string().contains("--fresh"), "{error}");
+    let fresh = Terms { fresh: true, ..journalled(folder.path()) };
+    run(mover(fresh).put_file(&path, &store.place("a"))).unwrap();
+    assert_eq!(store.bytes("a").unwrap(), content);
+}
+
+/// With a journal the blocks stay where they are, and nothing else does.
+#[test]
+fn of_what_could_not_be_put_together_the_blocks_are_left() {
+    /// Takes the name when there is something under way.
+    struct Takes(PathBuf);
+
+    impl Observer for Takes {
+        fn progress(&self, _: &Progress<'_>) {
+            fs::create_dir_all(&self.0).unwrap();
+        }
+    }
+
+    let (folder, path, content) = file(3_000_000);
+    let there = folder.path().join("store/a");
+    let store = Arc::new(Local::new(folder.path().join("store")));
+    let place = Place { store, name: "a".into(), shown: "file:///a".into() };
+    let takes = Mover::new(journalled(folder.path()), Stop::default(), Box::new(Takes(there.clone())));
+    run(takes.put_file(&path, &place)).unwrap_err();
+    fs::remove_dir(&there).unwrap();
+    let upload = names(&folder.path().join("store")).into_iter().next().unwrap();
+    let left = names(&folder.path().join("store").join(upload));
+    assert!(!left.is_empty() && left.iter().all(|name| name.parse::<usize>().is_ok()), "{left:?}");
+    let moved = run(mover(journalled(folder.path())).put_file(&path, &place)).unwrap();
+    assert_eq!((moved.resumed_bytes, fs::read(&there).unwrap()), (3_000_000, content));
+    assert_eq!(names(&folder.path().join("store")), ["a"]);
 }
 
 #[test]

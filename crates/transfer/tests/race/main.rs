@@ -244,6 +244,21 @@ fn a_throttled_cache_is_asked_in_turn() {
     assert_eq!((most.get(), racer.counts().raced), (3, 0));
 }
 
+/// While the origin answers one that the cache has not, the cache has the next one's turn.
+#[test]
+fn a_miss_gives_its_turn_back() {
+    let (world, racer) = racer(Policy::Throttled { at_once: 1 });
+    let one = |cache: Acts, ends: Duration| {
+        let (world, racer) = (&world, &racer);
+        Box::pin(async move {
+            let outcome = ask(world, racer, cache, Acts { time: 1_000 * MS, is_fine: true }).await;
+            assert_eq!(outcome.time, ends);
+        }) as Pin<Box<dyn Future<Output = ()>>>
+    };
+    let (miss, hit) = (Acts { time: MS, is_fine: false }, Acts { time: MS, is_fine: true });
+    run_all(&world, vec![one(miss, 1_001 * MS), one(hit, 2 * MS)], || {});
+}
+
 /// What is wanted is that one in ten races, whatever becomes of those that do. Were the losers left out, or counted as
 /// if they had ended where they were dropped, it would be many more.
 #[test]
@@ -291,6 +306,7 @@ fn policies_that_are_none_are_refused() {
         share(0.0, 0.1),
         share(1.0, 0.1),
         share(f64::NAN, 0.1),
+        share(0.999_1, 1.0),
         share(0.9, -0.1),
         share(0.9, 1.1),
         share(0.9, f64::NAN),
@@ -299,7 +315,7 @@ fn policies_that_are_none_are_refused() {
         let error = Racer::new(policy).unwrap_err().to_string();
         assert!(error.contains("quantile is") || error.contains("budget is") || error.contains("at once"), "{error}");
     }
-    for policy in [share(1e-9, 0.0), share(0.999_999, 1.0), Policy::Throttled { at_once: usize::MAX }] {
+    for policy in [share(1e-9, 0.0), share(0.999, 1.0), Policy::Throttled { at_once: usize::MAX }] {
         assert!(Racer::new(policy).is_ok(), "{policy:?}");
     }
 }
