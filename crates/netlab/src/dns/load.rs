@@ -17,6 +17,10 @@ use super::probe::{LOOK, MOST_BYTES, ROUND_NS, ready};
 use crate::Error;
 
 const HEAD_BYTES: usize = 12;
+/// The most questions of a connection that wait for an answer: they are told apart by 16 bits.
+const MOST_WAITING: usize = 60_000;
+/// So many more there may be before it is looked which of them wait for nothing any more.
+const SWEEP: usize = 4_096;
 
 /// Questions that are asked in turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +131,7 @@ pub struct Posing {
 ///
 /// # Errors
 /// As the kernel says; `UnexpectedEof` where a connection is at its end before that, `InvalidInput` where there is
-/// none.
+/// none; with a way out where more questions of a connection wait for answers than can be told apart.
 pub fn load(mix: &Mix, pace: Pace, way: Way, seed: u64, is_over: impl Fn() -> bool) -> io::Result<Posing> {
     let mut lines = Lines::new(way)?;
     if lines.count() == 0 {
@@ -150,7 +154,7 @@ pub fn load(mix: &Mix, pace: Pace, way: Way, seed: u64, is_over: impl Fn() -> bo
             }
             let line = (number % lines.count() as u64) as usize;
             last_ns = now_ns();
-            asking.ask(number, line, due_ns(number), last_ns, &mut bytes);
+            asking.ask(number, line, due_ns(number), last_ns, &mut bytes)?;
             lines.send(line, &bytes)?;
             number += 1;
         }
@@ -175,8 +179,18 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn ask(&mut self, number: u64, line: usize, due_ns: u64, sent_ns: u64, bytes: &mut Vec<u8>) {
+    fn ask(&mut self, number: u64, line: usize, due_ns: u64, sent_ns: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
         let (pending, posed) = (&mut self.pending[line], &mut self.posing.posed);
+        // Without one that is free there would be none to be found.
+        if pending.len() >= MOST_WAITING + SWEEP {
+            pending.retain(|_, index| posed[*index].sent_ns + self.limit_ns >= sent_ns);
+            if pending.len() > MOST_WAITING {
+                return Err(io::Error::other(format!(
+                    "more than {MOST_WAITING} questions of a connection wait for their answers at once: it takes more \
+                     `connections`, or a shorter `limit_ms`"
+                )));
+            }
+        }
         let id = loop {
             let id: u16 = self.chance.random();
             // One of that number may still be answered, unless that would be too late.
@@ -190,6 +204,7 @@ impl Asking<'_> {
         bytes.clear();
         bytes.extend_from_slice(&self.mix.0[number as usize % self.mix.0.len()]);
         bytes[..2].copy_from_slice(&id.to_be_bytes());
+        Ok(())
     }
 
     fn arrived(&mut self, at_ns: u64, line: usize, bytes: &[u8]) {

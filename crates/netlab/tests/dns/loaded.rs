@@ -70,6 +70,17 @@ fn questions_are_due_at_the_rate() {
     assert!(posed.iter().all(|posed| posed.answer.is_none()), "nobody answers");
 }
 
+/// There are 65,536 numbers, of which those that wait for nothing any more are taken anew.
+#[test]
+fn a_silent_server_does_not_use_up_the_numbers() {
+    let server = udp(Ipv4Addr::LOCALHOST.into());
+    let way = || Way::Udp(vec![udp(Ipv4Addr::LOCALHOST.into())], server.local_addr().unwrap());
+    let pace = Pace { rate_per_s: 1_000_000, time: Duration::from_millis(100), ..PACE };
+    let error = load(&mix(), pace, way(), 7, || false).unwrap_err().to_string();
+    assert!(error.contains("more `connections`, or a shorter `limit_ms`"), "{error}");
+    assert_eq!(asked(&mix(), Pace { limit: Duration::ZERO, ..pace }, way()).posed.len(), 100_000);
+}
+
 /// A question as it is asked, and its answer.
 fn answer(question: &[u8]) -> Vec<u8> {
     let mut answer = question.to_vec();
