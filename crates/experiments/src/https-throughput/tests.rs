@@ -237,9 +237,12 @@ fn a_server_that_is_gone_is_an_error_and_leaves_nothing_behind() {
 
 #[test]
 fn requests_are_asked_at_a_rate() {
-    for (variant, server) in [(PLAIN, OWN), (TLS, OWN), (PLAIN, NGINX), (TLS, CADDY)] {
-        let levels =
-            [("rate", 200.into()), ("measured_ms", 500.into()), ("server", server.into()), ("streams", 2.into())];
+    // Of a connection's 1,000 nginx would by itself answer no more.
+    for (variant, server, rate, streams) in
+        [(PLAIN, OWN, 200, 2), (TLS, OWN, 200, 2), (PLAIN, NGINX, 2_400, 1), (TLS, CADDY, 200, 2)]
+    {
+        let integers = [("rate", rate), ("measured_ms", 500), ("streams", streams)].map(|(name, n)| (name, n.into()));
+        let levels = [&integers[..], &[("server", server.into())]].concat();
         let arm = arm(variant, &levels);
         if or_left_out(is_available(&arm)).is_none() {
             continue;
@@ -248,10 +251,13 @@ fn requests_are_asked_at_a_rate() {
         transfers.verify(0).unwrap();
         let out = measured(&mut transfers, 0).unwrap();
         // Of a hundred there is no 99.9th percentile.
-        let metrics: Vec<usize> = out.iter().map(|sample| sample.metric).collect();
+        let metrics: Vec<usize> = out.iter().map(|sample| sample.metric).filter(|metric| *metric != LATENCY + 3).collect();
         assert_eq!(metrics, [LATENCY, LATENCY + 1, LATENCY + 2, LATE, ANSWERED, OVERLOADED, REQUEST_CPU], "{out:?}");
-        assert!(out.iter().all(|sample| sample.status == Status::Ok), "{out:?}");
-        assert!(value(&out, LATENCY) <= value(&out, LATENCY + 2) && value(&out, ANSWERED) <= Some(200.0), "{out:?}");
+        assert_eq!(value(&out, LATENCY + 3).is_some(), rate > 2_000, "{out:?}");
+        // A busy machine may not answer all of them in time.
+        assert!(out.iter().all(|sample| [Status::Ok, Status::Censored].contains(&sample.status)), "{out:?}");
+        assert!(value(&out, LATENCY) <= value(&out, LATENCY + 2), "{out:?}");
+        assert!(value(&out, ANSWERED) <= Some(rate as f64), "{out:?}");
     }
 }
 
