@@ -78,6 +78,12 @@ impl Stand {
         self.find(&self.told(self.variables())).unwrap()
     }
 
+    fn settling(&self, settling: Duration) -> Hosted {
+        let mut hosted = self.hosted();
+        hosted.settling = settling;
+        hosted
+    }
+
     /// A session about the zone, by this provider.
     fn updates(&self, hosted: Hosted) -> Updates {
         let primary = self.zone.primary().to_string();
@@ -290,10 +296,26 @@ fn a_change_whose_answer_is_lost_is_taken_away() {
     for interface in BOTH {
         // That of the first removal, too.
         let stand = Stand::new(interface, |plan| Plan { lost_answers: 2, ..plan });
-        let mut updates = stand.updates(stand.hosted());
+        // What is lost here has been made.
+        let mut updates = stand.updates(stand.settling(Duration::ZERO));
         updates.measure(0, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err();
         assert!(stand.running.names().is_empty() && count(&stand.notes()) == 0);
         assert_eq!(changes(&stand.running.seen()), 3);
+    }
+}
+
+/// That it is not there says nothing as long as the provider may be at work on it.
+#[test]
+fn a_change_that_is_made_late_is_taken_away() {
+    for interface in BOTH {
+        let stand = Stand::new(interface, |plan| Plan { late_changes: 1, ..plan });
+        // However busy this machine is.
+        let mut updates = stand.updates(stand.settling(Duration::from_secs(50)));
+        updates.measure(0, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err();
+        let seen = stand.running.seen();
+        let made: Vec<_> = seen.iter().filter(|(_, status)| *status == 200).cloned().collect();
+        assert_eq!(changes(&made), 2, "it, and its removal: {seen:?}");
+        assert!(stand.running.names().is_empty() && count(&stand.notes()) == 0);
     }
 }
 
