@@ -313,10 +313,11 @@ impl Lines {
                 }
             }
             Self::Tcp(streams) => {
-                for (line, stream) in streams.iter_mut().enumerate() {
-                    stream.flush()?;
-                    stream.fill()?;
-                    stream.take(|bytes| each(now_ns(), line, bytes));
+                streams.iter_mut().try_for_each(Stream::flush)?;
+                let sockets: Vec<&TcpStream> = streams.iter().map(|stream| &stream.socket).collect();
+                for line in ready(&sockets, Duration::ZERO)? {
+                    streams[line].fill()?;
+                    streams[line].take(|bytes| each(now_ns(), line, bytes));
                 }
             }
         }
