@@ -48,6 +48,15 @@ fn answers_are_told_apart_by_their_codes() {
     }
 }
 
+#[test]
+fn what_is_known_of_the_questions_of_a_trial_takes_memory() {
+    let arms = [("10", "3600"), ("1000000", "3600"), ("1000", "1")]
+        .map(|(rate, seconds)| arm(UDP, &[("rate_per_s", rate), ("seconds", seconds)]));
+    assert_eq!(DnsLoad.memory_bytes(&arms), 3_600_000_000 * 64);
+    let known = size_of::<Posed>() + 2 * size_of::<u64>();
+    assert!(known as u64 <= super::super::QUESTION_BYTES, "{known}");
+}
+
 /// What is lost took longer than anything else, and is in no quantile of a code.
 #[test]
 fn what_is_lost_is_above_the_limit() {
