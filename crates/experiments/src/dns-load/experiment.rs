@@ -61,7 +61,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("truncated", "share of the questions whose answer was not whole", Unit::One, Better::Lower),
         Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
         Metric::time("behind", "by how much questions were sent later than due, p99"),
-        Metric::new("cpu", "share of a CPU that asking took", Unit::One, Better::Lower),
+        Metric::new("cpu", "share of a CPU that asking took until all was sent", Unit::One, Better::Lower),
     ],
     plots: Vec::new(),
 });

@@ -238,6 +238,17 @@ fn a_server_that_is_gone_is_an_error_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn files_and_what_is_known_of_requests_take_memory() {
+    let bytes = |server: &str, rate: u64| {
+        let integers = [("rate", rate), ("measured_ms", 2_000), ("streams", 4), ("answer_bytes", 1_000), ("mb", 256)];
+        let integers = integers.map(|(name, n)| (name, n.into()));
+        HttpsThroughput.memory_bytes(&[arm(PLAIN, &[&integers[..], &[("server", server.into())]].concat())])
+    };
+    assert_eq!([OWN, NGINX, CADDY].map(|server| bytes(server, 0)), [0, 256_000_000, 256_000_000]);
+    assert_eq!([OWN, NGINX, CADDY].map(|server| bytes(server, 500)), [64_000, 68_000, 65_000]);
+}
+
+#[test]
 fn requests_are_asked_at_a_rate() {
     // Of a connection's 1,000 nginx would by itself answer no more.
     for (variant, server, rate, streams) in
