@@ -250,8 +250,7 @@ mod tests {
     fn a_slow_answer_at_the_end_is_no_overload() {
         let overloaded = |rate_per_s: u64, time_ms: u64, last_ms: u64| {
             let schedule = schedule(rate_per_s, time_ms);
-            let mut requests_ns: Vec<_> =
-                (0..schedule.count()).map(|number| [schedule.due_ns(number); 3]).collect();
+            let mut requests_ns: Vec<_> = (0..schedule.count()).map(|number| [schedule.due_ns(number); 3]).collect();
             requests_ns.last_mut().unwrap()[2] = last_ms * MS;
             let asked = schedule.asked(&[Stream { requests_ns, cpu_ns: 1 }], 0, 60_000 * MS);
             let mut out = Samples::default();

@@ -264,7 +264,8 @@ fn requests_are_asked_at_a_rate() {
         transfers.verify(0).unwrap();
         let out = measured(&mut transfers, 0).unwrap();
         // Of a hundred there is no 99.9th percentile.
-        let metrics: Vec<usize> = out.iter().map(|sample| sample.metric).filter(|metric| *metric != LATENCY + 3).collect();
+        let metrics: Vec<usize> =
+            out.iter().map(|sample| sample.metric).filter(|metric| *metric != LATENCY + 3).collect();
         assert_eq!(metrics, [LATENCY, LATENCY + 1, LATENCY + 2, LATE, ANSWERED, OVERLOADED, REQUEST_CPU], "{out:?}");
         assert_eq!(value(&out, LATENCY + 3).is_some(), rate > 2_000, "{out:?}");
         // A busy machine may not answer all of them in time.
