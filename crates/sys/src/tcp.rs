@@ -106,7 +106,7 @@ pub fn put_tls_above(socket: impl AsFd) -> io::Result<()> {
 /// What the kernel can put above a connection, as far as it is loaded.
 ///
 /// # Errors
-/// Where it does not say (before Linux 4.13).
+/// Where it does not say: before Linux 4.13, and in any network but the machine's first, as containers have.
 pub fn above() -> io::Result<String> {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_ulp").map(|names| names.trim().into())
 }
@@ -167,6 +167,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream, UdpSocket};
 
     use super::*;
+    use crate::testing::or_left_out;
 
     #[test]
     fn a_connection_is_described() {
@@ -198,7 +199,9 @@ mod tests {
     fn the_kernel_has_tls_or_says_so() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (put, names) = (put_tls_above(&near), above().unwrap());
+        // Networks of containers do not have the list.
+        let Some(names) = or_left_out(above()) else { return };
+        let put = put_tls_above(&near);
         let has_tls = names.split(' ').any(|name| name == "tls");
         match put {
             Ok(()) => assert!(has_tls, "{names}"),

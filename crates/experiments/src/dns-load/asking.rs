@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, ArmId, Level, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 use ascertain_netlab::dns::{Mix, Pace, Plan, Posing, Served, Way, load};
-use ascertain_sys::clock::thread_cpu_ns;
 use ascertain_sys::interrupt::Stop;
 
 use super::{ANSWERS, BEHIND, CODE_P50, CODE_P99, CPU, LOST, OURS, P50, P90, P99, STRANGE, TCP, TRUNCATED, WORST};
@@ -118,7 +117,7 @@ fn quantile(took_ns: &[u64], count: usize, part: f64) -> Option<u64> {
     took_ns.get(rank - 1).copied()
 }
 
-fn samples(Posing { posed, strange }: &Posing, limit: Duration, out: &mut Samples) {
+fn samples(Posing { posed, strange, cpu_ns, .. }: &Posing, pace: Pace, out: &mut Samples) {
     let mut by_code: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for answer in posed.iter().filter_map(|posed| posed.answer) {
         by_code.entry(format!("{:?}", answer.code).to_uppercase()).or_default().push(answer.took_ns);
@@ -129,7 +128,7 @@ fn samples(Posing { posed, strange }: &Posing, limit: Duration, out: &mut Sample
     for (metric, part) in [(P99, 0.99), (P50, 0.5), (P90, 0.9), (WORST, 1.0)] {
         match quantile(&all, posed.len(), part) {
             Some(took_ns) => out.push(metric, took_ns as f64),
-            None => out.push_with(metric, limit.as_nanos() as f64, Status::Censored),
+            None => out.push_with(metric, pace.limit.as_nanos() as f64, Status::Censored),
         }
     }
     let share = |count: usize| count as f64 / posed.len().max(1) as f64;
@@ -150,6 +149,8 @@ fn samples(Posing { posed, strange }: &Posing, limit: Duration, out: &mut Sample
     let mut behind_ns: Vec<u64> = posed.iter().map(|posed| posed.sent_ns - posed.due_ns).collect();
     behind_ns.sort_unstable();
     out.push(BEHIND, quantile(&behind_ns, behind_ns.len(), 0.99).unwrap_or(0) as f64);
+    let times_ns = posed.first().zip(posed.last()).map_or(0, |(first, last)| last.sent_ns - first.due_ns);
+    out.push(CPU, *cpu_ns as f64 / times_ns.max(1_000_000_000 / pace.rate_per_s) as f64);
 }
 
 impl Session for Asking {
@@ -162,17 +163,17 @@ impl Session for Asking {
         match posing.posed.iter().any(|posed| posed.answer.is_some()) {
             true => Ok(()),
             false if posing.strange > 0 => Err(target.failed("what it says are no answers to what it is asked")),
-            false => Err(target.failed("it does not answer")),
+            false => {
+                let refused = posing.refused.map(|why| format!(": nothing can be sent to it: {why}"));
+                Err(target.failed(&format!("it does not answer{}", refused.unwrap_or_default())))
+            }
         }
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &self.targets[arm];
-        let before_ns = thread_cpu_ns();
         let posing = target.ask(target.pace, &self.stop)?;
-        let cpu_ns = thread_cpu_ns() - before_ns;
-        samples(&posing, target.pace.limit, out);
-        out.push(CPU, cpu_ns as f64 / target.pace.time.as_nanos() as f64);
+        samples(&posing, target.pace, out);
         Ok(())
     }
 }

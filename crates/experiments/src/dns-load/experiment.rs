@@ -14,6 +14,9 @@ use crate::links::OURS;
 /// Questions at a rate, and their answers.
 pub struct DnsLoad;
 
+/// What is known of a question in the end, with its times in their order.
+const QUESTION_BYTES: u64 = 64;
+
 const UDP: &str = "udp";
 const TCP: &str = "tcp";
 
@@ -58,7 +61,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("truncated", "share of the questions whose answer was not whole", Unit::One, Better::Lower),
         Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
         Metric::time("behind", "by how much questions were sent later than due, p99"),
-        Metric::new("cpu", "share of a CPU that asking took", Unit::One, Better::Lower),
+        Metric::new("cpu", "share of a CPU that asking took until all was sent", Unit::One, Better::Lower),
     ],
     plots: Vec::new(),
 });
@@ -66,6 +69,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 impl Experiment for DnsLoad {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    /// What became of each question of a trial: the next one's come after it.
+    fn memory_bytes(&self, arms: &[Arm]) -> u64 {
+        let of_arm = |arm: &Arm| Some(arm.integer("rate_per_s").ok()? * arm.integer("seconds").ok()? * QUESTION_BYTES);
+        arms.iter().filter_map(of_arm).max().unwrap_or(0)
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {

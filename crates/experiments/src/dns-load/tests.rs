@@ -48,6 +48,15 @@ fn answers_are_told_apart_by_their_codes() {
     }
 }
 
+#[test]
+fn what_is_known_of_the_questions_of_a_trial_takes_memory() {
+    let arms = [("10", "3600"), ("1000000", "3600"), ("1000", "1")]
+        .map(|(rate, seconds)| arm(UDP, &[("rate_per_s", rate), ("seconds", seconds)]));
+    assert_eq!(DnsLoad.memory_bytes(&arms), 3_600_000_000 * 64);
+    let known = size_of::<Posed>() + 2 * size_of::<u64>();
+    assert!(known as u64 <= super::super::QUESTION_BYTES, "{known}");
+}
+
 /// What is lost took longer than anything else, and is in no quantile of a code.
 #[test]
 fn what_is_lost_is_above_the_limit() {
@@ -65,9 +74,11 @@ fn what_is_lost_is_above_the_limit() {
         // Lost.
         _ => ResponseCode::Refused,
     };
-    let posing = Posing { posed: (0..100).map(|number| answered(number, code(number))).collect(), strange: 3 };
+    let posed = (0..100).map(|number| answered(number, code(number))).collect();
+    let posing = Posing { posed, strange: 3, cpu_ns: 50_000, refused: None };
+    let second = Duration::from_secs(1);
     let mut out = Samples::default();
-    samples(&posing, Duration::from_secs(1), &mut out);
+    samples(&posing, Pace { rate_per_s: 10_000, time: second, limit: second }, &mut out);
     let ok = |value| vec![(String::new(), value, Status::Ok)];
     assert_eq!((values(&out, P50), values(&out, P90)), (ok(50.0), ok(90.0)));
     assert_eq!(values(&out, P99), [(String::new(), 1e9, Status::Censored)]);
@@ -79,6 +90,8 @@ fn what_is_lost_is_above_the_limit() {
     assert_eq!(values(&out, CODE_P99), by_code(60.0, 95.0));
     assert_eq!(values(&out, ANSWERS), by_code(0.6, 0.35));
     assert_eq!(values(&out, BEHIND), ok(98.0));
+    // All of them were sent within less than the interval.
+    assert_eq!(values(&out, CPU), ok(0.5));
 }
 
 #[test]
@@ -127,7 +140,9 @@ fn what_can_not_be_is_said() {
         (UDP, vec![("queries", "/nowhere/at/all")], "/nowhere/at/all: No such file"),
         (UDP, vec![("queries", &*path)], "line 2: `example.` is not a name and a type"),
         (UDP, vec![("server", &silent_at), ("limit_ms", "100")], "it does not answer"),
-        (UDP, vec![("server", &strange_at), ("limit_ms", "100")], "no answers to what it is asked"),
+        (UDP, vec![("server", &strange_at), ("limit_ms", "5000")], "no answers to what it is asked"),
+        // Nobody may send to all without asking for it.
+        (UDP, vec![("server", "255.255.255.255:53"), ("limit_ms", "100")], "nothing can be sent to it: "),
         (TCP, vec![("server", &silent_at)], "there is no connection to it"),
     ] {
         let error = measured(arm(variant, &levels)).unwrap_err().to_string();

@@ -137,7 +137,12 @@ fn factors() -> Vec<Factor> {
         Factor::new("server", "its primary, which is told to: ADDRESS:PORT", OURS, Accepts::Anything),
         Factor::new("zone_id", "the provider's own name of the zone, where it has several", OURS, Accepts::Anything),
         Factor::new("project", "that a zone of Cloud DNS is in", OURS, Accepts::Anything),
-        Factor::new("endpoint", "where the provider's interface is: http[s]://HOST[:PORT]", OURS, Accepts::Anything),
+        Factor::new(
+            "endpoint",
+            "where the provider's interface is: http[s]://HOST[:PORT]; credentials are looked up elsewhere",
+            OURS,
+            Accepts::Address { none: OURS.into(), schemes: ["http://", "https://"].map(String::from).into() },
+        ),
         Factor::new(
             "exec",
             "a program that is called with add, done or remove, a name and a text",

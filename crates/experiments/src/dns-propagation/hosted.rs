@@ -1,5 +1,6 @@
 //! Zones at providers that are told by HTTP: asked at their pace, and waited for until they say that a change is done.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ const MOST_WAIT: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(10);
 /// For how long taking away is tried.
 const REMOVING: Duration = Duration::from_secs(60);
+/// For how long a provider may still be at work on a change whose answer was lost.
+const SETTLING: Duration = Duration::from_secs(10);
 /// The most of a provider's words that are passed on.
 const MOST_CHARS: usize = 300;
 
@@ -198,11 +201,45 @@ pub struct Hosted {
     client: Client,
     interface: Box<dyn Interface>,
     limit: Duration,
+    pub settling: Duration,
+    /// Since when it is not known what became of a change, if it is not. Of an earlier process's it is not.
+    unsure_since: Mutex<Option<Instant>>,
 }
 
 impl Hosted {
     pub fn new(client: Client, interface: Box<dyn Interface>, limit: Duration) -> Self {
-        Self { client, interface, limit }
+        let unsure_since = Mutex::new(Some(Instant::now()));
+        Self { client, interface, limit, settling: SETTLING, unsure_since }
+    }
+
+    fn add_once(&self, record: &Record, call: &dyn Fn(), stop: &Stop) -> Result<(), Failure> {
+        let ask = self.interface.change(record, true);
+        let (mut pause, mut is_sure) = (Pause::new(self.limit), true);
+        loop {
+            call();
+            let reply = self.client.send(&ask).map_err(|failure| Failure {
+                // Otherwise there was an answer, or may have been.
+                is_sure: is_sure && matches!(failure.kind, Kind::Transient(_) | Kind::Denied),
+                why: format!("{}: {}", self.interface.name(), failure.said),
+            })?;
+            // It may have been made all the same.
+            is_sure &= reply.status < 500;
+            match reply.status {
+                200..=299 => {
+                    let no_number = || format!("{} does not say which change it is", self.interface.name());
+                    let change = self.interface.changed(&reply.text);
+                    return self.waited(change.ok_or_else(|| Failure { why: no_number(), is_sure: false })?, stop);
+                }
+                _ if is_for_now(&*self.interface, &reply) && pause.wait(reply.retry_after, Some(stop)) => {}
+                _ => return Err(Failure { why: refused(&*self.interface, &reply), is_sure }),
+            }
+        }
+    }
+
+    /// Whether what is not there now does not come any more, either.
+    fn is_settled(&self) -> bool {
+        let unsure_since = *self.unsure_since.lock().unwrap_or_else(PoisonError::into_inner);
+        unsure_since.is_none_or(|since| since.elapsed() >= self.settling)
     }
 
     fn waited(&self, change: Change, stop: &Stop) -> Result<(), Failure> {
@@ -233,36 +270,22 @@ impl Hosted {
 
 impl Provider for Hosted {
     fn add(&self, record: &Record, call: &dyn Fn(), stop: &Stop) -> Result<(), Failure> {
-        let ask = self.interface.change(record, true);
-        let (mut pause, mut is_sure) = (Pause::new(self.limit), true);
-        loop {
-            call();
-            let reply = self.client.send(&ask).map_err(|failure| Failure {
-                is_sure: is_sure && failure.kind != Kind::Unanswered,
-                why: format!("{}: {}", self.interface.name(), failure.said),
-            })?;
-            // It may have been made all the same.
-            is_sure &= reply.status < 500;
-            match reply.status {
-                200..=299 => {
-                    let no_number = || format!("{} does not say which change it is", self.interface.name());
-                    let change = self.interface.changed(&reply.text);
-                    return self.waited(change.ok_or_else(|| Failure { why: no_number(), is_sure: false })?, stop);
-                }
-                _ if is_for_now(&*self.interface, &reply) && pause.wait(reply.retry_after, Some(stop)) => {}
-                _ => return Err(Failure { why: refused(&*self.interface, &reply), is_sure }),
-            }
-        }
+        let added = self.add_once(record, call, stop);
+        let is_unsure = added.as_ref().is_err_and(|failure| !failure.is_sure);
+        *self.unsure_since.lock().unwrap_or_else(PoisonError::into_inner) = is_unsure.then(Instant::now);
+        added
     }
 
     fn remove(&self, record: &Record) -> Result<(), Failure> {
         let ask = self.interface.change(record, false);
         let mut pause = Pause::new(REMOVING);
         loop {
+            let is_settled = self.is_settled();
             // Exactly this record goes: that may be asked for more than once.
             let why = match self.client.send(&ask) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
-                Ok(reply) if is_for_now(&*self.interface, &reply) || reply.status >= 500 => {
+                // What is still being worked on may come after all that says it is not there.
+                Ok(reply) if is_for_now(&*self.interface, &reply) || reply.status >= 500 || !is_settled => {
                     if pause.wait(reply.retry_after, None) {
                         continue;
                     }

@@ -39,7 +39,9 @@ impl Built {
         for (name, text) in [("ends.go", SOURCE), ("certificate.pem", CERTIFICATE_PEM), ("key.pem", KEY_PEM)] {
             fs::write(path(name), text).map_err(failed)?;
         }
-        let args = ["build".into(), "-o".into(), path("ends").into(), path("ends.go").into()].into();
+        // No newer language than that of the oldest Go that is to build them.
+        let of_1_19 = "-gcflags=-lang=go1.19".into();
+        let args = ["build".into(), of_1_19, "-o".into(), path("ends").into(), path("ends.go").into()].into();
         let env = [("GO111MODULE", "off"), ("GOTOOLCHAIN", "local"), ("GOFLAGS", "")];
         let env = env.map(|(name, value)| (name.into(), value.into())).into();
         let (stdout, stderr) = (Output::Memory, Output::Memory);

@@ -19,6 +19,8 @@ use crate::links::failed;
 const GRACE: Duration = Duration::from_secs(1);
 /// Fewer answers in a second than this share of the requests are an overload.
 const KEPT_UP: f64 = 0.95;
+/// But not where the last answer comes within this time of the end.
+const BEHIND: Duration = Duration::from_millis(100);
 
 /// When they are due.
 #[derive(Clone, Copy)]
@@ -36,6 +38,8 @@ pub struct Asked {
     /// From when each was due to when it was sent, likewise.
     pub late_ns: Vec<u64>,
     pub answered: u64,
+    /// Of those without an answer the one that was given up after the shortest time: what took less is known.
+    pub given_up_ns: Option<u64>,
     pub took_ns: u64,
     /// The client's.
     pub cpu_ns: u64,
@@ -47,6 +51,16 @@ struct Stream {
     /// When each was due, sent and answered.
     requests_ns: Vec<[u64; 3]>,
     cpu_ns: u64,
+}
+
+/// A connection to each, which is there before anything is due.
+pub fn connect(offer: &Offer, addresses: &[SocketAddr]) -> Result<Vec<Connection>, TargetError> {
+    let open = |address: &SocketAddr| {
+        let stream =
+            TcpStream::connect(address).map_err(|error| failed(format!("no connection to {address}: {error}")))?;
+        Connection::open(stream, offer, &mut Phases::begin(0)).map_err(failed)
+    };
+    addresses.iter().map(open).collect()
 }
 
 impl Schedule {
@@ -67,14 +81,8 @@ impl Schedule {
         (u128::from(number) * 1_000_000_000 / u128::from(self.rate_per_s)) as u64
     }
 
-    /// Sends them over one connection for each address, by whichever is free first.
-    pub fn ask(self, offer: &Offer, addresses: &[SocketAddr], path: &str, stop: &Stop) -> Result<Asked, TargetError> {
-        let open = |address: &SocketAddr| {
-            let stream =
-                TcpStream::connect(address).map_err(|error| failed(format!("no connection to {address}: {error}")))?;
-            Connection::open(stream, offer, &mut Phases::begin(0)).map_err(failed)
-        };
-        let connections = addresses.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    /// Sends them by whichever connection is free first.
+    pub fn ask(self, connections: Vec<Connection>, path: &str, stop: &Stop) -> Result<Asked, TargetError> {
         let shared = connections.iter().map(|connection| connection.socket().try_clone());
         let shared = shared.collect::<Result<Vec<TcpStream>, _>>().map_err(failed)?;
         let (next, start_ns) = (AtomicU64::new(0), now_ns());
@@ -120,12 +128,15 @@ impl Schedule {
             latencies_ns: requests().map(|[due_ns, _, answered_ns]| answered_ns - due_ns).collect(),
             late_ns: requests().map(|[due_ns, sent_ns, _]| sent_ns - due_ns).collect(),
             answered: requests().count() as u64,
+            given_up_ns: None,
             took_ns: requests().map(|[.., answered_ns]| answered_ns - start_ns).max().unwrap_or(0),
             cpu_ns: streams.iter().map(|stream| stream.cpu_ns).sum(),
         };
         // They are taken in order, so that those which nobody came to are the last.
         for number in asked.answered..self.count() {
             let waited_ns = end_ns.saturating_sub(start_ns + self.due_ns(number));
+            // The last one is due last.
+            asked.given_up_ns = Some(waited_ns);
             asked.latencies_ns.push(waited_ns);
             asked.late_ns.push(waited_ns);
         }
@@ -139,22 +150,28 @@ impl Asked {
     /// With the CPU time of the server.
     pub fn push(&self, schedule: Schedule, server_cpu_ns: u64, out: &mut Samples) {
         // Of some it is only known that they took longer, and by how much they would have been above others is not.
-        let status = if self.answered < schedule.count() { Status::Censored } else { Status::Ok };
+        let status = |value_ns: u64| match self.given_up_ns {
+            Some(given_up_ns) if value_ns >= given_up_ns => Status::Censored,
+            _ => Status::Ok,
+        };
         let metrics = QUANTILES.iter().enumerate().map(|(index, (_, quantile))| (LATENCY + index, *quantile));
         for (metric, quantile) in metrics {
             if let Some(value) = at(&self.latencies_ns, quantile) {
-                out.push_with(metric, value as f64, status);
+                out.push_with(metric, value as f64, status(value));
             }
         }
         if let Some(value) = at(&self.late_ns, 0.99) {
-            out.push_with(LATE, value as f64, status);
+            out.push_with(LATE, value as f64, status(value));
         }
-        // The last one is due an interval before the end of its second.
-        let took_ns = self.took_ns.max(schedule.time.as_nanos() as u64).max(1);
+        // The last one is due an interval before the end.
+        let due_ns = schedule.due_ns(schedule.count());
+        let took_ns = self.took_ns.max(due_ns).max(1);
         let answered_per_s = self.answered as f64 * 1e9 / took_ns as f64;
         out.push(ANSWERED, answered_per_s);
-        let due_per_s = schedule.count() as f64 * 1e9 / schedule.time.as_nanos().max(1) as f64;
-        out.push(OVERLOADED, f64::from(u8::from(answered_per_s < KEPT_UP * due_per_s)));
+        // In a short time a few slow ones at its end are that many.
+        let is_behind = Duration::from_nanos(took_ns - due_ns) > BEHIND;
+        let is_overloaded = is_behind && answered_per_s < KEPT_UP * schedule.rate_per_s as f64;
+        out.push(OVERLOADED, f64::from(u8::from(is_overloaded)));
         if self.answered > 0 {
             out.push(REQUEST_CPU, (self.cpu_ns + server_cpu_ns) as f64 / self.answered as f64);
         }
@@ -214,6 +231,35 @@ mod tests {
         assert_eq!(of(ANSWERED), Some((4.0, Status::Ok)));
         assert_eq!(of(OVERLOADED), Some((1.0, Status::Ok)));
         assert_eq!(of(REQUEST_CPU), Some((5.0, Status::Ok)));
+    }
+
+    /// Of three the last is not answered: that two took a millisecond and two is known.
+    #[test]
+    fn what_is_below_all_that_was_given_up_is_known() {
+        let schedule = schedule(1_000, 3);
+        let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 3 * MS]], cpu_ns: 6 };
+        let asked = schedule.asked(&[stream], 0, 1_000 * MS);
+        assert_eq!(asked.given_up_ns, Some(998 * MS));
+        let mut out = Samples::default();
+        asked.push(schedule, 4, &mut out);
+        let p50 = out.iter().find(|sample| sample.metric == LATENCY).unwrap();
+        assert_eq!((p50.value, p50.status), (2e6, Status::Ok));
+    }
+
+    #[test]
+    fn a_slow_answer_at_the_end_is_no_overload() {
+        let overloaded = |rate_per_s: u64, time_ms: u64, last_ms: u64| {
+            let schedule = schedule(rate_per_s, time_ms);
+            let mut requests_ns: Vec<_> = (0..schedule.count()).map(|number| [schedule.due_ns(number); 3]).collect();
+            requests_ns.last_mut().unwrap()[2] = last_ms * MS;
+            let asked = schedule.asked(&[Stream { requests_ns, cpu_ns: 1 }], 0, 60_000 * MS);
+            let mut out = Samples::default();
+            asked.push(schedule, 1, &mut out);
+            out.iter().find(|sample| sample.metric == OVERLOADED).unwrap().value
+        };
+        assert_eq!([overloaded(1_000, 500, 590), overloaded(1_000, 500, 610)], [0.0, 1.0]);
+        // Three a second are one in half a second.
+        assert_eq!([overloaded(3, 500, 400), overloaded(1_000, 60_000, 61_000)], [0.0, 0.0]);
     }
 
     #[test]

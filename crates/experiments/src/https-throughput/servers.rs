@@ -29,7 +29,7 @@ pub fn word<'a>(arm: &'a Arm, factor: &str) -> &'a str {
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let (client, server) = (word(arm, "client"), word(arm, "server"));
     if arm.variant == KERNEL_TLS {
-        return Err(Unavailable::other(no_kernel_tls()));
+        return Err(Unavailable::other(no_kernel_tls(tcp::above())));
     }
     if arm.integer("rate").is_ok_and(|rate| rate != AS_MUCH) && client != OWN {
         return Err(Unavailable::other(format!("`rate` is for our own client: {client} sends when it has an answer")));
@@ -54,20 +54,24 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
 
 /// Why nothing is encrypted by the kernel: as it says itself of a connection, for a list of what is loaded does not say
 /// what could be.
-fn no_kernel_tls() -> String {
+pub fn no_kernel_tls(above: io::Result<String>) -> String {
     let asked = || {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         tcp::put_tls_above(TcpStream::connect(listener.local_addr()?)?)
     };
     let asked = asked();
-    let names = tcp::above().unwrap_or_default();
-    let has_tls = names.split(' ').any(|name| name == "tls");
-    let list = format!("/proc/sys/net/ipv4/tcp_available_ulp has `{names}`");
+    let file = "/proc/sys/net/ipv4/tcp_available_ulp";
+    let has_tls = above.as_ref().is_ok_and(|names| names.split(' ').any(|name| name == "tls"));
+    let list = match above {
+        Ok(names) if has_tls => format!("{file} has `{names}`"),
+        Ok(names) => format!("{file} has `{names}`, and not `tls`"),
+        Err(_) => format!("{file} is not there (a container's network?)"),
+    };
     match asked {
         Ok(()) => "this kernel has TLS, but none of the ends here gives it the keys".into(),
         Err(error) if has_tls => format!("{list}, but TCP_ULP `tls` answers: {error}"),
         Err(error) => format!(
-            "TCP_ULP `tls` answers: {error}; {list}, and not `tls`: root's `modprobe tls` loads it where the kernel was \
+            "TCP_ULP `tls` answers: {error}; {list}: root's `modprobe tls` loads it where the kernel was \
              built with it"
         ),
     }

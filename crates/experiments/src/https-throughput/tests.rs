@@ -11,7 +11,7 @@ use ascertain_netlab::http::{Misbehaviour, Server};
 use ascertain_sys::clock::process_cpu_ns;
 use ascertain_sys::testing::or_left_out;
 
-use super::super::servers::is_available;
+use super::super::servers::{is_available, no_kernel_tls};
 use super::super::{
     ANSWERED, CADDY, CIPHERS, CURL, GO, HttpsThroughput, KERNEL_TLS, LATE, LATENCY, NGINX, OVERLOADED, OWN, PLAIN,
     REQUEST_CPU, TLS,
@@ -110,7 +110,9 @@ fn what_can_not_be_measured_is_said_to_be_so() {
         let why = is_available(&arm(variant, &levels)).unwrap_err().to_string();
         assert!(why.contains(says), "{why}");
     }
-    let names = ascertain_netlab::tcp::above().unwrap();
+    let why = no_kernel_tls(Err(std::io::ErrorKind::NotFound.into()));
+    assert!(why.contains("none of the ends here") || why.contains("is not there (a container's"), "{why}");
+    let Some(names) = or_left_out(ascertain_netlab::tcp::above()) else { return };
     let why = is_available(&arm(KERNEL_TLS, &[])).unwrap_err().to_string();
     let has_tls = names.split(' ').any(|name| name == "tls");
     assert!(has_tls || why.contains("(os error 2)") && why.contains(&format!("has `{names}`, and not")), "{why}");
@@ -236,10 +238,24 @@ fn a_server_that_is_gone_is_an_error_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn files_and_what_is_known_of_requests_take_memory() {
+    let bytes = |server: &str, rate: u64| {
+        let integers = [("rate", rate), ("measured_ms", 2_000), ("streams", 4), ("answer_bytes", 1_000), ("mb", 256)];
+        let integers = integers.map(|(name, n)| (name, n.into()));
+        HttpsThroughput.memory_bytes(&[arm(PLAIN, &[&integers[..], &[("server", server.into())]].concat())])
+    };
+    assert_eq!([OWN, NGINX, CADDY].map(|server| bytes(server, 0)), [0, 256_000_000, 256_000_000]);
+    assert_eq!([OWN, NGINX, CADDY].map(|server| bytes(server, 500)), [64_000, 68_000, 65_000]);
+}
+
+#[test]
 fn requests_are_asked_at_a_rate() {
-    for (variant, server) in [(PLAIN, OWN), (TLS, OWN), (PLAIN, NGINX), (TLS, CADDY)] {
-        let levels =
-            [("rate", 200.into()), ("measured_ms", 500.into()), ("server", server.into()), ("streams", 2.into())];
+    // Of a connection's 1,000 nginx would by itself answer no more.
+    for (variant, server, rate, streams) in
+        [(PLAIN, OWN, 200, 2), (TLS, OWN, 200, 2), (PLAIN, NGINX, 2_400, 1), (TLS, CADDY, 200, 2)]
+    {
+        let integers = [("rate", rate), ("measured_ms", 500), ("streams", streams)].map(|(name, n)| (name, n.into()));
+        let levels = [&integers[..], &[("server", server.into())]].concat();
         let arm = arm(variant, &levels);
         if or_left_out(is_available(&arm)).is_none() {
             continue;
@@ -248,10 +264,14 @@ fn requests_are_asked_at_a_rate() {
         transfers.verify(0).unwrap();
         let out = measured(&mut transfers, 0).unwrap();
         // Of a hundred there is no 99.9th percentile.
-        let metrics: Vec<usize> = out.iter().map(|sample| sample.metric).collect();
+        let metrics: Vec<usize> =
+            out.iter().map(|sample| sample.metric).filter(|metric| *metric != LATENCY + 3).collect();
         assert_eq!(metrics, [LATENCY, LATENCY + 1, LATENCY + 2, LATE, ANSWERED, OVERLOADED, REQUEST_CPU], "{out:?}");
-        assert!(out.iter().all(|sample| sample.status == Status::Ok), "{out:?}");
-        assert!(value(&out, LATENCY) <= value(&out, LATENCY + 2) && value(&out, ANSWERED) <= Some(200.0), "{out:?}");
+        assert_eq!(value(&out, LATENCY + 3).is_some(), rate > 2_000, "{out:?}");
+        // A busy machine may not answer all of them in time.
+        assert!(out.iter().all(|sample| [Status::Ok, Status::Censored].contains(&sample.status)), "{out:?}");
+        assert!(value(&out, LATENCY) <= value(&out, LATENCY + 2), "{out:?}");
+        assert!(value(&out, ANSWERED) <= Some(rate as f64), "{out:?}");
     }
 }
 

@@ -9,7 +9,7 @@ use ascertain_sys::interrupt::Stop;
 
 use super::clients::{Client, Download, Seen, cipher_of};
 use super::go::Built;
-use super::requests::Schedule;
+use super::requests::{Schedule, connect};
 use super::servers::{Serving, word};
 use super::{CLIENT_CPU, CPU, SERVER_CPU, THROUGHPUT};
 use crate::links::failed;
@@ -88,8 +88,9 @@ impl Target {
 
     fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<(), TargetError> {
         if let (Some(schedule), Client::Own(offer)) = (self.schedule, &self.client) {
+            let connections = connect(offer, &self.addresses)?;
             let before_ns = self.serving.cpu_ns()?;
-            let asked = schedule.ask(offer, &self.addresses, &self.path, stop)?;
+            let asked = schedule.ask(connections, &self.path, stop)?;
             asked.push(schedule, self.serving.cpu_ns()? - before_ns, out);
             return Ok(());
         }

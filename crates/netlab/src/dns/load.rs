@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use ascertain_sys::clock::now_ns;
+use ascertain_sys::clock::{now_ns, thread_cpu_ns};
 use ascertain_sys::datagrams::{AT_ONCE, Inbox, note_times};
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{Name, RecordType};
@@ -17,6 +17,10 @@ use super::probe::{LOOK, MOST_BYTES, ROUND_NS, ready};
 use crate::Error;
 
 const HEAD_BYTES: usize = 12;
+/// The most questions of a connection that wait for an answer: they are told apart by 16 bits.
+const MOST_WAITING: usize = 60_000;
+/// So many more there may be before it is looked which of them wait for nothing any more.
+const SWEEP: usize = 4_096;
 
 /// Questions that are asked in turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,14 +124,17 @@ pub struct Posing {
     pub posed: Vec<Posed>,
     /// Messages that were no answers to what was asked.
     pub strange: u64,
+    /// The CPU time of the asking thread until all was sent.
+    pub cpu_ns: u64,
+    /// What the kernel said when it first refused to send one, which is lost.
+    pub refused: Option<String>,
 }
 
-/// Asks at a pace, unless it is told to end, and waits for the answers to what was asked by then. Numbers are drawn
-/// from the seed.
+/// Asks at a pace, and waits for the answers, unless it is told to end. Numbers are drawn from the seed.
 ///
 /// # Errors
 /// As the kernel says; `UnexpectedEof` where a connection is at its end before that, `InvalidInput` where there is
-/// none.
+/// none; with a way out where more questions of a connection wait for answers than can be told apart.
 pub fn load(mix: &Mix, pace: Pace, way: Way, seed: u64, is_over: impl Fn() -> bool) -> io::Result<Posing> {
     let mut lines = Lines::new(way)?;
     if lines.count() == 0 {
@@ -136,32 +143,35 @@ pub fn load(mix: &Mix, pace: Pace, way: Way, seed: u64, is_over: impl Fn() -> bo
     let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
     let pending = vec![HashMap::new(); lines.count()];
     let (count, limit_ns) = (pace.questions(), pace.limit.as_nanos() as u64);
-    let posing = Posing { posed: Vec::with_capacity(count.min(1 << 24) as usize), strange: 0 };
+    let posing = Posing { posed: Vec::with_capacity(count.min(1 << 24) as usize), ..Posing::default() };
     let mut asking = Asking { mix, pending, posing, limit_ns, chance };
     let (start_ns, mut number, mut bytes) = (now_ns(), 0, Vec::new());
-    let mut last_ns = start_ns;
-    let mut is_asking = true;
-    loop {
-        is_asking = is_asking && number < count && !is_over();
+    let (mut last_ns, before_ns, mut is_asking) = (start_ns, thread_cpu_ns(), true);
+    while !is_over() {
         let due_ns = |number| start_ns.saturating_add(pace.due_ns(number));
         for _ in 0..AT_ONCE {
-            if !is_asking || number >= count || due_ns(number) > now_ns() {
+            if number >= count || due_ns(number) > now_ns() {
                 break;
             }
             let line = (number % lines.count() as u64) as usize;
             last_ns = now_ns();
-            asking.ask(number, line, due_ns(number), last_ns, &mut bytes);
-            lines.send(line, &bytes)?;
+            asking.ask(number, line, due_ns(number), last_ns, &mut bytes)?;
+            if let Err(error) = lines.send(line, &bytes) {
+                asking.posing.refused.get_or_insert_with(|| error.to_string());
+            }
             number += 1;
         }
         lines.receive(|at_ns, line, bytes| asking.arrived(at_ns, line, bytes))?;
-        let has_more = is_asking && number < count;
-        if !has_more && (asking.is_answered() || now_ns() > last_ns + limit_ns) {
-            return Ok(asking.posing);
+        if is_asking && number == count {
+            (asking.posing.cpu_ns, is_asking) = (thread_cpu_ns() - before_ns, false);
         }
-        let wait_ns = if has_more { due_ns(number).saturating_sub(now_ns()) } else { ROUND_NS };
+        if !is_asking && (asking.is_answered() || now_ns() > last_ns + limit_ns) {
+            break;
+        }
+        let wait_ns = if is_asking { due_ns(number).saturating_sub(now_ns()) } else { ROUND_NS };
         lines.wait(Duration::from_nanos(wait_ns).min(LOOK))?;
     }
+    Ok(asking.posing)
 }
 
 /// What was asked, and what is waited for.
@@ -175,8 +185,18 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn ask(&mut self, number: u64, line: usize, due_ns: u64, sent_ns: u64, bytes: &mut Vec<u8>) {
+    fn ask(&mut self, number: u64, line: usize, due_ns: u64, sent_ns: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
         let (pending, posed) = (&mut self.pending[line], &mut self.posing.posed);
+        // Without one that is free there would be none to be found.
+        if pending.len() >= MOST_WAITING + SWEEP {
+            pending.retain(|_, index| posed[*index].sent_ns + self.limit_ns >= sent_ns);
+            if pending.len() > MOST_WAITING {
+                return Err(io::Error::other(format!(
+                    "more than {MOST_WAITING} questions of a connection wait for their answers at once: it takes more \
+                     `connections`, or a shorter `limit_ms`"
+                )));
+            }
+        }
         let id = loop {
             let id: u16 = self.chance.random();
             // One of that number may still be answered, unless that would be too late.
@@ -190,6 +210,7 @@ impl Asking<'_> {
         bytes.clear();
         bytes.extend_from_slice(&self.mix.0[number as usize % self.mix.0.len()]);
         bytes[..2].copy_from_slice(&id.to_be_bytes());
+        Ok(())
     }
 
     fn arrived(&mut self, at_ns: u64, line: usize, bytes: &[u8]) {
@@ -274,8 +295,7 @@ impl Lines {
 
     fn send(&mut self, line: usize, bytes: &[u8]) -> io::Result<()> {
         match self {
-            // What the kernel refuses to send is lost.
-            Self::Udp { sockets, server, .. } => _ = sockets[line].send_to(bytes, *server),
+            Self::Udp { sockets, server, .. } => _ = sockets[line].send_to(bytes, *server)?,
             Self::Tcp(streams) => {
                 let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
                 streams[line].outgoing.extend_from_slice(&length.to_be_bytes());
@@ -298,10 +318,11 @@ impl Lines {
                 }
             }
             Self::Tcp(streams) => {
-                for (line, stream) in streams.iter_mut().enumerate() {
-                    stream.flush()?;
-                    stream.fill()?;
-                    stream.take(|bytes| each(now_ns(), line, bytes));
+                streams.iter_mut().try_for_each(Stream::flush)?;
+                let sockets: Vec<&TcpStream> = streams.iter().map(|stream| &stream.socket).collect();
+                for line in ready(&sockets, Duration::ZERO)? {
+                    streams[line].fill()?;
+                    streams[line].take(|bytes| each(now_ns(), line, bytes));
                 }
             }
         }

@@ -60,7 +60,7 @@ pub struct Answered {
     pub says: Says,
     /// The zone's serial number, where it was said.
     pub serial: Option<u32>,
-    /// Who said so, an index into [`Probing::nsids`].
+    /// Who said so, an index into [`Probing::nsids`]; none also where too many had other names before.
     pub nsid: Option<usize>,
 }
 
@@ -198,11 +198,13 @@ impl Probing {
         }
         let (_, answer) = self.question.answer(bytes)?;
         let says = self.says(&answer);
-        let nsid = answer.nsid.map(|nsid| {
-            self.nsids.iter().position(|known| *known == nsid).unwrap_or_else(|| {
+        let nsid = answer.nsid.and_then(|nsid| {
+            let known = self.nsids.iter().position(|known| *known == nsid);
+            let new = self.nsids.len();
+            if known.is_none() && new < MOST_READ {
                 self.nsids.push(nsid);
-                self.nsids.len() - 1
-            })
+            }
+            known.or((new < MOST_READ).then_some(new))
         });
         self.alias = answer.alias.or(self.alias.take());
         let read = Read { says, serial: answer.serial, nsid };

@@ -124,6 +124,7 @@ fn serve(mut stream: TcpStream, from: SocketAddr, simulation: &Mutex<Simulation>
     _ = stream.set_nonblocking(false);
     _ = stream.set_nodelay(true);
     _ = stream.set_read_timeout(Some(PATIENCE));
+    _ = stream.set_write_timeout(Some(PATIENCE));
     let mut last = Instant::now();
     while !is_over.load(Ordering::Relaxed) && last.elapsed() < LONG {
         if !ready(slice::from_ref(&stream), LOOK).is_ok_and(|ready| !ready.is_empty()) {

@@ -35,7 +35,7 @@ pub fn nginx(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
         "daemon off; master_process off; pid {{folder}}/pid; error_log stderr warn;
 events {{}}
 http {{
-  access_log off; tcp_nopush on; sendfile on;
+  access_log off; tcp_nopush on; sendfile on; keepalive_requests 1000000000;
   client_body_temp_path {{folder}}/body; proxy_temp_path {{folder}}/proxy; fastcgi_temp_path {{folder}}/fastcgi;
   uwsgi_temp_path {{folder}}/uwsgi; scgi_temp_path {{folder}}/scgi;
   server {{

@@ -76,6 +76,8 @@ pub struct Provider {
     pub throttled_changes: usize,
     /// To so many changes the answer is lost, when they have been made.
     pub lost_answers: usize,
+    /// To so many changes the answer is lost a second before they are made.
+    pub late_changes: usize,
 }
 
 impl HostedZone {
@@ -101,6 +103,7 @@ impl Provider {
             ahead_s: 0,
             throttled_changes: 0,
             lost_answers: 0,
+            late_changes: 0,
         }
     }
 

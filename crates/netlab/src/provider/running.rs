@@ -5,6 +5,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ascertain_sys::clock::now_ns;
@@ -21,6 +22,9 @@ use crate::store::{Answer, Content, Head};
 
 /// The most that a request says.
 const MOST_BYTES: usize = 1 << 20;
+
+/// How long after its answer was lost a late change is made.
+const LATE: Duration = Duration::from_secs(1);
 
 /// A provider that answers. It ends when dropped; its zones are elsewhere.
 pub struct RunningProvider {
@@ -44,6 +48,7 @@ pub(super) struct Shared {
     recent_ns: VecDeque<u64>,
     throttled_changes: usize,
     lost_answers: usize,
+    late_changes: usize,
     seen: Vec<(String, u16)>,
 }
 
@@ -67,8 +72,8 @@ impl Provider {
     /// As for [`Server::start`].
     pub fn start(self, listener: TcpListener) -> Result<RunningProvider, Error> {
         let url = format!("http://{}", listener.local_addr().map_err(Error::Server)?);
-        let Self { throttled_changes, lost_answers, .. } = self;
-        let shared = Shared { throttled_changes, lost_answers, ..Shared::default() };
+        let Self { throttled_changes, lost_answers, late_changes, .. } = self;
+        let shared = Shared { throttled_changes, lost_answers, late_changes, ..Shared::default() };
         let state = Arc::new(State { provider: self, url, shared: Mutex::new(shared) });
         let of_server = state.clone();
         let server = Server::run(listener, move |stream, _| {
@@ -162,6 +167,14 @@ impl State {
         shared.recent_ns.len() > self.provider.requests_per_s
     }
 
+    /// Whether this one is to be made when nobody waits for it any more.
+    fn is_late(&self, request: &Request) -> bool {
+        let mut shared = self.lock();
+        let is_late = request.is_change() && shared.late_changes > 0;
+        shared.late_changes -= usize::from(is_late);
+        is_late
+    }
+
     fn answer(&self, request: &Request) -> io::Result<Answer> {
         let answer = match self.provider.interface {
             Interface::Route53 => route53::answer(self, request),
@@ -200,7 +213,15 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
             return Err(io::ErrorKind::InvalidData.into());
         }
     }
+    let request = Request { head, body: whole };
+    if state.is_late(&request) {
+        thread::spawn(move || {
+            thread::sleep(LATE);
+            state.answer(&request)
+        });
+        return Err(io::ErrorKind::ConnectionReset.into());
+    }
     // The zone's primary is waited for.
-    let answered = tokio::task::spawn_blocking(move || state.answer(&Request { head, body: whole })).await;
+    let answered = tokio::task::spawn_blocking(move || state.answer(&request)).await;
     Ok(answered.map_err(io::Error::other)??.response(false))
 }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use ascertain_netlab::dns::{
     Answer, Asked, Change, Had, Plan, Probing, Question, RecordType, Rhythm, Says, Served, exchange, probe, update,
 };
-use hickory_proto::op::{Message, MessageType, ResponseCode};
-use hickory_proto::rr::{RData, Record, rdata::CNAME};
+use hickory_proto::op::{Edns, Message, MessageType, ResponseCode};
+use hickory_proto::rr::rdata::CNAME;
+use hickory_proto::rr::rdata::opt::{EdnsOption, NSIDPayload};
+use hickory_proto::rr::{RData, Record};
 
 use super::{add, name, text};
 
@@ -60,6 +62,23 @@ fn answers_are_understood() {
     assert_eq!(says(|answer| answer.queries.clear()), None);
     assert_eq!(says(|answer| answer.metadata.message_type = MessageType::Query), None);
     assert_eq!(says(|answer| answer.metadata.id ^= 1), None);
+}
+
+#[test]
+fn who_has_ever_new_names_does_not_fill_the_memory() {
+    let mut probing = probing();
+    for number in 0..2_000 {
+        let mut answer = answer(probing.ask(0, 0, 0).1);
+        let mut edns = Edns::new();
+        edns.options_mut().insert(EdnsOption::NSID(NSIDPayload::new(format!("s{number}")).unwrap()));
+        answer.edns = Some(edns);
+        probing.arrived(1, 0, server(), &answer.to_vec().unwrap());
+    }
+    let nsids: Vec<_> = probing.asked().iter().map(|asked| asked.answer.unwrap().nsid).collect();
+    let known = probing.nsids().len();
+    assert!((1..2_000).contains(&known), "{known}");
+    assert_eq!(nsids[..known], (0..known).map(Some).collect::<Vec<_>>());
+    assert!(nsids[known..].iter().all(Option::is_none));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Questions at a rate, against servers that do what they should, and others.
 
+use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
@@ -44,7 +45,7 @@ fn each_question_is_asked_once_in_time_by_each_way() {
         let served = Served::start(Plan::new(vec![vec![Duration::ZERO]]), primary, vec![udp(ip)]).unwrap();
         let streams = || (0..3).map(|_| TcpStream::connect(served.primary()).unwrap()).collect();
         for way in [Way::Udp(vec![udp(ip), udp(ip)], served.servers()[0]), Way::Tcp(streams())] {
-            let Posing { posed, strange } = asked(&mix(), PACE, way);
+            let Posing { posed, strange, .. } = asked(&mix(), PACE, way);
             assert_eq!((posed.len(), strange), (100, 0));
             for (number, one) in (0..).zip(&posed) {
                 assert_eq!(one.due_ns, posed[0].due_ns + number * 1_000_000);
@@ -68,6 +69,37 @@ fn questions_are_due_at_the_rate() {
     let due_ns: Vec<u64> = posed.iter().map(|posed| posed.due_ns - start_ns).collect();
     assert_eq!(due_ns, (0..80).map(|number| number / 4 * 500_000).collect::<Vec<_>>());
     assert!(posed.iter().all(|posed| posed.answer.is_none()), "nobody answers");
+}
+
+/// There are 65,536 numbers, of which those that wait for nothing any more are taken anew.
+#[test]
+fn a_silent_server_does_not_use_up_the_numbers() {
+    let server = udp(Ipv4Addr::LOCALHOST.into());
+    let way = || Way::Udp(vec![udp(Ipv4Addr::LOCALHOST.into())], server.local_addr().unwrap());
+    let pace = Pace { rate_per_s: 1_000_000, time: Duration::from_millis(100), ..PACE };
+    let error = load(&mix(), pace, way(), 7, || false).unwrap_err().to_string();
+    assert!(error.contains("more `connections`, or a shorter `limit_ms`"), "{error}");
+    // By chance nearly all of them have had their turn by then.
+    let pace = Pace { time: Duration::from_millis(400), limit: Duration::ZERO, ..pace };
+    assert_eq!(asked(&mix(), pace, way()).posed.len(), 400_000);
+}
+
+/// What is lost is not waited for by who is told to end.
+#[test]
+fn who_is_told_to_end_does_not_wait() {
+    let server = udp(Ipv4Addr::LOCALHOST.into());
+    let way = Way::Udp(vec![udp(Ipv4Addr::LOCALHOST.into())], server.local_addr().unwrap());
+    let pace = Pace { limit: Duration::from_secs(86_400), ..PACE };
+    // When all has come that will be sent.
+    server.set_nonblocking(true).unwrap();
+    let come = Cell::new(0);
+    let is_over = || {
+        while server.recv(&mut [0; 512]).is_ok() {
+            come.set(come.get() + 1);
+        }
+        come.get() == 100
+    };
+    assert_eq!(load(&mix(), pace, way, 7, is_over).unwrap().posed.len(), 100);
 }
 
 /// A question as it is asked, and its answer.
@@ -109,7 +141,7 @@ fn what_is_lost_or_forged_is_counted_and_not_believed() {
     let way = Way::Udp(vec![udp(ip)], server.local_addr().unwrap());
     // So long is waited for what is lost.
     let pace = Pace { limit: Duration::from_secs(5), ..PACE };
-    let Posing { posed, strange } = thread::scope(|scope| {
+    let Posing { posed, strange, .. } = thread::scope(|scope| {
         scope.spawn(|| {
             let mut bytes = [0; 512];
             for number in 0..100 {
