@@ -53,6 +53,9 @@ impl Move {
         let put = async {
             if self.from == [STANDARD] {
                 named(&to)?;
+                if self.many.dry_run {
+                    return Ok(vec![said(Path::new(STANDARD), &to, 0)]);
+                }
                 let moved = mover.put_stream(tokio::io::stdin(), &to).await?;
                 return Ok(vec![outcome(Path::new(STANDARD), &to, moved)]);
             }
@@ -86,6 +89,9 @@ impl Move {
         let get = async {
             if self.to == STANDARD {
                 named(&from)?;
+                if self.many.dry_run {
+                    return Ok(vec![said(to, &from, mover.size(&from).await?)]);
+                }
                 let moved = mover.get_stream(&from, io::stdout()).await?;
                 io::stdout().flush().map_err(|error| Error::Request(format!("standard output: {error}")))?;
                 return Ok(vec![outcome(to, &from, moved)]);
@@ -96,8 +102,7 @@ impl Move {
             let last = from.name.rsplit('/').next().unwrap_or_default();
             let path = if to.is_dir() || self.to.ends_with('/') { to.join(last) } else { to.to_path_buf() };
             if self.many.dry_run {
-                let (name, bytes) = (from.shown.clone(), mover.size(&from).await?);
-                return Ok(vec![Outcome { path, name, bytes, done: Done::Said }]);
+                return Ok(vec![said(&path, &from, mover.size(&from).await?)]);
             }
             let moved = mover.get_file(&from, &path).await?;
             Ok(vec![outcome(&path, &from, moved)])
@@ -134,6 +139,12 @@ impl Move {
                     Err(failure) => Err(failure.into()),
                 };
             }
+            // `s3:bucket/name` is how others write addresses: as a path it would be a surprise.
+            None if names_a_scheme(address) => {
+                return Err(Error::Request(format!(
+                    "`{address}` is no address (`s3://BUCKET/NAME`): if a file is meant, `./{address}`"
+                )));
+            }
             None => address,
         };
         let absolute = path::absolute(path).map_err(|error| Error::Request(format!("`{address}`: {error}")))?;
@@ -168,6 +179,17 @@ fn addressed(mut outcomes: Vec<Outcome>, place: &Place) -> Vec<Outcome> {
     let at = place.shown.strip_suffix(&place.name).unwrap_or_default();
     outcomes.iter_mut().for_each(|outcome| outcome.name.insert_str(0, at));
     outcomes
+}
+
+/// Whether it begins like an address (`s3:`, `file:`), and not with the name of a folder.
+fn names_a_scheme(address: &str) -> bool {
+    let is_plain = |scheme: &str| scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    address.split_once(':').is_some_and(|(scheme, _)| is_plain(scheme)) && !Path::new(address).exists()
+}
+
+/// What would be moved.
+fn said(path: &Path, place: &Place, bytes: u64) -> Outcome {
+    Outcome { path: path.to_path_buf(), name: place.shown.clone(), bytes, done: Done::Said }
 }
 
 fn outcome(path: &Path, place: &Place, moved: Moved) -> Outcome {

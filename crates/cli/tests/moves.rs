@@ -48,6 +48,11 @@ fn standard_input_and_output() {
     let got = ascertain(state.path(), &["get", "there", "-"]);
     assert_eq!((got.code, &*got.stdout), (Some(0), "some words"));
     assert!(got.stderr.contains("10 B in "), "{}", got.stderr);
+    // To say what would be done is to do nothing.
+    let got = ascertain(state.path(), &["get", "there", "-", "--dry-run"]);
+    assert!(got.code == Some(0) && !got.stdout.contains("some words"), "{}", got.stdout);
+    let put = ascertain(state.path(), &["put", "-", "elsewhere", "--dry-run"]);
+    assert!(put.code == Some(0) && !state.path().join("elsewhere").exists(), "{}", put.stdout);
 }
 
 #[test]
@@ -58,6 +63,7 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["get", "nothing", "b"][..], 5, "there is no such object"),
         (&["put", "nothing", "b"], 2, "can't read nothing"),
         (&["put", "a", "ftp://host/a"], 2, "an address begins with"),
+        (&["put", "a", "s3:bucket/a"], 2, "if a file is meant, `./s3:bucket/a`"),
         (&["put", "a", "s3:///a"], 2, "s3://BUCKET/NAME"),
         (&["put", "a", "a", "b"], 2, "ends with a slash"),
         (&["put", "-", "folder/"], 2, "give its name"),

@@ -272,6 +272,8 @@ fn text(way: Way, outcomes: &[Outcome]) -> String {
         // Whoever chose them may have meant to steer a terminal.
         let (from, to) = (escape_controls(&from), escape_controls(&to));
         let _ = match done {
+            // How much comes is not known before it has come.
+            Done::Said if way == Way::Put && from == "-" => writeln!(text, "{from} → {to}"),
             Done::Said => writeln!(text, "{from} → {to}: {}", size(*bytes)),
             Done::Moved(moved) => {
                 if moved.skipped.is_none() {
