@@ -164,9 +164,9 @@ fn build() -> anyhow::Result<()> {
         tools::new_folder("cold")?;
         // The shell knows how long the processors were busy with what it has waited for.
         let script = "cargo bench --quiet --manifest-path \"$2\" --no-run --profile \"$0\" \
-                      --target-dir \"$1\" && times | tail -n 1";
+                      --target-dir \"$1\" && times";
         let busy = tools::said("sh", &["-c", script, profile, &path, &manifest])?;
-        println!("  a bench of one's own, cold, profile {profile}, in user and in system: {}", busy.trim());
+        println!("  a bench of one's own, cold, profile {profile}, in user and in system: {}", busy.lines().last().unwrap_or_default());
     }
     Ok(())
 }
