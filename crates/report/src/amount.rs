@@ -3,6 +3,8 @@
 //! A comparison by time says how many times as fast a command is. Of anything else that is better when it is less it
 //! says how much of it there is against the reference: the inverse.
 
+use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{ClaimResult, Decision, Measure};
 
 use crate::clause;
@@ -167,6 +169,43 @@ fn percent_off([value, low, high]: [f64; 3], marks: &[f64]) -> Option<(Figure, b
     let [low, high] = if is_less { [off(high), off(low)] } else { [off(low), off(high)] };
     let marks: Vec<f64> = marks.iter().map(|mark| off(*mark)).collect();
     (is_less || is_more).then(|| (Figure::new(Some(off(value)), Some(low), Some(high), &marks), is_less))
+}
+
+/// Whose metric a ratio divides by whose, as what follows "it" or stands for it: "it takes 8.3 times as long as `b`", "it
+/// takes 9 % longer than `b`", "its `error` is 12 % of that of `b`". None where there is no ratio, or it may be that of equals.
+pub(crate) fn against(claim: &ClaimResult, measure: &Measure, other: &str) -> Option<String> {
+    let of_it = match measure.better {
+        Better::Lower => inverse(claim),
+        Better::Higher => claim.clone(),
+    };
+    let ends = of_it.ratio_low.zip(of_it.ratio_high).filter(|(low, high)| *low > 0.0 && high.is_finite());
+    let is_apart = ends.is_none_or(|(low, high)| low >= 1.0 || high <= 1.0);
+    let share = of_it.ratio.filter(|share| *share > 0.0 && share.is_finite() && *share != 1.0 && is_apart)?;
+    let is_time = clause::named(measure) == "time" && measure.better == Better::Lower;
+    // How far it is off.
+    let off = |sign: f64| {
+        let change = |share: f64| sign * (share - 1.0);
+        let ends = ends.map(|(low, high)| (change(low).min(change(high)), change(low).max(change(high))));
+        let (low, high) = ends.filter(|(low, _)| *low > 0.0).unzip();
+        Figure::of_share(Some(change(share)), low, high, 0.0).value
+    };
+    let (low, high) = ends.unzip();
+    let whole = || Figure::of_share(Some(share), low, high, 0.0).value;
+    let times = || match ends {
+        None if claim.asked.judging != Judging::Exact => Figure::unbounded(Some(share)).value,
+        _ => Figure::new(Some(share), low, high, &[1.0]).value,
+    };
+    let its = format!("its {} is", clause::named(measure));
+    Some(match (share, is_time) {
+        (2.0.., true) => format!("it takes {} times as long as {other}", times()),
+        (2.0.., false) => format!("{its} {} times that of {other}", times()),
+        (1.0.., true) => format!("it takes {} longer than {other}", off(1.0)),
+        (1.0.., false) => format!("{its} {} more than that of {other}", off(1.0)),
+        (0.5.., true) => format!("it takes {} less time than {other}", off(-1.0)),
+        (0.5.., false) => format!("{its} {} less than that of {other}", off(-1.0)),
+        (_, true) => format!("it takes {} of the time of {other}", whole()),
+        (_, false) => format!("{its} {} of that of {other}", whole()),
+    })
 }
 
 /// The claim with the command's amount divided by the reference's.

@@ -5,7 +5,7 @@ use ascertain_engine::experiment::{Arm, Better, Level, Point};
 use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decided, Measure, TestSpec};
 use ascertain_engine::unit::Unit;
 
-use crate::amount::Amount;
+use crate::amount::{self, Amount};
 use crate::figure::{Figure, exact_percent};
 use crate::text::{escape_controls, quoted};
 
@@ -82,8 +82,8 @@ pub(crate) fn claimed(claim: &ClaimResult) -> String {
     }
 }
 
-/// "time 25 to 50 ms" for `time >= 25 ms and time <= 50 ms`.
-fn between(predicate: &str) -> Option<String> {
+/// "25 to 50 ms" for `time >= 25 ms and time <= 50 ms`, and "size 1 to 2 kB" of what is less plain.
+pub(crate) fn between(predicate: &str) -> Option<String> {
     let (low, high) = predicate.split_once(" and ")?;
     let ((metric, low), (of_high, high)) = (low.split_once(" >= ")?, high.split_once(" <= ")?);
     // A unit that both have is said once.
@@ -91,7 +91,9 @@ fn between(predicate: &str) -> Option<String> {
         (Some((number, unit)), Some((_, of_high))) if unit == of_high => number,
         _ => low,
     };
-    (metric == of_high && !high.contains(" and ")).then(|| format!("{metric} {low} to {high}"))
+    // The metric that everybody thinks of need not be said.
+    let lead = if matches!(metric, "time" | "wall") { String::new() } else { format!("{metric} ") };
+    (metric == of_high && !high.contains(" and ")).then(|| format!("{lead}{low} to {high}"))
 }
 
 /// Of a comparison that asks for an order: what it is by, the command, and the reference.
@@ -164,11 +166,11 @@ pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
 
 /// The figure of a claim with how to read it: a ratio, a difference, or a metric's quantile.
 pub(crate) struct ClaimFigure {
-    /// For sentences: "at the median 6.1 times (5.9 to 6.3)".
+    /// For sentences: "at the median 6.1 times as fast (5.9 to 6.3)".
     pub clause: String,
-    /// For tables: "6.1x (5.9 to 6.3)", "wall 43.10 ms (42.00 to 45.20)".
+    /// For tables: "6.1x as fast (5.9 to 6.3)", "wall 43.10 ms (42.00 to 45.20)".
     pub short: String,
-    /// The number and its range alone: "6.1x" and "5.9 to 6.3", "43.10 ms" and "42.00 to 45.20".
+    /// The number and its range alone: "6.1x as fast" and "5.9 to 6.3", "43.10 ms" and "42.00 to 45.20".
     pub figure: Figure,
 }
 
@@ -189,9 +191,14 @@ impl ClaimFigure {
             Figure::said(figure.value, range)
         };
         Some(match test {
-            TestSpec::Versus { scale: Effect::Ratio, bound, .. } => {
-                let [words, figure] = [" times", "x"].map(|word| times_apart(claim, word, &landmarks(*bound)));
-                let [words, figure] = [words?, figure?];
+            TestSpec::Versus { measure, scale: Effect::Ratio, bound, .. } => {
+                // Of memory and the like, a command's is told against the reference's, as in its table.
+                let (claim, as_good) = match Amount::of_order(claim) {
+                    Some(amount) => (&amount::inverse(claim), amount.times_as().replacen("times", "", 1)),
+                    None => (claim, format!(" as {}", adjective(measure).0)),
+                };
+                let figure = |word: &str| times_apart(claim, &format!("{word}{as_good}"), &landmarks(*bound));
+                let (words, figure) = (figure(" times")?, figure("x")?);
                 ClaimFigure { clause: format!("{lead}{}", joined(&words)), short: joined(&figure), figure }
             }
             TestSpec::Versus { measure, scale: Effect::Difference, .. } => {

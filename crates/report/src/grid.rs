@@ -159,8 +159,8 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
     }
 }
 
-/// The figure that was judged, and its range: of a rate and a value the rate, with the median of what it is a rate of.
-/// Nothing where there is none.
+/// The figure that was judged, and its range: of a rate and a value the rate, with the median of what it is a rate of;
+/// "0 of 143" rather than a rate of none. Nothing where there is none.
 pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
     let figure = ClaimFigure::of(claim).map(|figure| figure.figure);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
@@ -168,7 +168,13 @@ pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
         (Some(figure), _) if claim.asked.is_comparison() => Some(figure),
         (_, Some(rate)) => {
             let range = rate.range_in_words();
-            let value = median(claim).map_or_else(|| rate.value.clone(), |median| format!("{}, {median}", rate.value));
+            let counted = claim.trials.saturating_sub(claim.ties);
+            let value = match (claim.successes, median(claim)) {
+                (0, Some(median)) => format!("0 of {counted}, {median}"),
+                (0, None) => format!("0 of {counted} trials"),
+                (_, Some(median)) => format!("{}, {median}", rate.value),
+                (_, None) => rate.value,
+            };
             Some(Figure::said(value, range))
         }
         (figure, None) => figure,

@@ -17,6 +17,8 @@ pub use explained::explained;
 mod explained;
 pub(crate) mod left_out;
 pub(crate) mod marked;
+#[cfg(feature = "html")]
+pub(crate) mod missed;
 
 /// The verdict on a claim as one plain sentence, and the reason where there is one. Names are between
 /// backticks.

@@ -77,6 +77,29 @@ fn what_better_means_depends_on_the_metric() {
     }
 }
 
+/// "0.12 times" alone does not.
+#[test]
+fn a_ratio_says_whose_amount_it_is_of() {
+    use Better::{Higher, Lower};
+    let said = |metric: &str, better, [ratio, low, high]: [f64; 3]| {
+        let unit = if metric == "error" { Unit::One } else { Unit::Nanosecond };
+        let claim = versus(metric, unit, better, Effect::Ratio, Bound::AtLeast(1.5));
+        let sentence = says(&with_ratio(claim, ratio, low, high));
+        sentence.split_once("), so ").and_then(|(_, so)| Some(so.split_once(';')?.0.to_string()))
+    };
+    for (metric, better, ratios, expected) in [
+        ("time", Lower, [0.12, 0.11, 0.13], "it takes 8.3 times as long as `b`"),
+        ("time", Lower, [0.917, 0.909, 0.925], "it takes 9.1 % longer than `b`"),
+        ("time", Lower, [1.25, 1.24, 1.26], "it takes 20.0 % less time than `b`"),
+        ("time", Lower, [8.0, 7.9, 8.1], "it takes 12.5 % of the time of `b`"),
+        ("error", Lower, [0.0625, 0.06, 0.065], "its `error` is 16.0 times that of `b`"),
+        ("throughput", Higher, [0.12, 0.11, 0.13], "its `throughput` is 12 % of that of `b`"),
+    ] {
+        assert_eq!(said(metric, better, ratios).as_deref(), Some(expected));
+    }
+    assert_eq!(said("time", Lower, [1.001, 0.99, 1.01]), None, "they may be equal");
+}
+
 #[test]
 fn figures_are_the_quantile_that_matches_the_rate() {
     let mut claim = with_ratio(at_least_8("x", ""), 7.2, 7.02, 7.41);
@@ -86,13 +109,15 @@ fn figures_are_the_quantile_that_matches_the_rate() {
         let text = says(claim);
         assert!(text.ends_with(&format!("{end}{wrong}")), "{text}");
     };
-    ends(&claim, ", at the median 7.2 times (7.0 to 7.4)");
+    let of_whose = ", so it takes 13.9 % of the time of `naive (accumulators=1)`";
+    ends(&claim, &format!(", at the median 7.2 times as fast (7.0 to 7.4){of_whose}"));
     claim.rate_claimed = 0.98;
     ends(&claim, " in none of 18 trials, 0 % (too few trials for an interval), so less than 98 % of the time");
     let difference = versus("wall", Unit::Nanosecond, Better::Lower, Effect::Difference, Bound::AtLeast(5e6));
     ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (5.1 to 5.3)");
     let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);
-    ends(&counted(open, Verdict::Holds, 18, 18), " times (at least 8.5)");
+    let of_whose = ", so it takes 11 % of the time of `naive (accumulators=1)`";
+    ends(&counted(open, Verdict::Holds, 18, 18), &format!(" times as fast (at least 8.5){of_whose}"));
 }
 
 #[test]

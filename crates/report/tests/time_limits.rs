@@ -90,7 +90,7 @@ fn trials_that_left_their_interval_say_so() {
     (claim.ratio_low, claim.ratio_high, claim.rate_low, claim.rate_high) = (None, None, None, None);
     claim.unlike = vec![Unlike::Left { of: Estimated::Ratio }];
     let text = sentence::claim(&claim);
-    assert!(text.contains("7.2 times (trials not alike)") && !text.contains("too few"), "{text}");
+    assert!(text.contains("7.2 times as fast (trials not alike)") && !text.contains("too few"), "{text}");
     claim.rate_claimed = 0.9;
     assert!(sentence::claim(&claim).contains("26 % (too few trials for an interval)"), "the rate is another matter");
     claim.unlike = vec![Unlike::NoneFits { of: Estimated::Rate }];

@@ -9,7 +9,7 @@ use super::mark::{SharedAxis, squares};
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
-use crate::clause::{ClaimFigure, Clause, NOT_ALIKE, claimed, compared_names, ordered, rate_figure};
+use crate::clause::{ClaimFigure, Clause, NOT_ALIKE, claimed, compared_names, landmarks, ordered, rate_figure, times};
 use crate::figure::{Figure, brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
@@ -182,9 +182,11 @@ fn counts(claim: &ClaimResult) -> String {
 fn estimate(claim: &ClaimResult) -> Option<String> {
     let at_median = claim.rate_claimed == 0.5 || claim.asked.judging == Judging::Order;
     match claim.asked.tests.as_slice() {
-        [TestSpec::Versus { scale, .. }] if claim.ratio.is_some() => {
-            let what = if *scale == Effect::Ratio { "ratio" } else { "difference" };
-            let figure = ClaimFigure::of(claim)?.short;
+        [TestSpec::Versus { scale, bound, .. }] if claim.ratio.is_some() => {
+            let (what, figure) = match scale {
+                Effect::Ratio => ("ratio", times(claim, "", &landmarks(*bound))?),
+                Effect::Difference => ("difference", ClaimFigure::of(claim)?.short),
+            };
             Some(match at_median {
                 true => format!("median {what} {figure}"),
                 false => format!("{what} in {} of the pairs {figure}", exact_percent(claim.rate_claimed)),

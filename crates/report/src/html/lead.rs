@@ -7,13 +7,14 @@ use ascertain_engine::experiment::{Arm, Better};
 use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
-use super::claim::{anchors, heading, here, sentence};
+use super::claim::{anchors, heading, sentence};
 use super::markup::Html;
 use crate::amount::{Wording, apart};
-use crate::clause::{claimed, compared_names, joined, ordered};
+use crate::clause::{compared_names, joined, ordered};
 use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid;
 use crate::sentence::marked;
+use crate::sentence::missed::missed;
 use crate::standing::distance;
 use crate::text::{capitalised, grouped, plain, quoted};
 
@@ -98,11 +99,9 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
     let mut refuted: Vec<(&ClaimResult, String)> =
         claims.iter().zip(anchors(claims, prefix)).filter(|(claim, _)| is_missed(claim)).collect();
     refuted.sort_by(|(one, _), (other, _)| distance(other).total_cmp(&distance(one)));
-    let view = |(claim, anchor): (&ClaimResult, String)| Furthest {
-        anchor,
-        heading: heading(claim),
-        claimed: Html::sentence(&claimed(claim)),
-        here: Html::sentence(&here(claim).0),
+    let view = |(claim, anchor): (&ClaimResult, String)| {
+        let [claimed, here] = missed(claim).map(|words| Html::sentence(&words));
+        Furthest { anchor, heading: heading(claim), claimed, here }
     };
     refuted.into_iter().take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
 }

@@ -1,11 +1,11 @@
 //! The sentences of a claim, with names still marked: see [`crate::text::quoted`].
 
-use ascertain_engine::claim::Judging;
+use ascertain_engine::claim::{Effect, Judging};
 use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Basis, Broken, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 
-use crate::amount::{Amount, Wording, apart};
+use crate::amount::{self, Amount, Wording, apart};
 use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, joined, named, rate_figure};
 use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
@@ -145,7 +145,8 @@ fn too_early(claim: &ClaimResult, early: &str) -> String {
 fn exact(claim: &ClaimResult) -> String {
     let Clause { subject, complement } = Clause::of(&claim.asked);
     let is = if claim.verdict == Verdict::Holds { "is" } else { "is not" };
-    let figure = ClaimFigure::of(claim).map_or_else(String::new, |figure| format!(" ({})", figure.clause));
+    let figure =
+        ClaimFigure::of(claim).map_or_else(String::new, |figure| format!(" ({}{})", figure.clause, of_whose(claim)));
     format!("{subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once.")
 }
 
@@ -188,13 +189,24 @@ fn at_median(claim: &ClaimResult) -> Option<ClaimFigure> {
     ClaimFigure::of(claim).filter(|_| claim.rate_claimed == 0.5 && claim.asked.margin.is_none())
 }
 
-/// ", at the median 6.1 times (5.9 to 6.3)", or ", 99.07 % (97.3 to 99.96)" where it is about another rate.
+/// ", at the median 0.12 times as fast (0.11 to 0.13), so it takes 8.3 times as long as `b`", or ", 99.07 % (97.3 to
+/// 99.96)" where it is about another rate.
 fn figure_clause(claim: &ClaimResult) -> String {
     match (at_median(claim), claim.rate) {
-        (Some(figure), _) => format!(", {}", figure.clause),
+        (Some(figure), _) => format!(", {}{}", figure.clause, of_whose(claim)),
         (None, None) => String::new(),
         (None, Some(_)) => format!(", {}", rate_figure(claim)),
     }
+}
+
+/// Which side of a ratio is how much of the other, since "0.12 times" alone does not say it.
+pub(crate) fn of_whose(claim: &ClaimResult) -> String {
+    let [TestSpec::Versus { measure, candidate, baseline, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice()
+    else {
+        return String::new();
+    };
+    let baseline = quoted(&clause::arm_names(candidate, baseline).1);
+    amount::against(claim, measure, &baseline).map_or_else(String::new, |against| format!(", so {against}"))
 }
 
 fn wrong(claim: &ClaimResult) -> String {

@@ -83,7 +83,7 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     // Where the terminal is narrow, ids stand below, and what was claimed has the room beside what it came to.
     let most_claimed = match style.width {
         narrow @ ..NARROW => narrow.saturating_sub(MOST_HERE + GAP.len()),
-        width => width / 5,
+        width => 2 * width / 9,
     };
     let most_claimed = most_claimed.min(MOST_CLAIMED);
     let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim, most_claimed)).collect();
