@@ -89,6 +89,7 @@ impl<'a> Group<'a> {
             id: name.to_string(),
             title: format!("functions: {name}"),
             readme: README.to_string(),
+            emulates: None,
             ..Spec::default()
         };
         Group { spec, inputs: vec![Input::default()], current: 0, functions: Vec::new() }.described()

@@ -177,6 +177,9 @@ pub struct ClaimResult {
     pub source_value: String,
     /// The experiment that measured it.
     pub experiment: String,
+    /// What stood in for the real thing when it was measured: the verdict says nothing of anybody's network or store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated: Option<String>,
     /// What it asks of its trials.
     pub asked: ClaimSpec,
     /// What was concluded.

@@ -47,6 +47,23 @@ fn specs_are_whole() {
     }
 }
 
+/// Where somebody's own link, store or server may be given, ours stands in for it: a report has to say so.
+#[test]
+fn what_stands_in_for_the_real_thing_says_so() {
+    for spec in registry().iter().map(|experiment| experiment.spec()) {
+        let given: Vec<&str> = spec.emulates.iter().flat_map(|emulates| &emulates.unless).map(String::as_str).collect();
+        assert!(given.iter().all(|name| spec.factors.iter().any(|factor| factor.name == *name)), "{}", spec.id);
+        let arm = |point| Arm { variant: spec.variants[0].name.clone(), point };
+        assert_eq!(spec.emulated(&arm(spec.default_point())).is_some(), spec.emulates.is_some(), "{}", spec.id);
+        for name in given {
+            assert_eq!(spec.emulated(&arm(spec.default_point().with(name, "example.org"))), None, "{}", spec.id);
+        }
+        let is_real = |name: &str| ["url", "listener", "zone"].contains(&name);
+        let may_be_real = spec.factors.iter().any(|factor| is_real(&factor.name));
+        assert!(!may_be_real || spec.emulates.is_some(), "{} is measured on something of ours", spec.id);
+    }
+}
+
 /// A table has every variant, no arm twice, and what the source tells figures of.
 #[test]
 fn tables_show_what_the_sources_tell_figures_of() {

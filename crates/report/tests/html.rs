@@ -20,6 +20,7 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
         id: id.to_string(),
         title: format!("about {id}"),
         readme: format!("# {id}\n\n**Question.** How fast is `{id}`?\n\n**Design.** Plain.\n\n**Threats.** Heat.\n"),
+        emulates: None,
         variants: vec![Variant { name: "naive".into(), about: "a plain loop".into() }],
         factors: Vec::new(),
         metrics: Vec::new(),
@@ -420,9 +421,15 @@ fn the_furthest_say_what_was_claimed_and_what_came_of_it() {
         })
     };
     let slow = common::with_ratio(common::at_least_8("sum.slow", "It is fast"), 0.12, 0.11, 0.13);
-    let said = "It is fast. Claimed: kahan-avx512 (accumulators=4) at least 8 times as fast as naive (accumulators=1). \
+    let slow = ClaimResult { emulated: Some("a provider".into()), ..slow };
+    let said = "It is fast emulated. Claimed: kahan-avx512 (accumulators=4) at least 8 times as fast as naive (accumulators=1). \
                 Here: 0.12x as fast, so it takes 8.3 times as long as naive (accumulators=1).";
-    assert_eq!(furthest(slow), said);
+    assert_eq!(furthest(slow.clone()), said);
+    tree_of(&many(&[common::counted(slow, Verdict::Refuted, 0, 143)]), |page| {
+        let row = page.descendants().find(|node| is_of(node, "row")).unwrap();
+        assert_eq!(words(row.descendants().find(|node| is_of(node, "says")).unwrap()), "It is fast emulated");
+        assert!(words(row).contains("Emulated here: a provider; of a real one this says nothing."), "{}", words(row));
+    });
     let range = common::predicate("barrier.range", "It takes a while", "naive", "wall >= 25 ms and wall <= 50 ms");
     let mut range = common::with_rate(range, 0.9, 0.0, 0.1);
     range.median = Some(8.169e6);

@@ -64,6 +64,7 @@ impl CommandSet {
             id: self.id.clone(),
             title: "commands, measured against each other".into(),
             readme: README.into(),
+            emulates: None,
             variants: named.commands.iter().map(variant).collect(),
             factors: self.parameters.clone(),
             metrics: self.metrics(),

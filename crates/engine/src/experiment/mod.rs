@@ -6,4 +6,4 @@ mod spec;
 
 pub use crate::finding::Unavailable;
 pub use contract::{ArmId, Experiment, Sample, Samples, Session, Setup, Status, TargetError, Trial};
-pub use spec::{Accepts, Arm, Better, Factor, Footprint, Level, Metric, Plot, Point, Reduce, Spec, Variant};
+pub use spec::{Accepts, Arm, Better, Emulates, Factor, Footprint, Level, Metric, Plot, Point, Reduce, Spec, Variant};

@@ -19,6 +19,9 @@ pub struct Spec {
     /// What `ascertain explain` prints: question, source, why the claim might be false, design,
     /// threats, units.
     pub readme: String,
+    /// What stands in for the real thing, where something does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulates: Option<Emulates>,
     /// The alternatives; the first is what a predicate speaks of unless it names another.
     pub variants: Vec<Variant>,
     /// What is swept.
@@ -41,6 +44,14 @@ impl Spec {
         self.factors.iter().fold(Point::default(), |point, factor| point.with(&factor.name, factor.default.clone()))
     }
 
+    /// What stands in for the real thing in this arm.
+    pub fn emulated(&self, arm: &Arm) -> Option<&str> {
+        let emulates = self.emulates.as_ref()?;
+        let is_given = |factor: &Factor| arm.point.get(&factor.name).is_some_and(|level| *level != factor.default);
+        let is_real = self.factors.iter().any(|factor| emulates.unless.contains(&factor.name) && is_given(factor));
+        (!is_real).then_some(&*emulates.what)
+    }
+
     /// Why an arm is none of this experiment, where a level is none of its factor: a plan that was written by hand, or by
     /// another version, may ask for it.
     pub(crate) fn refusal(&self, arm: &Arm) -> Option<String> {
@@ -48,6 +59,28 @@ impl Spec {
             let level = arm.point.0.get(name).filter(|level| !accepts.admits(level))?;
             Some(format!("its `{name}` is {level}, and may be {accepts}"))
         })
+    }
+}
+
+/// What stands in for the real thing: figures of an emulated provider say nothing of anybody's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Emulates {
+    /// In a few words: "a link and both servers, in this process".
+    pub what: String,
+    /// The factors by which a real one is given: at another level than its default, nothing stands in.
+    #[serde(default)]
+    pub unless: Vec<String>,
+}
+
+impl Emulates {
+    /// In every arm.
+    pub fn of(what: &str) -> Emulates {
+        Emulates { what: what.into(), unless: Vec::new() }
+    }
+
+    /// In those that are given no real one by these factors.
+    pub fn unless(self, factors: &[&str]) -> Emulates {
+        Emulates { unless: factors.iter().map(ToString::to_string).collect(), ..self }
     }
 }
 

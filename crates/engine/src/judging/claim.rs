@@ -19,6 +19,7 @@ use crate::values::Bounds;
 #[derive(Clone)]
 pub(crate) struct ClaimJudge {
     pub claim: Claim,
+    emulated: Option<String>,
     asked: ClaimSpec,
     error: f64,
     easier: Option<(f64, f64)>,
@@ -99,6 +100,12 @@ impl ClaimJudge {
             paired: quantile.map(|quantile| Paired::new(quantile, end_error, end_error)),
             rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
             claim: claim.clone(),
+            emulated: asked
+                .tests
+                .iter()
+                .flat_map(TestSpec::arms)
+                .find_map(|arm| spec.emulated(arm))
+                .map(str::to_string),
             asked,
             error,
             easier: terms.easier,
@@ -421,6 +428,7 @@ impl ClaimJudge {
             source: self.claim.source.clone(),
             source_value: self.claim.source_value.clone(),
             experiment: self.claim.experiment.clone(),
+            emulated: self.emulated.clone(),
             asked: self.asked.clone(),
             verdict,
             reasons,

@@ -29,6 +29,7 @@ impl Swept {
             id: "swept".into(),
             title: String::new(),
             readme: String::new(),
+            emulates: None,
             variants: ["a", "b"].map(|name| Variant { name: name.into(), about: String::new() }).to_vec(),
             factors: Vec::new(),
             metrics: vec![

@@ -16,7 +16,8 @@ mod traces;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError,
+    Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -59,6 +60,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "cache-race".into(),
     title: "A cache that is at times slow: the origin asked too, by policy, live and on recorded requests".into(),
     readme: include_str!("README.md").into(),
+    emulates: Some(Emulates::of("the link to the server; replayed, the times of both")),
     variants: vec![
         (NEVER, "the origin is asked when the cache has failed").into(),
         (ALWAYS, "both are asked at once").into(),

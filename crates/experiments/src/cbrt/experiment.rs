@@ -30,6 +30,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "cbrt".into(),
     title: "Integer cube roots: speed, error and size of every method".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
     factors: vec![Factor::new(
         "bits",

@@ -43,6 +43,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         id: "core-latency".into(),
         title: "How long it takes a CPU to tell another something".into(),
         readme: include_str!("README.md").into(),
+        emulates: None,
         variants: [
             ("cas", "compare-and-swap, to hand over and to wait"),
             (SHORTEST, "limit: as cas, of the shortest window instead of the median: what nothing disturbed"),

@@ -38,6 +38,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         id: "decimal".into(),
         title: "Integers to decimal text: libraries and methods on six distributions".into(),
         readme: include_str!("README.md").into(),
+        emulates: None,
         variants: variants.map(Variant::from).collect(),
         factors: vec![
             Factor::new("distribution", "how the 64-bit numbers are drawn", "skewed", Accepts::OneOf(names)),

@@ -5,7 +5,7 @@ mod asking;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Session, Setup, Spec, TargetError,
 };
 use ascertain_engine::unit::Unit;
 
@@ -37,6 +37,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "dns-load".into(),
     title: "A name server asked at a rate: how long its answers take".into(),
     readme: include_str!("README.md").into(),
+    emulates: Some(Emulates::of("a name server in this process").unless(&["server"])),
     variants: vec![
         (UDP, "a datagram each").into(),
         (TCP, "connections that are kept, on which no question waits for another's answer").into(),

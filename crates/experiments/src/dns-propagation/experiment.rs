@@ -25,7 +25,7 @@ mod updates;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -67,6 +67,9 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "dns-propagation".into(),
     title: "A change of a zone: how long until every server says so".into(),
     readme: include_str!("README.md").into(),
+    emulates: Some(
+        Emulates::of("a zone and its servers in this process, behind an emulated link").unless(&["record", "zone"]),
+    ),
     variants: vec![
         (TOGETHER, "a zone that is simulated: the servers' replicas stand at the same places, which get it in turn")
             .into(),

@@ -32,6 +32,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "event-count".into(),
     title: "Event counts: publishing so that others can sleep".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
     factors: vec![Factor::new(
         "sleepers",

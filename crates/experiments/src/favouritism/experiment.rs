@@ -9,7 +9,7 @@ mod places;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -37,6 +37,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "favouritism".into(),
     title: "A speed test beside one's own download: does it make the network faster?".into(),
     readme: include_str!("README.md").into(),
+    emulates: Some(Emulates::of("a link and both servers, in this process").unless(&["url"])),
     variants: vec![
         (ALONE, "a download of one's own, and nothing else").into(),
         (BESIDE_TEST, "the same while a speed test downloads from somebody else, in several streams").into(),

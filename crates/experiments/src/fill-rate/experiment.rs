@@ -22,6 +22,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "fill-rate".into(),
     title: "How full a row of bins is when its first bin is full".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: vec![
         ("drawn", "the outcome drawn exactly, in time proportional to the bins").into(),
         ("thrown", "every ball thrown, in time proportional to the balls").into(),

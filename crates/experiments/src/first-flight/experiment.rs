@@ -10,7 +10,8 @@ mod places;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
+    Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_netlab::http::Protocol::{self, Http1, Http2};
@@ -85,6 +86,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "first-flight".into(),
     title: "Pages and the first flight: how large one may be before it takes another round trip".into(),
     readme: include_str!("README.md").into(),
+    emulates: Some(Emulates::of("a link between two namespaces of this machine").unless(&["url"])),
     variants: WAYS.iter().map(|way| (way.name, way.about).into()).collect(),
     factors: vec![
         Factor::new(

@@ -39,6 +39,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "format-scaling".into(),
     title: "Formatting integers on several threads at once: who takes turns".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "threads",

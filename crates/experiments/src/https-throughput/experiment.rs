@@ -67,6 +67,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "https-throughput".into(),
     title: "Throughput of HTTP in the open and over TLS, and the CPU time that it costs both ends".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: vec![
         (PLAIN, "HTTP/1.1 in the open").into(),
         (TLS, "HTTP/1.1 over TLS 1.3").into(),

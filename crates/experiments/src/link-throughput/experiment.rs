@@ -11,7 +11,8 @@ mod throughputs;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
+    Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -52,6 +53,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Throughput of a network, by TCP and UDP, and what it costs: against iperf3, and where credit runs out"
         .into(),
     readme: include_str!("README.md").into(),
+    emulates: Some(Emulates::of("a link between two namespaces of this machine").unless(&["listener"])),
     variants: vec![
         (OWN, "netlab::throughput, which `ascertain listen` answers").into(),
         (IPERF3, "iperf3, where it is installed").into(),

@@ -45,6 +45,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "link-truth".into(),
     title: "Emulated links: are they what they were asked to be, and what do they cost?".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: vec![
         (TUN_OFFLOADS, "a TUN on each side, where the emulator cuts what the kernel sends: what a link has by default")
             .into(),

@@ -48,6 +48,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "per-cpu".into(),
     title: "Data of a CPU's own, without atomic instructions".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "threads",

@@ -44,6 +44,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         id: "polynomial".into(),
         title: "A quadratic at 0, 1, 2 …: multiplications against additions".into(),
         readme: include_str!("README.md").into(),
+        emulates: None,
         variants: LOOPS.into_iter().chain([fill]).chain(ours).map(Variant::from).collect(),
         factors: vec![
             Factor::new("elements", "how many values", 1_000_000, Accepts::Integers { min: 1, max: 1 << 30 }),

@@ -35,6 +35,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "reclamation".into(),
     title: "Reading what others replace and free: hazard pointers and epochs without fences".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "objects",

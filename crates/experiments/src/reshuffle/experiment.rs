@@ -27,6 +27,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "reshuffle".into(),
     title: "Whether a difference of fill rates is due to chance".into(),
     readme: include_str!("README.md").into(),
+    emulates: None,
     variants: vec![
         ("mask", "a random bit mask of fill rates that stay where they are").into(),
         ("shuffle", "the fill rates shuffled and split").into(),

@@ -41,6 +41,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         id: "sum".into(),
         title: "Adding up floating-point numbers: speed and error".into(),
         readme: include_str!("README.md").into(),
+        emulates: None,
         variants: ours.chain(DEFAULTS).chain(OTHERS).chain(dots).map(Variant::from).collect(),
         factors: vec![
             Factor::new("elements", "how many numbers", 187_500, Accepts::Integers { min: 1, max: 1 << 32 }),

@@ -14,7 +14,7 @@ mod source;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -59,6 +59,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "A file on its way to a store: one stream, blocks of any size over many connections, and the model's choice"
         .into(),
     readme: include_str!("README.md").into(),
+    emulates: Some(Emulates::of("a store in this process, behind an emulated link").unless(&["url"])),
     variants: vec![
         (ONE_STREAM, "one request over one connection").into(),
         (BLOCKS, "blocks of one size, `connections` of them at once, and a list that makes them one object").into(),

@@ -27,6 +27,8 @@ pub(super) struct ClaimView {
     pub answer: &'static str,
     /// The claim itself, as a sentence.
     pub heading: Html,
+    /// Whether what was measured stands in for the real thing.
+    pub is_emulated: bool,
     /// What the source says.
     pub said: String,
     /// The figure here and its range, as far as there are such.
@@ -75,6 +77,7 @@ pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &m
             verdict: claim.verdict.word(),
             answer: grid::answer(claim),
             heading: heading(claim),
+            is_emulated: claim.emulated.is_some(),
             said: claim.source_value.clone(),
             claimed: claimed(claim),
             here,
@@ -267,10 +270,8 @@ fn reach(claim: &ClaimResult, state: State) -> String {
              interval or a quantile beyond these trials takes trials that are alike."
         }
     };
-    match overshoot(std::slice::from_ref(claim)) {
-        Some(note) => format!("{text} {note}"),
-        None => text.into(),
-    }
+    let notes = overshoot(std::slice::from_ref(claim)).map(str::to_string).into_iter().chain(marked::emulated(claim));
+    notes.fold(text.to_string(), |text, note| format!("{text} {note}"))
 }
 
 fn undecided(state: State) -> String {

@@ -2,7 +2,7 @@
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::command::CommandSet;
-use ascertain_engine::experiment::{Metric, Spec};
+use ascertain_engine::experiment::{Emulates, Metric, Spec};
 use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::recorded::RecordedRun;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
@@ -17,7 +17,7 @@ use crate::grid;
 use crate::layout::TableLayout;
 use crate::pictures;
 use crate::sentence::left_out;
-use crate::text::escape_controls;
+use crate::text::{escape_controls, quoted};
 
 /// An experiment as the template draws it.
 pub(super) struct ExperimentView {
@@ -54,6 +54,7 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     let pictures = pictures::of_experiment(run, &spec.id);
     let mut constants = pictures::constants(run, &spec.id);
     constants.extend(pictures::facts(&run.outcome.facts, &spec.id));
+    constants.extend(spec.emulates.as_ref().map(emulated));
     let mut asked = run.outcome.asked_for(&run.header.plan.tables);
     asked.claims.retain(|claim| claim.experiment == spec.id);
     asked.points.retain(|point| point.experiment == spec.id);
@@ -70,6 +71,14 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
         design,
         is_open,
     }
+}
+
+/// "Emulated: a link and both servers, in this process; a real one is given by `url`."
+fn emulated(Emulates { what, unless }: &Emulates) -> String {
+    let factors: Vec<String> = unless.iter().map(|factor| quoted(factor)).collect();
+    let given =
+        if factors.is_empty() { String::new() } else { format!("; a real one is given by {}", factors.join(", ")) };
+    format!("Emulated: {}{given}.", escape_controls(what))
 }
 
 /// Whether the run was for what this measures, rather than for claims on it.

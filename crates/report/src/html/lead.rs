@@ -86,6 +86,7 @@ impl Answer {
 pub(super) struct Furthest {
     pub anchor: String,
     pub heading: Html,
+    pub is_emulated: bool,
     pub claimed: Html,
     pub here: Html,
 }
@@ -101,7 +102,7 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
     refuted.sort_by(|(one, _), (other, _)| distance(other).total_cmp(&distance(one)));
     let view = |(claim, anchor): (&ClaimResult, String)| {
         let [claimed, here] = missed(claim).map(|words| Html::sentence(&words));
-        Furthest { anchor, heading: heading(claim), claimed, here }
+        Furthest { anchor, heading: heading(claim), is_emulated: claim.emulated.is_some(), claimed, here }
     };
     refuted.into_iter().take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
 }

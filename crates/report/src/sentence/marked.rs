@@ -12,14 +12,21 @@ use crate::finding;
 use crate::grid;
 use crate::text::{capitalised, counted, ended, escape_controls, quoted, with_names};
 
-/// The verdict and the reason.
+/// The verdict and the reason, and what was not real.
 pub fn claim(claim: &ClaimResult) -> String {
     let said = beside_verdict(claim);
-    match opening(claim) {
+    let said = match opening(claim) {
         Some(opening) if said.is_empty() => format!("{opening}."),
         Some(opening) => format!("{opening}: {said}"),
         None => said,
-    }
+    };
+    emulated(claim).map_or_else(|| said.clone(), |emulated| format!("{said} {emulated}"))
+}
+
+/// That what was measured stands in for the real thing.
+pub fn emulated(claim: &ClaimResult) -> Option<String> {
+    let what = claim.emulated.as_ref().filter(|_| grid::is_judged(claim))?;
+    Some(format!("Emulated here: {}; of a real one this says nothing.", escape_controls(what)))
 }
 
 /// The word that the sentence begins with: the verdict, unless what follows is the answer to a comparison.

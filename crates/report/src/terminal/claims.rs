@@ -104,12 +104,20 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     text += &line(["here", "claimed", "id", ""]);
     lines.iter().for_each(|cells| text += &line(cells.each_ref().map(String::as_str)));
     match refuted.len().saturating_sub(MOST_LINES) {
-        0 => text,
-        more => text + &style.paragraph(&format!("… and {more} more.")),
+        0 => {}
+        more => text += &style.paragraph(&format!("… and {more} more.")),
     }
+    if refuted.iter().take(MOST_LINES).any(|claim| claim.emulated.is_some()) {
+        text += &style.paragraph(&format!(
+            "({EMULATED}: a link, a store or a provider of this program's own stood in; of a real one this says nothing)"
+        ));
+    }
+    text
 }
 
 const GAP: &str = "  ";
+/// Whoever reads it must not take a stand-in for a provider.
+const EMULATED: &str = "emulated";
 /// Less of a sentence says nothing.
 const LEAST_ROOM: usize = 24;
 /// The longest figures.
@@ -120,12 +128,10 @@ const NARROW: usize = 60;
 fn cells(claim: &ClaimResult, most_claimed: usize) -> [String; 4] {
     // What it is a figure of, and its interval, are in the sentence.
     let here = grid::judged(claim).map_or_else(|| "-".into(), |figure| figure.value);
-    let texts = [
-        (here.as_str(), MOST_HERE),
-        (&claimed(claim), most_claimed),
-        (&claim.id, usize::MAX),
-        (&claim.says, usize::MAX),
-    ];
+    // Apart from the id, which is copied.
+    let id = if claim.emulated.is_some() { &format!("{}{GAP}{EMULATED}", claim.id) } else { &claim.id };
+    let texts =
+        [(here.as_str(), MOST_HERE), (&claimed(claim), most_claimed), (id, usize::MAX), (&claim.says, usize::MAX)];
     texts.map(|(text, most)| cut(&escape_controls(text), most, '…'))
 }
 

@@ -70,6 +70,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimRes
         source: String::new(),
         source_value: String::new(),
         experiment: "sum".into(),
+        emulated: None,
         asked: ClaimSpec { judging, margin: None, tests: vec![test] },
         verdict: Verdict::Undecided,
         reasons: vec![],
@@ -203,6 +204,7 @@ pub fn many() -> Outcome {
         let claim = counted(with_ratio(claim, ratio, ratio * 0.98, ratio * 1.03), Verdict::Refuted, 0, 18);
         check.claims.push(sourced(claim, "000_301083b0e46b265c.txt", "8x, or 6 to 10x by the second table"));
     }
+    check.claims[8].emulated = Some("a loop that stands in for one, in this process".into());
     let fill = predicate("fill-rate.of-random", "It is full nine times in ten", "random", "fill_rate >= 0.975");
     let refuted = counted(with_rate(with_ratio(fill, 0.912, 0.91, 0.914), 0.9, 0.001, 0.1), Verdict::Refuted, 3, 70);
     check.claims.push(sourced(refuted, "ours", "90 %"));

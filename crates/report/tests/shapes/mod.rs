@@ -46,6 +46,7 @@ impl Shape {
             id: "example".into(),
             title: "functions that take their time".into(),
             readme: README.into(),
+            emulates: None,
             variants: variants.iter().map(about).collect(),
             factors: Vec::new(),
             metrics: vec![metric],

@@ -63,6 +63,7 @@ fn spec(id: &str, variants: &[&str], factors: Vec<Factor>, metrics: Vec<Metric>)
         id: id.into(),
         title: String::new(),
         readme: String::new(),
+        emulates: None,
         variants: variants.iter().map(variant).collect(),
         factors,
         metrics,

@@ -28,6 +28,7 @@ fn spec() -> Spec {
         id: "sum".into(),
         title: "Summation".into(),
         readme: "# Summation\n\nWhich is \"fast\"?\n".into(),
+        emulates: None,
         variants: vec![Variant { name: "naive".into(), about: "a plain loop".into() }],
         factors: vec![Factor {
             name: "elements".into(),
