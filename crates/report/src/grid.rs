@@ -389,7 +389,8 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
 }
 
 /// A table for each experiment: its heading, which says what all of its arms share, and a row for each
-/// arm, with the first metric's interval and tail, and the median of the others.
+/// arm, with the first metric's interval and tail, and the median of the others. Of a hundred trials or fewer the tail is
+/// the greatest of them, or next to it, and left out.
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     let points = outcome.points.iter().filter(|point| point.n > 0);
     let tables = gathered(points.map(|point| (point.experiment.as_str(), point)));
@@ -408,7 +409,7 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             metrics.push(&point.metric);
         }
     }
-    let numbers = ["Trials", metrics[0], "95 % interval", "p99"].into_iter().chain(metrics[1..].iter().copied());
+    let numbers = ["Trials", metrics[0], "95 % interval", "p99 of trials"].into_iter().chain(metrics[1..].iter().copied());
     let variant = if metrics[0] == "wall" { "Command" } else { "Variant" };
     let mut columns = vec![(variant, ColumnKind::Prose), ("At", ColumnKind::Prose)];
     columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
@@ -430,7 +431,7 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             first.map_or_else(String::new, |point| point.n.to_string()).into(),
             value.into(),
             range.into(),
-            first.map_or_else(String::new, |point| plain(point, point.p99)).into(),
+            first.filter(|point| point.n > 100).map_or_else(String::new, |point| plain(point, point.p99)).into(),
         ];
         let others = metrics[1..].iter().map(|metric| of_arm(metric));
         row.extend(others.map(|point| point.map_or_else(String::new, |point| plain(point, point.median)).into()));

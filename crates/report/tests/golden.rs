@@ -119,6 +119,18 @@ fn ids_are_whole_at_every_width() {
     }
 }
 
+/// The 99th percentile of a hundred is next to the greatest; and metrics have such names too.
+#[test]
+fn tails_are_those_of_enough_trials_and_say_so() {
+    let table = |n| {
+        let mut check = common::check();
+        check.points.iter_mut().for_each(|point| point.n = n);
+        terminal::points_table(&check, &Style { color: false, width: 120 })
+    };
+    assert!(!table(100).contains("p99") && !table(100).contains("198.1 µs"));
+    assert!(table(101).contains("  p99 of trials\n") && table(101).contains("198.1 µs\n"));
+}
+
 /// Eighty-eight rows of nine lines are no answer.
 #[test]
 fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
