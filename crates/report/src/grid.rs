@@ -409,7 +409,8 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             metrics.push(&point.metric);
         }
     }
-    let numbers = ["Trials", metrics[0], "95 % interval", "p99 of trials"].into_iter().chain(metrics[1..].iter().copied());
+    let numbers =
+        ["Trials", metrics[0], "95 % interval", "p99 of trials"].into_iter().chain(metrics[1..].iter().copied());
     let variant = if metrics[0] == "wall" { "Command" } else { "Variant" };
     let mut columns = vec![(variant, ColumnKind::Prose), ("At", ColumnKind::Prose)];
     columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));

@@ -13,7 +13,7 @@ use crate::clause::{ClaimFigure, Clause, NOT_ALIKE, claimed, compared_names, lan
 use crate::figure::{Figure, brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
-use crate::sentence::{marked, overshoot};
+use crate::sentence::marked;
 use crate::standing::distance;
 use crate::text::{capitalised, grouped, quoted};
 
@@ -161,9 +161,8 @@ fn statistics(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<String> {
     let mut parts = vec![counts(claim)];
     parts.extend(estimate(claim));
     parts.extend(path.and_then(|path| evidence(claim, path)));
-    let each_end = if claim.asked.judging == Judging::Rate { ", and as much at each end of an interval" } else { "" };
-    parts.push(format!("error {}{each_end}", brief_odds(claim.error)));
-    parts.push(validity(claim).into());
+    parts.push(format!("error {}", brief_odds(claim.error)));
+    parts.extend(validity(claim).map(str::to_string));
     parts
 }
 
@@ -219,19 +218,19 @@ fn evidence(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
     })
 }
 
-fn validity(claim: &ClaimResult) -> &'static str {
-    match (claim.asked.judging, claim.asked.margin) {
-        (Judging::Order, None) if claim.interferes => "as if a coin decided each trial, which these do not look like",
-        (Judging::Order, None) if claim.basis == Some(Basis::Magnitudes) => {
-            "exact by randomisation that the two differ, and which way"
-        }
-        (Judging::Order, None) => "exact by randomisation",
-        (Judging::Order, Some(_)) => "read from the interval, if trials are alike",
-        _ => "valid for the average rate of these trials, independent or not",
-    }
+/// What makes the verdict valid; of a rate the page says that once.
+fn validity(claim: &ClaimResult) -> Option<&'static str> {
+    let is_order = claim.asked.judging == Judging::Order;
+    is_order.then_some(match claim.asked.margin {
+        Some(_) => "read from the interval, if trials are alike",
+        None if claim.interferes => "as if a coin decided each trial, which these do not look like",
+        None if claim.basis == Some(Basis::Magnitudes) => "exact by randomisation that the two differ, and which way",
+        None => "exact by randomisation",
+    })
 }
 
-/// What the verdict says, and what it does not.
+/// What the verdict says, and what it does not: what is to be said of most claims of a `check` in one sentence, since the
+/// page says the rest of it once.
 fn reach(claim: &ClaimResult, state: State) -> String {
     let text = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => {
@@ -265,13 +264,10 @@ fn reach(claim: &ClaimResult, state: State) -> String {
              is your inference."
         }
         (_, Judging::Rate) => {
-            "The verdict is about the average rate over the trials measured, and for that it is valid whether or not \
-             they were alike or independent. It does not speak of other times or machines: carrying the rate, an \
-             interval or a quantile beyond these trials takes trials that are alike."
+            "It is about the average rate over these trials, and does not speak of other times or machines."
         }
     };
-    let notes = overshoot(std::slice::from_ref(claim)).map(str::to_string).into_iter().chain(marked::emulated(claim));
-    notes.fold(text.to_string(), |text, note| format!("{text} {note}"))
+    marked::emulated(claim).map_or_else(|| text.to_string(), |emulated| format!("{text} {emulated}"))
 }
 
 fn undecided(state: State) -> String {

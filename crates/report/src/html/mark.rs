@@ -156,14 +156,14 @@ pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     let a_square =
         if each == 1 { "Each square is a trial".to_string() } else { format!("Each square is {each} trials") };
     let is_order = claim.asked.judging == Judging::Order;
-    let [yes, no] = if is_order { ["won", "lost"] } else { ["where it was as claimed", "where it was not"] };
+    let [yes, no] = if is_order { ["won", "lost"] } else { ["as claimed", "not"] };
     let mut parts = vec![said("holds", claim.successes, yes), said("refuted", missed, no)];
     let neither = [(claim.ties, if claim.ties == 1 { "tie" } else { "ties" }), (claim.unknown, "left open")];
     let neither = neither.into_iter().filter(|(count, _)| *count > 0);
     parts.extend(neither.map(|(count, words)| said("undecided", count, words)));
     let least = match is_order {
         true => String::new(),
-        false => format!(" It has to be at least {}.", Html::sentence(&exact_percent(claim.rate_claimed))),
+        false => format!(" At least {} have to be.", Html::sentence(&exact_percent(claim.rate_claimed))),
     };
     Some((Html(svg), Html(format!("{a_square}: {}.{least}", parts.join(", ")))))
 }

@@ -16,7 +16,7 @@ use super::picture::{figures, in_addresses, prefix};
 use super::policy::policy;
 use super::table::{Aligned, aligned};
 use crate::plot::svg;
-use crate::sentence::left_out;
+use crate::sentence::{left_out, overshoot};
 use crate::text::{command_line, ended};
 use crate::{finding, grid, pictures};
 
@@ -33,6 +33,8 @@ struct Page {
     /// Where there are several runs: their claims side by side.
     aligned: Option<Aligned>,
     runs: Vec<RunView>,
+    /// What a ratio does whose trials ended with its verdict, where there is one.
+    overshoot: Option<&'static str>,
     /// What is drawn when it is opened.
     packed: String,
 }
@@ -123,6 +125,7 @@ pub fn page(runs: &[RecordedRun]) -> String {
         script: SCRIPT,
         aligned: (runs.len() > 1).then(|| aligned(runs)),
         runs: views,
+        overshoot: runs.iter().find_map(|run| overshoot(&run.outcome.claims)),
         packed: pack.packed(),
     };
     page.render().expect("texts go into a String")
