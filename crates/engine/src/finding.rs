@@ -54,6 +54,9 @@ pub enum Reason {
         /// Whether somebody ended the run before its time was up.
         #[serde(default)]
         is_interrupted: bool,
+        /// Whether other claims had some of the run's time, of which `least` is this one's alone.
+        #[serde(default)]
+        is_shared: bool,
     },
     /// Later trials contradict an answer, which is withdrawn.
     Withdrawn {

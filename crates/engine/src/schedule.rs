@@ -129,7 +129,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
     /// Opens a lane and learns what a trial of it costs.
     fn pilot(&mut self, lane: usize, pilots: u64) -> Result<(), Interrupted> {
-        if !self.judge.wants_more(lane) {
+        if !self.judge.wants_more(lane) || self.stop.is_asked() {
             return Ok(());
         }
         if self.time_left_ns() == 0 {

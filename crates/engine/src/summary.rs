@@ -41,11 +41,12 @@ pub(crate) fn outcome(
     threats.extend(cpu_times.and_then(threats_of_steal));
     threats.extend(threats_of_commands(facts.commands, observations));
     let points: Vec<PointSummary> = with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect();
+    let several = claims.len() > 1;
     for claim in &mut claims {
         claim.median = median(claim, &points);
         for reason in &mut claim.reasons {
-            if let Reason::TooEarly { is_interrupted, .. } = reason {
-                *is_interrupted = interrupted;
+            if let Reason::TooEarly { is_interrupted, is_shared, .. } = reason {
+                (*is_interrupted, *is_shared) = (interrupted, several);
             }
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             let needed = outlook::span(needed_ns / 1e9);
             format!("its shortest possible verdict takes {trials}{needed}; give more with --max-time")
         }
-        Reason::TooEarly { least, most_trials, is_interrupted } => {
+        Reason::TooEarly { least, most_trials, is_interrupted, is_shared } => {
             let way_out = match most_trials {
                 Some(most) => format!(", and no more than {most} were allowed"),
                 // More time is no way out for who did not want to wait; how it goes on is said beside it.
@@ -52,7 +52,11 @@ pub(crate) fn reason(reason: &Reason) -> String {
                 None => match least.takes_ns.filter(|takes_ns| *takes_ns >= SLOW_NS) {
                     None => "; give more with --max-time".into(),
                     Some(_) if least.verdict.is_none() => format!(": {}", outlook::ways_out(least)),
-                    // Of many claims each has some of the time: what all need together is not known.
+                    // Each has some of the time: what all need together is not known.
+                    Some(takes_ns) if *is_shared => format!(
+                        " for this claim alone; others share the time, so give more than `--max-time {}`",
+                        outlook::allowance(takes_ns / 1e9)
+                    ),
                     Some(takes_ns) => format!("; give `--max-time {}` or more", outlook::allowance(takes_ns / 1e9)),
                 },
             };

@@ -392,9 +392,20 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
 /// arm, with the first metric's interval and tail, and the median of the others. Of a hundred trials or fewer the tail is
 /// the greatest of them, or next to it, and left out.
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
-    let points = outcome.points.iter().filter(|point| point.n > 0);
-    let tables = gathered(points.map(|point| (point.experiment.as_str(), point)));
+    let tables = gathered(in_tables(outcome).map(|point| (point.experiment.as_str(), point)));
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
+}
+
+/// What has a place in a table: what was measured, and arms that were to be and have no trials, since somebody ended the
+/// run before their turn came. What was left out for a reason has that said beside the table.
+pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary> {
+    fn key(point: &PointSummary) -> (&str, &str, &Point) {
+        (&point.experiment, &point.variant, &point.at)
+    }
+    let measured = outcome.points.iter().filter(|point| point.n > 0).map(key);
+    let left_out = outcome.left_out.iter().map(|left_out| (&*left_out.experiment, &*left_out.variant, &left_out.at));
+    let said: BTreeSet<_> = measured.chain(left_out).collect();
+    outcome.points.iter().filter(move |point| point.n > 0 || !said.contains(&key(point)))
 }
 
 pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (String, Grid) {
@@ -404,7 +415,8 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
         false => format!("{experiment}, {shared}"),
     };
     let mut metrics: Vec<&str> = Vec::new();
-    for point in points.iter().filter(|point| point.experiment == experiment) {
+    let (measured, others): (Vec<&PointSummary>, Vec<_>) = points.iter().partition(|point| point.n > 0);
+    for point in measured.into_iter().chain(others).filter(|point| point.experiment == experiment) {
         if !metrics.contains(&point.metric.as_str()) {
             metrics.push(&point.metric);
         }
@@ -424,8 +436,11 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
         };
         let own = own_levels(at, &shared);
         let first = of_arm(metrics[0]);
-        let figure = first.map(|point| median_figure(point));
-        let (value, range) = figure.map_or_else(Default::default, |figure| (figure.value, figure.range));
+        let (value, range) = match first {
+            Some(point) if point.n == 0 => ("no trials".into(), String::new()),
+            Some(point) => (median_figure(point).value, median_figure(point).range),
+            None => Default::default(),
+        };
         let mut row = vec![
             Cell::Code(variant.to_string()),
             own.to_string().into(),
@@ -434,7 +449,7 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             range.into(),
             first.filter(|point| point.n > 100).map_or_else(String::new, |point| plain(point, point.p99)).into(),
         ];
-        let others = metrics[1..].iter().map(|metric| of_arm(metric));
+        let others = metrics[1..].iter().map(|metric| of_arm(metric).filter(|point| point.n > 0));
         row.extend(others.map(|point| point.map_or_else(String::new, |point| plain(point, point.median)).into()));
         grid.rows.push(row);
     }

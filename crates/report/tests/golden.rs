@@ -2,7 +2,8 @@
 
 mod common;
 
-use ascertain_engine::outcome::Verdict;
+use ascertain_engine::finding::Reason;
+use ascertain_engine::outcome::{Absence, LeftOut, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
@@ -129,6 +130,31 @@ fn tails_are_those_of_enough_trials_and_say_so() {
     };
     assert!(!table(100).contains("p99") && !table(100).contains("198.1 µs"));
     assert!(table(101).contains("  p99 of trials\n") && table(101).contains("198.1 µs\n"));
+}
+
+/// Whoever presses Ctrl-C sees what was not measured, unless a sentence says why it was not.
+#[test]
+fn arms_without_trials_have_their_row() {
+    let mut check = common::check();
+    let naive = &mut check.points[0];
+    (naive.n, naive.median, naive.median_low, naive.median_high) = (0, None, None, None);
+    let style = Style { color: false, width: 120 };
+    let row = |check: &_| {
+        let table = terminal::points_table(check, &style);
+        table
+            .lines()
+            .find(|line| line.starts_with("naive "))
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(row(&check).as_deref(), Some("naive accumulators=1 0 no trials"));
+    check.left_out = vec![LeftOut {
+        experiment: "sum".into(),
+        variant: "naive".into(),
+        at: check.points[0].at.clone(),
+        absence: Absence::Deferred,
+        reason: Reason::TimeUp { was_tried: false },
+    }];
+    assert_eq!(row(&check), None);
 }
 
 /// Eighty-eight rows of nine lines are no answer.

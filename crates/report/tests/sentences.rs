@@ -277,7 +277,10 @@ fn a_comparison_at_one_of_several_inputs_says_which() {
 #[test]
 fn what_is_too_early_to_tell_says_so_first() {
     let early = |claim: ClaimResult, least: Least, most_trials| {
-        says(&ClaimResult { reasons: vec![Reason::TooEarly { least, most_trials, is_interrupted: false }], ..claim })
+        says(&ClaimResult {
+            reasons: vec![Reason::TooEarly { least, most_trials, is_interrupted: false, is_shared: false }],
+            ..claim
+        })
     };
     let mut pairs = decided(with_ratio(order("B", "A"), 1.1, 0.0, 0.0), Decision::Undecided, 3, 3, 0);
     (pairs.ratio_low, pairs.ratio_high) = (None, None);
@@ -295,7 +298,7 @@ fn what_is_too_early_to_tell_says_so_first() {
                  no more than 3 were allowed. So far `B` won";
     assert!(limited.starts_with(start), "{limited}");
     // Who has pressed Ctrl-C did not want to give it more time.
-    let interrupted = Reason::TooEarly { least, most_trials: None, is_interrupted: true };
+    let interrupted = Reason::TooEarly { least, most_trials: None, is_interrupted: true, is_shared: false };
     let interrupted = says(&ClaimResult { reasons: vec![interrupted], ..pairs.clone() });
     assert!(interrupted.contains("needed, about 84 s, and it was interrupted. So far"), "{interrupted}");
     let gate = early(pairs.clone(), Least { takes_ns: Some(7.9e9), ..least }, None);
@@ -308,6 +311,11 @@ fn what_is_too_early_to_tell_says_so_first() {
     let rate =
         counted(with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 1.0, 0.14, 1.0), Verdict::Undecided, 5, 5);
     let least = Least { verdict: Some(Verdict::Holds), trials: 731, takes_ns: Some(731e9), at_error: None };
+    let is_shared = Reason::TooEarly { least, most_trials: None, is_interrupted: false, is_shared: true };
+    let shared = says(&ClaimResult { reasons: vec![is_shared], ..rate.clone() });
+    let alone = "to say that it holds, about 12 min for this claim alone; others share the time, so give more than \
+                 `--max-time 20min`. So far";
+    assert!(shared.contains(alone), "{shared}");
     let rate = early(rate, least, None);
     let start = "Undecided: too early to tell: at least 731 trials are needed to say that it holds, about 12 min; give \
                  `--max-time 20min` or more. So far `wall <= 50 ms` was true of `curl` in all 5 trials, 100 % (";

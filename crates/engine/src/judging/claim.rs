@@ -356,6 +356,7 @@ impl ClaimJudge {
             least,
             most_trials,
             is_interrupted: false,
+            is_shared: false,
         })
     }
 

@@ -114,8 +114,7 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
         let interval = level.map_or_else(|| "Interval".into(), |level| format!("{level} interval"));
         return TableView::of(&spec.title, &grid::compared(outcome, &TableLayout::default(), &interval));
     }
-    let points: Vec<&PointSummary> =
-        outcome.points.iter().filter(|point| point.n > 0 && point.experiment == spec.id).collect();
+    let points: Vec<&PointSummary> = grid::in_tables(outcome).filter(|point| point.experiment == spec.id).collect();
     if points.is_empty() {
         return None;
     }
