@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::slice;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use ascertain::experiments::Experiments;
 pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
@@ -182,7 +182,11 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     for at in &args.at {
         let Some((name, levels)) = at.split_once('=') else { bail!("--at {at}: write FACTOR=LEVEL,LEVEL") };
         let Some(factor) = spec.factors.iter().find(|factor| factor.name == name) else { continue };
-        let levels = levels.split(',').map(|text| level(factor, text)).collect::<anyhow::Result<Vec<_>>>()?;
+        // In what is a list itself a comma is a part of it.
+        let levels: Vec<&str> =
+            if factor.accepts == Accepts::List { vec![levels] } else { levels.split(',').collect() };
+        let levels = levels.into_iter().map(|text| settled(experiment, factor, text, args.common.display.quiet));
+        let levels = levels.collect::<anyhow::Result<Vec<_>>>()?;
         match asked.iter_mut().find(|(earlier, _)| earlier.name == name) {
             Some((_, earlier)) => earlier.extend(levels),
             None => asked.push((factor, levels)),
@@ -193,6 +197,17 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     }
     arms.retain(|arm| args.variants.is_empty() || args.variants.contains(&arm.variant));
     Ok(Table { experiment: spec.id.clone(), arms })
+}
+
+/// The level that an experiment makes of what was asked for, which is said where it is another.
+fn settled(experiment: &dyn Experiment, factor: &Factor, text: &str, is_quiet: bool) -> anyhow::Result<Level> {
+    let asked = level(factor, text)?;
+    let settled = experiment.settled(&factor.name, asked.clone());
+    let settled = settled.map_err(|why| anyhow!("--at {}={text}: {why}", factor.name))?;
+    if settled != asked && !is_quiet {
+        output::note(&format!("--at {}={text} is {settled}", factor.name));
+    }
+    Ok(settled)
 }
 
 fn widen(arms: &[Arm], factor: &str, levels: &[Level], experiment: &dyn Experiment) -> Vec<Arm> {

@@ -9,6 +9,7 @@ use ascertain_engine::unit::{Unit, significant};
 use unicode_width::UnicodeWidthStr;
 
 use crate::alphabet::Alphabet;
+use crate::finding;
 use crate::grid;
 use crate::outlook::span;
 use crate::text::{cut, cut_middle, escape_controls};
@@ -199,7 +200,11 @@ fn waiting(progress: &Progress, doing: Option<(Doing, u64)>, alphabet: Alphabet)
     let (name, since) = match doing {
         Doing::Opening => ("making ready".into(), format!(", {said}")),
         Doing::Measuring { .. } if since_ns < PATIENCE_NS && !is_slow(progress) => return None,
-        Doing::Measuring { arm, .. } => (alphabet.of(arm), format!(", running {said}")),
+        Doing::Measuring { arm, .. } => {
+            let remark =
+                progress.now.remarked().map_or_else(String::new, |remark| format!(": {}", finding::remark(&remark)));
+            (alphabet.of(arm), format!(", running {said}{}", alphabet.of(&remark)))
+        }
     };
     Some(Waiting { name, since: if since_ns < PATIENCE_NS { String::new() } else { since } })
 }
