@@ -322,7 +322,7 @@ pub enum Remark {
         agree: usize,
         /// Of how many.
         all: usize,
-        /// After how long the last of those did.
+        /// After how long the last of those did; 0 where all did from the beginning.
         after_ns: u64,
         /// The others.
         others: Vec<Dissent>,

@@ -146,9 +146,13 @@ fn estimated(of: Estimated) -> &'static str {
 pub(crate) fn remark(remark: &Remark) -> String {
     let time = |ns: u64| outlook::span(ns as f64 / 1e9);
     match remark {
-        Remark::Agreement { agree: 1, all: 1, after_ns, .. } => format!("the server says so after {}", time(*after_ns)),
         Remark::Agreement { agree, all, after_ns, .. } if agree == all => {
-            format!("all {all} servers say so, the last of them after {}", time(*after_ns))
+            let of_all = if *all == 1 { "the server says".into() } else { format!("all {all} servers say") };
+            match (*after_ns, *all) {
+                (0, _) => format!("{of_all} so, and did from the beginning"),
+                (_, 1) => format!("{of_all} so after {}", time(*after_ns)),
+                (_, _) => format!("{of_all} so, the last of them after {}", time(*after_ns)),
+            }
         }
         Remark::Agreement { agree, all, others, .. } => {
             let other = |Dissent { server, says, for_ns }: &Dissent| match says {

@@ -289,7 +289,8 @@ impl Target {
         let (all_ns, status) = push(ALL, "", of_all.all);
         if let (ChangedBy::Others(_), Status::Ok) = (&self.place.changed_by, status) {
             let (all, others) = (self.rhythm.servers, Vec::new());
-            self.now.remark(Remark::Agreement { agree: all, all, after_ns: all_ns as u64, others });
+            let after_ns = if of_all.all.low_ns == 0 { 0 } else { all_ns as u64 };
+            self.now.remark(Remark::Agreement { agree: all, all, after_ns, others });
         }
         push(HALF, "", of_all.half);
         push(FIRST, "", of_all.first);

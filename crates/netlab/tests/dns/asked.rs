@@ -102,11 +102,15 @@ fn what_a_server_says_instead_is_known() {
     assert_eq!(standing(&probing), (false, None));
     type Change = fn(&mut Message);
     let old: Change = |answer| answer.answers[0].data = text("old");
+    let not_there: Change = |answer| {
+        answer.answers.clear();
+        answer.metadata.response_code = ResponseCode::NXDomain;
+    };
     for (at_ns, change, is_new, says) in [
         (10, old, false, ("\"old\"", 10)),
         (20, old, false, ("\"old\"", 10)),
         (30, |answer| answer.answers.clear(), false, ("no such record", 30)),
-        (40, |answer| answer.metadata.response_code = ResponseCode::NXDomain, false, ("NXDOMAIN", 40)),
+        (40, not_there, false, ("NXDOMAIN", 40)),
         (50, |_| (), true, ("NXDOMAIN", 40)),
         (60, old, false, ("\"old\"", 60)),
     ] as [(u64, Change, bool, (&str, u64)); 6]
