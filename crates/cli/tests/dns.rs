@@ -63,8 +63,8 @@ fn serve(socket: &UdpSocket, questions: u64, is_over: &AtomicBool) {
     }
 }
 
-/// Two servers, one of which has the record when it has been asked a thousand times: before the record is waited for, it
-/// is seen for a second who answers.
+/// Two servers, one of which has the record when it has been asked a thousand times: before the record is waited for,
+/// it is seen for a second who answers.
 fn waited_for_two(state: &Path, format: &str) -> (Ran, [SocketAddr; 2]) {
     let servers = [1, 1_000].map(|questions| (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), questions));
     let addresses = servers.each_ref().map(|(socket, _)| socket.local_addr().unwrap());

@@ -112,8 +112,8 @@ impl Now {
         Some((doing, gone(&self.0.since_ns)))
     }
 
-    /// Says something of the arm that is measured, instead of what was said of it before: the run's outcome has the last
-    /// one. It takes a lock: that is nothing for what is timed.
+    /// Says something of the arm that is measured, instead of what was said of it before: the run's outcome has the
+    /// last one. It takes a lock: that is nothing for what is timed.
     pub fn remark(&self, remark: Remark) {
         let place = self.0.doing.load(Relaxed);
         if place < OPENING {

@@ -28,8 +28,8 @@ pub(super) const MOST_BYTES: usize = 4096;
 const MOST_BY_TCP: usize = 64;
 
 /// Asks in a rhythm until it is told to end, and waits for the answers to what was asked by then; by sockets that are
-/// bound and not connected, one a flow. An answer that is not whole is asked for by a connection. What the kernel refuses to send is lost. A question that is late is sent late:
-/// its time is when it was sent.
+/// bound and not connected, one a flow. An answer that is not whole is asked for by a connection. What the kernel
+/// refuses to send is lost. A question that is late is sent late: its time is when it was sent.
 ///
 /// # Errors
 /// As the kernel says, where nothing can be received.

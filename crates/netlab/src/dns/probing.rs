@@ -168,8 +168,8 @@ impl Probing {
         self.ask_by(now_ns, server, flow, false)
     }
 
-    /// Asks again what was not answered as a whole, if there is such a thing: by which flow, and by a connection to whom
-    /// what. Such an answer is not asked for a third time.
+    /// Asks again what was not answered as a whole, if there is such a thing: by which flow, and by a connection to
+    /// whom what. Such an answer is not asked for a third time.
     pub fn ask_by_tcp(&mut self, now_ns: u64) -> Option<(usize, SocketAddr, Vec<u8>)> {
         let (server, flow) = self.again.pop()?;
         let (to, question) = self.ask_by(now_ns, server, flow, true);
