@@ -200,6 +200,16 @@ pub mod tests {
         Name::from_ascii(text).unwrap()
     }
 
+    /// For who is asked by datagrams and by connections.
+    pub fn of_one_port() -> (UdpSocket, TcpListener) {
+        loop {
+            let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()) {
+                return (udp, tcp);
+            }
+        }
+    }
+
     #[test]
     fn aliases_are_followed_to_the_zone_and_its_servers() {
         use RecordType::{A, CNAME, NS};
@@ -225,12 +235,7 @@ pub mod tests {
             (("example.".to_string(), RecordType::NS), vec!["ns.example.".to_string()]),
             (("ns.example.".to_string(), RecordType::A), vec!["192.0.2.1".to_string()]),
         ]);
-        let (udp, tcp) = loop {
-            let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-            if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()) {
-                break (udp, tcp);
-            }
-        };
+        let (udp, tcp) = of_one_port();
         let resolver = udp.local_addr().unwrap();
         thread::spawn(move || {
             let mut bytes = [0; 512];

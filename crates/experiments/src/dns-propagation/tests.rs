@@ -9,7 +9,7 @@ use ascertain_engine::experiment::{Experiment, Level};
 use ascertain_netlab::dns::{Change, Name, Plan, ResponseCode, Served, exchange, update};
 use ascertain_sys::testing::or_left_out;
 
-use super::super::authorities::tests::resolver;
+use super::super::authorities::tests::{of_one_port, resolver};
 use super::super::places::is_available;
 use super::super::providers::clean;
 use super::super::{APART, DnsPropagation, EXEC, RFC2136, TOGETHER, WATCH};
@@ -245,12 +245,7 @@ fn servers_that_are_none_are_refused() {
 /// A zone whose answers have no room in datagrams: those say so, and its primary has all by connections.
 #[test]
 fn what_has_no_room_in_a_datagram_is_asked_for_by_tcp() {
-    let (tcp, udp) = loop {
-        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        if let Ok(udp) = UdpSocket::bind(tcp.local_addr().unwrap()) {
-            break (tcp, udp);
-        }
-    };
+    let (udp, tcp) = of_one_port();
     let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let zone = Served::start(Plan::new(vec![vec![Duration::ZERO]]), tcp, vec![other]).unwrap();
     let (name, address) = ("_acme-challenge.example.", zone.primary().to_string());

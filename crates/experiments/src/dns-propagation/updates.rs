@@ -268,7 +268,9 @@ impl Target {
                 }
                 Some(Says::Failed(code)) => format!("answers {}", code.to_str()),
             };
-            return Err(failed(format!("{name} ({address}) {why}")));
+            // One that was told by its address has no other name.
+            let at = Some(address.to_string()).filter(|at| at != name).map_or(String::new(), |at| format!(" ({at})"));
+            return Err(failed(format!("{name}{at} {why}")));
         }
         Ok(())
     }
