@@ -7,7 +7,7 @@ use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::Run;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::pictures::for_terminal;
-use ascertain_report::plot::text;
+use ascertain_report::plot::{Plot, text};
 pub use ascertain_report::progress::note;
 use ascertain_report::terminal::{self, Style};
 
@@ -69,9 +69,12 @@ pub fn formatted<T>(
 /// The plots of a run that has just ended, in characters, where they are wanted.
 pub fn plots(run: &Run, wanted: bool, style: &Style) -> String {
     let plots = if wanted { for_terminal(&run.outcome, &run.observations) } else { Vec::new() };
-    let drawn: Vec<String> =
-        plots.iter().map(|plot| text::render(plot, style.width, PLOT_LINES, style.color)).collect();
-    parts(&drawn)
+    parts(&plots.iter().map(|drawn| plot(drawn, style)).collect::<Vec<_>>())
+}
+
+/// A plot in characters.
+pub fn plot(plot: &Plot, style: &Style) -> String {
+    text::render(plot, style.width, PLOT_LINES, style.color)
 }
 
 /// Says that what was asked for by `--plot` has no place in such output.

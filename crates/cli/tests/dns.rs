@@ -43,7 +43,7 @@ fn add(primary: SocketAddr, text: &str) {
 
 fn waited(state: &Path, servers: &[SocketAddr], more: &[&str]) -> Ran {
     let addresses: Vec<String> = servers.iter().map(ToString::to_string).collect();
-    let levels = [format!("record={NAME}"), "expect=token".into(), format!("addresses={}", addresses.join("+"))];
+    let levels = [format!("record={NAME}"), "expect=token".into(), format!("addresses={}", addresses.join(","))];
     let levels = levels.iter().flat_map(|level| ["--at", level]);
     let arguments = ["run", "dns-propagation", "--at", "interval_ms=100"];
     ascertain(state, &arguments.into_iter().chain(levels).chain(more.iter().copied()).collect::<Vec<_>>())
@@ -63,11 +63,9 @@ fn serve(socket: &UdpSocket, questions: u64, is_over: &AtomicBool) {
     }
 }
 
-/// Nobody says that it is to be seen once, or which variant that is.
-#[test]
-fn a_record_is_waited_for_once() {
-    let state = tempfile::tempdir().unwrap();
-    // Before the record is waited for, it is seen for a second who answers.
+/// Two servers, one of which has the record when it has been asked a thousand times: before the record is waited for,
+/// it is seen for a second who answers.
+fn waited_for_two(state: &Path, format: &str) -> (Ran, [SocketAddr; 2]) {
     let servers = [1, 1_000].map(|questions| (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), questions));
     let addresses = servers.each_ref().map(|(socket, _)| socket.local_addr().unwrap());
     let is_over = AtomicBool::new(false);
@@ -75,18 +73,41 @@ fn a_record_is_waited_for_once() {
         for (socket, questions) in &servers {
             scope.spawn(|| serve(socket, *questions, &is_over));
         }
-        let ran = waited(state.path(), &addresses, &["--format", "json", "--at", "ports=64"]);
+        let ran = waited(state, &addresses, &["--format", format, "--at", "ports=64"]);
         is_over.store(true, Ordering::Relaxed);
         ran
     });
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    (ran, addresses)
+}
+
+/// Nobody says that it is to be seen once, or which variant that is.
+#[test]
+fn a_record_is_waited_for_once() {
+    let state = tempfile::tempdir().unwrap();
+    let (ran, addresses) = waited_for_two(state.path(), "json");
     let points = ran.json()["points"].as_array().unwrap().clone();
     let all = points.iter().find(|point| point["metric"] == "all" && point["variant"] == "watch").unwrap();
     assert_eq!(all["n"], 1, "{all}");
+    let remark = ran.json()["remarks"][0].clone();
+    assert!(
+        remark["remark"].as_str().unwrap().starts_with("all 2 servers say so, the last of them after "),
+        "{remark}"
+    );
+    assert_eq!((&remark["variant"], &remark["remark_code"]["agree"]), (&"watch".into(), &2.into()));
     // The curve is there to be seen.
     let curve = ascertain(state.path(), &["report", "--svg", "dns-propagation-share-curve"]);
     assert_eq!(curve.code, Some(0), "{}", curve.stderr);
     assert!(addresses.iter().all(|server| curve.stdout.contains(&server.to_string())), "{}", curve.stdout);
+}
+
+#[test]
+fn a_terminal_shows_the_curve_and_a_sentence() {
+    let state = tempfile::tempdir().unwrap();
+    let (ran, addresses) = waited_for_two(state.path(), "table");
+    assert!(ran.stdout.contains("`watch`: all 2 servers say so, the last of them after "), "{}", ran.stdout);
+    let (_, curve) = ran.stdout.split_once("Share over time").unwrap_or_else(|| panic!("{}", ran.stdout));
+    assert!(addresses.iter().all(|server| curve.contains(&server.to_string())), "{curve}");
 }
 
 #[test]
@@ -97,7 +118,35 @@ fn what_does_not_come_in_time_is_said() {
     assert_eq!(ran.code, Some(5), "{}", ran.stdout);
     let servers = zone.servers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let says = format!("Failed (after 1s {servers} are still not as expected): `watch`.");
-    assert!(ran.stdout.contains(&says), "{} {}", ran.stdout, ran.stderr);
+    let stdout = ran.stdout.replace('\n', " ");
+    assert!(stdout.contains(&says), "{stdout} {}", ran.stderr);
+    let [one, other] = zone.servers() else { panic!("two") };
+    assert!(stdout.contains(&format!("`watch`: 0 of 2 servers say so; {one} answers NXDOMAIN, for 1")), "{stdout}");
+    assert!(stdout.contains(&format!("; {other} answers NXDOMAIN, for ")), "{stdout}");
+}
+
+/// Wrong usage, before anything is asked or kept.
+#[test]
+fn what_can_not_be_asked_is_wrong_usage() {
+    let state = tempfile::tempdir().unwrap();
+    let key = |run: &mut Command| _ = run.env("TSIG_KEY", "mine:no base64").env("XDG_STATE_HOME", state.path());
+    for (arguments, says) in [
+        ("dns-propagation --at type=X", "--at type=X: `X` is no type of records"),
+        ("dns-propagation --at record=a..b", "--at record=a..b: `a..b` is no name"),
+        ("dns-propagation --at addresses=192.0.2.1,:53", "--at addresses=192.0.2.1,:53: `:53` is no name server"),
+        ("dns-propagation --at exec=/nowhere/at/all", "--at exec=/nowhere/at/all: there is no such file"),
+        ("dns-propagation --at project=a?b", "--at project=a?b: `a?b` can't be a project"),
+        ("dns-propagation --at server=192.0.2.1", "$TSIG_KEY: the key can't be used: its secret is not in base64"),
+        ("dns-load --at server=a?b", "--at server=a?b: `a?b` is no name server"),
+        ("dns-load --at queries=/nowhere/at/all", "/nowhere/at/all: No such file"),
+    ] {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_ascertain"));
+        key(run.arg("run").args(arguments.split(' ')));
+        let ran = ran(run.output().unwrap());
+        assert_eq!(ran.code, Some(2), "{arguments}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(says) && ran.stdout.is_empty(), "{arguments}: {}", ran.stderr);
+    }
+    assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
 }
 
 /// The hook that the experiment's README shows, as it is there. What it calls is found elsewhere: `nsupdate` is the
@@ -113,7 +162,7 @@ fn the_readmes_hook_waits_for_what_it_adds() {
     let ascertain = format!(
         "#!/bin/sh\nexec {} \"$@\" --at interval_ms=100 --at addresses={}\n",
         env!("CARGO_BIN_EXE_ascertain"),
-        addresses.join("+")
+        addresses.join(",")
     );
     let at = |name: &str| state.path().join(name);
     let nsupdate = format!("#!/bin/sh\ncat > {0}.new\nmv {0}.new {0}\n", at("told").display());
@@ -163,4 +212,6 @@ fn servers_that_are_installed_are_asked() {
     let addresses: Vec<SocketAddr> = running.iter().map(|server| server.address()).collect();
     let ran = waited(state.path(), &addresses, &["--at", "ports=2"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let says = if running.len() == 1 { "the server says so" } else { "servers say so, and did from the beginning" };
+    assert!(ran.stdout.contains(says), "{}", ran.stdout);
 }

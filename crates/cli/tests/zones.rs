@@ -77,7 +77,7 @@ impl Stand {
     fn run(&self) -> Command {
         let addresses: Vec<String> = self.zone.servers().iter().map(ToString::to_string).collect();
         let (addresses, endpoint) =
-            (format!("addresses={}", addresses.join("+")), format!("endpoint={}", self.running.url()));
+            (format!("addresses={}", addresses.join(",")), format!("endpoint={}", self.running.url()));
         let mut arguments = vec!["run", "dns-propagation", "--trials", "1", "--at", "zone=example", "--at", &addresses];
         match self.running.provider().interface {
             Interface::Route53 => arguments.extend(["--variants", "route53"]),

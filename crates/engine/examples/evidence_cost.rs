@@ -158,5 +158,6 @@ fn outcome(run_id: String, machine: Machine) -> Outcome {
         claims: vec![],
         left_out: vec![],
         facts: vec![],
+        remarks: vec![],
     }
 }

@@ -315,6 +315,43 @@ pub enum Threat {
     },
 }
 
+/// What a session says of an arm beside its figures: while it measures it, and in the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Remark {
+    /// So many servers say what they are waited for to say.
+    Agreement {
+        /// How many say so.
+        agree: usize,
+        /// Of how many.
+        all: usize,
+        /// After how long the last of those did; 0 where all did from the beginning.
+        after_ns: u64,
+        /// The others.
+        others: Vec<Dissent>,
+    },
+    /// Questions were sent less often than they should have been, or later.
+    Overload {
+        /// So many a second should have been sent.
+        wanted_per_s: f64,
+        /// So many were.
+        sent_per_s: f64,
+        /// By how much one of a hundred was late, at the least.
+        late_ns: f64,
+    },
+}
+
+/// A server that says something else than what is waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dissent {
+    /// Its name.
+    pub server: String,
+    /// What it says; none where it does not answer.
+    pub says: Option<String>,
+    /// For how long, of the time that it has been waited for.
+    pub for_ns: u64,
+}
+
 /// A finding, or the words of a run of the first version.
 #[derive(Deserialize)]
 #[serde(untagged)]

@@ -37,7 +37,7 @@ struct OpenLane<'a> {
 
 impl<'a> Local<'a> {
     pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop, now: Now) -> Local<'a> {
-        Local { registry, setup: Setup { seed, stop }, now, lanes: BTreeMap::new() }
+        Local { registry, setup: Setup { seed, stop, now: now.clone() }, now, lanes: BTreeMap::new() }
     }
 }
 

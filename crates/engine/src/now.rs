@@ -1,10 +1,13 @@
 //! What a run does at this moment, for another thread to see: a trial may take minutes, in which nobody is told
 //! anything.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ascertain_sys::clock;
+
+use crate::finding::Remark;
 
 /// What a run does at this moment, while it goes on. Clones see the same.
 ///
@@ -24,6 +27,8 @@ struct Shared {
     /// The arms of the trial, and how many of them have begun.
     arms: AtomicU64,
     begun: AtomicU64,
+    /// The last one of each arm.
+    remarks: Mutex<BTreeMap<u64, Remark>>,
 }
 
 const REST: u64 = u64::MAX;
@@ -59,7 +64,8 @@ impl Now {
     /// For lanes with these arms.
     pub(crate) fn new(lanes: Vec<Vec<String>>) -> Now {
         let [doing, since_ns, trial_since_ns, arms, begun] = [REST, 0, 0, 0, 0].map(AtomicU64::new);
-        Now(Arc::new(Shared { lanes, doing, since_ns, trial_since_ns, arms, begun }))
+        let remarks = Mutex::default();
+        Now(Arc::new(Shared { lanes, doing, since_ns, trial_since_ns, arms, begun, remarks }))
     }
 
     pub(crate) fn opens(&self) {
@@ -106,6 +112,31 @@ impl Now {
         Some((doing, gone(&self.0.since_ns)))
     }
 
+    /// Says something of the arm that is measured, instead of what was said of it before: the run's outcome has the
+    /// last one. It takes a lock: that is nothing for what is timed.
+    pub fn remark(&self, remark: Remark) {
+        let place = self.0.doing.load(Relaxed);
+        if place < OPENING {
+            self.remarks().insert(place, remark);
+        }
+    }
+
+    /// What was said last of the arm that is measured.
+    #[must_use]
+    pub fn remarked(&self) -> Option<Remark> {
+        self.remarks().get(&self.0.doing.load(Relaxed)).cloned()
+    }
+
+    /// What was said of arms, with their lanes and their places there.
+    pub(crate) fn all_remarks(&self) -> Vec<((usize, usize), Remark)> {
+        let place = |place: &u64| ((place / PLACES) as usize, (place % PLACES) as usize);
+        self.remarks().iter().map(|(at, remark)| (place(at), remark.clone())).collect()
+    }
+
+    fn remarks(&self) -> MutexGuard<'_, BTreeMap<u64, Remark>> {
+        self.0.remarks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How long the trial takes by what its arms took that have ended.
     fn whole_ns(&self) -> Option<u64> {
         let [arms, begun, since_ns, trial_since_ns] =
@@ -118,6 +149,23 @@ impl Now {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_that_is_said_of_an_arm_is_kept() {
+        let now = Now::new(vec![Vec::new(), vec!["a".into(), "b".into()]]);
+        let said = |sent_per_s| Remark::Overload { wanted_per_s: 3.0, sent_per_s, late_ns: 0.0 };
+        // Of nothing that is measured nothing is said.
+        now.remark(said(0.0));
+        now.opens();
+        now.remark(said(0.0));
+        now.measures(1, 1, 0);
+        assert_eq!(now.remarked(), None);
+        now.remark(said(1.0));
+        now.remark(said(2.0));
+        assert_eq!(now.remarked(), Some(said(2.0)));
+        now.rests();
+        assert_eq!((now.remarked(), now.all_remarks()), (None, vec![((1, 1), said(2.0))]));
+    }
 
     #[test]
     fn the_arms_that_are_left_are_taken_to_last_as_long_as_those_that_ended() {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
-use crate::finding::{Estimated, Reason, Threat, Unlike, finding, findings};
+use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, finding, findings};
 use crate::plan::Table;
 use crate::predicate::Predicate;
 use crate::unit::Unit;
@@ -43,6 +43,9 @@ pub struct Outcome {
     /// there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<ArmFacts>,
+    /// What sessions said of their arms beside their figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<ArmRemark>,
 }
 
 impl Outcome {
@@ -69,6 +72,19 @@ pub struct ArmFacts {
     pub at: Point,
     /// What was found, as levels.
     pub facts: Point,
+}
+
+/// What a session said last of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmRemark {
+    /// The experiment.
+    pub experiment: String,
+    /// The arm's variant.
+    pub variant: String,
+    /// The arm's point.
+    pub at: Point,
+    /// What it said.
+    pub remark: Remark,
 }
 
 /// An arm that was asked for and not measured.

@@ -8,11 +8,13 @@ use ascertain_sys::{clock, interrupt, machine};
 use crate::claim::Judging;
 use crate::error::Error;
 use crate::evidence::{self, Header, Recorded, Writer};
+use crate::experiment::Arm;
 use crate::finding::Least;
+use crate::judging::Lane;
 use crate::measure::Local;
 pub use crate::now::{Doing, Now};
 use crate::observations::Observations;
-use crate::outcome::{ArmFacts, LeftOut, Outcome, Verdict};
+use crate::outcome::{ArmFacts, ArmRemark, LeftOut, Outcome, Verdict};
 use crate::plan::{self, Grouping, Plan, Registry};
 use crate::recorded;
 use crate::schedule::Schedule;
@@ -178,7 +180,7 @@ pub fn run(
     if let Some(writer) = &mut writer {
         judge.introduce(writer);
     }
-    let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
+    let mut former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
     #[cfg(feature = "recorded")]
     if let Some(Recorded { header, trials }) = recorded {
         recorded::replay(&mut judge, &header, &trials)?;
@@ -198,7 +200,7 @@ pub fn run(
     let mut executor = Local::new(registry, plan.config.seed, stop.clone(), now.clone());
     let evidence = writer.as_mut();
     let mut schedule =
-        Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), start_ns..ends_ns, now);
+        Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), start_ns..ends_ns, now.clone());
     let interrupted = schedule.go().is_err() || stop.is_asked();
     unkept = unkept.or(schedule.unkept);
     let mut writer = writer.filter(|_| unkept.is_none());
@@ -207,8 +209,10 @@ pub fn run(
     let flushed = writer.as_mut().map_or(Ok(()), Writer::flush);
     drop(executor);
     let claims = judge.results();
+    let former_remarks = former.as_mut().map(|former| std::mem::take(&mut former.remarks));
+    let remarks = remarks(&now, &judge.lanes, former_remarks.unwrap_or_default());
     let observations = judge.observations;
-    let mut outcome = summary::outcome(&facts, &observations, claims, interrupted);
+    let mut outcome = Outcome { remarks, ..summary::outcome(&facts, &observations, claims, interrupted) };
     if let Some(former) = former {
         // What was found of arms stays true of the values that they had.
         let is_new = |facts: &ArmFacts| !outcome.facts.contains(facts);
@@ -227,6 +231,17 @@ pub fn run(
         None
     });
     Ok(Run { outcome, observations, folder, unkept, target_failed })
+}
+
+/// What was said of arms, and before the run was continued of others.
+fn remarks(now: &Now, lanes: &[Lane], mut former: Vec<ArmRemark>) -> Vec<ArmRemark> {
+    for ((lane, slot), remark) in now.all_remarks() {
+        let Lane { experiment, arms, .. } = &lanes[lane];
+        let (experiment, Arm { variant, point: at }) = (experiment.spec().id.clone(), arms[slot].clone());
+        former.retain(|one| (&one.experiment, &one.variant, &one.at) != (&experiment, &variant, &at));
+        former.push(ArmRemark { experiment, variant, at, remark });
+    }
+    former
 }
 
 /// A time without end is 500 years.

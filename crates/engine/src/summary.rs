@@ -62,6 +62,7 @@ pub(crate) fn outcome(
         claims,
         left_out: observations.left_out(),
         facts: observations.arms().iter().filter(|values| !values.facts.0.is_empty()).map(facts_of).collect(),
+        remarks: Vec::new(),
     }
 }
 

@@ -5,6 +5,8 @@ mod claims;
 mod compiled;
 #[cfg(feature = "networks")]
 mod links;
+#[cfg(feature = "networks")]
+mod name_servers;
 mod registry;
 #[cfg(all(test, feature = "networks", target_os = "linux"))]
 mod simulated;

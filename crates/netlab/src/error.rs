@@ -47,11 +47,9 @@ pub enum Error {
     },
     /// Questions that can't be asked.
     #[cfg(feature = "dns")]
-    #[error("questions, line {line}: {why}")]
+    #[error("{why}")]
     Mix {
-        /// The line, from 1; 0 where there is none.
-        line: usize,
-        /// What is wrong there.
+        /// What is wrong, and in which line.
         why: String,
     },
     /// A message of the DNS that can't be written, or not be understood.

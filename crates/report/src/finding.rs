@@ -1,8 +1,8 @@
 //! Findings in words.
 
-use ascertain_engine::finding::{Estimated, Reason, Threat, Unlike};
+use ascertain_engine::finding::{Dissent, Estimated, Reason, Remark, Threat, Unlike};
 use ascertain_engine::outcome::{ClaimResult, Decision};
-use ascertain_engine::unit::Unit;
+use ascertain_engine::unit::{Unit, significant};
 
 use crate::outlook;
 use crate::text::{counted, escape_controls};
@@ -143,6 +143,37 @@ fn estimated(of: Estimated) -> &'static str {
         Estimated::Rate => "rate",
         Estimated::Ratio => "ratio",
         Estimated::Difference => "difference",
+    }
+}
+
+/// What a session says of an arm, for the middle of a sentence: "3 of 4 servers say so; ns2 answers "old", for 12 s".
+pub(crate) fn remark(remark: &Remark) -> String {
+    let time = |ns: u64| outlook::span(ns as f64 / 1e9);
+    match remark {
+        Remark::Agreement { agree, all, after_ns, .. } if agree == all => {
+            let of_all = if *all == 1 { "the server says".into() } else { format!("all {all} servers say") };
+            match (*after_ns, *all) {
+                (0, _) => format!("{of_all} so, and did from the beginning"),
+                (_, 1) => format!("{of_all} so after {}", time(*after_ns)),
+                (_, _) => format!("{of_all} so, the last of them after {}", time(*after_ns)),
+            }
+        }
+        Remark::Agreement { agree, all, others, .. } => {
+            let other = |Dissent { server, says, for_ns }: &Dissent| match says {
+                Some(says) => format!("; {server} answers {says}, for {}", time(*for_ns)),
+                None => format!("; {server} does not answer, for {}", time(*for_ns)),
+            };
+            let others: String = others.iter().map(other).collect();
+            let of_all = if *all == 1 { "1 server says".into() } else { format!("{all} servers say") };
+            format!("{agree} of {of_all} so{others}")
+        }
+        Remark::Overload { wanted_per_s, sent_per_s, late_ns } => format!(
+            "{} of {} questions a second were sent, and one of a hundred {} late at the least: who asks was the limit, \
+             and not who answers",
+            significant(*sent_per_s),
+            significant(*wanted_per_s),
+            time(*late_ns as u64)
+        ),
     }
 }
 

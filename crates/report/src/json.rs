@@ -25,6 +25,9 @@ pub fn outcome(outcome: &Outcome) -> String {
     for (value, left_out) in parts(&mut whole, "left_out").zip(&outcome.left_out) {
         say(value, "reason", "reason_code", finding::reason(&left_out.reason).into());
     }
+    for (value, one) in parts(&mut whole, "remarks").zip(&outcome.remarks) {
+        say(value, "remark", "remark_code", finding::remark(&one.remark).into());
+    }
     object(&whole)
 }
 

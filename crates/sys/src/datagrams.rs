@@ -18,7 +18,20 @@ impl Inbox {
     pub fn new(bytes_each: usize) -> Self {
         Self { bytes: vec![0; AT_ONCE * bytes_each], bytes_each }
     }
+
+    /// What has come to a socket, each datagram with its time on the clock of [`now_ns`](crate::clock::now_ns), whom it
+    /// is from and what it says: how many. Fewer than [`AT_ONCE`] were all. The time is that of this call where the
+    /// kernel did not [write it down](note_times). Linux does not wait; elsewhere the socket must be one that does not.
+    ///
+    /// # Errors
+    /// As the kernel says, also of what was sent before by this socket; where nothing has come there is none.
+    pub fn receive(&mut self, socket: &UdpSocket, mut each: impl FnMut(u64, SocketAddr, &[u8])) -> io::Result<usize> {
+        receive(self, socket, &mut each)
+    }
 }
+
+/// Is told of each datagram: when it came, whom it is from and what it says.
+type Each<'a> = &'a mut dyn FnMut(u64, SocketAddr, &[u8]);
 
 #[cfg(target_os = "linux")]
 mod here {
@@ -26,7 +39,7 @@ mod here {
     use std::os::fd::AsRawFd;
     use std::{array, ptr};
 
-    use super::{AT_ONCE, Inbox, SocketAddr, UdpSocket, io};
+    use super::{AT_ONCE, Each, Inbox, SocketAddr, UdpSocket, io};
     use crate::clock::{now_ns, unix_ns};
 
     /// Room for one time beside a datagram, aligned as the kernel's header is.
@@ -44,58 +57,45 @@ mod here {
         if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    impl Inbox {
-        /// What has come to a socket, each datagram with its time on the clock of [`now_ns`], whom it is from and what
-        /// it says, without waiting: how many. Fewer than [`AT_ONCE`] were all. The time is that of this call where the
-        /// kernel did not [write it down](note_times).
-        ///
-        /// # Errors
-        /// As the kernel says, also of what was sent before by this socket; where nothing has come there is none.
-        pub fn receive(
-            &mut self,
-            socket: &UdpSocket,
-            mut each: impl FnMut(u64, SocketAddr, &[u8]),
-        ) -> io::Result<usize> {
-            // SAFETY: structures for which zeros are valid.
-            let mut addresses: [libc::sockaddr_storage; AT_ONCE] = unsafe { std::mem::zeroed() };
-            let mut controls = [[0_u64; CONTROL_WORDS]; AT_ONCE];
-            let mut parts: [libc::iovec; AT_ONCE] =
-                array::from_fn(|_| libc::iovec { iov_base: ptr::null_mut(), iov_len: self.bytes_each });
-            for (part, bytes) in parts.iter_mut().zip(self.bytes.chunks_exact_mut(self.bytes_each.max(1))) {
-                part.iov_base = bytes.as_mut_ptr().cast();
-            }
-            // SAFETY: as above; pointers may be null where there is nothing of what they lead to.
-            let mut headers: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
-            for (number, header) in headers.iter_mut().enumerate() {
-                header.msg_hdr.msg_name = (&raw mut addresses[number]).cast();
-                header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-                header.msg_hdr.msg_iov = &raw mut parts[number];
-                header.msg_hdr.msg_iovlen = 1;
-                header.msg_hdr.msg_control = controls[number].as_mut_ptr().cast();
-                header.msg_hdr.msg_controllen = size_of_val(&controls[number]) as _;
-            }
-            let (flags, no_limit) = (libc::MSG_DONTWAIT, ptr::null_mut());
-            // SAFETY: each header leads to an address, a part and a control buffer of the lengths it says, which are
-            // all here until the end of this function.
-            let count = unsafe {
-                libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), AT_ONCE as u32, flags as _, no_limit)
-            };
-            let Ok(count) = usize::try_from(count) else {
-                let error = io::Error::last_os_error();
-                return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
-            };
-            // As long ago as it was by the clock that the kernel takes; later rather than too early, if we are held up
-            // between the two.
-            let (now_unix_ns, now_ns) = (unix_ns(), now_ns());
-            let received = headers.iter().zip(&addresses).zip(self.bytes.chunks_exact(self.bytes_each.max(1)));
-            for ((header, address), bytes) in received.take(count) {
-                let Some(from) = address_of(address) else { continue };
-                let ago_ns = time_ns(&header.msg_hdr).map_or(0, |at_ns| now_unix_ns.saturating_sub(at_ns));
-                let length = (header.msg_len as usize).min(bytes.len());
-                each(now_ns.saturating_sub(ago_ns), from, &bytes[..length]);
-            }
-            Ok(count)
+    pub fn receive(inbox: &mut Inbox, socket: &UdpSocket, each: Each) -> io::Result<usize> {
+        // SAFETY: structures for which zeros are valid.
+        let mut addresses: [libc::sockaddr_storage; AT_ONCE] = unsafe { std::mem::zeroed() };
+        let mut controls = [[0_u64; CONTROL_WORDS]; AT_ONCE];
+        let mut parts: [libc::iovec; AT_ONCE] =
+            array::from_fn(|_| libc::iovec { iov_base: ptr::null_mut(), iov_len: inbox.bytes_each });
+        for (part, bytes) in parts.iter_mut().zip(inbox.bytes.chunks_exact_mut(inbox.bytes_each.max(1))) {
+            part.iov_base = bytes.as_mut_ptr().cast();
         }
+        // SAFETY: as above; pointers may be null where there is nothing of what they lead to.
+        let mut headers: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
+        for (number, header) in headers.iter_mut().enumerate() {
+            header.msg_hdr.msg_name = (&raw mut addresses[number]).cast();
+            header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+            header.msg_hdr.msg_iov = &raw mut parts[number];
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = controls[number].as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of_val(&controls[number]) as _;
+        }
+        let (flags, no_limit) = (libc::MSG_DONTWAIT, ptr::null_mut());
+        // SAFETY: each header leads to an address, a part and a control buffer of the lengths it says, which are
+        // all here until the end of this function.
+        let count =
+            unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), AT_ONCE as u32, flags as _, no_limit) };
+        let Ok(count) = usize::try_from(count) else {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
+        };
+        // As long ago as it was by the clock that the kernel takes; later rather than too early, if we are held up
+        // between the two.
+        let (now_unix_ns, now_ns) = (unix_ns(), now_ns());
+        let received = headers.iter().zip(&addresses).zip(inbox.bytes.chunks_exact(inbox.bytes_each.max(1)));
+        for ((header, address), bytes) in received.take(count) {
+            let Some(from) = address_of(address) else { continue };
+            let ago_ns = time_ns(&header.msg_hdr).map_or(0, |at_ns| now_unix_ns.saturating_sub(at_ns));
+            let length = (header.msg_len as usize).min(bytes.len());
+            each(now_ns.saturating_sub(ago_ns), from, &bytes[..length]);
+        }
+        Ok(count)
     }
 
     fn address_of(address: &libc::sockaddr_storage) -> Option<SocketAddr> {
@@ -132,10 +132,12 @@ mod here {
 
 #[cfg(target_os = "linux")]
 pub use here::note_times;
+#[cfg(target_os = "linux")]
+use here::receive;
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
-    use super::{AT_ONCE, Inbox, SocketAddr, UdpSocket, io};
+    use super::{AT_ONCE, Each, Inbox, SocketAddr, UdpSocket, io};
     use crate::clock::now_ns;
 
     /// Does nothing: a datagram's time is when it is received.
@@ -146,31 +148,22 @@ mod elsewhere {
         Ok(())
     }
 
-    impl Inbox {
-        /// What has come to a socket that does not wait, each datagram with the time of this call, whom it is from and
-        /// what it says: how many. Fewer than [`AT_ONCE`] were all.
-        ///
-        /// # Errors
-        /// As the kernel says; where nothing has come there is none.
-        pub fn receive(
-            &mut self,
-            socket: &UdpSocket,
-            mut each: impl FnMut(u64, SocketAddr, &[u8]),
-        ) -> io::Result<usize> {
-            for count in 0..AT_ONCE {
-                match socket.recv_from(&mut self.bytes[..self.bytes_each]) {
-                    Ok((length, from)) => each(now_ns(), from, &self.bytes[..length]),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(count),
-                    Err(error) => return Err(error),
-                }
+    pub fn receive(inbox: &mut Inbox, socket: &UdpSocket, each: Each) -> io::Result<usize> {
+        for count in 0..AT_ONCE {
+            match socket.recv_from(&mut inbox.bytes[..inbox.bytes_each]) {
+                Ok((length, from)) => each(now_ns(), from, &inbox.bytes[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(count),
+                Err(error) => return Err(error),
             }
-            Ok(AT_ONCE)
         }
+        Ok(AT_ONCE)
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::note_times;
+#[cfg(not(target_os = "linux"))]
+use elsewhere::receive;
 
 #[cfg(test)]
 mod tests {

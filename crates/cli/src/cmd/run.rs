@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::slice;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use ascertain::experiments::Experiments;
 pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
@@ -11,8 +11,11 @@ use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
 use ascertain_engine::memory::{self, Shortage};
+use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::plan::Table;
-use ascertain_report::terminal::{self, Shown};
+use ascertain_engine::recorded;
+use ascertain_report::html;
+use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_sys::machine::{self, Machine};
 
 use super::report;
@@ -31,8 +34,8 @@ pub struct Args {
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
     /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; claims about other levels are not judged.
-    /// What is given of one factor several times is taken together, and a size that takes more than half of the memory
-    /// is an error
+    /// What is given of one factor several times is taken together; of one that takes a list, commas stand within a
+    /// level. A size that takes more than half of the memory is an error
     #[arg(long, value_name = "FACTOR=LEVELS")]
     at: Vec<String>,
     /// Only these variants; claims that need others are not judged
@@ -89,8 +92,24 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
             true => terminal::threats(outcome, style),
             false => terminal::checked(outcome, &done.request.shown, report.as_deref(), style),
         };
-        output::parts(&[terminal::points_table(outcome, style), claims])
+        output::parts(&[terminal::points_table(outcome, style), curves(done, outcome, style), claims])
     })
+}
+
+/// Curves of what happened once, in characters: nobody will see it again, and it is not many of them.
+fn curves(done: &Done, outcome: &Outcome, style: &Style) -> String {
+    let is_once = |point: &PointSummary| {
+        let arm = Arm { variant: point.variant.clone(), point: point.at.clone() };
+        find(&point.experiment).is_ok_and(|experiment| experiment.happens_once(&arm))
+    };
+    let mut seen = outcome.points.iter().filter(|point| point.n > 0).peekable();
+    let Some(folder) = done.run.folder.as_deref().filter(|_| seen.peek().is_some() && seen.all(is_once)) else {
+        return String::new();
+    };
+    // Without evidence there is nothing to be drawn: figures are not worth less for that.
+    let plots = recorded::read(folder).map_or_else(|_| Vec::new(), |run| html::plots(&[run]));
+    let curves = plots.iter().filter(|plot| plot.id.contains("-curve"));
+    output::parts(&curves.map(|plot| output::plot(plot, style)).collect::<Vec<_>>())
 }
 
 impl Args {
@@ -182,7 +201,11 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     for at in &args.at {
         let Some((name, levels)) = at.split_once('=') else { bail!("--at {at}: write FACTOR=LEVEL,LEVEL") };
         let Some(factor) = spec.factors.iter().find(|factor| factor.name == name) else { continue };
-        let levels = levels.split(',').map(|text| level(factor, text)).collect::<anyhow::Result<Vec<_>>>()?;
+        // In what is a list itself a comma is a part of it.
+        let levels: Vec<&str> =
+            if factor.accepts == Accepts::List { vec![levels] } else { levels.split(',').collect() };
+        let levels = levels.into_iter().map(|text| settled(experiment, factor, text, args.common.display.quiet));
+        let levels = levels.collect::<anyhow::Result<Vec<_>>>()?;
         match asked.iter_mut().find(|(earlier, _)| earlier.name == name) {
             Some((_, earlier)) => earlier.extend(levels),
             None => asked.push((factor, levels)),
@@ -193,6 +216,17 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     }
     arms.retain(|arm| args.variants.is_empty() || args.variants.contains(&arm.variant));
     Ok(Table { experiment: spec.id.clone(), arms })
+}
+
+/// The level that an experiment makes of what was asked for, which is said where it is another.
+fn settled(experiment: &dyn Experiment, factor: &Factor, text: &str, is_quiet: bool) -> anyhow::Result<Level> {
+    let asked = level(factor, text)?;
+    let settled = experiment.settled(&factor.name, asked.clone());
+    let settled = settled.map_err(|why| anyhow!("--at {}={text}: {why}", factor.name))?;
+    if settled != asked && !is_quiet {
+        output::note(&format!("--at {}={text} is {settled}", factor.name));
+    }
+    Ok(settled)
 }
 
 fn widen(arms: &[Arm], factor: &str, levels: &[Level], experiment: &dyn Experiment) -> Vec<Arm> {

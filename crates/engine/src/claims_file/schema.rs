@@ -107,6 +107,7 @@ fn level(accepts: &Accepts) -> Value {
         }
         Accepts::OneOf(levels) => json!({"enum": levels}),
         Accepts::Anything => json!({"type": ["integer", "string"]}),
+        Accepts::List => json!({"type": "string"}),
         Accepts::Address { .. } => json!({"type": "string"}),
     }
 }

@@ -6,8 +6,9 @@ use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Point, Spec};
+use super::{Arm, Level, Point, Spec};
 use crate::finding::{Reason, Unavailable};
+use crate::now::Now;
 use crate::values::Bounds;
 
 /// Something that can be measured again and again, in several variants.
@@ -36,6 +37,14 @@ pub trait Experiment {
     /// Whether a factor means anything to a variant: to one that it means nothing to, its default is the only level.
     fn has(&self, _variant: &str, _factor: &str) -> bool {
         true
+    }
+
+    /// The level that is measured where somebody asks for this one: the address of a server that is named, say.
+    ///
+    /// # Errors
+    /// Why it can be none, for people: that is asked before anything is measured.
+    fn settled(&self, _factor: &str, level: Level) -> Result<Level, String> {
+        Ok(level)
     }
 
     /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says
@@ -109,6 +118,8 @@ pub struct Setup {
     pub seed: u64,
     /// What takes long looks here whether somebody asked for the end.
     pub stop: Stop,
+    /// Who waits hears here what there is to say meanwhile.
+    pub now: Now,
 }
 
 /// A target failed or gave a wrong answer.

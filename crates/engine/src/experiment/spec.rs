@@ -284,6 +284,8 @@ pub enum Accepts {
     OneOf(Vec<Level>),
     /// Anything: parameters of a command.
     Anything,
+    /// A list of words, with commas between them: all of it is one level.
+    List,
     /// This word, or an address that begins like one of these. Levels are written down: an address in which a user or a
     /// signature could stand is refused.
     Address {
@@ -300,7 +302,7 @@ impl Accepts {
         match self {
             Accepts::Integers { min, max } => level.integer().is_some_and(|value| (*min..=*max).contains(&value)),
             Accepts::OneOf(levels) => levels.contains(level),
-            Accepts::Anything => true,
+            Accepts::Anything | Accepts::List => true,
             Accepts::Address { none, schemes } => {
                 let text = level.to_string();
                 let is_one = schemes.iter().any(|scheme| text.starts_with(scheme.as_str()));
@@ -317,6 +319,7 @@ impl fmt::Display for Accepts {
             Accepts::Integers { min, max } => write!(f, "whole numbers from {min} to {max}"),
             Accepts::OneOf(levels) => f.write_str(&levels.iter().map(Level::to_string).collect::<Vec<_>>().join(", ")),
             Accepts::Anything => f.write_str("whole numbers and strings"),
+            Accepts::List => f.write_str("a list of strings, with commas between them"),
             Accepts::Address { none, schemes } => {
                 write!(f, "{none}, or what begins with {}, without a user or a signature", schemes.join(" or "))
             }

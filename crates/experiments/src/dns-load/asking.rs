@@ -1,15 +1,19 @@
 //! A server, and questions to it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, ArmId, Level, Sample, Samples, Session, Setup, Status, TargetError, Trial};
-use ascertain_netlab::dns::{Mix, Pace, Plan, Posing, Served, Way, load};
+use ascertain_engine::experiment::{Arm, ArmId, Level, Samples, Session, Setup, Status, TargetError, Trial};
+use ascertain_engine::finding::Remark;
+use ascertain_engine::run::Now;
+use ascertain_netlab::dns::{Mix, Pace, Plan, Posed, Posing, Served, Way, load};
 use ascertain_sys::interrupt::Stop;
 
-use super::{ANSWERS, BEHIND, CODE_P50, CODE_P99, CPU, LOST, OURS, P50, P90, P99, STRANGE, TCP, TRUNCATED, WORST};
+use super::{
+    ANSWERED, ANSWERED_PER_S, BEHIND, BY_CODE, CODES, CPU, LOST, OURS, P50, P90, P99, SENT, SENT_PER_S, STRANGE, TCP,
+    TRUNCATED, WORST, address,
+};
 
 /// What our own server is asked for: a name that is there, and one that is not.
 const QUESTIONS: &str = "example. NS\nmissing.example. A\n";
@@ -17,10 +21,14 @@ const QUESTIONS: &str = "example. NS\nmissing.example. A\n";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is asked to see whether it answers.
 const FIRST_QUESTIONS: u64 = 10;
+/// Who sends less of what should be sent, or one of a hundred questions so much too late, is what limits it.
+const LEAST_SENT: f64 = 0.99;
+const LATE_NS: f64 = 1e7;
 
 pub struct Asking {
     targets: Vec<Target>,
     stop: Stop,
+    now: Now,
 }
 
 struct Target {
@@ -36,7 +44,7 @@ struct Target {
 impl Asking {
     pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let targets = arms.iter().map(Target::new).collect::<Result<_, _>>()?;
-        Ok(Self { targets, stop: setup.stop.clone() })
+        Ok(Self { targets, stop: setup.stop.clone(), now: setup.now.clone() })
     }
 }
 
@@ -49,22 +57,14 @@ impl Target {
         let given = |factor: &str| arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS);
         let is_tcp = arm.variant == TCP;
         let (server, served) = match given("server") {
-            Some(text) => {
-                let no_address =
-                    || format!("`{text}` is no address with a port, such as 192.0.2.1:53 or [2001:db8::1]:53");
-                (text.parse().map_err(|_| failed(no_address()))?, None)
-            }
+            Some(text) => (address(&text).map_err(failed)?, None),
             None => {
                 let served = serve().map_err(failed)?;
                 (if is_tcp { served.primary() } else { served.servers()[0] }, Some(served))
             }
         };
         let mix = match given("queries") {
-            Some(path) => {
-                let of_file = |error: &dyn ToString| failed(format!("{path}: {}", error.to_string()));
-                let text = fs::read_to_string(&path).map_err(|error| of_file(&error))?;
-                Mix::parse(&text).map_err(|error| of_file(&error))?
-            }
+            Some(path) => read(&path).map_err(failed)?,
             None => Mix::parse(QUESTIONS).map_err(failed)?,
         };
         let pace = Pace {
@@ -104,6 +104,15 @@ impl Target {
     }
 }
 
+/// The questions of a file.
+///
+/// # Errors
+/// Why there are none, for people.
+pub fn read(path: &str) -> Result<Mix, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    Mix::parse(&text).map_err(|error| format!("{path}: {error}"))
+}
+
 /// A server of ours, which has a zone by UDP and its primary by TCP.
 fn serve() -> Result<Served, ascertain_netlab::Error> {
     let (at, no_server) = ((Ipv4Addr::LOCALHOST, 0), ascertain_netlab::Error::Server);
@@ -118,12 +127,12 @@ fn quantile(took_ns: &[u64], count: usize, part: f64) -> Option<u64> {
 }
 
 fn samples(Posing { posed, strange, cpu_ns, .. }: &Posing, pace: Pace, out: &mut Samples) {
-    let mut by_code: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut by_code: [Vec<u64>; CODES.len()] = Default::default();
     for answer in posed.iter().filter_map(|posed| posed.answer) {
-        by_code.entry(format!("{:?}", answer.code).to_uppercase()).or_default().push(answer.took_ns);
+        by_code[usize::from(u16::from(answer.code)).min(CODES.len() - 1)].push(answer.took_ns);
     }
-    by_code.values_mut().for_each(|took_ns| took_ns.sort_unstable());
-    let mut all: Vec<u64> = by_code.values().flatten().copied().collect();
+    by_code.iter_mut().for_each(|took_ns| took_ns.sort_unstable());
+    let mut all = by_code.concat();
     all.sort_unstable();
     for (metric, part) in [(P99, 0.99), (P50, 0.5), (P90, 0.9), (WORST, 1.0)] {
         match quantile(&all, posed.len(), part) {
@@ -132,25 +141,48 @@ fn samples(Posing { posed, strange, cpu_ns, .. }: &Posing, pace: Pace, out: &mut
         }
     }
     let share = |count: usize| count as f64 / posed.len().max(1) as f64;
-    for (code, took_ns) in &by_code {
-        let mut push = |metric, value| {
-            let key = code.clone().into();
-            out.push_sample(Sample { metric, key, offset_ns: 0, value, status: Status::Ok });
-        };
-        for (metric, part) in [(CODE_P50, 0.5), (CODE_P99, 0.99)] {
-            push(metric, quantile(took_ns, took_ns.len(), part).unwrap_or(0) as f64);
+    for (metric, took_ns) in (BY_CODE..).step_by(3).zip(&by_code) {
+        out.push(metric, share(took_ns.len()));
+        for (metric, part) in [(metric + 1, 0.5), (metric + 2, 0.99)] {
+            if let Some(took_ns) = quantile(took_ns, took_ns.len(), part) {
+                out.push(metric, took_ns as f64);
+            }
         }
-        push(ANSWERS, share(took_ns.len()));
     }
+    out.push(SENT, posed.len() as f64);
+    out.push(SENT_PER_S, sent_per_s(posed, pace));
+    let start_ns = posed.first().map_or(0, |first| first.due_ns);
+    let arrived = |posed: &Posed| Some(posed.due_ns + posed.answer?.took_ns);
+    let answers_ns = posed.iter().filter_map(arrived).max().map_or(0, |last_ns| last_ns - start_ns);
+    out.push(ANSWERED_PER_S, all.len() as f64 * 1e9 / answers_ns.max(1) as f64);
+    out.push(ANSWERED, share(all.len()));
     out.push(LOST, share(posed.len() - all.len()));
-    let is_truncated = |posed: &&ascertain_netlab::dns::Posed| posed.answer.is_some_and(|answer| answer.is_truncated);
+    let is_truncated = |posed: &&Posed| posed.answer.is_some_and(|answer| answer.is_truncated);
     out.push(TRUNCATED, share(posed.iter().filter(is_truncated).count()));
     out.push(STRANGE, *strange as f64);
-    let mut behind_ns: Vec<u64> = posed.iter().map(|posed| posed.sent_ns - posed.due_ns).collect();
-    behind_ns.sort_unstable();
-    out.push(BEHIND, quantile(&behind_ns, behind_ns.len(), 0.99).unwrap_or(0) as f64);
+    out.push(BEHIND, behind_ns(posed));
     let times_ns = posed.first().zip(posed.last()).map_or(0, |(first, last)| last.sent_ns - first.due_ns);
     out.push(CPU, *cpu_ns as f64 / times_ns.max(1_000_000_000 / pace.rate_per_s) as f64);
+}
+
+/// Each question takes as long as the rate says at the least, also the last one.
+fn sent_per_s(posed: &[Posed], pace: Pace) -> f64 {
+    let Some((first, last)) = posed.first().zip(posed.last()) else { return 0.0 };
+    let sending_s = (last.sent_ns - first.due_ns) as f64 / 1e9 + 1.0 / pace.rate_per_s as f64;
+    posed.len() as f64 / sending_s.max(pace.time.as_secs_f64())
+}
+
+fn behind_ns(posed: &[Posed]) -> f64 {
+    let mut behind_ns: Vec<u64> = posed.iter().map(|posed| posed.sent_ns - posed.due_ns).collect();
+    behind_ns.sort_unstable();
+    quantile(&behind_ns, behind_ns.len(), 0.99).unwrap_or(0) as f64
+}
+
+/// What is to be said where it was not the server that was slow.
+fn overload(Posing { posed, .. }: &Posing, pace: Pace) -> Option<Remark> {
+    let (wanted_per_s, sent_per_s, late_ns) = (pace.rate_per_s as f64, sent_per_s(posed, pace), behind_ns(posed));
+    let is_overload = sent_per_s < LEAST_SENT * wanted_per_s || late_ns >= LATE_NS;
+    is_overload.then_some(Remark::Overload { wanted_per_s, sent_per_s, late_ns })
 }
 
 impl Session for Asking {
@@ -174,6 +206,9 @@ impl Session for Asking {
         let target = &self.targets[arm];
         let posing = target.ask(target.pace, &self.stop)?;
         samples(&posing, target.pace, out);
+        if let Some(remark) = overload(&posing, target.pace) {
+            self.now.remark(remark);
+        }
         Ok(())
     }
 }

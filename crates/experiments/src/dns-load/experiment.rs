@@ -5,11 +5,12 @@ mod asking;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError,
 };
 use ascertain_engine::unit::Unit;
 
 use crate::links::OURS;
+use crate::name_servers::address;
 
 /// Questions at a rate, and their answers.
 pub struct DnsLoad;
@@ -24,14 +25,20 @@ const P99: usize = 0;
 const P50: usize = 1;
 const P90: usize = 2;
 const WORST: usize = 3;
-const CODE_P50: usize = 4;
-const CODE_P99: usize = 5;
-const ANSWERS: usize = 6;
-const LOST: usize = 7;
-const TRUNCATED: usize = 8;
-const STRANGE: usize = 9;
-const BEHIND: usize = 10;
-const CPU: usize = 11;
+const SENT: usize = 4;
+const SENT_PER_S: usize = 5;
+const ANSWERED_PER_S: usize = 6;
+const ANSWERED: usize = 7;
+const LOST: usize = 8;
+const TRUNCATED: usize = 9;
+const STRANGE: usize = 10;
+const BEHIND: usize = 11;
+const CPU: usize = 12;
+/// The first of three for each response code: its share, and two quantiles.
+const BY_CODE: usize = 13;
+
+/// The response codes in the order of their numbers; those behind them, which are about updates, are one.
+const CODES: [&str; 7] = ["noerror", "formerr", "servfail", "nxdomain", "notimp", "refused", "other"];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "dns-load".into(),
@@ -43,7 +50,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         (TCP, "connections that are kept, on which no question waits for another's answer").into(),
     ],
     factors: vec![
-        Factor::new("server", "that is asked: ADDRESS:PORT", OURS, Accepts::Anything),
+        Factor::new("server", "that is asked: ADDRESS[:PORT] or HOST[:PORT]", OURS, Accepts::Anything),
         Factor::new("queries", "a file as dnsperf reads it: a name and a type a line", OURS, Accepts::Anything),
         Factor::new("rate_per_s", "questions a second", 1_000, Accepts::Integers { min: 1, max: 1_000_000 }),
         Factor::new("seconds", "that they are asked for in a trial", 1, Accepts::Integers { min: 1, max: 3_600 }),
@@ -55,21 +62,48 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::time("p50", "of the same"),
         Metric::time("p90", "of the same"),
         Metric::time("worst", "of the same"),
-        Metric::time("code_p50", "of the answers of each response code"),
-        Metric::time("code_p99", "of the answers of each response code"),
-        Metric::new("answers", "share of the questions that had that response code", Unit::One, Better::Higher),
-        Metric::new("lost", "share of the questions without an answer in time", Unit::One, Better::Lower),
+        Metric::new("sent", "questions that were sent", Unit::One, Better::Higher),
+        Metric::new(
+            "sent_per_s",
+            "of these a second: less than the rate where who asks is slow",
+            Unit::PerSecond,
+            Better::Higher,
+        ),
+        Metric::new("answered_per_s", "answers a second until the last one", Unit::PerSecond, Better::Higher),
+        Metric::new("answered", "share of the questions with an answer in time", Unit::One, Better::Higher),
+        Metric::new("lost", "share of the questions without one", Unit::One, Better::Lower),
         Metric::new("truncated", "share of the questions whose answer was not whole", Unit::One, Better::Lower),
         Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
         Metric::time("behind", "by how much questions were sent later than due, p99"),
         Metric::new("cpu", "share of a CPU that asking took until all was sent", Unit::One, Better::Lower),
-    ],
+    ]
+    .into_iter()
+    .chain(CODES.iter().flat_map(of_code))
+    .collect(),
     plots: Vec::new(),
 });
+
+fn of_code(code: &&str) -> [Metric; 3] {
+    let text = code.to_uppercase();
+    [
+        Metric::new(code, &format!("share of the questions that {text} was the answer to"), Unit::One, Better::Higher),
+        Metric::time(&format!("{code}_p50"), &format!("from when a question was due to {text} as its answer")),
+        Metric::time(&format!("{code}_p99"), "of the same"),
+    ]
+}
 
 impl Experiment for DnsLoad {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    fn settled(&self, factor: &str, level: Level) -> Result<Level, String> {
+        match factor {
+            _ if level == OURS.into() => Ok(level),
+            "server" => Ok(Level::Text(address(&level.to_string())?.to_string())),
+            "queries" => asking::read(&level.to_string()).map(|_| level),
+            _ => Ok(level),
+        }
     }
 
     /// What became of each question of a trial: the next one's come after it.

@@ -4,7 +4,7 @@ use std::thread;
 
 use ascertain_engine::experiment::Experiment;
 use ascertain_netlab::Error;
-use ascertain_netlab::dns::{Posed, Reply, ResponseCode};
+use ascertain_netlab::dns::{Reply, ResponseCode};
 use ascertain_netlab::installed::{bind, knot, nsd};
 use ascertain_sys::testing::left_out;
 
@@ -31,17 +31,31 @@ fn values(out: &Samples, metric: usize) -> Vec<(String, f64, Status)> {
     of_metric.map(|sample| (sample.key.to_string(), sample.value, sample.status)).collect()
 }
 
+/// What was seen of a response code: its share, and two quantiles.
+fn of_code(out: &Samples, code: &str) -> [Vec<(String, f64, Status)>; 3] {
+    let first = DnsLoad.spec().metric(code).unwrap();
+    [first, first + 1, first + 2].map(|metric| values(out, metric))
+}
+
+fn ok(value: f64) -> Vec<(String, f64, Status)> {
+    vec![(String::new(), value, Status::Ok)]
+}
+
 /// A name that is there and one that is not, by each way.
 #[test]
 fn answers_are_told_apart_by_their_codes() {
     for variant in [UDP, TCP] {
         let out = measured(arm(variant, &[("rate_per_s", "200"), ("limit_ms", "60000")])).unwrap();
-        let halves = ["NOERROR", "NXDOMAIN"].map(|code| (code.to_string(), 0.5, Status::Ok));
-        assert_eq!(values(&out, ANSWERS), halves);
-        for metric in [P99, P50, P90, WORST, LOST, TRUNCATED, STRANGE, BEHIND, CPU] {
+        for code in CODES {
+            let [share, p50, p99] = of_code(&out, code);
+            let is_answer = ["noerror", "nxdomain"].contains(&code);
+            assert_eq!(share, ok(if is_answer { 0.5 } else { 0.0 }), "{code}");
+            assert_eq!((p50.is_empty(), p99.is_empty()), (!is_answer, !is_answer), "{code}");
+        }
+        for metric in P99..BY_CODE {
             assert_eq!(values(&out, metric).len(), 1, "{metric}");
         }
-        assert_eq!((values(&out, CODE_P50).len(), values(&out, CODE_P99).len()), (2, 2));
+        assert_eq!((values(&out, SENT), values(&out, ANSWERED)), (ok(200.0), ok(1.0)));
         let of = |metric| values(&out, metric)[0].1;
         assert!(of(P50) <= of(P90) && of(P90) <= of(P99) && of(P99) <= of(WORST) && of(CPU) > 0.0);
         assert_eq!((of(LOST), of(STRANGE), of(TRUNCATED)), (0.0, 0.0, 0.0));
@@ -79,19 +93,65 @@ fn what_is_lost_is_above_the_limit() {
     let second = Duration::from_secs(1);
     let mut out = Samples::default();
     samples(&posing, Pace { rate_per_s: 10_000, time: second, limit: second }, &mut out);
-    let ok = |value| vec![(String::new(), value, Status::Ok)];
     assert_eq!((values(&out, P50), values(&out, P90)), (ok(50.0), ok(90.0)));
     assert_eq!(values(&out, P99), [(String::new(), 1e9, Status::Censored)]);
     assert_eq!((values(&out, LOST), values(&out, STRANGE), values(&out, TRUNCATED)), (ok(0.05), ok(3.0), ok(0.1)));
-    let by_code = |noerror, servfail| {
-        vec![("NOERROR".to_string(), noerror, Status::Ok), ("SERVFAIL".to_string(), servfail, Status::Ok)]
-    };
-    assert_eq!(values(&out, CODE_P50), by_code(30.0, 78.0));
-    assert_eq!(values(&out, CODE_P99), by_code(60.0, 95.0));
-    assert_eq!(values(&out, ANSWERS), by_code(0.6, 0.35));
+    assert_eq!(of_code(&out, "noerror"), [0.6, 30.0, 60.0].map(ok));
+    assert_eq!(of_code(&out, "servfail"), [0.35, 78.0, 95.0].map(ok));
+    assert_eq!((values(&out, SENT), values(&out, ANSWERED)), (ok(100.0), ok(0.95)));
+    // The last answer came after 95 ns.
+    assert_eq!(values(&out, ANSWERED_PER_S), ok(1e9));
     assert_eq!(values(&out, BEHIND), ok(98.0));
     // All of them were sent within less than the interval.
     assert_eq!(values(&out, CPU), ok(0.5));
+}
+
+/// Before anything is asked.
+#[test]
+fn levels_that_can_not_be_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("queries").display().to_string();
+    for (text, says) in [
+        ("", "there is no question in it"),
+        ("; nothing\n", "there is no question in it"),
+        ("example. A\nexample. X?\n", "line 2: `X?` is no type"),
+        ("a..b A\n", "line 1: `a..b` is no name"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let said = DnsLoad.settled("queries", Level::Text(path.clone())).unwrap_err();
+        assert!(said.starts_with(&format!("{path}: {says}")) && !said.ends_with(':'), "{said}");
+    }
+    fs::write(&path, "example. A\n").unwrap();
+    for (factor, given, is) in [
+        ("queries", &*path, Ok(&*path)),
+        ("queries", OURS, Ok(OURS)),
+        ("server", OURS, Ok(OURS)),
+        ("server", "192.0.2.1", Ok("192.0.2.1:53")),
+        ("server", "no where", Err("`no where` is no name server")),
+    ] {
+        match (DnsLoad.settled(factor, Level::Text(given.into())), is) {
+            (Ok(level), Ok(is)) => assert_eq!(level, Level::Text(is.into())),
+            (Err(said), Err(says)) => assert!(said.starts_with(says), "{said}"),
+            (settled, _) => panic!("{given}: {settled:?}"),
+        }
+    }
+}
+
+/// Who sends what it should is not the limit, however slow the answers are.
+#[test]
+fn who_is_the_limit_is_said() {
+    let pace = Pace { rate_per_s: 1_000, time: Duration::from_millis(100), limit: Duration::from_secs(1) };
+    let said = |stretch: u64, late_ns: u64| {
+        let posed = |number: u64| {
+            let due_ns = number * 1_000_000;
+            let answer = Reply { took_ns: 900_000_000, code: ResponseCode::NoError, is_truncated: false };
+            Posed { due_ns, sent_ns: due_ns * stretch + late_ns, answer: Some(answer) }
+        };
+        overload(&Posing { posed: (0..100).map(posed).collect(), ..Posing::default() }, pace)
+    };
+    assert_eq!(said(1, 500_000), None);
+    assert!(matches!(said(2, 0), Some(Remark::Overload { sent_per_s: 500.0..510.0, .. })), "{:?}", said(2, 0));
+    assert!(matches!(said(1, 20_000_000), Some(Remark::Overload { late_ns: 20_000_000.0, .. })));
 }
 
 #[test]
@@ -112,9 +172,10 @@ fn servers_that_are_installed_are_asked_what_a_file_says() {
         for variant in [UDP, TCP] {
             let server = running.address().to_string();
             let levels = [("server", &*server), ("queries", &path), ("rate_per_s", "100"), ("limit_ms", "60000")];
-            let answers = values(&measured(arm(variant, &levels)).unwrap(), ANSWERS);
-            let expected = [("NOERROR", 0.5), ("NXDOMAIN", 0.25), ("REFUSED", 0.25)];
-            assert_eq!(answers, expected.map(|(code, share)| (code.to_string(), share, Status::Ok)), "{server}");
+            let out = measured(arm(variant, &levels)).unwrap();
+            for (code, share) in [("noerror", 0.5), ("nxdomain", 0.25), ("refused", 0.25), ("servfail", 0.0)] {
+                assert_eq!(of_code(&out, code)[0], ok(share), "{server} {code}");
+            }
         }
     }
 }
@@ -136,9 +197,9 @@ fn what_can_not_be_is_said() {
         }
     });
     for (variant, levels, says) in [
-        (UDP, vec![("server", "nowhere")], "`nowhere` is no address with a port"),
+        (UDP, vec![("server", "no where")], "`no where` is no name server: give an address or a host"),
         (UDP, vec![("queries", "/nowhere/at/all")], "/nowhere/at/all: No such file"),
-        (UDP, vec![("queries", &*path)], "line 2: `example.` is not a name and a type"),
+        (UDP, vec![("queries", &*path)], "queries: line 2: `example.` is not a name and a type"),
         (UDP, vec![("server", &silent_at), ("limit_ms", "100")], "it does not answer"),
         (UDP, vec![("server", &strange_at), ("limit_ms", "5000")], "no answers to what it is asked"),
         // Nobody may send to all without asking for it.

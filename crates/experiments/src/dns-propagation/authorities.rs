@@ -2,17 +2,18 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use ascertain_netlab::dns::{Answer, Name, Question, RData, RecordType, ResponseCode, exchange};
+use ascertain_netlab::dns::{Answer, Name, Question, RData, RecordType, ResponseCode, ask_by_tcp};
+
+use crate::name_servers::PORT;
 
 /// How long a resolver may take, and how often it is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
 const TRIES: u16 = 3;
 /// How often a name may be another name of another one.
 const MOST_ALIASES: usize = 8;
-const PORT: u16 = 53;
 
 /// A name, the zone that it is in, and the zone's servers.
 #[derive(Debug)]
@@ -119,9 +120,7 @@ fn ask(resolver: SocketAddr, name: &Name, kind: RecordType) -> Result<Answer, St
 
 /// All of an answer that has no room in a datagram.
 fn by_tcp(server: SocketAddr, question: &mut Question, number: u16) -> io::Result<Answer> {
-    let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let bytes = exchange(&mut stream, question.numbered(number)).map_err(io::Error::other)?;
+    let bytes = ask_by_tcp(server, question.numbered(number), PATIENCE).map_err(io::Error::other)?;
     let answer = question.answer(&bytes).filter(|(of, answer)| *of == number && !answer.is_truncated);
     answer.map(|(_, answer)| answer).ok_or_else(|| io::Error::other("by TCP, too, its answer is not whole"))
 }
@@ -201,6 +200,16 @@ pub mod tests {
         Name::from_ascii(text).unwrap()
     }
 
+    /// For who is asked by datagrams and by connections.
+    pub fn of_one_port() -> (UdpSocket, TcpListener) {
+        loop {
+            let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()) {
+                return (udp, tcp);
+            }
+        }
+    }
+
     #[test]
     fn aliases_are_followed_to_the_zone_and_its_servers() {
         use RecordType::{A, CNAME, NS};
@@ -226,12 +235,7 @@ pub mod tests {
             (("example.".to_string(), RecordType::NS), vec!["ns.example.".to_string()]),
             (("ns.example.".to_string(), RecordType::A), vec!["192.0.2.1".to_string()]),
         ]);
-        let (udp, tcp) = loop {
-            let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-            if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()) {
-                break (udp, tcp);
-            }
-        };
+        let (udp, tcp) = of_one_port();
         let resolver = udp.local_addr().unwrap();
         thread::spawn(move || {
             let mut bytes = [0; 512];

@@ -25,7 +25,8 @@ mod updates;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError,
+    Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -61,7 +62,8 @@ const SHARE: usize = 10;
 const LOST: usize = 11;
 const STRANGE: usize = 12;
 const INTERVAL: usize = 13;
-const LATE: usize = 14;
+const BY_TCP: usize = 14;
+const LATE: usize = 15;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "dns-propagation".into(),
@@ -104,6 +106,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("lost", "share of questions without an answer in time", Unit::One, Better::Lower),
         Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
         Metric::time("interval", "that each server was asked in from each port: longer where it has a limit"),
+        Metric::new(
+            "by_tcp",
+            "share of questions that took a connection: a datagram had no room",
+            Unit::One,
+            Better::Lower,
+        ),
     ]
     .into_iter()
     .chain(links::metrics())
@@ -137,7 +145,7 @@ fn factors() -> Vec<Factor> {
         Factor::new("type", "of the record that is watched: TXT, A, AAAA, CNAME, …", "TXT", Accepts::Anything),
         Factor::new("expect", "what the record is to say everywhere", OURS, Accepts::Anything),
         Factor::new("zone", "that is changed", OURS, Accepts::Anything),
-        Factor::new("server", "its primary, which is told to: ADDRESS:PORT", OURS, Accepts::Anything),
+        Factor::new("server", "its primary, which is told to: ADDRESS[:PORT] or HOST[:PORT]", OURS, Accepts::Anything),
         Factor::new("zone_id", "the provider's own name of the zone, where it has several", OURS, Accepts::Anything),
         Factor::new("project", "that a zone of Cloud DNS is in", OURS, Accepts::Anything),
         Factor::new(
@@ -154,13 +162,13 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::new(
             "addresses",
-            "servers to ask instead of those that the zone names: ADDRESS:PORT+ADDRESS:PORT",
+            "servers to ask instead of those that the zone names: HOST[:PORT],ADDRESS[:PORT]",
             OURS,
-            Accepts::Anything,
+            Accepts::List,
         ),
         Factor::new(
             "resolver",
-            "who is asked for the zone's servers instead of this system's resolver: ADDRESS:PORT",
+            "who is asked for the zone's servers instead of this system's resolver: ADDRESS[:PORT]",
             OURS,
             Accepts::Anything,
         ),
@@ -182,6 +190,11 @@ pub fn clean() -> Result<Vec<Result<String, String>>, String> {
 impl Experiment for DnsPropagation {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    #[cfg(target_os = "linux")]
+    fn settled(&self, factor: &str, level: Level) -> Result<Level, String> {
+        places::settled(factor, level)
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

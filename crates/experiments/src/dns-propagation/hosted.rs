@@ -13,7 +13,7 @@ use crate::links::wait;
 
 /// How often it is asked whether a change is done: Route 53 takes five requests a second of a whole account.
 const ASK: Duration = Duration::from_millis(400);
-/// The longest that is waited before something is asked again that was refused for now.
+/// The longest that is waited before something is asked again that a provider takes later: who asks too often, say.
 const MOST_WAIT: Duration = Duration::from_secs(10);
 /// How long nothing may move before a request is given up.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -120,7 +120,7 @@ impl Client {
         })
     }
 
-    /// Asks for something that changes nothing, again if it is refused for now.
+    /// Asks for something that changes nothing, again if the provider takes it later.
     pub fn read(&self, interface: &dyn Interface, ask: &Ask, stop: Option<&Stop>) -> Result<String, String> {
         let (mut pause, mut is_lost) = (Pause::new(MOST_WAIT * 3), false);
         loop {

@@ -1,12 +1,12 @@
 //! Whom to ask, and who changes what they know: zones that are simulated behind an emulated link, and others'.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Level, Setup, TargetError, Unavailable};
-use ascertain_netlab::dns::{Name, Plan, RecordType, Served};
+use ascertain_netlab::dns::{Name, Plan, RData, RecordType, Served};
 use ascertain_netlab::{Link, RunningLink};
 use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::Environment;
@@ -20,6 +20,7 @@ use super::primary::{Primary, key_here};
 use super::providers::{Provider, notes_folder};
 use super::{APART, CLOUD_DNS, EXEC, RFC2136, ROUTE53, TOGETHER, WATCH, cloud_dns, route53};
 use crate::links::{self, OURS, failed};
+use crate::name_servers::{address, addresses};
 
 /// By what part the simulated delays differ from one change to the next.
 const JITTER: f64 = 0.05;
@@ -57,15 +58,47 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     if needed.is_empty() { links::is_available(&Link::default()) } else { Ok(()) }
 }
 
-/// What goes into addresses as it stands.
+/// What nobody can be asked with, or would ever answer.
 fn check_texts(arm: &Arm) -> Result<(), String> {
     for factor in ["zone_id", "project"] {
-        let is_odd = |letter: char| !letter.is_ascii_alphanumeric() && !"-_.:/".contains(letter);
-        if let Some(text) = given(arm, factor).filter(|text| text.contains(is_odd)) {
-            return Err(format!("`{text}` can't be a {factor}"));
+        given(arm, factor).map_or(Ok(()), |text| check_text(factor, &text))?;
+    }
+    if let (Some(expected), Some(kind)) = (given(arm, "expect"), arm.point.get("type")) {
+        let kind = kind_of(&kind.to_string())?;
+        if RData::try_from_str(kind, &expected).is_err() && RData::try_from_str(kind, &format!("{expected}.")).is_err()
+        {
+            return Err(format!("`{expected}` is nothing that a record of the type {kind} says"));
         }
     }
     Ok(())
+}
+
+/// What goes into addresses as it stands.
+fn check_text(factor: &str, text: &str) -> Result<(), String> {
+    let is_odd = |letter: char| !letter.is_ascii_alphanumeric() && !"-_.:/".contains(letter);
+    if text.contains(is_odd) { Err(format!("`{text}` can't be a {factor}")) } else { Ok(()) }
+}
+
+/// What was asked for as it is measured: hosts by their addresses.
+pub fn settled(factor: &str, level: Level) -> Result<Level, String> {
+    let text = level.to_string();
+    if text == OURS {
+        return Ok(level);
+    }
+    match factor {
+        // What it is told is signed: a key that is none is found before anybody is asked for anything.
+        "server" => key_here().and(address(&text).map(|at| Level::Text(at.to_string()))),
+        "resolver" => Ok(Level::Text(address(&text)?.to_string())),
+        "addresses" => {
+            let addresses: Vec<String> = addresses(&text)?.iter().map(ToString::to_string).collect();
+            Ok(Level::Text(addresses.join(",")))
+        }
+        "record" | "zone" => name(&text).map(|_| level),
+        "type" => kind_of(&text).map(|_| level),
+        "zone_id" | "project" => check_text(factor, &text).map(|()| level),
+        "exec" if !Path::new(&text).is_file() => Err("there is no such file".into()),
+        _ => Ok(level),
+    }
 }
 
 /// What is watched, where nobody here changes it.
@@ -170,8 +203,7 @@ impl Place {
             // The note is read from somewhere else.
             (_, Some(program)) => ChangedBy::Us(Box::new(Exec::new(std::path::absolute(program).map_err(failed)?))),
             _ => {
-                let kind = given(arm, "type").unwrap_or_default();
-                let kind = kind.to_ascii_uppercase().parse().map_err(|_| failed(format!("`{kind}` is no type")))?;
+                let kind = kind_of(&given(arm, "type").unwrap_or_default()).map_err(TargetError::Failed)?;
                 ChangedBy::Others(Watched { name, kind, expected: given(arm, "expect").unwrap_or_default() })
             }
         };
@@ -203,17 +235,17 @@ impl Place {
 }
 
 fn name(text: &str) -> Result<Name, String> {
-    let mut name = Name::from_ascii(text).map_err(|error| format!("`{text}` is no name: {error}"))?;
+    let mut name = Name::from_ascii(text).map_err(|_| format!("`{text}` is no name"))?;
     name.set_fqdn(true);
     Ok(name)
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("`{text}` is no address with a port, such as 192.0.2.1:53 or [2001:db8::1]:53"))
+fn kind_of(text: &str) -> Result<RecordType, String> {
+    text.to_ascii_uppercase().parse().map_err(|_| format!("`{text}` is no type of records"))
 }
 
-fn named_by(addresses: &str) -> Result<Vec<(String, SocketAddr)>, String> {
-    addresses.split('+').map(|text| Ok((text.to_string(), address(text)?))).collect()
+fn named_by(text: &str) -> Result<Vec<(String, SocketAddr)>, String> {
+    Ok(addresses(text)?.into_iter().map(|address| (address.to_string(), address)).collect())
 }
 
 /// One socket reaches addresses of both kinds if those of IPv4 are written as ones of IPv6.

@@ -22,17 +22,19 @@ const KEY_FILE: &str = "TSIG_KEY_FILE";
 pub struct Primary {
     address: SocketAddr,
     key: Option<Key>,
+    /// What is signed has this time in it, in seconds since 1970.
+    pub clock: fn() -> u64,
     /// What a simulated one is behind, and how long it takes to say that a change is done.
     simulated: Option<(Arc<RunningLink>, Duration)>,
 }
 
 impl Primary {
     pub fn new(address: SocketAddr, key: Option<Key>) -> Self {
-        Self { address, key, simulated: None }
+        Self { address, key, clock: unix_s, simulated: None }
     }
 
     pub fn simulated(address: SocketAddr, link: Arc<RunningLink>, done_after: Duration) -> Self {
-        Self { address, key: None, simulated: Some((link, done_after)) }
+        Self { simulated: Some((link, done_after)), ..Self::new(address, None) }
     }
 
     fn change(&self, record: &Record, change: &Change) -> Result<(), Failure> {
@@ -44,8 +46,7 @@ impl Primary {
             let no_connection = |source| Error::System { what: "there is no connection to it", source };
             let mut stream = connected.map_err(no_connection)?;
             stream.set_read_timeout(Some(PATIENCE)).map_err(no_connection)?;
-            let now_s = unix_ns() / 1_000_000_000;
-            let mut request = update(&record.zone, change, self.key.as_ref(), rand::random(), now_s)?;
+            let mut request = update(&record.zone, change, self.key.as_ref(), rand::random(), (self.clock)())?;
             request.accept(&exchange(&mut stream, &request.bytes)?)
         };
         try_it().map_err(|error| Failure {
@@ -76,12 +77,19 @@ impl Provider for Primary {
     }
 }
 
+pub fn unix_s() -> u64 {
+    unix_ns() / 1_000_000_000
+}
+
 /// The key that the environment has.
 pub fn key_here() -> Result<Option<Key>, String> {
-    let text = match (env::var(KEY), env::var(KEY_FILE)) {
-        (Ok(text), _) => text,
-        (_, Ok(path)) => fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?,
+    let (variable, text) = match (env::var(KEY), env::var(KEY_FILE)) {
+        (Ok(text), _) => (KEY, text),
+        (_, Ok(path)) => {
+            let text = fs::read_to_string(&path).map_err(|error| format!("${KEY_FILE}, {path}: {error}"))?;
+            (KEY_FILE, text)
+        }
         _ => return Ok(None),
     };
-    Key::parse(&text).map(Some).map_err(|error| error.to_string())
+    Key::parse(&text).map(Some).map_err(|error| format!("${variable}: {error}"))
 }

@@ -8,7 +8,7 @@ use ascertain_netlab::dns::Key;
 use ascertain_netlab::installed::{Program, Running, bind, knot, nsd};
 use ascertain_sys::testing::left_out;
 
-use super::super::primary::Primary;
+use super::super::primary::{Primary, unix_s};
 use super::super::{RFC2136, WATCH};
 use super::tests::told;
 use super::*;
@@ -107,12 +107,24 @@ fn started(program: Program) -> Option<Running> {
 
 /// A session about a zone at these servers, the first of which is told, with a key of that secret.
 fn updates(servers: &[&Running], secret: &str) -> Updates {
+    updates_at(servers, secret, unix_s)
+}
+
+/// Why a server does not take what is signed with a clock that is an hour late.
+fn at_a_wrong_time(server: &Running) -> String {
+    let mut updates = updates_at(&[server], SECRET, || unix_s() - 3_600);
+    updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string()
+}
+
+fn updates_at(servers: &[&Running], secret: &str, clock: fn() -> u64) -> Updates {
     let addresses: Vec<String> = servers.iter().map(|server| server.address().to_string()).collect();
-    let levels = [("zone", "example."), ("server", &*addresses[0]), ("addresses", &*addresses.join("+"))];
+    let levels = [("zone", "example."), ("server", &*addresses[0]), ("addresses", &*addresses.join(","))];
     let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
     let key = Key::parse(&format!("mine:{secret}")).unwrap();
     let place = &mut updates.targets[0].place;
-    place.changed_by = ChangedBy::Us(Box::new(Primary::new(servers[0].address(), Some(key))));
+    let mut primary = Primary::new(servers[0].address(), Some(key));
+    primary.clock = clock;
+    place.changed_by = ChangedBy::Us(Box::new(primary));
     place.notes = NOTES.with(|notes| notes.path().into());
     updates
 }
@@ -145,6 +157,8 @@ fn knot_is_told_and_holds_its_notify_back() {
     let error = updates(&[&knot], "b3RoZXI=").measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("BADSIG"), "{error}");
+    let error = at_a_wrong_time(&knot);
+    assert!(error.contains("differ by 3600 s") && error.contains("BADTIME"), "{error}");
 }
 
 #[test]
@@ -163,6 +177,8 @@ fn bind_is_told() {
     let error = updates(&[&bind], "b3RoZXI=").measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("BADSIG"), "{error}");
+    let error = at_a_wrong_time(&bind);
+    assert!(error.contains("differ by 3600 s") && error.contains("BADTIME"), "{error}");
 }
 
 /// What is waited for is asked of the servers that were named: they know nothing of what it is another name of.

@@ -9,7 +9,7 @@ use ascertain_engine::experiment::{Experiment, Level};
 use ascertain_netlab::dns::{Change, Name, Plan, ResponseCode, Served, exchange, update};
 use ascertain_sys::testing::or_left_out;
 
-use super::super::authorities::tests::resolver;
+use super::super::authorities::tests::{of_one_port, resolver};
 use super::super::places::is_available;
 use super::super::providers::clean;
 use super::super::{APART, DnsPropagation, EXEC, RFC2136, TOGETHER, WATCH};
@@ -88,7 +88,7 @@ pub fn served(delays: &[u64]) -> (Served, String) {
     let primary = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let served = Served::start(plan, primary, delays.iter().map(|_| udp()).collect()).unwrap();
     let addresses: Vec<String> = served.servers().iter().map(ToString::to_string).collect();
-    (served, addresses.join("+"))
+    (served, addresses.join(","))
 }
 
 pub fn told(variant: &str, levels: &[(&str, &str)]) -> Arm {
@@ -169,7 +169,12 @@ fn what_can_not_be_is_said() {
         (RFC2136, vec![("zone", "example.")], "needs --at server"),
         (TOGETHER, vec![("record", "a.example.")], "`record` is for `watch`"),
         (WATCH, vec![("record", "a..b"), ("expect", "x")], "no name"),
-        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", "nowhere")], "no address with a port"),
+        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", "no where")], "is no name server"),
+        (
+            WATCH,
+            vec![("record", "a.example."), ("expect", "x"), ("type", "A"), ("addresses", &addresses)],
+            "`x` is nothing that a record of the type A says",
+        ),
         (WATCH, vec![("record", "a.example."), ("expect", "x"), ("type", "X?"), ("addresses", &addresses)], "no type"),
         (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", &silent)], "does not answer"),
         (WATCH, vec![("record", "a.other."), ("expect", "x"), ("addresses", &addresses)], "answers Query Refused"),
@@ -182,6 +187,34 @@ fn what_can_not_be_is_said() {
     ] {
         let error = measured(&told(variant, &levels)).unwrap_err().to_string();
         assert!(error.contains(says), "{levels:?}: {error}");
+    }
+}
+
+#[test]
+fn levels_are_settled_before_anything_is_asked() {
+    let (folder, settled) = (tempfile::tempdir().unwrap(), |factor, text: &str| {
+        DnsPropagation.settled(factor, Level::Text(text.into())).map(|level| level.to_string())
+    });
+    let program = folder.path().join("program").display().to_string();
+    for (factor, text, is) in [
+        ("addresses", "192.0.2.1,[2001:db8::1]:5353", "192.0.2.1:53,[2001:db8::1]:5353"),
+        ("addresses", "192.0.2.1:53+192.0.2.2", "192.0.2.1:53,192.0.2.2:53"),
+        ("resolver", "192.0.2.1", "192.0.2.1:53"),
+        ("type", "aaaa", "aaaa"),
+        ("record", "a.example", "a.example"),
+        ("exec", "none", "none"),
+    ] {
+        assert_eq!(settled(factor, text).as_deref(), Ok(is));
+    }
+    for (factor, text) in [
+        ("addresses", "192.0.2.1,no where"),
+        ("resolver", "a b"),
+        ("type", "X"),
+        ("zone", "a..b"),
+        ("exec", &program),
+        ("zone_id", "a?b"),
+    ] {
+        settled(factor, text).unwrap_err();
     }
 }
 
@@ -200,21 +233,48 @@ fn servers_that_are_none_are_refused() {
         let address = socket.local_addr().unwrap().to_string();
         let is_over = AtomicBool::new(false);
         let error = thread::scope(|scope| {
-            scope.spawn(|| {
-                socket.set_read_timeout(Some(LOOK)).unwrap();
-                let mut bytes = [0; 512];
-                while !is_over.load(Ordering::Relaxed) {
-                    if let Ok((length, from)) = socket.recv_from(&mut bytes) {
-                        bytes[2..4].copy_from_slice(&bits);
-                        socket.send_to(&bytes[..length], from).unwrap();
-                    }
-                }
-            });
+            scope.spawn(|| answer_with(&socket, bits, &is_over));
             let error = measured(&told(WATCH, &[("record", "a.example."), ("expect", "x"), ("addresses", &address)]));
             is_over.store(true, Ordering::Relaxed);
             error.unwrap_err().to_string()
         });
         assert!(error.contains(says), "{bits:?}: {error}");
+    }
+}
+
+/// A zone whose answers have no room in datagrams: those say so, and its primary has all by connections.
+#[test]
+fn what_has_no_room_in_a_datagram_is_asked_for_by_tcp() {
+    let (udp, tcp) = of_one_port();
+    let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let zone = Served::start(Plan::new(vec![vec![Duration::ZERO]]), tcp, vec![other]).unwrap();
+    let (name, address) = ("_acme-challenge.example.", zone.primary().to_string());
+    let is_over = AtomicBool::new(false);
+    let out = thread::scope(|scope| {
+        scope.spawn(|| answer_with(&udp, [0x86, 0], &is_over));
+        let arm = told(WATCH, &[("record", name), ("expect", "token"), ("addresses", &address)]);
+        let out = scope.spawn(move || measured(&arm));
+        // It is waited for by then, or it is no matter if it is not.
+        thread::sleep(5 * LOOK);
+        add(zone.primary(), name, "token");
+        let out = out.join().unwrap();
+        is_over.store(true, Ordering::Relaxed);
+        out.unwrap()
+    });
+    let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap();
+    assert_eq!((of(ALL).status, of(SERVER).status), (Status::Ok, Status::Ok));
+    assert!(of(BY_TCP).value > 0.0 && of(BY_TCP).value <= 0.5, "{:?}", of(BY_TCP));
+}
+
+/// Answers each question by itself, with these bits of a message's head.
+fn answer_with(socket: &UdpSocket, bits: [u8; 2], is_over: &AtomicBool) {
+    socket.set_read_timeout(Some(LOOK)).unwrap();
+    let mut bytes = [0; 512];
+    while !is_over.load(Ordering::Relaxed) {
+        if let Ok((length, from)) = socket.recv_from(&mut bytes) {
+            bytes[2..4].copy_from_slice(&bits);
+            socket.send_to(&bytes[..length], from).unwrap();
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
-use ascertain_netlab::dns::{Answer, Asked, Probing, Question, RData, RecordType, Rhythm, Says, probe};
+use ascertain_engine::finding::{Dissent, Remark};
+use ascertain_engine::run::Now;
+use ascertain_netlab::dns::{Answer, Asked, Probing, Question, RData, RecordType, Rhythm, Says, Standing, probe};
 use ascertain_netlab::now_ns;
 use ascertain_sys::interrupt::Stop;
 
@@ -14,10 +16,13 @@ use super::places::{ChangedBy, Place, Watched};
 use super::propagation::{Moment, Server, curve, servers, times};
 use super::providers::{Failure, Note, Record};
 use super::{
-    ALL, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE, UNSURE,
+    ALL, BY_TCP, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE,
+    UNSURE,
 };
 use crate::links::{facts, failed, wait, watched};
 
+/// How often it is said how it stands.
+const SAY_NS: u64 = 200_000_000;
 /// Who does not answer as often as this has something else.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -35,6 +40,7 @@ struct Target {
     sockets: Vec<UdpSocket>,
     rhythm: Rhythm,
     limit: Duration,
+    now: Now,
 }
 
 /// Whether an answer says what is waited for.
@@ -59,13 +65,13 @@ pub struct Seen {
 
 impl Updates {
     pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
-        let target = |arm: &Arm| Target::new(arm, Place::of(arm, setup)?);
+        let target = |arm: &Arm| Target::new(arm, Place::of(arm, setup)?, setup.now.clone());
         Ok(Self { targets: arms.iter().map(target).collect::<Result<_, _>>()?, stop: setup.stop.clone() })
     }
 }
 
 impl Target {
-    fn new(arm: &Arm, place: Place) -> Result<Self, TargetError> {
+    fn new(arm: &Arm, place: Place, now: Now) -> Result<Self, TargetError> {
         let flows = arm.integer("ports")? as usize;
         let interval = match arm.integer("interval_ms")? {
             // Others may think that who asks more often is up to something.
@@ -75,7 +81,7 @@ impl Target {
         };
         let sockets = (0..flows).map(|_| place.socket()).collect::<Result<_, _>>()?;
         let rhythm = Rhythm { servers: place.servers.len(), flows, interval };
-        Ok(Self { place, sockets, rhythm, limit: Duration::from_secs(arm.integer("limit_s")?) })
+        Ok(Self { place, sockets, rhythm, limit: Duration::from_secs(arm.integer("limit_s")?), now })
     }
 
     /// For how long an answer is waited for.
@@ -127,7 +133,8 @@ impl Target {
                 return Err(TargetError::Interrupted);
             }
             let is_limited = |server| {
-                let of_server = probing.asked().iter().filter(|asked| asked.server == server);
+                let by_datagrams = |asked: &&Asked| asked.server == server && !asked.is_by_tcp;
+                let of_server = probing.asked().iter().filter(by_datagrams);
                 let (answers, asked) = (of_server.clone().filter_map(|asked| asked.answer), of_server.count());
                 let truncated = answers.filter(|answer| answer.says == Says::Truncated).count();
                 (1..asked).contains(&truncated)
@@ -144,7 +151,12 @@ impl Target {
         let Wanted { question, is_new, record } = self.wanted(number)?;
         let mut probing = self.probing(question, is_new);
         let (call_ns, is_failed) = (AtomicU64::new(u64::MAX), AtomicBool::new(false));
+        let mut said_ns = now_ns();
         let is_over = |probing: &Probing, now_ns: u64| {
+            if record.is_none() && now_ns > said_ns + SAY_NS {
+                self.say(probing, now_ns.saturating_sub(call_ns.load(Ordering::Relaxed)));
+                said_ns = now_ns;
+            }
             let is_learned = self.is_learned(probing, now_ns, call_ns.load(Ordering::Relaxed));
             is_learned || is_failed.load(Ordering::Relaxed) || stop.is_asked()
         };
@@ -192,6 +204,7 @@ impl Target {
         }
         self.check(&probing)?;
         if by_us.is_none() && probing.is_new_since_ns().is_none() {
+            self.say(&probing, self.limit.as_nanos() as u64);
             let alias = probing.alias().map(|alias| format!(": the name is another name of {alias}"));
             let (behind, alias) = (self.behind(probing.asked()), alias.unwrap_or_default());
             return Err(failed(format!("after {:?} {behind} still not as expected{alias}", self.limit)));
@@ -205,6 +218,22 @@ impl Target {
         let is_settled = |since_ns: u64| after(since_ns.max(call_ns), 2 * self.rhythm.interval);
         let is_new = call_ns < u64::MAX && probing.is_new_since_ns().is_some_and(is_settled);
         is_new || after(call_ns, self.limit)
+    }
+
+    /// Says how many have what somebody else changed, and what the others answer.
+    fn say(&self, probing: &Probing, waited_ns: u64) {
+        let start_ns = now_ns().saturating_sub(waited_ns);
+        let dissent = |(Standing { other, .. }, (server, _)): (Standing, &(String, _))| Dissent {
+            server: server.clone(),
+            for_ns: waited_ns
+                - other.as_ref().map_or(0, |(_, since_ns)| since_ns.saturating_sub(start_ns)).min(waited_ns),
+            says: other.map(|(words, _)| words.to_string()),
+        };
+        let standing = probing.standing().into_iter().zip(&self.place.servers);
+        let others: Vec<Dissent> = standing.filter(|(standing, _)| !standing.is_new).map(dissent).collect();
+        let all = self.rhythm.servers;
+        let after_ns = probing.is_new_since_ns().map_or(waited_ns, |since_ns| since_ns.saturating_sub(start_ns));
+        self.now.remark(Remark::Agreement { agree: all - others.len(), all, after_ns, others });
     }
 
     /// Who said last that it does not have it, and how many do.
@@ -234,10 +263,14 @@ impl Target {
                 None => "does not answer; messages came that were no answers to what was asked".into(),
                 Some(Says::Remembers) => "asks others and remembers what they said: it is no server of the zone".into(),
                 Some(Says::NotItsZone) => "does not have the zone".into(),
-                Some(Says::Truncated) => "has no room for its answer in a datagram".into(),
+                Some(Says::Truncated) => {
+                    "has no room for its answer in a datagram, and does not give it by a connection, either".into()
+                }
                 Some(Says::Failed(code)) => format!("answers {}", code.to_str()),
             };
-            return Err(failed(format!("{name} ({address}) {why}")));
+            // One that was told by its address has no other name.
+            let at = Some(address.to_string()).filter(|at| at != name).map_or(String::new(), |at| format!(" ({at})"));
+            return Err(failed(format!("{name}{at} {why}")));
         }
         Ok(())
     }
@@ -256,6 +289,11 @@ impl Target {
             (value_ns as f64, status)
         };
         let (all_ns, status) = push(ALL, "", of_all.all);
+        if let (ChangedBy::Others(_), Status::Ok) = (&self.place.changed_by, status) {
+            let (all, others) = (self.rhythm.servers, Vec::new());
+            let after_ns = if of_all.all.low_ns == 0 { 0 } else { all_ns as u64 };
+            self.now.remark(Remark::Agreement { agree: all, all, after_ns, others });
+        }
         push(HALF, "", of_all.half);
         push(FIRST, "", of_all.first);
         let mut ends_ns = Vec::new();
@@ -280,6 +318,7 @@ impl Target {
         out.push(LOST, lost as f64 / asked.len() as f64);
         out.push(STRANGE, seen.strange as f64);
         out.push(INTERVAL, self.rhythm.interval.as_nanos() as f64);
+        out.push(BY_TCP, asked.iter().filter(|asked| asked.is_by_tcp).count() as f64 / asked.len() as f64);
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! Changes of a zone (RFC 2136), signed where there is a key.
 
 use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::tsig::TsigError;
@@ -116,6 +118,19 @@ fn why_not(code: ResponseCode) -> String {
 pub fn exchange(stream: &mut (impl Read + Write), message: &[u8]) -> Result<Vec<u8>, Error> {
     write_message(stream, message).map_err(|error| Error::broken("before the message was sent", error))?;
     read_message(stream).map_err(|error| Error::broken("before the answer was there", error))
+}
+
+/// Asks a server by a connection of its own: its answer, within a time for each of its steps.
+///
+/// # Errors
+/// [`Error::Broken`], and [`Error::System`] where there is no connection.
+pub fn ask_by_tcp(server: SocketAddr, message: &[u8], limit: Duration) -> Result<Vec<u8>, Error> {
+    let connected = TcpStream::connect_timeout(&server, limit).and_then(|stream| {
+        stream.set_read_timeout(Some(limit))?;
+        stream.set_write_timeout(Some(limit))?;
+        Ok(stream)
+    });
+    exchange(&mut connected.map_err(|source| Error::System { what: "there is no connection to it", source })?, message)
 }
 
 /// Writes a message with its length before it.

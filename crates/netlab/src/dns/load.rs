@@ -39,24 +39,26 @@ impl Mix {
     /// [`Error::Mix`], with the line.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let lines = text.lines().map(str::trim).zip(1..);
-        let said = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with([';', '#']));
+        let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with([';', '#']));
         let question = |(line, number): (&str, usize)| {
-            let no_question = |why: String| Error::Mix { line: number, why };
+            let no_question = |why: String| Error::Mix { why: format!("line {number}: {why}") };
             let (name, kind) = match line.split_whitespace().collect::<Vec<_>>()[..] {
                 [name, kind] => (name, kind),
                 _ => return Err(no_question(format!("`{line}` is not a name and a type"))),
             };
-            let mut name = Name::from_ascii(name).map_err(|error| no_question(format!("`{name}`: {error}")))?;
+            let mut name = Name::from_ascii(name).map_err(|_| no_question(format!("`{name}` is no name")))?;
             name.set_fqdn(true);
             let of_kind = kind.to_ascii_uppercase().parse::<RecordType>();
             let kind = of_kind.map_err(|_| no_question(format!("`{kind}` is no type")))?;
             let mut message = Message::new(0, MessageType::Query, OpCode::Query);
             message.add_query(Query::query(name, kind));
-            message.to_vec().map_err(Error::message)
+            message.to_vec().map_err(|error| no_question(error.to_string()))
         };
-        let questions = said.map(question).collect::<Result<Vec<_>, _>>()?;
+        let questions = lines.map(question).collect::<Result<Vec<_>, _>>()?;
         if questions.is_empty() {
-            Err(Error::Mix { line: 0, why: "there is no question".into() })
+            Err(Error::Mix {
+                why: "there is no question in it: a name and a type a line, such as `example.org A`".into(),
+            })
         } else {
             Ok(Self(questions))
         }

@@ -38,6 +38,25 @@ pub struct Answer {
     pub values: Vec<RData>,
 }
 
+impl Answer {
+    /// In a few words: its code where that says all, its records, or that there are none.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let value = |value: &RData| match value {
+            RData::TXT(text) => format!("\"{text}\""),
+            other => other.to_string(),
+        };
+        let values: Vec<String> = self.values.iter().map(value).collect();
+        match &self.alias {
+            _ if self.code != ResponseCode::NoError => format!("{:?}", self.code).to_uppercase(),
+            _ if self.is_truncated => "a part only".into(),
+            _ if !values.is_empty() => values.join(", "),
+            Some(alias) => format!("another name, {alias}"),
+            None => "no such record".into(),
+        }
+    }
+}
+
 impl Question {
     /// A question for the records of a name.
     ///

@@ -1,8 +1,9 @@
 //! Asking by sockets.
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use ascertain_sys::clock::now_ns;
 use ascertain_sys::datagrams::{AT_ONCE, Inbox, note_times};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Probing, Rhythm};
+use super::{Probing, Rhythm, ask_by_tcp};
+use crate::Error;
 
 /// How often it is looked whether it is to end, at least.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
@@ -22,9 +24,12 @@ pub(super) const ROUND_NS: u64 = 500_000;
 /// More than is asked for ([`UDP_BYTES`](super::message::UDP_BYTES)).
 pub(super) const MOST_BYTES: usize = 4096;
 
+/// So many connections there are at the most at once.
+const MOST_BY_TCP: usize = 64;
+
 /// Asks in a rhythm until it is told to end, and waits for the answers to what was asked by then; by sockets that are
-/// bound and not connected, one a flow. What the kernel refuses to send is lost. A question that is late is sent late:
-/// its time is when it was sent.
+/// bound and not connected, one a flow. An answer that is not whole is asked for by a connection. What the kernel
+/// refuses to send is lost. A question that is late is sent late: its time is when it was sent.
 ///
 /// # Errors
 /// As the kernel says, where nothing can be received.
@@ -41,6 +46,8 @@ pub fn probe(
     let start_ns = now_ns();
     let (mut number, mut inbox) = (0, Inbox::new(MOST_BYTES));
     let mut is_asking = true;
+    let (told, by_tcp) = mpsc::channel::<(usize, SocketAddr, u64, Result<Vec<u8>, Error>)>();
+    let mut connections = 0;
     while is_asking || probing.is_waiting(now_ns()) {
         let round_ns = now_ns();
         let mut due_ns = start_ns + rhythm.due_ns(number);
@@ -54,6 +61,25 @@ pub fn probe(
             _ = sockets[flow].send_to(question, to);
             number += 1;
             due_ns = start_ns + rhythm.due_ns(number);
+        }
+        for (flow, from, at_ns, answer) in by_tcp.try_iter() {
+            connections -= 1;
+            if let Ok(bytes) = answer {
+                probing.arrived(at_ns, flow, from, &bytes);
+            }
+        }
+        while is_asking
+            && connections < MOST_BY_TCP
+            && let Some((flow, server, question)) = probing.ask_by_tcp(now_ns())
+        {
+            let (told, limit) = (told.clone(), probing.limit());
+            let ask = move || {
+                let answer = ask_by_tcp(server, &question, limit);
+                // Nobody hears of it any more where asking is over.
+                _ = told.send((flow, server, now_ns(), answer));
+            };
+            // Without room for another thread the question is lost.
+            connections += usize::from(thread::Builder::new().name("dns-by-tcp".into()).spawn(ask).is_ok());
         }
         is_asking = is_asking && !is_over(probing, now_ns());
         let wait_ns = if is_asking { due_ns.saturating_sub(now_ns()) } else { u64::MAX };

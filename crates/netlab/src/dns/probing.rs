@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hickory_proto::op::ResponseCode;
@@ -47,6 +48,8 @@ pub struct Asked {
     pub flow: usize,
     /// When.
     pub sent_ns: u64,
+    /// Whether by a connection, for an answer to the same by a datagram was not whole.
+    pub is_by_tcp: bool,
     /// The answer, where there was one in time: what is lost is not asked again.
     pub answer: Option<Answered>,
 }
@@ -82,11 +85,21 @@ pub enum Says {
 }
 
 /// What a message says, its number aside.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Read {
     says: Says,
     serial: Option<u32>,
     nsid: Option<usize>,
+    words: Arc<str>,
+}
+
+/// How a server stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether its latest answers are new, by each flow.
+    pub is_new: bool,
+    /// The latest of its answers that was not, in short, and since when that is so; none where there was none.
+    pub other: Option<(Arc<str>, u64)>,
 }
 
 /// Servers say few things, again and again. Who says ever new ones is not to fill this memory.
@@ -107,6 +120,10 @@ pub struct Probing {
     late: u64,
     /// Of each server and flow: whether its latest answer was new.
     is_new_at: Vec<bool>,
+    /// Of each server: its latest answer that was not, and since when.
+    others: Vec<Option<(Arc<str>, u64)>>,
+    /// By whom and by which flow what was not whole is to be asked for by a connection.
+    again: Vec<(usize, usize)>,
     flows: usize,
     alias: Option<super::Name>,
     latest_old_ns: u64,
@@ -127,6 +144,8 @@ impl Probing {
     ) -> Self {
         Self {
             is_new_at: vec![false; servers.len() * flows],
+            others: vec![None; servers.len()],
+            again: Vec::new(),
             servers,
             question,
             is_new: Box::new(is_new),
@@ -146,6 +165,18 @@ impl Probing {
 
     /// Asks: whom to send what. Its number can't be guessed by others.
     pub fn ask(&mut self, now_ns: u64, server: usize, flow: usize) -> (SocketAddr, &[u8]) {
+        self.ask_by(now_ns, server, flow, false)
+    }
+
+    /// Asks again what was not answered as a whole, if there is such a thing: by which flow, and by a connection to
+    /// whom what. Such an answer is not asked for a third time.
+    pub fn ask_by_tcp(&mut self, now_ns: u64) -> Option<(usize, SocketAddr, Vec<u8>)> {
+        let (server, flow) = self.again.pop()?;
+        let (to, question) = self.ask_by(now_ns, server, flow, true);
+        Some((flow, to, question.to_vec()))
+    }
+
+    fn ask_by(&mut self, now_ns: u64, server: usize, flow: usize, is_by_tcp: bool) -> (SocketAddr, &[u8]) {
         let number = loop {
             let number = self.chance.random();
             // One of that number may still be answered, unless that would be too late.
@@ -155,8 +186,14 @@ impl Probing {
             }
         };
         self.pending.insert((flow, number), self.asked.len());
-        self.asked.push(Asked { server, flow, sent_ns: now_ns, answer: None });
+        self.asked.push(Asked { server, flow, sent_ns: now_ns, is_by_tcp, answer: None });
         (self.servers[server], self.question.numbered(number))
+    }
+
+    /// How long an answer may take.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.limit
     }
 
     fn limit_ns(&self) -> u64 {
@@ -171,7 +208,7 @@ impl Probing {
             let index = *self.pending.get(&(flow, number))?;
             (self.servers[self.asked[index].server] == from).then_some((number, index))
         });
-        let Some(((number, index), Read { says, serial, nsid })) =
+        let Some(((number, index), Read { says, serial, nsid, words })) =
             index.and_then(|index| Some((index, self.read(bytes)?)))
         else {
             self.strange += 1;
@@ -184,9 +221,17 @@ impl Probing {
         }
         let asked = &mut self.asked[index];
         asked.answer = Some(Answered { received_ns: now_ns.max(asked.sent_ns), says, serial, nsid });
+        if says == Says::Truncated && !asked.is_by_tcp {
+            self.again.push((asked.server, flow));
+            return;
+        }
         self.is_new_at[asked.server * self.flows + flow] = says == Says::New;
         if says != Says::New {
             self.latest_old_ns = self.latest_old_ns.max(asked.sent_ns);
+            let other = &mut self.others[asked.server];
+            if other.as_ref().is_none_or(|(before, _)| *before != words) {
+                *other = Some((words, asked.sent_ns));
+            }
         }
     }
 
@@ -194,10 +239,10 @@ impl Probing {
     fn read(&mut self, bytes: &[u8]) -> Option<Read> {
         let content = bytes.get(2..)?;
         if let Some(read) = self.read.get(content) {
-            return Some(*read);
+            return Some(read.clone());
         }
         let (_, answer) = self.question.answer(bytes)?;
-        let says = self.says(&answer);
+        let (says, words) = (self.says(&answer), answer.words().into());
         let nsid = answer.nsid.and_then(|nsid| {
             let known = self.nsids.iter().position(|known| *known == nsid);
             let new = self.nsids.len();
@@ -207,11 +252,11 @@ impl Probing {
             known.or((new < MOST_READ).then_some(new))
         });
         self.alias = answer.alias.or(self.alias.take());
-        let read = Read { says, serial: answer.serial, nsid };
+        let read = Read { says, serial: answer.serial, nsid, words };
         if self.read.len() == MOST_READ {
             self.read.clear();
         }
-        self.read.insert(content.to_vec(), read);
+        self.read.insert(content.to_vec(), read.clone());
         Some(read)
     }
 
@@ -263,6 +308,14 @@ impl Probing {
     #[must_use]
     pub fn late(&self) -> u64 {
         self.late
+    }
+
+    /// How each server stands.
+    #[must_use]
+    pub fn standing(&self) -> Vec<Standing> {
+        let is_new = |server: usize| self.is_new_at[server * self.flows..][..self.flows].iter().all(|is_new| *is_new);
+        let others = self.others.iter().enumerate();
+        others.map(|(server, other)| Standing { is_new: is_new(server), other: other.clone() }).collect()
     }
 
     /// Since when nothing that was asked was answered with anything but what is new, where that is so for each server

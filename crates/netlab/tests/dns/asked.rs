@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use ascertain_netlab::dns::{
-    Answer, Asked, Change, Had, Plan, Probing, Question, RecordType, Rhythm, Says, Served, exchange, probe, update,
+    Answer, Asked, Change, Had, Plan, Probing, Question, RecordType, Rhythm, Says, Served, Standing, exchange, probe,
+    update,
 };
 use hickory_proto::op::{Edns, Message, MessageType, ResponseCode};
 use hickory_proto::rr::rdata::CNAME;
@@ -62,6 +63,69 @@ fn answers_are_understood() {
     assert_eq!(says(|answer| answer.queries.clear()), None);
     assert_eq!(says(|answer| answer.metadata.message_type = MessageType::Query), None);
     assert_eq!(says(|answer| answer.metadata.id ^= 1), None);
+}
+
+/// By the flow that it came by, and of whom who asked, once.
+#[test]
+fn what_is_not_whole_is_asked_for_by_a_connection() {
+    let mut probing = probing();
+    let mut truncated = answer(probing.ask(0, 0, 0).1);
+    truncated.metadata.truncation = true;
+    assert_eq!(probing.ask_by_tcp(1), None);
+    probing.arrived(2, 0, server(), &truncated.to_vec().unwrap());
+    for (sent_ns, is_whole) in [(3, false), (5, true)] {
+        let (flow, to, question) = probing.ask_by_tcp(sent_ns).unwrap();
+        assert_eq!((flow, to, probing.ask_by_tcp(sent_ns)), (0, server(), None));
+        let mut answer = answer(&question);
+        answer.metadata.truncation = !is_whole;
+        probing.arrived(sent_ns + 1, 0, server(), &answer.to_vec().unwrap());
+        assert_eq!(probing.is_new_since_ns().is_some(), is_whole);
+        // Neither is asked for again.
+        assert_eq!(probing.ask_by_tcp(10), None);
+        let by_datagram = answer_of(&mut probing, 4, |answer| answer.metadata.truncation = true);
+        assert_eq!(by_datagram, Some(Says::Truncated));
+    }
+    let by_tcp: Vec<bool> = probing.asked().iter().map(|asked| asked.is_by_tcp).collect();
+    assert_eq!(by_tcp, [false, true, false, true, false]);
+    // What is asked for still says nothing of the answer.
+    assert_eq!(probing.is_new_since_ns(), Some(3));
+}
+
+/// How a server stands goes by its latest answers, and what it says by the latest that was not new.
+#[test]
+fn what_a_server_says_instead_is_known() {
+    let mut probing = probing();
+    let standing = |probing: &Probing| {
+        let [Standing { is_new, other }] = &probing.standing()[..] else { panic!("one") };
+        (*is_new, other.as_ref().map(|(words, since_ns)| (words.to_string(), *since_ns)))
+    };
+    assert_eq!(standing(&probing), (false, None));
+    type Change = fn(&mut Message);
+    let old: Change = |answer| answer.answers[0].data = text("old");
+    let not_there: Change = |answer| {
+        answer.answers.clear();
+        answer.metadata.response_code = ResponseCode::NXDomain;
+    };
+    for (at_ns, change, is_new, says) in [
+        (10, old, false, ("\"old\"", 10)),
+        (20, old, false, ("\"old\"", 10)),
+        (30, |answer| answer.answers.clear(), false, ("no such record", 30)),
+        (40, not_there, false, ("NXDOMAIN", 40)),
+        (50, |_| (), true, ("NXDOMAIN", 40)),
+        (60, old, false, ("\"old\"", 60)),
+    ] as [(u64, Change, bool, (&str, u64)); 6]
+    {
+        answer_of(&mut probing, at_ns, change);
+        assert_eq!(standing(&probing), (is_new, Some((says.0.to_string(), says.1))));
+    }
+}
+
+/// What the next answer says.
+fn answer_of(probing: &mut Probing, now_ns: u64, change: impl FnOnce(&mut Message)) -> Option<Says> {
+    let mut answer = answer(probing.ask(now_ns, 0, 0).1);
+    change(&mut answer);
+    probing.arrived(now_ns + 1, 0, server(), &answer.to_vec().unwrap());
+    probing.asked().last()?.answer.map(|answer| answer.says)
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn what_can_not_be_asked_is_said_with_its_line() {
         ("example. A\nexample.\n", "line 2: `example.` is not a name and a type"),
         ("example. A IN\n", "line 1: `example. A IN` is not"),
         ("# a\nexample. Q\n", "line 2: `Q` is no type"),
-        ("a..b A\n", "line 1: `a..b`"),
+        ("a..b A\n", "line 1: `a..b` is no name"),
     ] {
         let error = Mix::parse(text).unwrap_err().to_string();
         assert!(error.contains(says), "{text}: {error}");

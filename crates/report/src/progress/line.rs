@@ -146,7 +146,7 @@ impl Shared {
             None => String::new(),
             Some(Told::Run(progress)) => {
                 let later = Duration::from_nanos(now_ns.saturating_sub(progress.at_ns));
-                of_run(progress, (progress.now.doing(), later), width, self.alphabet)
+                of_run(progress, (progress.now.doing(), progress.now.remarked(), later), width, self.alphabet)
             }
             Some(Told::Share(share, message)) => {
                 let line = format!("{} {}", bar(*share, self.alphabet), self.alphabet.of(message));

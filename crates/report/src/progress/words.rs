@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use ascertain_engine::claim::Judging;
+use ascertain_engine::finding::Remark;
 use ascertain_engine::outcome::Verdict;
 use ascertain_engine::run::{Doing, Progress, Standing};
 use ascertain_engine::unit::{Unit, significant};
 use unicode_width::UnicodeWidthStr;
 
 use crate::alphabet::Alphabet;
+use crate::finding;
 use crate::grid;
 use crate::outlook::span;
 use crate::text::{cut, cut_middle, escape_controls};
@@ -38,16 +40,19 @@ const BAR: usize = 10;
 const LEAST_NAME: usize = 8;
 /// And those of what is waited for, of which the ends tell one from another, not than that.
 const LEAST_WAITED: usize = 16;
+/// And what there is to say of what is measured: how it begins says the most.
+const LEAST_REMARK: usize = 24;
 /// Sooner than that nobody asks what is being waited for.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// How far a run is, in a line of at most `width` columns, by what it does now, so much later than the progress was
-/// told: the time left, which claim or experiment, what is waited for, how that stands, and the verdicts so far. What
-/// there is no room for is left out, the least important first.
+/// How far a run is, in a line of at most `width` columns, by what it does now, what there is to say of that, and how
+/// much later it is than when the progress was told: the time left, what there is to say, which claim or experiment,
+/// what is waited for, how that stands, and the verdicts so far. What there is no room for is left out, the least
+/// important first.
 #[must_use]
 pub fn of_run(
     progress: &Progress,
-    (doing, later): (Option<(Doing, u64)>, Duration),
+    (doing, remark, later): (Option<(Doing, u64)>, Option<Remark>, Duration),
     width: usize,
     alphabet: Alphabet,
 ) -> String {
@@ -68,8 +73,11 @@ pub fn of_run(
             Part { cut: Some(cut), ..Part::new(2, name).or(short) }
         }
     };
+    let remark = remark.map_or_else(String::new, |remark| alphabet.of(&finding::remark(&remark)));
+    let start = cut(&remark, LEAST_REMARK, ellipsis);
     let parts = [
         Part::new(0, time_left(progress, doing, elapsed)),
+        Part { cut: Some(cut), ..Part::new(0, remark).or(start) },
         name,
         waiting.map_or_else(Part::default, |waiting| waiting.part(if is_early { 3 } else { 1 }, ellipsis)),
         Part::new(if is_early { 1 } else { 5 }, standing).or(shorter),
@@ -294,6 +302,7 @@ pub(super) fn bar(share: f64, alphabet: Alphabet) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascertain_engine::finding::Dissent;
     use ascertain_engine::run::Now;
 
     /// A run that was told of after 12 s of 2 min.
@@ -324,7 +333,7 @@ mod tests {
     }
 
     fn at(progress: &Progress, width: usize) -> String {
-        of_run(progress, (None, Duration::from_secs(1)), width, Alphabet::Unicode)
+        of_run(progress, (None, None, Duration::from_secs(1)), width, Alphabet::Unicode)
     }
 
     #[test]
@@ -347,6 +356,28 @@ mod tests {
         }
         for width in 1..200 {
             assert!(at(&progress(), width).width() <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_what_is_measured_is_said_first() {
+        let others = ["ns2.example.org", "ns3.example.org"].map(|server| Dissent {
+            server: server.into(),
+            says: (server != "ns3.example.org").then(|| "\"old\"".into()),
+            for_ns: 12_000_000_000,
+        });
+        let remark = Remark::Agreement { agree: 2, all: 4, after_ns: 0, others: others.into() };
+        let at = |width| {
+            let now = (None, Some(remark.clone()), Duration::from_secs(1));
+            of_run(&progress(), now, width, Alphabet::Unicode)
+        };
+        let all = "2 of 4 servers say so; ns2.example.org answers \"old\", for 12 s; ns3.example.org does not answer, \
+                   for 12 s";
+        assert!(at(250).contains(&format!("1 min 47 s left · {all} · sum.kahan-avx512-8x-naive · ")), "{}", at(250));
+        assert_eq!(at(79), "1 min 47 s left · 2 of 4 servers say so; ns2.example.org answers \"old\", for 12…");
+        assert_eq!(at(44), "1 min 47 s left · 2 of 4 servers say so; n…");
+        for width in 1..250 {
+            assert!(at(width).width() <= width, "{width}");
         }
     }
 
@@ -414,8 +445,12 @@ mod tests {
             let [trial_ns, since_ns] = [trial_s, since_s].map(|seconds| (seconds * 1e9) as u64);
             let doing =
                 Doing::Measuring { arm: long, trial_ns, whole_ns: whole_s.map(|seconds| (seconds * 1e9) as u64) };
-            let said =
-                of_run(&first, (Some((doing, since_ns)), Duration::from_secs_f64(trial_s)), width, Alphabet::Unicode);
+            let said = of_run(
+                &first,
+                (Some((doing, since_ns)), None, Duration::from_secs_f64(trial_s)),
+                width,
+                Alphabet::Unicode,
+            );
             said.trim_start_matches(['━', '╌', ' ']).to_string()
         };
         assert_eq!(at(1.2, None, 1.2, 65), "29 s left · python3 …ep(3.2)\", running 1 s · 13+ pairs: over 13 s");
@@ -433,9 +468,9 @@ mod tests {
             ..progress().standing.unwrap()
         };
         let odd = Progress { what: "größe \x1b[31m".into(), standing: Some(in_us), ..progress() };
-        let line = of_run(&odd, (None, Duration::ZERO), 79, Alphabet::Ascii);
+        let line = of_run(&odd, (None, None, Duration::ZERO), 79, Alphabet::Ascii);
         assert_eq!(line, r"1 min 48 s left - gr??e \u{1b}[31m - 112 hold, 13 refuted, 9 neither, 47 open", "{line}");
-        let wide = of_run(&odd, (None, Duration::ZERO), 160, Alphabet::Ascii);
+        let wide = of_run(&odd, (None, None, Duration::ZERO), 160, Alphabet::Ascii);
         assert!(
             wide.is_ascii() && wide.contains(r"gr??e \u{1b}[31m - true in 15 of 18 trials, 2.000 us - 112"),
             "{wide}"

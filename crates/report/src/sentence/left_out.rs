@@ -1,8 +1,9 @@
-//! What was asked for and has no figures, or not all: one sentence a reason.
+//! What is said of arms beside their figures: why those that were asked for have none, or not all, and what sessions
+//! said of theirs. One sentence each.
 
-use ascertain_engine::experiment::Arm;
+use ascertain_engine::experiment::{Arm, Level};
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Absence, ClaimResult, LeftOut, Outcome, TestSpec};
+use ascertain_engine::outcome::{Absence, ArmRemark, ClaimResult, LeftOut, Outcome, TestSpec};
 
 use crate::finding;
 use crate::text::{escape_controls, quoted};
@@ -48,7 +49,18 @@ pub fn of_outcome_where(outcome: &Outcome, is_wanted: impl Fn(&str) -> bool) -> 
         Known { experiment: &point.experiment, arm, has_values: point.n > 0 }
     });
     let left_out: Vec<&LeftOut> = outcome.left_out.iter().filter(|left_out| is_wanted(&left_out.experiment)).collect();
-    sentences(&left_out, &arms.collect::<Vec<_>>())
+    let remarks = outcome.remarks.iter().filter(|one| is_wanted(&one.experiment)).map(|one| remark(one, outcome));
+    remarks.chain(sentences(&left_out, &arms.collect::<Vec<_>>())).collect()
+}
+
+/// "`watch`: all 4 servers say so, the last of them after 12 s." The point stands beside a variant that has several.
+fn remark(ArmRemark { experiment, variant, at, remark }: &ArmRemark, outcome: &Outcome) -> String {
+    let is_other = |other: &&ArmRemark| (&other.experiment, &other.variant) == (experiment, variant) && other.at != *at;
+    let differs = |factor: &String, level: &Level| {
+        outcome.remarks.iter().filter(is_other).any(|other| other.at.get(factor) != Some(level))
+    };
+    let name = Arm { variant: variant.clone(), point: at.only(differs) }.to_string();
+    format!("{}: {}.", quoted(&name), escape_controls(&finding::remark(remark)))
 }
 
 /// An arm that the run is about.

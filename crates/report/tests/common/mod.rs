@@ -51,6 +51,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         claims,
         left_out: Vec::new(),
         facts: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 

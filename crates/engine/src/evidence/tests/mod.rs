@@ -88,6 +88,7 @@ fn outcome() -> Outcome {
         claims: vec![],
         left_out: vec![],
         facts: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 
