@@ -65,6 +65,11 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["run", "sum", "--at", "elements=1K"], 2, "1k, 1M and 1G are powers of 1,000, and 1Ki"),
     (&["run", "sum", "--trials", "0"], 2, "a whole number from 1"),
     (&["run", "sum", "--at", "type=f16"], 2, "f32, f64"),
+    (
+        &["run", "https-throughput", "--at", "mb=5", "--at", "rate=100"],
+        2,
+        "--at mb: `https-throughput` has no use for it",
+    ),
     (&["run", "sum", "--variants", "kahn"], 2, "did you mean `kahan`"),
     (&["explain", "fill-rat"], 2, "did you mean `fill-rate`"),
     (&["explain", "sum.two"], 2, "`; `ascertain list sum` has all"),

@@ -1,5 +1,7 @@
 //! Which CPUs the calling thread may use.
 
+use std::marker::PhantomData;
+
 use crate::Error;
 
 /// The CPUs that the calling thread may use, in ascending order. Where the system does not tell,
@@ -20,7 +22,32 @@ pub fn allowed() -> Vec<usize> {
 ///
 /// [`Error::Pin`] if there is no such CPU, it is not allowed, or the system can't (macOS).
 pub fn pin_current_thread(cpu: usize) -> Result<(), Error> {
-    imp::pin(cpu).map_err(|source| Error::Pin { cpu, source })
+    imp::set(&[cpu]).map_err(|source| Error::Pin { cpu, source })
+}
+
+/// As [`pin_current_thread`], until what is returned is dropped.
+///
+/// # Errors
+///
+/// As there.
+pub fn pin_for_now(cpu: usize) -> Result<Pinned, Error> {
+    let before = allowed();
+    pin_current_thread(cpu)?;
+    Ok(Pinned { before, _of_this_thread: PhantomData })
+}
+
+/// A thread that is tied to one CPU. Dropped, it may use those again that it might before.
+#[derive(Debug)]
+pub struct Pinned {
+    before: Vec<usize>,
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // It was allowed before.
+        let _ = imp::set(&self.before);
+    }
 }
 
 /// The C library's calls, for rustix has them for the first 1,024 CPUs only: on a kernel for more the first fails.
@@ -40,10 +67,11 @@ mod imp {
         (written == 0).then(|| (0..mask.len() * 64).filter(is_set).collect())
     }
 
-    pub fn pin(cpu: usize) -> io::Result<()> {
+    pub fn set(cpus: &[usize]) -> io::Result<()> {
         let mut mask: Mask = [0; 128];
-        let word = mask.get_mut(cpu / 64).ok_or(io::ErrorKind::InvalidInput)?;
-        *word = 1 << (cpu % 64);
+        for cpu in cpus {
+            *mask.get_mut(cpu / 64).ok_or(io::ErrorKind::InvalidInput)? |= 1 << (cpu % 64);
+        }
         // SAFETY: the kernel reads `size_of::<Mask>()` bytes of `mask`.
         match unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), (&raw const mask).cast()) } {
             0 => Ok(()),
@@ -60,7 +88,7 @@ mod imp {
         None
     }
 
-    pub fn pin(_cpu: usize) -> io::Result<()> {
+    pub fn set(_cpus: &[usize]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -73,9 +101,16 @@ mod tests {
     #[test]
     fn a_pinned_thread_may_use_that_cpu_only() {
         let pinned = std::thread::spawn(|| {
-            let last = *allowed().last().expect("at least one CPU");
-            match pin_current_thread(last) {
-                Ok(()) => assert_eq!(allowed(), [last]),
+            let before = allowed();
+            let last = *before.last().expect("at least one CPU");
+            match pin_for_now(last) {
+                Ok(pinned) => {
+                    assert_eq!(allowed(), [last]);
+                    drop(pinned);
+                    assert_eq!(allowed(), before);
+                    pin_current_thread(last).expect("it could before");
+                    assert_eq!(allowed(), [last]);
+                }
                 // A filter of system calls, as some containers have one.
                 Err(Error::Pin { source, .. }) if is_refusal(&source) => left_out(source),
                 Err(error) => panic!("{error}"),

@@ -211,9 +211,18 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
             None => asked.push((factor, levels)),
         }
     }
-    for (factor, levels) in asked {
-        arms = widen(&arms, &factor.name, &levels, experiment);
+    for (factor, levels) in &asked {
+        arms = widen(&arms, &factor.name, levels, experiment);
     }
+    for arm in &mut arms {
+        arm.point = arm.point.only(|factor, _| !experiment.is_idle(&arm.point, factor));
+    }
+    let is_in_none = |factor: &Factor| arms.iter().all(|arm| arm.point.get(&factor.name).is_none());
+    if let Some((Factor { name, .. }, _)) = asked.iter().find(|(factor, _)| is_in_none(factor)) {
+        bail!("--at {name}: `{}` has no use for it beside the other levels", spec.id);
+    }
+    let mut seen = BTreeSet::new();
+    arms.retain(|arm| seen.insert(arm.clone()));
     arms.retain(|arm| args.variants.is_empty() || args.variants.contains(&arm.variant));
     Ok(Table { experiment: spec.id.clone(), arms })
 }
@@ -230,13 +239,12 @@ fn settled(experiment: &dyn Experiment, factor: &Factor, text: &str, is_quiet: b
 }
 
 fn widen(arms: &[Arm], factor: &str, levels: &[Level], experiment: &dyn Experiment) -> Vec<Arm> {
-    let mut seen = BTreeSet::new();
     let widened = arms.iter().flat_map(|arm| {
         let own = arm.point.get(factor).map(slice::from_ref).unwrap_or_default();
         let levels = if experiment.has(&arm.variant, factor) { levels } else { own };
         levels.iter().map(|level| Arm { point: arm.point.clone().with(factor, level.clone()), ..arm.clone() })
     });
-    widened.filter(|arm| seen.insert(arm.clone())).collect()
+    widened.collect()
 }
 
 fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {

@@ -47,6 +47,11 @@ pub trait Experiment {
         Ok(level)
     }
 
+    /// Whether a factor means nothing at a point: what is asked for there has no level of it, and shows none.
+    fn is_idle(&self, _point: &Point, _factor: &str) -> bool {
+        false
+    }
+
     /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says
     /// so, the points besides that its source and the claims speak of.
     fn table_arms(&self) -> Vec<Arm> {

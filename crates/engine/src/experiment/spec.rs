@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -141,6 +142,13 @@ pub enum Plot {
     },
 }
 
+impl Plot {
+    /// A sweep in which the memory that a level touches is no matter.
+    pub fn sweep(metric: &str, factor: &str) -> Self {
+        Self::Sweep { metric: metric.into(), factor: factor.into(), footprints: Vec::new() }
+    }
+}
+
 /// How much memory one of a factor's units touches at some points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Footprint {
@@ -266,6 +274,17 @@ impl Factor {
     /// A factor, with words and a level of any kind.
     pub fn new(name: &str, about: &str, default: impl Into<Level>, accepts: Accepts) -> Self {
         Self { name: name.into(), about: about.into(), default: default.into(), accepts }
+    }
+
+    /// One whose levels are whole numbers.
+    pub fn integer(name: &str, about: &str, default: u64, range: RangeInclusive<u64>) -> Self {
+        let (min, max) = range.into_inner();
+        Self::new(name, about, default, Accepts::Integers { min, max })
+    }
+
+    /// One whose levels are these words, of which the first is the default.
+    pub fn one_of<const N: usize>(name: &str, about: &str, words: [&str; N]) -> Self {
+        Self::new(name, about, words[0], Accepts::OneOf(words.map(Level::from).into()))
     }
 }
 

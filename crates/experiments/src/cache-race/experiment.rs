@@ -48,13 +48,14 @@ const WARM: &str = "warm";
 const SERVERS: [&str; 3] = ["own", "nginx", "caddy"];
 
 const TIME: usize = 0;
-const RACED: usize = 1;
-const NETWORK_WON: usize = 2;
-const EXTRA: usize = 3;
-const WITHHELD: usize = 4;
-const GAIN: usize = 5;
-const RESIDENT: usize = 6;
-const LATE: usize = 7;
+const GAIN: usize = 1;
+const EXTRA: usize = 2;
+const RACED: usize = 3;
+const NETWORK_WON: usize = 4;
+const WITHHELD: usize = 5;
+const REQUESTS: usize = 6;
+const RESIDENT: usize = 7;
+const LATE: usize = 8;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "cache-race".into(),
@@ -71,19 +72,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ],
     factors: factors(),
     metrics: metrics(),
-    plots: vec![sweep("time", "quantile_permille"), sweep("gain", "stalls_permille")],
+    plots: vec![Plot::sweep("time", "quantile_permille"), Plot::sweep("gain", "stalls_permille")],
 });
 
-fn sweep(metric: &str, factor: &str) -> Plot {
-    Plot::Sweep { metric: metric.into(), factor: factor.into(), footprints: Vec::new() }
-}
-
 fn factors() -> Vec<Factor> {
-    let integer =
-        |name, about, default: u64, min, max| Factor::new(name, about, default, Accepts::Integers { min, max });
-    let one_of = |name, about, levels: &[&str]| {
-        Factor::new(name, about, levels[0], Accepts::OneOf(levels.iter().map(|level| (*level).into()).collect()))
-    };
     vec![
         Factor::new(
             "trace",
@@ -91,19 +83,29 @@ fn factors() -> Vec<Factor> {
             LIVE,
             Accepts::Anything,
         ),
-        integer("quantile_permille", "the quantile of a trial's requests that `time` is", 990, 1, 999),
-        integer("delay_us", "`after`: when the origin is asked too", 2_000, 0, 60_000_000),
-        integer("percentile", "`percentile`: of how many requests in a hundred the cache is waited for", 95, 1, 99),
-        integer("budget_permille", "`percentile`: of a thousand requests so many may be asked in vain", 50, 0, 1_000),
-        integer("at_once", "`throttled`: how many may read the cache", 2, 1, 1_000),
-        integer("stalls_permille", "`stalls`: of a thousand requests so many", 30, 0, 500),
-        integer("requests", "live: in a trial", 128, 1, 1_000_000),
-        integer("concurrency", "live: how many are under way", 8, 1, 1_000),
-        integer("bytes", "live: of each object", 262_144, 1, 1 << 30),
-        one_of("page_cache", "live: whether the kernel has the cache's files in memory", &[COLD, WARM]),
+        Factor::integer("quantile_permille", "the quantile of a trial's requests that `time` is", 990, 1..=999),
+        Factor::integer("delay_us", "`after`: when the origin is asked too", 2_000, 0..=60_000_000),
+        Factor::integer(
+            "percentile",
+            "`percentile`: of how many requests in a hundred the cache is waited for",
+            95,
+            1..=99,
+        ),
+        Factor::integer(
+            "budget_permille",
+            "`percentile`: of a thousand requests so many may be asked in vain",
+            50,
+            0..=1_000,
+        ),
+        Factor::integer("at_once", "`throttled`: how many may read the cache", 2, 1..=1_000),
+        Factor::integer("stalls_permille", "`stalls`: of a thousand requests so many", 30, 0..=500),
+        Factor::integer("requests", "live: in a trial", 128, 1..=1_000_000),
+        Factor::integer("concurrency", "live: how many are under way", 8, 1..=1_000),
+        Factor::integer("bytes", "live: of each object", 262_144, 1..=1 << 30),
+        Factor::one_of("page_cache", "live: whether the kernel has the cache's files in memory", [COLD, WARM]),
         Factor::new("folder", "live: where they are; none is /var/tmp", OURS, Accepts::Anything),
-        integer("rtt_ms", "live: the round trip of the link to the server", 20, 1, 10_000),
-        one_of("server", "live: who answers there", &SERVERS),
+        Factor::integer("rtt_ms", "live: the round trip of the link to the server", 20, 1..=10_000),
+        Factor::one_of("server", "live: who answers there", SERVERS),
         Factor::new(
             "record",
             "live, `never`: a file that both sides' times of each request are added to",
@@ -117,11 +119,12 @@ fn metrics() -> Vec<Metric> {
     let share = |name, about, better| Metric::new(name, about, Unit::One, better);
     [
         Metric::time("time", "of a trial's requests, at the quantile"),
+        share("gain", "of a trace: how much of what always racing gains at the quantile", Better::Higher),
+        share("extra", "share of requests for which the origin was asked in vain, as far as is known", Better::Lower),
         share("raced", "share of requests for which the origin was asked while the cache might answer", Better::Lower),
         share("network_won", "share of those that the origin answered first; 0 of none", Better::Higher),
-        share("extra", "share of requests for which the origin was asked in vain, as far as is known", Better::Lower),
         share("withheld", "share of requests that were late, and had no budget left", Better::Lower),
-        share("gain", "of a trace: how much of what always racing gains at the quantile", Better::Higher),
+        share("requests", "how many of a trial the quantile and the shares are of", Better::Higher),
         share("resident", "share of the files' pages that were in memory when they were asked for", Better::Lower),
     ]
     .into_iter()

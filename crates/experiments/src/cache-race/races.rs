@@ -14,8 +14,8 @@ use tokio::task::LocalSet;
 
 use super::live::{self, Live, Place, within};
 use super::{
-    AFTER, ALWAYS, EXTRA, FIREFOX, GAIN, LIVE, NETWORK_WON, NEVER, OURS, PERCENTILE, RACED, STALLS, THROTTLED, TIME,
-    WITHHELD, disk, origin, text, traces,
+    AFTER, ALWAYS, EXTRA, FIREFOX, GAIN, LIVE, NETWORK_WON, NEVER, OURS, PERCENTILE, RACED, REQUESTS, STALLS,
+    THROTTLED, TIME, WITHHELD, disk, origin, text, traces,
 };
 use crate::links::{self, facts, failed};
 
@@ -113,7 +113,7 @@ impl Replay {
     }
 }
 
-/// What was counted in between, as shares.
+/// What was counted in between: how many requests, and shares of them.
 pub fn push_counts(before: Counts, after: Counts, out: &mut Samples) {
     let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let since = |count: fn(&Counts) -> u64| count(&after) - count(&before);
@@ -123,6 +123,7 @@ pub fn push_counts(before: Counts, after: Counts, out: &mut Samples) {
     out.push(NETWORK_WON, share(since(|counts| counts.network_won), raced));
     out.push(EXTRA, share(since(|counts| counts.extra), requests));
     out.push(WITHHELD, share(since(|counts| counts.withheld), requests));
+    out.push(REQUESTS, requests as f64);
 }
 
 /// What arms have in common.

@@ -49,7 +49,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             Metric::new("spread", "the slowest digit count's time over the fastest's", Unit::One, Better::Lower),
             Metric::new("size", "machine code of one call, without tables", Unit::Byte, Better::Lower),
         ],
-        plots: vec![Plot::Sweep { metric: "time".into(), factor: "digits".into(), footprints: Vec::new() }],
+        plots: vec![Plot::sweep("time", "digits")],
     }
 });
 

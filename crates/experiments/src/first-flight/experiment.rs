@@ -146,10 +146,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     .into_iter()
     .chain(links::metrics())
     .collect(),
-    plots: vec![
-        Plot::Sweep { metric: "round_trips".into(), factor: "bytes".into(), footprints: Vec::new() },
-        Plot::Waterfall { metric: "request".into() },
-    ],
+    plots: vec![Plot::sweep("round_trips", "bytes"), Plot::Waterfall { metric: "request".into() }],
 });
 
 impl Experiment for FirstFlight {

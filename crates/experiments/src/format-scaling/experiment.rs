@@ -52,7 +52,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("per_thread", "conversions a second of one thread", Unit::PerSecond, Better::Higher),
         Metric::time("cpu_time", "CPU time of a conversion"),
     ],
-    plots: vec![Plot::Sweep { metric: "rate".into(), factor: "threads".into(), footprints: Vec::new() }],
+    plots: vec![Plot::sweep("rate", "threads")],
 });
 
 impl Experiment for FormatScaling {

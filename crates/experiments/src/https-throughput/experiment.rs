@@ -15,7 +15,7 @@ mod transfers;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Arm, Better, Experiment, Factor, Metric, Plot, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -48,6 +48,10 @@ const CIPHERS: [(&str, &str); 3] = [
 /// What is known of a request in the end, with its times in their order.
 const REQUEST_BYTES: u64 = 64;
 
+/// Of `cpus`: what both ends may use.
+const ALL: &str = "all";
+const ONE: &str = "one";
+
 /// The level of `rate` that has as much transferred as can be.
 const AS_MUCH: u64 = 0;
 
@@ -76,32 +80,27 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: factors(),
     metrics: metrics(),
     plots: [("cpu", "streams"), ("throughput", "streams"), ("latency_p99", "rate")]
-        .map(|(metric, factor)| Plot::Sweep { metric: metric.into(), factor: factor.into(), footprints: Vec::new() })
+        .map(|(metric, factor)| Plot::sweep(metric, factor))
         .into(),
 });
 
 fn factors() -> Vec<Factor> {
-    let integer = |name, about, default: u64, range: [u64; 2]| {
-        Factor::new(name, about, default, Accepts::Integers { min: range[0], max: range[1] })
-    };
-    let one_of = |name, about, levels: &[&str]| {
-        Factor::new(name, about, levels[0], Accepts::OneOf(levels.iter().map(|level| (*level).into()).collect()))
-    };
     vec![
-        one_of("client", "who asks: ours on hyper and rustls, or one that is installed", &[OWN, CURL, GO]),
-        one_of("server", "who answers", &[OWN, NGINX, CADDY, GO]),
-        integer("streams", "connections at once", 1, [1, 64]),
-        integer("mb", "megabytes that they transfer, all of them together", 256, [1, 1_000_000]),
-        one_of("cipher", "what encrypts", &CIPHERS.map(|(level, _)| level)),
-        integer(
+        Factor::one_of("client", "who asks: ours on hyper and rustls, or one that is installed", [OWN, CURL, GO]),
+        Factor::one_of("server", "who answers", [OWN, NGINX, CADDY, GO]),
+        Factor::integer("streams", "connections at once", 1, 1..=64),
+        Factor::integer("mb", "megabytes that they transfer, all of them together", 256, 1..=1_000_000),
+        Factor::one_of("cpus", "which both ends use: all that there are, or one together", [ALL, ONE]),
+        Factor::one_of("cipher", "what encrypts", CIPHERS.map(|(level, _)| level)),
+        Factor::integer(
             "rate",
             "small requests a second, sent when they are due whatever comes of the others, instead of one large one a \
              stream; 0 has none",
             AS_MUCH,
-            [AS_MUCH, 1_000_000],
+            AS_MUCH..=1_000_000,
         ),
-        integer("answer_bytes", "the answer to each of them", 1_000, [0, 1_000_000_000]),
-        integer("measured_ms", "for how long they are sent", 500, [1, 3_600_000]),
+        Factor::integer("answer_bytes", "the answer to each of them", 1_000, 0..=1_000_000_000),
+        Factor::integer("measured_ms", "for how long they are sent", 500, 1..=3_600_000),
     ]
 }
 
@@ -130,6 +129,11 @@ fn metrics() -> Vec<Metric> {
 impl Experiment for HttpsThroughput {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    /// Requests at a rate have sizes of their own.
+    fn is_idle(&self, point: &Point, factor: &str) -> bool {
+        factor == "mb" && point.get("rate") != Some(&AS_MUCH.into())
     }
 
     /// Each way by one stream and by several, of which the source speaks.

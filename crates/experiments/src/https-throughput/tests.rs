@@ -101,6 +101,31 @@ fn arms_that_are_served_alike_have_one_server() {
     assert!(Rc::ptr_eq(first, second) && !Rc::ptr_eq(first, other));
 }
 
+/// Who is started says where it may run; whoever started it may run where it could before.
+#[test]
+fn both_ends_may_share_a_cpu() {
+    let before = affinity::allowed();
+    let levels = [&between(OWN, NGINX)[..], &[("cpus", ONE.into())]].concat();
+    let arms = [arm(PLAIN, &levels), arm(PLAIN, &between(OWN, NGINX))];
+    if or_left_out(is_available(&arms[0])).is_none() {
+        return;
+    }
+    let mut transfers = open(&arms);
+    let counts = [0, 1].map(|index| {
+        let Serving::Installed(servers) = &*transfers.targets[index].serving else { panic!("not installed") };
+        let status = std::fs::read_to_string(format!("/proc/{}/status", servers[0].pid())).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:")).unwrap().trim().to_owned();
+        let ones = |digit: char| digit.to_digit(16).map_or(0, u32::count_ones);
+        mask.chars().map(ones).sum::<u32>() as usize
+    });
+    assert_eq!(counts, [1, before.len()]);
+    for index in [0, 1] {
+        let out = measured(&mut transfers, index).unwrap();
+        assert!(value(&out, CPU) > Some(0.0), "{out:?}");
+        assert_eq!(affinity::allowed(), before);
+    }
+}
+
 #[test]
 fn what_can_not_be_measured_is_said_to_be_so() {
     for (variant, levels, says) in [

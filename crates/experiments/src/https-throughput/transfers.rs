@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
+use ascertain_sys::affinity::{self, Pinned};
 use ascertain_sys::interrupt::Stop;
 
 use super::clients::{Client, Download, Seen, cipher_of};
 use super::go::Built;
 use super::requests::{Schedule, connect};
 use super::servers::{Serving, word};
-use super::{CLIENT_CPU, CPU, SERVER_CPU, THROUGHPUT};
+use super::{CLIENT_CPU, CPU, ONE, SERVER_CPU, THROUGHPUT};
 use crate::links::failed;
 
 struct Transfers {
@@ -21,8 +22,16 @@ struct Transfers {
     _built: Option<Built>,
 }
 
+/// Where both ends are to share a CPU, what is started while this lives does: the last one, for the first one often has
+/// the interrupts.
+fn placed(is_on_one: bool) -> Result<Option<Pinned>, TargetError> {
+    let cpu = affinity::allowed().last().copied().filter(|_| is_on_one);
+    cpu.map(affinity::pin_for_now).transpose().map_err(failed)
+}
+
 struct Target {
     client: Client,
+    is_on_one: bool,
     serving: Rc<Serving>,
     addresses: Vec<SocketAddr>,
     path: String,
@@ -47,11 +56,16 @@ impl Transfers {
         for arm in arms {
             let is_alike = |other: &Arm| {
                 other.variant == arm.variant
-                    && ["server", "streams"].iter().all(|factor| other.point.get(factor) == arm.point.get(factor))
+                    && ["server", "streams", "cpus"]
+                        .iter()
+                        .all(|factor| other.point.get(factor) == arm.point.get(factor))
             };
             let serving = match servers.iter().find(|(other, _)| is_alike(other)) {
                 Some((_, serving)) => serving.clone(),
-                None => Rc::new(Serving::start(arm, &mut built, stop)?),
+                None => {
+                    let _pinned = placed(word(arm, "cpus") == ONE)?;
+                    Rc::new(Serving::start(arm, &mut built, stop)?)
+                }
             };
             servers.push((arm, serving.clone()));
             targets.push(Target::new(arm, serving, &mut built, stop)?);
@@ -63,6 +77,8 @@ impl Transfers {
 impl Target {
     /// The arm's, whoever answers.
     fn new(arm: &Arm, serving: Rc<Serving>, built: &mut Option<Built>, stop: &Stop) -> Result<Self, TargetError> {
+        let is_on_one = word(arm, "cpus") == ONE;
+        let _pinned = placed(is_on_one)?;
         let streams = arm.integer("streams")?;
         let schedule = Schedule::of(arm)?;
         let bytes_each = match schedule {
@@ -73,7 +89,8 @@ impl Target {
         let client = Client::start(arm, &serving, &path, built, stop)?;
         let addresses = (0..streams as usize).map(|stream| serving.address(stream)).collect();
         let between = format!("{} from {}, {}", word(arm, "client"), word(arm, "server"), arm.variant);
-        Ok(Self { client, serving, addresses, path, bytes_each, cipher: cipher_of(arm), schedule, between })
+        let cipher = cipher_of(arm);
+        Ok(Self { client, is_on_one, serving, addresses, path, bytes_each, cipher, schedule, between })
     }
 
     /// An error with who it is of, and with what the server says of it.
@@ -88,6 +105,7 @@ impl Target {
 
     fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<(), TargetError> {
         if let (Some(schedule), Client::Own(offer)) = (self.schedule, &self.client) {
+            let _pinned = placed(self.is_on_one)?;
             let connections = connect(offer, &self.addresses)?;
             let before_ns = self.serving.cpu_ns()?;
             let asked = schedule.ask(connections, &self.path, stop)?;
@@ -107,6 +125,7 @@ impl Target {
     /// All of it, and the CPU time of the server. What is not what was asked for, or was agreed upon otherwise, is an
     /// error.
     fn download(&mut self, stop: &Stop) -> Result<(Download, u64), TargetError> {
+        let _pinned = placed(self.is_on_one)?;
         let before_ns = self.serving.cpu_ns()?;
         let download = self.client.download(&self.addresses, &self.path, self.bytes_each, stop)?;
         let server_cpu_ns = self.serving.cpu_ns()? - before_ns;

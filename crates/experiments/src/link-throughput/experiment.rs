@@ -64,38 +64,31 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 });
 
 fn factors() -> Vec<Factor> {
-    let integer =
-        |name, about, default: u64, min, max| Factor::new(name, about, default, Accepts::Integers { min, max });
-    let one_of = |name, about, levels: &[&str]| {
-        Factor::new(name, about, levels[0], Accepts::OneOf(levels.iter().map(|level| (*level).into()).collect()))
-    };
     vec![
-        one_of("direction", "to the listener, from it, or both at once", &[DOWN, UP, BOTH]),
-        one_of("protocol", "as much as TCP can, or UDP at a rate", &[TCP, UDP]),
-        integer("streams", "connections each way", 1, 1, 64),
+        Factor::one_of("direction", "to the listener, from it, or both at once", [DOWN, UP, BOTH]),
+        Factor::one_of("protocol", "as much as TCP can, or UDP at a rate", [TCP, UDP]),
+        Factor::integer("streams", "connections each way", 1, 1..=64),
         Factor::new("ip", "IPv4 or IPv6", 4, Accepts::OneOf(vec![4.into(), 6.into()])),
-        integer("rate_mbit_s", "the emulated link's rate", 50, 1, 10_000),
-        integer("rtt_ms", "its round trip", 10, 1, 1_000),
-        integer(
+        Factor::integer("rate_mbit_s", "the emulated link's rate", 50, 1..=10_000),
+        Factor::integer("rtt_ms", "its round trip", 10, 1..=1_000),
+        Factor::integer(
             "burst_kb",
             "what it lets through at that rate before its credit runs out; 0 has no end",
             0,
-            0,
-            1_000_000,
+            0..=1_000_000,
         ),
-        integer("refill_mbit_s", "its rate when that has run out", 10, 1, 10_000),
-        integer("udp_kbit_s", "the rate of each stream of UDP", 10_000, 1, 10_000_000),
-        integer("datagram_bytes", "their size, headers aside", 1_400, 28, 65_507),
-        integer(
+        Factor::integer("refill_mbit_s", "its rate when that has run out", 10, 1..=10_000),
+        Factor::integer("udp_kbit_s", "the rate of each stream of UDP", 10_000, 1..=10_000_000),
+        Factor::integer("datagram_bytes", "their size, headers aside", 1_400, 28..=65_507),
+        Factor::integer(
             "pause_ms",
             "before each measurement, beside what the emulated credit needs to fill up",
             20,
-            0,
-            600_000,
+            0..=600_000,
         ),
-        integer("left_out_ms", "of each, at its beginning: slow start", 200, 0, 600_000),
-        integer("interval_ms", "what the rest is cut into; iperf3's are 100 or more", 100, 1, 60_000),
-        integer("measured_ms", "all of these together", 800, 10, 3_600_000),
+        Factor::integer("left_out_ms", "of each, at its beginning: slow start", 200, 0..=600_000),
+        Factor::integer("interval_ms", "what the rest is cut into; iperf3's are 100 or more", 100, 1..=60_000),
+        Factor::integer("measured_ms", "all of these together", 800, 10..=3_600_000),
         Factor::new(
             "listener",
             "HOST:PORT of `ascertain listen` instead of the emulated link; its token is in ASCERTAIN_LISTEN_TOKEN",

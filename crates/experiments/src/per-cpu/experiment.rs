@@ -68,10 +68,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Better::Higher,
         ),
     ],
-    plots: vec![
-        Plot::Sweep { metric: "time".into(), factor: "threads".into(), footprints: Vec::new() },
-        Plot::Sweep { metric: "rate".into(), factor: "threads".into(), footprints: Vec::new() },
-    ],
+    plots: vec![Plot::sweep("time", "threads"), Plot::sweep("rate", "threads")],
 });
 
 impl Experiment for PerCpu {

@@ -57,7 +57,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "pinning and deferring a closure that frees an object, and calling others meanwhile: the mean of 4,000",
         ),
     ],
-    plots: vec![Plot::Sweep { metric: "latency".into(), factor: "objects".into(), footprints: Vec::new() }],
+    plots: vec![Plot::sweep("latency", "objects")],
 });
 
 impl Experiment for Reclamation {

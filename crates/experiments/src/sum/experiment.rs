@@ -58,11 +58,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),
         ],
-        plots: vec![
-            sweep("throughput"),
-            sweep("error"),
-            Plot::Sweep { metric: "throughput".into(), factor: "accumulators".into(), footprints: Vec::new() },
-        ],
+        plots: vec![sweep("throughput"), sweep("error"), Plot::sweep("throughput", "accumulators")],
         metrics: vec![
             Metric::time("time", "time of one sum or dot product: the mean of a batch"),
             Metric::new("throughput", "bytes read a second, over the same batch", Unit::BytePerSecond, Better::Higher),

@@ -1,9 +1,9 @@
-//! What all requests share: what was counted, what may still be spent, and how long the cache took of late.
+//! What all requests share: what was counted, what may still be spent, and after how long the cache is late.
 
 use std::time::Duration;
 
 use super::Policy;
-use super::record::Record;
+use super::delay::Delay;
 
 /// What a request to the origin costs: budgets are counted in millionths of it, so that no rounding adds up.
 const REQUEST: u64 = 1_000_000;
@@ -46,7 +46,7 @@ pub(super) struct Ledger {
     /// What each request adds to what may be spent.
     share: u64,
     saved: u64,
-    record: Record,
+    late: Delay,
     pub counts: Counts,
 }
 
@@ -58,7 +58,7 @@ impl Ledger {
         };
         // Rounded down, so that the budget is never exceeded.
         let share = (budget * REQUEST as f64) as u64;
-        Self { policy, share, saved: 0, record: Record::new(quantile), counts: Counts::default() }
+        Self { policy, share, saved: 0, late: Delay::new(quantile), counts: Counts::default() }
     }
 
     /// After how long a request that begins now is to race.
@@ -67,7 +67,7 @@ impl Ledger {
             Policy::Never | Policy::Throttled { .. } => None,
             Policy::Always => Some(Duration::ZERO),
             Policy::After(delay) => Some(delay),
-            Policy::Percentile { .. } => self.record.told(),
+            Policy::Percentile { .. } => self.late.told(),
         }
     }
 
@@ -99,10 +99,11 @@ impl Ledger {
         }
     }
 
-    /// The cache was waited for that long: until it answered, or nobody waited any longer.
-    pub fn waited(&mut self, time: Duration, is_cut: bool) {
+    /// The cache was waited for that long: until it answered, or nobody waited any longer. The request was to race after
+    /// that delay.
+    pub fn waited(&mut self, time: Duration, is_cut: bool, delay: Option<Duration>) {
         if let Policy::Percentile { .. } = self.policy {
-            self.record.push(time, is_cut);
+            self.late.push(time, is_cut, delay);
         }
     }
 }

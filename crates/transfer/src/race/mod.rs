@@ -9,10 +9,10 @@
 //! known, without waiting for them.
 
 mod clock;
+mod delay;
 mod ledger;
 mod policy;
 mod racer;
-mod record;
 mod replay;
 
 pub use clock::{Clock, TokioClock};

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::record::{ROUNDING, WINDOW};
+use super::delay::MOST_QUANTILE;
 use crate::Error;
 
 /// When the origin is asked although the cache may still answer. It is always asked when the cache has failed.
@@ -15,8 +15,7 @@ pub enum Policy {
     /// When the cache takes longer than it mostly did of late.
     Percentile {
         /// Mostly: the share of requests that the cache answers within the delay, 0.95 for example. There is no delay,
-        /// and no race, before `1 / (1 - quantile)` requests have been answered. It is 0.999 at most, for
-        /// 1,000 requests are remembered.
+        /// and no race, before `1 / (1 - quantile)` requests have been answered. It is 0.999 at most.
         quantile: f64,
         /// Of all requests at most this share may cost the origin one that the cache could have spared it. What is not
         /// used is saved for later, up to 100 requests: a cache that stops is not to turn into a crowd at the origin.
@@ -37,9 +36,8 @@ impl Policy {
             Self::Percentile { quantile, .. } if !(quantile > 0.0 && quantile < 1.0) => {
                 error(format!("a race's quantile is between 0 and 1, and not {quantile}"))
             }
-            Self::Percentile { quantile, .. } if (1.0 - quantile) * (WINDOW as f64) < 1.0 - ROUNDING => error(format!(
-                "a race's quantile is at most 0.999, for of the {WINDOW} requests that are remembered none is beyond \
-                 {quantile}"
+            Self::Percentile { quantile, .. } if quantile > MOST_QUANTILE => error(format!(
+                "a race's quantile is at most {MOST_QUANTILE}, and not {quantile}: too few would be late to tell when one is"
             )),
             Self::Percentile { budget, .. } if !(0.0..=1.0).contains(&budget) => {
                 error(format!("a race's budget is a share of the requests, from 0 to 1, and not {budget}"))

@@ -160,14 +160,14 @@ impl<K: Clock> Racer<K> {
         origin: impl Future<Output = Result<T, O>>,
     ) -> Result<Won<T, C, O>, BothFailed<C, O>> {
         let (mut cache, mut origin) = (pin!(cache), pin!(origin));
-        let (mut request, delay) = Request::begin(self);
+        let mut request = Request::begin(self);
         let turn = match &self.room {
             // It is never closed.
             Some(room) => room.acquire().await.ok(),
             None => None,
         };
         request.asks_cache();
-        let mut said = match delay {
+        let mut said = match request.delay {
             None => Some(cache.as_mut().await),
             Some(delay) => {
                 // What has its answer at hand does not race.
@@ -239,6 +239,7 @@ async fn either<A: Future, B: Future>(mut a: Pin<&mut A>, mut b: Pin<&mut B>) ->
 /// A request under way. Dropped before it has ended, it was cancelled.
 struct Request<'a, K: Clock> {
     racer: &'a Racer<K>,
+    delay: Option<Duration>,
     /// Since when the cache is waited for.
     waits_since: Option<Duration>,
     has_raced: bool,
@@ -246,9 +247,9 @@ struct Request<'a, K: Clock> {
 }
 
 impl<'a, K: Clock> Request<'a, K> {
-    fn begin(racer: &'a Racer<K>) -> (Self, Option<Duration>) {
+    fn begin(racer: &'a Racer<K>) -> Self {
         let delay = racer.ledger().begin();
-        (Self { racer, waits_since: None, has_raced: false, is_under_way: true }, delay)
+        Self { racer, delay, waits_since: None, has_raced: false, is_under_way: true }
     }
 
     fn asks_cache(&mut self) {
@@ -297,7 +298,7 @@ impl<'a, K: Clock> Request<'a, K> {
         let waited = self.waits_since.map(|since| self.racer.clock.now().saturating_sub(since));
         let mut ledger = self.racer.ledger();
         if let Some(waited) = waited {
-            ledger.waited(waited, is_cut);
+            ledger.waited(waited, is_cut, self.delay);
         }
         ledger
     }

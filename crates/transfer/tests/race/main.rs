@@ -175,7 +175,8 @@ fn without_times_or_a_budget_nobody_races() {
 
     let (world, poor) = racer(Policy::Percentile { quantile: 0.9, budget: 0.0 });
     learn(&world, &poor, 100);
-    assert_eq!(poor.delay(), Some(9 * MS));
+    let delay = poor.delay().unwrap();
+    assert!(9 * MS < delay && delay < 10 * MS, "nine of ten take 9 ms at most, and not {delay:?}");
     let outcome = Task::new(ask(&world, &poor, slow, fast)).run(&world, u64::MAX).unwrap();
     assert_eq!((outcome.time, outcome.has_raced), (1_000 * MS, false));
     let counts = poor.counts();
@@ -191,11 +192,11 @@ fn without_times_or_a_budget_nobody_races() {
 fn what_the_origin_was_needed_for_costs_no_budget() {
     let (world, racer) = racer(Policy::Percentile { quantile: 0.9, budget: 0.1 });
     learn(&world, &racer, 100);
-    let before = racer.counts();
+    let (before, delay) = (racer.counts(), racer.delay().unwrap());
     let (cache, origin) = (Acts { time: 20 * MS, is_fine: false }, Acts { time: 30 * MS, is_fine: true });
     for _ in 0..200 {
         let outcome = Task::new(ask(&world, &racer, cache, origin)).run(&world, u64::MAX).unwrap();
-        assert_eq!((outcome.time, outcome.has_raced), (39 * MS, true));
+        assert_eq!((outcome.time, outcome.has_raced), (delay + 30 * MS, true));
     }
     let counts = racer.counts();
     assert_eq!((counts.raced, counts.extra, counts.cache_failed), (before.raced + 200, before.extra, 200));

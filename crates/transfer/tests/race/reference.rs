@@ -43,30 +43,15 @@ pub fn race(cache: Acts, origin: Acts, delay: Option<Duration>) -> Outcome {
     }
 }
 
-/// Kaplan and Meier's quantile by its definition, at each time that was seen to its end, as slowly as can be.
-pub fn quantile(seen: &[(Duration, bool)], q: f64) -> Option<Duration> {
-    if (seen.len() as f64) * (1.0 - q) < 1.0 - 1e-9 {
-        return None;
-    }
-    let left_at = |time: Duration| {
-        let mut ends: Vec<_> =
-            seen.iter().filter(|(end, is_cut)| !is_cut && *end <= time).map(|(end, _)| end).collect();
-        ends.sort_unstable();
-        ends.dedup();
-        let share = |end: &&Duration| {
-            let lasted = seen.iter().filter(|(time, _)| time >= *end).count();
-            1.0 - seen.iter().filter(|(time, is_cut)| time == *end && !is_cut).count() as f64 / lasted as f64
-        };
-        ends.iter().map(share).product::<f64>()
-    };
-    let ends = seen.iter().filter(|(_, is_cut)| !is_cut).map(|(end, _)| *end);
-    let reached = ends.filter(|end| left_at(*end) <= 1.0 - q + 1e-9).min();
-    reached.or_else(|| seen.iter().map(|(time, _)| 2 * *time).max())
+/// By how much the delay grows when the `number`th request is late, or not, if that share is to be.
+fn factor(number: usize, is_late: bool, late: f64) -> f64 {
+    let step = (2.0 / (number as f64 * late)).max(0.02);
+    (step * if is_late { 1.0 - late } else { -late }).exp()
 }
 
 /// Requests one after the other: how long each takes, and whether it races.
 pub fn replay(policy: Policy, requests: &[(Duration, Duration)]) -> Vec<(Duration, bool)> {
-    let (mut seen, mut told, mut new) = (Vec::new(), None, 0);
+    let (mut delay_s, mut told) = (1e-6_f64, None);
     let mut extra = 0_u64;
     let one = |(index, &(cache, origin)): (usize, &(Duration, Duration))| {
         let fine = |time| Acts { time, is_fine: true };
@@ -83,12 +68,13 @@ pub fn replay(policy: Policy, requests: &[(Duration, Duration)]) -> Vec<(Duratio
         }
         let outcome = race(fine(cache), fine(origin), delay);
         extra += u64::from(outcome.has_raced);
-        if let Policy::Percentile { quantile: q, .. } = policy {
-            seen.push((outcome.time, outcome.side == Some(Side::Origin)));
-            new += 1;
-            if told.is_none() || new >= 32 {
-                (told, new) = (quantile(&seen[seen.len().saturating_sub(1_000)..], q), 0);
-            }
+        if let Policy::Percentile { quantile, .. } = policy {
+            let (number, late) = (index + 1, 1.0 - quantile);
+            delay_s = match told {
+                None => delay_s.max(cache.as_secs_f64()),
+                Some(delay) => (delay_s * factor(number, cache > delay, late)).max(1e-6),
+            };
+            told = (number as f64 * late >= 1.0 - 1e-9).then(|| Duration::from_secs_f64(delay_s));
         }
         (outcome.time, outcome.has_raced)
     };
