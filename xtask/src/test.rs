@@ -69,8 +69,8 @@ const PARTS: &[Part] = &[
     ("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
     ("servers, installed for the tests", SERVERS, || Ok(())),
     ("stores, providers of zones, and their clients that are installed, in netlab", STORES, || {
-        let test = ["cargo", "test", "--package", "ascertain-netlab", "--features", "providers"];
-        tools::run("env", &[&[&*tools::path()], &test[..], &["--test", "store", "--test", "provider"]].concat())
+        // With the features of the workspace, so that what they need is not compiled for them alone.
+        tools::run("env", &[&*tools::path(), "cargo", "test", "--workspace", "--test", "store", "--test", "provider"])
     }),
     // Cargo names each file of tests as it runs.
     ("unit, property, calibration and end-to-end tests", &[], || {
