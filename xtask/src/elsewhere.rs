@@ -78,8 +78,12 @@ fn musl() -> anyhow::Result<()> {
         ["test", "--target", MUSL, "--package", "ascertain-sys", "--package", "ascertain-sync", "--", "--quiet"];
     let plain = ["CARGO_PROFILE_DEV_DEBUG=0"];
     tools::cargo_in("xtask-musl", &plain, &tests)?;
-    // Unoptimised, for how it is linked does not depend on that.
-    tools::cargo_in("xtask-musl", &plain, &["build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"])?;
+    // Unoptimised, for how it is linked does not depend on that: not even what other tests want fast.
+    let unoptimised = ["ascertain-stats", "ascertain-transfer", "crc-fast", "hickory-proto", "md-5"]
+        .map(|package| format!("--config=profile.dev.package.{package}.opt-level=0"));
+    let build = ["build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"];
+    let options = unoptimised.iter().map(|option| &**option);
+    tools::cargo_in("xtask-musl", &plain, &build.into_iter().chain(options).collect::<Vec<_>>())?;
     let program = tools::in_target(&format!("xtask-musl/{MUSL}/debug/ascertain"));
     let is_dynamic = std::fs::read(&program)?.windows(8).any(|bytes| bytes == b"/lib/ld-");
     ensure!(!is_dynamic, "{program} names a dynamic loader");

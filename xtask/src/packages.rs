@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 use crate::test::Part;
 use crate::tools;
@@ -13,7 +12,7 @@ use crate::tools;
 const MOST_CRATES: usize = 40;
 
 pub const PARTS: &[Part] = &[
-    ("packages, each built from what is in it", &[], packages),
+    ("packages, each checked from what is in it", &[], packages),
     ("crates without their features", &[], without_features),
     ("crates that a bench of one's own builds", &[], crates_of_a_bench),
     ("a user's own bench", &[], own_bench),
@@ -54,37 +53,32 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain", "storage"),
 ];
 
-/// The builds share what the tests have built of other people's crates, as long as both are without notes for a
-/// debugger: packages know nothing of the workspace's profiles.
+/// Each package is unpacked and checked there, alone: what others it needs come from their packages, and what is other
+/// people's has been checked for the lints, by the same profiles.
 fn packages() -> anyhow::Result<()> {
-    forget_unpacked()?;
-    let before = built_of_ours();
-    let profile = ["--config", "profile.dev.debug=false"];
-    let package = ["package", "--quiet", "--workspace", "--offline", "--allow-dirty"];
-    let packaged = tools::run("cargo", &[&profile[..], &package].concat());
-    let _ = fs::remove_dir_all(tools::in_target("package"));
-    for built in built_of_ours().difference(&before) {
-        fs::remove_dir_all(built)?;
+    let folder = tools::new_folder("package")?;
+    tools::run("cargo", &["package", "--quiet", "--workspace", "--offline", "--allow-dirty", "--no-verify"])?;
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(&folder)? {
+        let file = entry?.file_name().to_string_lossy().into_owned();
+        let Some(package) = file.strip_suffix(".crate") else { continue };
+        // Of now: by the times in packages Cargo would take another run's for the same.
+        tools::run("tar", &["--extract", "--touch", "--directory", &folder, "--file", &format!("{folder}/{file}")])?;
+        names.extend(package.strip_suffix(concat!("-", env!("CARGO_PKG_VERSION"))).map(str::to_owned));
     }
-    packaged
-}
-
-/// Cargo's notes that a crate of ours is built: of a package it would believe them whatever is in it by then.
-fn built_of_ours() -> BTreeSet<PathBuf> {
-    let notes = fs::read_dir(tools::in_target("debug/.fingerprint")).into_iter().flatten().flatten();
-    notes.filter(|note| note.file_name().to_string_lossy().starts_with("ascertain")).map(|note| note.path()).collect()
-}
-
-/// Removes what Cargo unpacked of our packages in an earlier run: it would take that for the same, since the version
-/// is.
-fn forget_unpacked() -> anyhow::Result<()> {
-    const OURS: &str = concat!("ascertain-", env!("CARGO_PKG_VERSION"));
-    // A registry on this machine has no host in its name.
-    let is_here = |registry: &Path| registry.file_name().is_some_and(|name| name.to_string_lossy().starts_with('-'));
-    for registry in tools::unpacked().filter(|registry| is_here(registry) && registry.join(OURS).exists()) {
-        fs::remove_dir_all(registry)?;
+    let root = fs::read_to_string(tools::in_root("Cargo.toml"))?;
+    let (_, profiles) = root.split_once("[profile.").context("Cargo.toml has no profiles")?;
+    let path = |name: &String| format!("{name} = {{ path = \"{name}-{}\" }}\n", env!("CARGO_PKG_VERSION"));
+    let paths: String = names.iter().map(path).collect();
+    let workspace = format!("[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n[patch.crates-io]\n{paths}");
+    fs::write(format!("{folder}/Cargo.toml"), format!("{workspace}[profile.{profiles}"))?;
+    fs::copy(tools::in_root("Cargo.lock"), format!("{folder}/Cargo.lock"))?;
+    let (manifest, target) = (format!("{folder}/Cargo.toml"), tools::in_target(""));
+    let check = ["check", "--quiet", "--offline", "--manifest-path", &manifest, "--target-dir", &target];
+    for name in &names {
+        tools::run("cargo", &[&check[..], &["--package", name]].concat())?;
     }
-    Ok(())
+    Ok(fs::remove_dir_all(folder)?)
 }
 
 fn without_features() -> anyhow::Result<()> {
@@ -133,7 +127,9 @@ default-features = false
     Ok(manifest)
 }
 
+/// Unoptimised, for whether it builds, measures and ends does not depend on that.
 fn own_bench() -> anyhow::Result<()> {
-    let bench = ["bench", "--quiet", "--manifest-path", &own_package()?, "--bench", "sums", "--"];
+    let manifest = own_package()?;
+    let bench = ["bench", "--quiet", "--profile", "dev", "--manifest-path", &manifest, "--bench", "sums", "--"];
     tools::cargo_in("xtask-own-bench", &[], &[&bench[..], &["--max-time", "3s", "--no-evidence"]].concat())
 }

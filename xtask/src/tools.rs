@@ -288,7 +288,7 @@ pub fn source(name: &str, version: &str) -> Option<PathBuf> {
 }
 
 /// The folders in which cargo unpacks packages, one of each registry.
-pub fn unpacked() -> impl Iterator<Item = PathBuf> {
+fn unpacked() -> impl Iterator<Item = PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
     let registries = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok());
     registries.into_iter().flatten().flatten().map(|registry| registry.path())

@@ -80,7 +80,7 @@ pub fn calibration(done: &Done) -> Result<Calibration, Error> {
     // Where both were stopped, nothing is known.
     let log_ratios: Vec<f64> = (0..ratios.len()).filter_map(|pair| ratios.bounds(pair).log_ratio()).collect();
     let mut differences: Vec<f64> = log_ratios.iter().map(|log_ratio| log_ratio.abs()).collect();
-    differences.sort_by(f64::total_cmp);
+    differences.sort_unstable_by(f64::total_cmp);
     // Of a run that went on, at the pace of what was measured since.
     let measured_pairs = log_ratios.len().saturating_sub(done.recorded_trials).max(1);
     let elapsed_s = done.elapsed.as_secs_f64() * (log_ratios.len() as f64 / measured_pairs as f64).max(1.0);

@@ -1,6 +1,5 @@
 //! Which command is faster, and by how much.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
@@ -159,10 +158,9 @@ pub fn functions(group: &Group, config: &Config) -> Plan {
 
 /// At each point, the arms there behind the first, each with that.
 fn with_the_first(arms: &[Arm]) -> Vec<[&Arm; 2]> {
-    let mut references: BTreeMap<&Point, &Arm> = BTreeMap::new();
     let versus = arms.iter().filter_map(|arm| {
-        let reference = *references.entry(&arm.point).or_insert(arm);
-        (reference != arm).then_some([arm, reference])
+        let reference = arms.iter().find(|other| other.point == arm.point).filter(|reference| *reference != arm);
+        Some([arm, reference?])
     });
     versus.collect()
 }

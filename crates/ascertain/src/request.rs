@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ascertain_engine::claim::Place;
+#[cfg(feature = "recorded")]
 use ascertain_engine::evidence::Header;
 use ascertain_engine::outcome::{ClaimResult, Decision, Verdict};
 use ascertain_engine::plan::{Config, Plan};
@@ -104,6 +105,7 @@ impl Request {
 
     /// What a recorded run was asked for; `None` for runs of the first versions and for those of somebody's own
     /// benches.
+    #[cfg(feature = "recorded")]
     #[must_use]
     pub fn of_recorded(header: &Header) -> Option<Request> {
         serde_json::from_value(header.request.clone()).ok()

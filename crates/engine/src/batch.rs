@@ -36,28 +36,6 @@ pub fn timed<'a, T>(mut f: impl FnMut() -> T + 'a) -> Timed<'a> {
     Box::new(move |iterations| time_calls(&mut f, iterations))
 }
 
-/// Times calls of a function that needs a fresh input each time, and neither the making of inputs
-/// nor the dropping of what it returns.
-///
-/// The inputs of a batch are made beforehand, at most 1,024 at once and no more than are made in 10 ms;
-/// a larger batch is timed in parts. An input that the function consumes is dropped within the time, unless it is
-/// returned.
-///
-/// ```
-/// let mut sort = ascertain_engine::batch::timed_with_setup(
-///     || vec![3, 1, 2],
-///     |mut numbers| {
-///         numbers.sort();
-///         numbers
-///     },
-/// );
-/// let elapsed_ns = sort(100);
-/// # let _ = elapsed_ns;
-/// ```
-pub fn timed_with_setup<'a, I, T>(mut setup: impl FnMut() -> I + 'a, mut f: impl FnMut(I) -> T + 'a) -> Timed<'a> {
-    Box::new(move |iterations| time_calls_with_setup(&mut setup, &mut f, iterations))
-}
-
 /// See [`timed`].
 pub(crate) fn time_calls<T>(f: &mut impl FnMut() -> T, iterations: u64) -> u64 {
     let start_ns = clock::now_ns();
@@ -67,7 +45,11 @@ pub(crate) fn time_calls<T>(f: &mut impl FnMut() -> T, iterations: u64) -> u64 {
     clock::now_ns() - start_ns
 }
 
-/// See [`timed_with_setup`].
+/// Times calls of a function that needs a fresh input each time, and neither the making of inputs nor the dropping of
+/// what it returns.
+///
+/// The inputs of a batch are made beforehand, at most 1,024 at once and no more than are made in 10 ms; a larger batch
+/// is timed in parts. An input that the function consumes is dropped within the time, unless it is returned.
 pub(crate) fn time_calls_with_setup<I, T>(
     setup: &mut impl FnMut() -> I,
     f: &mut impl FnMut(I) -> T,
@@ -254,15 +236,11 @@ mod tests {
             }
         }
         let log = RefCell::new(String::new());
-        let mut batch = timed_with_setup(
-            || log.borrow_mut().push('s'),
-            |()| {
-                log.borrow_mut().push('f');
-                Output(&log)
-            },
-        );
-        batch(3);
-        drop(batch);
+        let mut f = |()| {
+            log.borrow_mut().push('f');
+            Output(&log)
+        };
+        time_calls_with_setup(&mut || log.borrow_mut().push('s'), &mut f, 3);
         assert_eq!(*log.borrow(), "sssfffddd");
     }
 
@@ -293,12 +271,12 @@ mod tests {
     fn inputs_held_at_once_are_bounded() {
         let held = |calls: u64, pause_ms: u64| {
             let (made, used, held) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0_u64));
-            let setup = || {
+            let mut setup = || {
                 std::thread::sleep(std::time::Duration::from_millis(pause_ms));
                 made.set(made.get() + 1);
                 held.set(held.get().max(made.get() - used.get()));
             };
-            timed_with_setup(setup, |()| used.set(used.get() + 1))(calls);
+            time_calls_with_setup(&mut setup, &mut |()| used.set(used.get() + 1), calls);
             assert_eq!((made.get(), used.get()), (calls, calls));
             held.get()
         };
@@ -313,8 +291,7 @@ mod tests {
     fn setting_up_is_not_timed() {
         // The set-up takes 20 ms each time. The function takes next to nothing, unless the machine stops us for long
         // at the wrong moment: not each time.
-        let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
-        let mut batch = timed_with_setup(pause, |()| ());
-        assert!((0..1_000).any(|_| batch(1) < 20_000_000));
+        let mut pause = || std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!((0..1_000).any(|_| time_calls_with_setup(&mut pause, &mut |()| (), 1) < 20_000_000));
     }
 }

@@ -1,6 +1,5 @@
 //! Claims: a predicate on a trial, the rate at which it must hold, and the error it may be wrong with.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -155,9 +154,14 @@ pub(crate) fn paired_ratios(
     candidates: impl Iterator<Item = (u64, Bounds)>,
     baselines: impl Iterator<Item = (u64, Bounds)>,
 ) -> Vec<Option<Bounds>> {
-    let baselines: BTreeMap<u64, Bounds> = baselines.collect();
-    let both = candidates.filter_map(|(trial, candidate)| Some((candidate, *baselines.get(&trial)?)));
-    both.map(|(candidate, baseline)| Effect::Ratio.compare(better, candidate, baseline)).collect()
+    let mut baselines: Vec<(u64, Bounds)> = baselines.collect();
+    baselines.sort_by_key(|(trial, _)| *trial);
+    let both = candidates.filter_map(|(trial, candidate)| {
+        let behind = baselines.partition_point(|(known, _)| *known <= trial);
+        let (_, baseline) = baselines[..behind].last().filter(|(known, _)| *known == trial)?;
+        Some(Effect::Ratio.compare(better, candidate, *baseline))
+    });
+    both.collect()
 }
 
 /// A bound on a number.
@@ -238,7 +242,7 @@ impl Claim {
     /// The arms that a trial must hold for this claim, each once.
     pub fn arms(&self) -> Vec<&Arm> {
         let mut arms: Vec<&Arm> = self.tests.iter().flat_map(Test::arms).collect();
-        arms.sort();
+        arms.sort_unstable();
         arms.dedup();
         arms
     }

@@ -1,7 +1,5 @@
 //! Measures blocks in this process.
 
-use std::collections::BTreeMap;
-
 use ascertain_sys::clock;
 use ascertain_sys::interrupt::Stop;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -22,7 +20,8 @@ pub(crate) struct Local<'a> {
     registry: &'a Registry<'a>,
     setup: Setup,
     now: Now,
-    lanes: BTreeMap<usize, OpenLane<'a>>,
+    /// By their numbers; none where it is not open.
+    lanes: Vec<Option<OpenLane<'a>>>,
 }
 
 struct OpenLane<'a> {
@@ -37,7 +36,7 @@ struct OpenLane<'a> {
 
 impl<'a> Local<'a> {
     pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop, now: Now) -> Local<'a> {
-        Local { registry, setup: Setup { seed, stop, now: now.clone() }, now, lanes: BTreeMap::new() }
+        Local { registry, setup: Setup { seed, stop, now: now.clone() }, now, lanes: Vec::new() }
     }
 }
 
@@ -59,17 +58,20 @@ impl Executor for Local<'_> {
             }
         }
         let verify_cost_ns = verify_ns as f64 / arms.len() as f64;
-        self.lanes.insert(lane, OpenLane { experiment, session, ids, verify_cost_ns, cost_ns: 0.0 });
+        if self.lanes.len() <= lane {
+            self.lanes.resize_with(lane + 1, || None);
+        }
+        self.lanes[lane] = Some(OpenLane { experiment, session, ids, verify_cost_ns, cost_ns: 0.0 });
         Ok(found)
     }
 
     fn close(&mut self, lane: usize) {
-        self.lanes.remove(&lane);
+        self.lanes.get_mut(lane).map(Option::take);
     }
 
     fn run(&mut self, block: Block, record: &mut TrialRecord) {
         record.begin(block);
-        let Some(lane) = self.lanes.get_mut(&block.lane) else {
+        let Some(lane) = self.lanes.get_mut(block.lane).and_then(Option::as_mut) else {
             record.end = End::Void;
             return;
         };

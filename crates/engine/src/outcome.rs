@@ -59,6 +59,11 @@ impl Outcome {
         };
         Outcome { points: self.points.iter().filter(is_asked_for).cloned().collect(), ..self.clone() }
     }
+
+    /// As JSON, to which others add. In that form `run.json` has it too, so that it is compiled once.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("plain data with text as keys is always JSON")
+    }
 }
 
 /// What nobody chose and was the same in each of an arm's trials: `congestion=cubic mss_bytes=1448`.

@@ -1,7 +1,6 @@
 //! What a run is asked to do, as plain data that `run.json` keeps so that a run can be continued; and from that to
 //! lanes: shares the error, says what this machine can't measure, groups arms.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ascertain_sys::machine::Machine;
@@ -188,7 +187,7 @@ pub(crate) fn lanes<'a>(
         let spec = find(registry, &table.experiment)?.spec();
         table.arms.iter().for_each(|arm| _ = observations.arm(spec, arm));
     }
-    let mut availability = Availability { machine, known: BTreeMap::new() };
+    let mut availability = Availability { machine, known: Vec::new() };
     for (index, judge) in claims.iter_mut().enumerate() {
         let experiment = find(registry, &judge.claim.experiment)?;
         let arms: Vec<Arm> = judge.claim.arms().into_iter().cloned().collect();
@@ -303,17 +302,20 @@ fn add_table_arm<'a>(
 /// Whether arms are available, each asked once.
 struct Availability<'m> {
     machine: &'m Machine,
-    known: BTreeMap<(String, Arm), Option<Unavailable>>,
+    /// In the order of their experiments and arms.
+    known: Vec<((String, Arm), Option<Unavailable>)>,
 }
 
 impl Availability<'_> {
     fn lack(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<Unavailable> {
         let key = (experiment.spec().id.clone(), arm.clone());
-        let ask = || {
+        let place = self.known.binary_search_by(|(known, _)| known.cmp(&key)).unwrap_or_else(|place| {
             let refused = experiment.spec().refusal(arm).map(Unavailable::other);
-            refused.or_else(|| memory::available(experiment, arm, self.machine).err())
-        };
-        self.known.entry(key).or_insert_with(ask).clone()
+            let lack = refused.or_else(|| memory::available(experiment, arm, self.machine).err());
+            self.known.insert(place, (key, lack));
+            place
+        });
+        self.known[place].1.clone()
     }
 
     fn unavailable(self) -> Vec<LeftOut> {

@@ -151,8 +151,7 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
 /// The same of a comparison, which may be one of several at as many inputs: what neither command line shows of where
 /// both are stands with the candidate, as in its row of the table.
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
-    let mut point = candidate.point.clone();
-    point.0.retain(|factor, level| {
+    let point = candidate.point.only(|factor, level| {
         let is_said = reference.shows(factor) && reference.point.get(factor) == Some(level);
         candidate.shows(factor) || !is_said
     });

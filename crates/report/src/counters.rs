@@ -1,7 +1,5 @@
 //! What was counted of commands beside what they are compared by, each counter with its answer.
 
-use std::collections::BTreeSet;
-
 use ascertain_engine::command;
 use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
 
@@ -68,10 +66,10 @@ pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
         let why = counter.reasons.iter().map(finding::reason).collect::<Vec<_>>().join("; ");
         ordered(counter).map(|(measure, ..)| (why, quoted(&measure.metric)))
     });
-    let missing = gathered(missing).into_iter().map(|(why, mut names)| {
+    let missing = gathered(missing).into_iter().map(|(why, names)| {
         // Each of several comparisons lacks the same.
-        let mut known = BTreeSet::new();
-        names.retain(|name| known.insert(name.clone()));
+        let names = gathered(names.into_iter().map(|name| (name, ())));
+        let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
         format!("Not counted here: {} ({why}).", names.join(", "))
     });
     let beside = counters().find(|counter| counter.trials > 0).map(|counter| {

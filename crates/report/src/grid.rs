@@ -1,7 +1,5 @@
 //! The tables of a run, as cells before they are drawn: the terminal, Markdown and the page show the same.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, TestSpec, Verdict};
@@ -343,18 +341,14 @@ pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>,
         TestSpec::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
         TestSpec::Predicate { .. } => None,
     });
-    let claimed = versus.flatten().map(|arm| (arm.variant.as_str(), &arm.point));
-    let mut measured: BTreeMap<ArmKey, Vec<&PointSummary>> = BTreeMap::new();
-    for point in &outcome.points {
-        measured.entry((point.variant.as_str(), &point.at)).or_default().push(point);
-    }
-    let given = outcome.points.iter().map(|point| (point.variant.as_str(), &point.at));
-    let keys = claimed.chain(given);
-    let mut arms: Vec<_> = keys.filter_map(|key| Some((key, measured.remove(&key)?))).collect();
-    if order == Order::Time {
-        let time = |points: &[&PointSummary]| points[0].median.unwrap_or(f64::INFINITY);
-        arms.sort_by(|(_, a), (_, b)| time(a).total_cmp(&time(b)));
-    }
+    let claimed: Vec<ArmKey> = versus.flatten().map(|arm| (arm.variant.as_str(), &arm.point)).collect();
+    let place = |key: &ArmKey| claimed.iter().position(|claimed| claimed == key).unwrap_or(claimed.len());
+    let time = |points: &[&PointSummary]| match order {
+        Order::Time => points[0].median.unwrap_or(f64::INFINITY),
+        Order::Given => 0.0,
+    };
+    let mut arms = gathered(outcome.points.iter().map(|point| ((point.variant.as_str(), &point.at), point)));
+    arms.sort_by(|(one, a), (other, b)| time(a).total_cmp(&time(b)).then_with(|| place(one).cmp(&place(other))));
     arms
 }
 
@@ -367,12 +361,10 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
         let (_, candidate, baseline) = ordered(claim)?;
         (is_key(candidate) || is_key(baseline)).then_some((claim, is_key(candidate)))
     });
-    let mut versus: Vec<(&ClaimResult, bool)> = versus.collect();
-    versus.sort_by_key(|(claim, _)| is_judged(claim));
-    match versus.first() {
+    let first = versus.min_by_key(|(claim, _)| is_judged(claim));
+    match first {
         _ if is_left_out => {
-            let word =
-                versus.first().filter(|(claim, _)| !is_judged(claim)).map_or("failed", |(claim, _)| answer(claim));
+            let word = first.filter(|(claim, _)| !is_judged(claim)).map_or("failed", |(claim, _)| answer(claim));
             ["-".into(), String::new(), word.into()]
         }
         None => Default::default(),
@@ -427,10 +419,7 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
     let mut columns = vec![(variant, ColumnKind::Prose), ("At", ColumnKind::Prose)];
     columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
     let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]).with_extras_from(5);
-    let mut arms: Vec<ArmKey> = points.iter().map(|point| (point.variant.as_str(), &point.at)).collect();
-    let mut seen = BTreeSet::new();
-    arms.retain(|arm| seen.insert(*arm));
-    for (variant, at) in arms {
+    for ((variant, at), _) in gathered(points.iter().map(|&point| ((point.variant.as_str(), &point.at), point))) {
         let of_arm = |metric: &str| {
             points.iter().find(|point| point.metric == metric && point.variant == variant && point.at == *at)
         };
@@ -458,11 +447,8 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
 
 /// The levels that all points have in common.
 pub(crate) fn shared_levels<'a>(mut points: impl Iterator<Item = &'a Point>) -> Point {
-    let mut shared = points.next().cloned().unwrap_or_default();
-    for point in points {
-        shared.0.retain(|factor, level| point.get(factor) == Some(level));
-    }
-    shared
+    let first = points.next().cloned().unwrap_or_default();
+    points.fold(first, |shared, point| shared.only(|factor, level| point.get(factor) == Some(level)))
 }
 
 /// The levels that are not among those that all points have in common.

@@ -14,7 +14,7 @@ use crate::text::is_harmless;
 
 /// A run in the schema [`ascertain_engine::outcome::SCHEMA`], indented, with a newline at its end.
 pub fn outcome(outcome: &Outcome) -> String {
-    let mut whole = serde_json::to_value(outcome).expect("plain data with text as keys is always JSON");
+    let mut whole = outcome.to_json();
     say(&mut whole, "threats", "threat_codes", outcome.threats.iter().map(finding::threat_sentence).collect());
     for (value, claim) in parts(&mut whole, "claims").zip(&outcome.claims) {
         say_of_claim(value, claim);

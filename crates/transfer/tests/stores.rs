@@ -6,16 +6,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ascertain_netlab::store::{Dialect, Kind as Asked, Store as Served};
+use ascertain_netlab::store::{Dialect, Kind as Asked, RunningStore, Store as Served};
 use ascertain_transfer::{Attempt, Integrity, Kind, Local, Options, PutOptions, Sockets, Store, Upload, open};
 use common::{address, block, bytes, one_of_each, opened, options_for, run, start};
 
+/// A store of each kind that is running, and open.
+fn opened_of_each() -> impl Iterator<Item = (Dialect, RunningStore, Box<dyn Store>)> {
+    one_of_each().into_iter().map(|served| {
+        let (dialect, running) = (served.dialect, start(served));
+        let store = opened(&running).store;
+        (dialect, running, store)
+    })
+}
+
 #[test]
 fn an_object_goes_up_and_comes_back_under_any_name() {
-    for served in one_of_each() {
-        let dialect = served.dialect;
-        let running = start(served);
-        let store = opened(&running).store;
+    for (dialect, running, store) in opened_of_each() {
         let mut seen = Attempt::default();
         run(async {
             for name in ["plain", "a folder/with spaces & + signs/ümläut 文.txt", "q?x=1#2%41", "//twice//"] {
@@ -107,10 +113,7 @@ fn what_is_given_up_is_gone_and_may_be_given_up_again() {
 
 #[test]
 fn what_is_there_is_left_alone_if_asked() {
-    for served in one_of_each() {
-        let dialect = served.dialect;
-        let running = start(served);
-        let store = opened(&running).store;
+    for (dialect, running, store) in opened_of_each() {
         let once = PutOptions { no_clobber: true, ..PutOptions::default() };
         run(async {
             let mut seen = Attempt::default();
@@ -133,9 +136,7 @@ fn what_is_there_is_left_alone_if_asked() {
 
 #[test]
 fn an_object_that_has_changed_is_not_read_on() {
-    for served in one_of_each() {
-        let running = start(served);
-        let store = opened(&running).store;
+    for (_, running, store) in opened_of_each() {
         run(async {
             let mut seen = Attempt::default();
             let options = PutOptions::default();
@@ -151,10 +152,7 @@ fn an_object_that_has_changed_is_not_read_on() {
 
 #[test]
 fn a_list_has_every_page_in_order() {
-    for served in one_of_each() {
-        let dialect = served.dialect;
-        let running = start(served);
-        let store = opened(&running).store;
+    for (dialect, running, store) in opened_of_each() {
         run(async {
             let mut seen = Attempt::default();
             let mut names: Vec<_> = (0..1005).map(|number| format!("many/ü & <{number:04}>")).collect();
@@ -223,10 +221,7 @@ fn addresses_that_name_no_store_are_refused_with_the_way_out() {
 
 #[test]
 fn what_is_removed_is_gone_and_may_be_removed_again() {
-    for served in one_of_each() {
-        let dialect = served.dialect;
-        let running = start(served);
-        let store = opened(&running).store;
+    for (dialect, running, store) in opened_of_each() {
         let mut seen = Attempt::default();
         run(async {
             for name in ["mine", "others"] {

@@ -198,7 +198,7 @@ impl CommandLine {
             found.chain([PathBuf::from(word)]).collect::<Vec<_>>()
         });
         let mut files: Vec<PathBuf> = places.filter(|place| place.is_file()).collect();
-        files.sort();
+        files.sort_unstable();
         files.dedup();
         files
     }

@@ -168,7 +168,8 @@ pub fn read_header(run: &Path) -> Result<Header, Error> {
 
 pub(super) fn write_header(run: &Path, header: &Header) -> Result<(), Error> {
     let path = run.join(HEADER);
-    let mut text = serde_json::to_vec_pretty(header).map_err(Error::write(&path))?;
+    let value = serde_json::to_value(header).map_err(Error::write(&path))?;
+    let mut text = serde_json::to_vec_pretty(&value).map_err(Error::write(&path))?;
     text.push(b'\n');
     replace(&path, |mut file| file.write_all(&text).map_err(Error::write(&path)))
 }

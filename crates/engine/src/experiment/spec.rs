@@ -179,9 +179,12 @@ impl Point {
     /// This point with only those of its levels.
     #[must_use]
     pub fn only(&self, is_wanted: impl Fn(&String, &Level) -> bool) -> Point {
-        let mut point = self.clone();
-        point.0.retain(|factor, level| is_wanted(factor, level));
-        point
+        // Compiled once, for whatever is wanted.
+        fn retain(mut point: Point, is_wanted: &dyn Fn(&String, &Level) -> bool) -> Point {
+            point.0.retain(|factor, level| is_wanted(factor, level));
+            point
+        }
+        retain(self.clone(), &is_wanted)
     }
 
     /// The text with each `{factor}` replaced by its level. What else stands in braces stays.

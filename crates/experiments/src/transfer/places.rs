@@ -145,7 +145,7 @@ fn link_of(arm: &Arm, rtt: Duration) -> Result<Link, TargetError> {
 }
 
 /// What one knows who may use our store, and nobody else's.
-fn options_for(store: &RunningStore, link: Option<Arc<RunningLink>>) -> Options {
+pub(super) fn options_for(store: &RunningStore, link: Option<Arc<RunningLink>>) -> Options {
     let Serving { account, secret, .. } = store.store();
     let environment = [
         ("AWS_ACCESS_KEY_ID", account),

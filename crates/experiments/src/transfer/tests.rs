@@ -7,9 +7,8 @@ use std::thread;
 use ascertain_engine::experiment::{Experiment, Level};
 use ascertain_netlab::store::{Fault, Kind, Misdeed, RunningStore, Store as Serving};
 use ascertain_sys::testing::or_left_out;
-use ascertain_transfer::Options;
 
-use super::super::places::is_available;
+use super::super::places::{is_available, options_for};
 use super::super::{AZURE, GCS, ONE_STREAM, S3, SPEC, Transfer};
 use super::*;
 use crate::links;
@@ -56,17 +55,8 @@ fn elsewhere(serving: Serving) -> (RunningStore, Place) {
         ascertain_netlab::store::Dialect::Gcs => "gs",
     };
     let running = serving.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
-    let Serving { account, secret, .. } = running.store();
-    let environment = [
-        ("AWS_ACCESS_KEY_ID", account),
-        ("AWS_SECRET_ACCESS_KEY", secret),
-        ("AZURE_STORAGE_ACCOUNT", account),
-        ("AZURE_STORAGE_KEY", secret),
-        ("GOOGLE_OAUTH_ACCESS_TOKEN", secret),
-    ];
-    let environment = environment.into_iter().collect();
-    let options = Options { environment, endpoint_url: Some(running.url()), ..Options::default() };
-    (running, Place::elsewhere(format!("{scheme}://bucket/mine/"), options))
+    let place = Place::elsewhere(format!("{scheme}://bucket/mine/"), options_for(&running, None));
+    (running, place)
 }
 
 /// Each has what it needs, and nothing that it should not have, with a link and without one.

@@ -1,5 +1,4 @@
 //! Polynomials over slices: every variant against the exact value.
-#![allow(missing_docs)]
 
 use ascertain_numeric::polynomial::{Fill, VARIANTS, chosen, fill};
 use ascertain_numeric::sum::exact;

@@ -114,7 +114,7 @@ fn sizes_at_the_ends_of_what_there_is() {
 /// Recorded pairs, in the order in which they came, from a random one on.
 #[test]
 fn recorded_machines() {
-    for recorded in [include_str!("data/bursts-of-load.txt"), include_str!("data/steady-load.txt")] {
+    for recorded in [include_str!("../data/bursts-of-load.txt"), include_str!("../data/steady-load.txt")] {
         let log_ratio = |line: &str| {
             let (one, other) = line.split_once(' ').unwrap();
             (one.parse::<f64>().unwrap() / other.parse::<f64>().unwrap()).ln()

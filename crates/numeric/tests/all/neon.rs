@@ -1,5 +1,4 @@
 //! The other tests run what there is: here, that on aarch64 NEON is there with every method, and nowhere else.
-#![allow(missing_docs)]
 
 use ascertain_numeric::polynomial;
 use ascertain_numeric::sum::Element;

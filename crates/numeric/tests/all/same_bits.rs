@@ -1,5 +1,4 @@
 //! The plain calls give these bits on every machine, whatever instructions it has.
-#![allow(missing_docs)]
 
 use ascertain_numeric::sum::{dot, mean, sum, variance};
 

@@ -1,8 +1,5 @@
 //! Dot products, means and variances against exact ones.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod common;
-
 use ascertain_numeric::sum::{
     Element, Exact, dot, dot_of, exact, mean, mean_of, strided, sum_of, variance, variance_of,
 };
@@ -48,7 +45,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn dots_are_within_their_bounds(xs in common::slice(number(), 0..300), seed in any::<u64>()) {
+    fn dots_are_within_their_bounds(xs in crate::common::slice(number(), 0..300), seed in any::<u64>()) {
         let mut ys = xs.clone();
         ys.rotate_left(seed as usize % xs.len().max(1));
         check_dots(&xs, &ys)?;
@@ -58,7 +55,7 @@ proptest! {
 
     /// Eight lanes on every machine: `dot()` may take any of them.
     #[test]
-    fn dot2_has_the_same_bits_with_any_instructions(xs in common::slice(number(), 0..600), seed in any::<u64>()) {
+    fn dot2_has_the_same_bits_with_any_instructions(xs in crate::common::slice(number(), 0..600), seed in any::<u64>()) {
         fn all<T: Element>(xs: &[T], ys: &[T]) -> Vec<u64> {
             let dots = T::DOT_VARIANTS.iter().filter(|variant| variant.name.starts_with("dot2"));
             dots.filter_map(|variant| Some(variant.function()?(xs, ys).to_bits())).collect()
@@ -73,7 +70,7 @@ proptest! {
 
     /// What remains where large products cancel.
     #[test]
-    fn dots_bear_cancellation(xs in common::slice(number(), 1..100)) {
+    fn dots_bear_cancellation(xs in crate::common::slice(number(), 1..100)) {
         let (mut left, mut right) = (xs.clone(), xs.clone());
         left.extend(xs.iter().map(|x| -x));
         right.extend(&xs);
@@ -83,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn means_are_near_the_exact_one(xs in common::slice(number(), 1..300)) {
+    fn means_are_near_the_exact_one(xs in crate::common::slice(number(), 1..300)) {
         let expected = exact(&xs) / xs.len() as f64;
         let (n, absolute) = (xs.len() as f64, exact(&xs.iter().map(|x| x.abs()).collect::<Vec<_>>()));
         let near = |mean: f64| (mean - expected).abs() <= 3.0 * U * expected.abs() + n * U * U * absolute;
@@ -94,7 +91,7 @@ proptest! {
     /// Against the squares of all differences, in which nothing cancels.
     #[test]
     fn variances_are_near_the_exact_one(
-        xs in common::slice(-1.0..1.0_f64, 2..150),
+        xs in crate::common::slice(-1.0..1.0_f64, 2..150),
         offset in prop_oneof![Just(0.0), Just(1e3), Just(-1e9), Just(1e15)],
     ) {
         let xs: Vec<f64> = xs.into_iter().map(|x| x + offset).collect();
@@ -109,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn strided_is_every_so_many(xs in common::slice(common::number(), 0..200), stride in 1..9_usize) {
+    fn strided_is_every_so_many(xs in crate::common::slice(crate::common::number(), 0..200), stride in 1..9_usize) {
         let gathered: Vec<f64> = xs.iter().copied().step_by(stride).collect();
         prop_assert_eq!(sum_of(strided(&xs, stride)).to_bits(), exact(&gathered).to_bits());
         let collected: Exact = strided(&xs, stride).collect();

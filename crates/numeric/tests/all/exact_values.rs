@@ -1,5 +1,4 @@
 //! Exact sums as values: bytes, comparison, operators, references.
-#![allow(missing_docs)]
 
 use ascertain_numeric::sum::{Exact, ExactBytesError, dot_of, mean_of, sum_of, variance_of};
 

@@ -1,5 +1,4 @@
 //! Sums of subsets against the plain loop over the selected numbers, and the awkward inputs.
-#![allow(missing_docs)]
 
 use ascertain_numeric::subset;
 use ascertain_numeric::sum::exact;

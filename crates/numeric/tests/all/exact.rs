@@ -1,8 +1,5 @@
 //! The exact sum against a wide integer, and its special cases.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod common;
-
 use std::cmp::Ordering;
 
 use ascertain_numeric::sum::{Element, Exact, exact, sum_of};
@@ -96,7 +93,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn is_the_nearest_double(xs in common::slice(common::number(), 0..24)) {
+    fn is_the_nearest_double(xs in crate::common::slice(crate::common::number(), 0..24)) {
         let rounded = exact(&xs);
         prop_assert!(is_nearest(rounded, &wide_sum(&xs)), "{rounded:e}");
     }
@@ -115,7 +112,7 @@ proptest! {
 
     #[test]
     fn same_bits_in_any_order(
-        (xs, shuffled) in common::slice(common::number(), 0..60)
+        (xs, shuffled) in crate::common::slice(crate::common::number(), 0..60)
             .prop_flat_map(|xs| (Just(xs.clone()), Just(xs).prop_shuffle()))
     ) {
         prop_assert_eq!(exact(&xs).to_bits(), exact(&shuffled).to_bits());
@@ -124,7 +121,7 @@ proptest! {
     /// Wherever a slice is split, whichever way its numbers are added, over however many bytes: the same sum.
     #[test]
     fn same_bits_in_any_split(
-        xs in common::slice(common::number(), 0..120),
+        xs in crate::common::slice(crate::common::number(), 0..120),
         cuts in proptest::collection::vec(0..240_usize, 0..4),
         special in prop_oneof![4 => Just(None), 1 => Just(Some(f64::INFINITY)), 1 => Just(Some(f64::NAN))],
     ) {

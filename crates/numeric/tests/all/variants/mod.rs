@@ -2,8 +2,6 @@
 
 mod awkward;
 mod bounds;
-#[path = "../common/mod.rs"]
-mod common;
 
 use ascertain_numeric::sum::{Element, sum};
 

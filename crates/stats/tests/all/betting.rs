@@ -1,7 +1,6 @@
 //! Testing by betting: false rejections are at most α under continuous looking, exactly, by dynamic programming over
 //! samples and exceedances; true p-values are decided soon; and the confidence sequence method stops where its source
 //! did.
-#![allow(missing_docs)]
 
 use ascertain_stats::{
     BettingDecision, BettingTest, Error, Tally, Verdict, betting_log_wealth, csm_interval, csm_verdict, log_level,

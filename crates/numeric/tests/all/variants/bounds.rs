@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn errors_are_within_their_bounds(xs in common::slice(common::moderate_number(), 0..700)) {
+    fn errors_are_within_their_bounds(xs in crate::common::slice(crate::common::moderate_number(), 0..700)) {
         check_bounds(&xs)?;
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).filter(|x| x.is_finite()).collect();
         check_bounds(&singles)?;
@@ -62,7 +62,7 @@ proptest! {
     /// Whatever the registers, the same eight chains of additions: the vectors do what the scalar
     /// code does.
     #[test]
-    fn lanes_and_accumulators_are_interchangeable(xs in common::slice(common::number(), 0..200)) {
+    fn lanes_and_accumulators_are_interchangeable(xs in crate::common::slice(crate::common::number(), 0..200)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
         for chains in [
             [("neumaier", 8), ("neumaier-neon", 4), ("neumaier-avx2", 2), ("neumaier-avx512", 1)],
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn multiplying_by_one_changes_nothing(xs in common::slice(common::number(), 0..200)) {
+    fn multiplying_by_one_changes_nothing(xs in crate::common::slice(crate::common::number(), 0..200)) {
         for accumulators in [1, 2, 4, 8] {
             bits_equal(&xs, &[("kahan-avx2", accumulators), ("kahan-avx2-fma", accumulators)])?;
             bits_equal(&xs, &[("kahan-avx512", accumulators), ("kahan-avx512-fma", accumulators)])?;
@@ -97,7 +97,7 @@ proptest! {
 
     /// Eight lanes on every machine: `sum()` may take any of them.
     #[test]
-    fn block_twosum_has_the_same_bits_with_any_instructions(xs in common::slice(common::number(), 0..1500)) {
+    fn block_twosum_has_the_same_bits_with_any_instructions(xs in crate::common::slice(crate::common::number(), 0..1500)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
         for accumulators in [1, 2, 4, 8] {
             let names = f64::VARIANTS.iter().map(|variant| variant.name).filter(|name| method(name) == "block-twosum");
@@ -112,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn naive_is_the_loop_that_everybody_writes(xs in common::slice(common::number(), 0..100)) {
+    fn naive_is_the_loop_that_everybody_writes(xs in crate::common::slice(crate::common::number(), 0..100)) {
         let naive = f64::variant("naive").unwrap().function(1).unwrap()(&xs);
         let loop_sum: f64 = xs.iter().sum();
         prop_assert!(naive.to_bits() == loop_sum.to_bits() || naive.is_nan() && loop_sum.is_nan());
@@ -121,7 +121,7 @@ proptest! {
     /// Partial sums may overflow, the compensated sums bear it.
     #[test]
     fn compensated_sums_are_finite_when_the_exact_sum_is(
-        xs in common::slice(common::number(), 0..60)
+        xs in crate::common::slice(crate::common::number(), 0..60)
     ) {
         let expected = exact(&xs);
         for (name, accumulators, function) in functions::<f64>() {
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn load_reads_every_word_once(xs in common::slice(common::number(), 0..200)) {
+    fn load_reads_every_word_once(xs in crate::common::slice(crate::common::number(), 0..200)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
         let words = xs.iter().fold(0, |all, x| all ^ x.to_bits());
         let word_of_pair = |pair: &[f32]| {

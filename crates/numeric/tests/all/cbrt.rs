@@ -1,5 +1,4 @@
 //! Exact cube roots: every cube, and what lies beside it.
-#![allow(missing_docs)]
 
 use ascertain_numeric::cbrt::{VARIANTS, cbrt_each, cbrt_u32, cbrt_u64};
 
@@ -56,7 +55,7 @@ fn every_cube_of_32_bits_and_its_neighbours() {
     assert_eq!(cbrt_u32(u32::MAX), 1_625);
 }
 
-/// All 2^32, on demand: `cargo test --release -p ascertain-numeric --test cbrt -- --ignored`.
+/// All 2^32, on demand: `cargo test --release -p ascertain-numeric --test all cbrt -- --ignored`.
 #[test]
 #[ignore = "takes ten seconds in a release build"]
 fn every_number_of_32_bits() {

@@ -1,5 +1,4 @@
 //! Text of integers: against the standard library's, at every edge.
-#![allow(missing_docs)]
 
 use ascertain_numeric::decimal::{
     Integer, TooShort, VARIANTS, append, append_column, append_to_string, write, write_within,
@@ -135,7 +134,7 @@ proptest! {
 }
 
 /// All 2^32, one by one and in columns, on demand:
-/// `cargo test --release -p ascertain-numeric --test decimal -- --ignored`.
+/// `cargo test --release -p ascertain-numeric --test all decimal -- --ignored`.
 #[test]
 #[ignore = "takes two minutes in a release build"]
 fn every_number_of_32_bits() {

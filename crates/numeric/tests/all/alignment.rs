@@ -1,5 +1,4 @@
 //! Sums of the same numbers in different places.
-#![allow(missing_docs)]
 
 use ascertain_numeric::sum::Element;
 

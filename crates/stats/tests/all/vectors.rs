@@ -36,7 +36,7 @@ fn tolerance(trials: u64, logarithm: f64) -> f64 {
 
 #[test]
 fn e_values_are_never_above_the_exact_ones() {
-    for row in rows(include_str!("../vectors/judged.json")) {
+    for row in rows(include_str!("../../vectors/judged.json")) {
         let (tally, rate) = (row.tally(), row.number(2));
         for (computed, exact) in
             [(log_e_holds(tally, rate), row.number(3)), (log_e_refuted(tally, rate), row.number(4))]
@@ -49,7 +49,7 @@ fn e_values_are_never_above_the_exact_ones() {
 
 #[test]
 fn csm_levels_are_never_below_the_exact_ones() {
-    for row in rows(include_str!("../vectors/judged.json")) {
+    for row in rows(include_str!("../../vectors/judged.json")) {
         let (tally, rate, exact) = (row.tally(), row.number(2), row.number(5));
         let level = log_level(tally, rate);
         assert!(level >= exact, "{tally:?} at {rate}: {level} below {exact}");
@@ -71,7 +71,7 @@ fn robbins_allowance(tally: Tally, rate: f64) -> f64 {
 
 #[test]
 fn credible_intervals_reach_outward_and_no_further() {
-    for row in rows(include_str!("../vectors/credible_interval.json")) {
+    for row in rows(include_str!("../../vectors/credible_interval.json")) {
         let (tally, error, low, high) = (row.tally(), row.number(2), row.number(3), row.number(4));
         let interval = credible_interval(tally, error).unwrap();
         assert!(interval.low <= low && interval.high >= high, "{tally:?}: {interval:?} within {low}..{high}");
@@ -92,7 +92,7 @@ fn the_published_counts_have_this_credible_interval() {
 
 #[test]
 fn stirling_remainders_are_good_to_the_last_bit_or_so() {
-    for row in rows(include_str!("../vectors/stirling_remainder.json")) {
+    for row in rows(include_str!("../../vectors/stirling_remainder.json")) {
         let (n, exact) = (row.number(0), row.number(1));
         let allowed = if n < 1.0 { 1e-15 * exact.max(1.0) } else { 1e-16 };
         let error = stirling_remainder(n) - exact;
@@ -102,7 +102,7 @@ fn stirling_remainders_are_good_to_the_last_bit_or_so() {
 
 #[test]
 fn bd0_is_good_to_the_last_bits_relative_to_itself() {
-    for row in rows(include_str!("../vectors/bd0.json")) {
+    for row in rows(include_str!("../../vectors/bd0.json")) {
         let (x, m, exact) = (row.number(0), row.number(1), row.number(2));
         let error = bd0(x, m) - exact;
         assert!(error.abs() <= 2e-15 * exact, "bd0({x}, {m}): off by {error}");

@@ -1,0 +1,15 @@
+//! The methods, in one program.
+#![allow(missing_docs)]
+
+mod betting;
+mod calibration;
+mod csm;
+mod eprocess;
+mod intervals;
+mod judge;
+mod order;
+mod order_calibration;
+mod power;
+mod quantile_sequence;
+mod streams;
+mod vectors;
