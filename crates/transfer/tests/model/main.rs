@@ -4,7 +4,7 @@
 
 mod simulated;
 
-use ascertain_transfer::model::{Pilot, Plan, Room, Shape, Ticket};
+use ascertain_transfer::model::{self, Pilot, Plan, Room, Shape, Ticket};
 use ascertain_transfer::{Integrity, Limits};
 use proptest::prelude::*;
 use simulated::{Fixed, Link, Source, World};
@@ -221,6 +221,20 @@ fn of_a_quarter_of_a_gigabyte_three_percent_say_what_they_can() {
         assert!(10 * covered >= 9 * all.len(), "{}: {covered}", link.name);
         assert!(10 * are_near >= 9 * all.len(), "{}: {are_near}", link.name);
     }
+}
+
+/// Where only the sum of all connections has a limit any size is as good, and each request costs both ends something.
+#[test]
+fn on_a_near_link_blocks_are_not_small() {
+    let near = model::Link {
+        fixed_s: 0.01,
+        fresh_s: 0.001,
+        latency_s: 0.0005,
+        bytes_per_s: 40.0 * MB,
+        ceiling_bytes_per_s: Some(400.0 * MB),
+    };
+    let chosen = [30_000_000, 1_000_000_000].map(|bytes| near.choose(bytes, &room()));
+    assert!(chosen.iter().all(|shape| shape.block_bytes >= 1 << 20 && shape.concurrency <= 16), "{chosen:?}");
 }
 
 /// S3 has no block small enough to probe with: there, as many as latency asks for are under way from the beginning.
